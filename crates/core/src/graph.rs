@@ -1,0 +1,351 @@
+//! The graph of a plan: who waits for whom, and why.
+//!
+//! Tasks are numbered by their place in the plan. Where many wait for many (epics, steps of an `execution_order`,
+//! batches) a *gate* stands between them, so that the number of edges stays linear. Nothing here recurses: a chain of
+//! 100,000 tasks must not end the stack.
+
+mod export;
+mod paths;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::ids::TaskId;
+use crate::plan::{Kind, Plan, When};
+
+pub use export::{Format, UnknownFormat};
+pub use paths::CriticalPath;
+
+/// A task by its place in the plan, or a gate behind the last of them.
+pub type Node = u32;
+
+/// How the tasks of one plan follow each other beyond their dependencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// A task starts the moment its own dependencies are done.
+    #[default]
+    Queue,
+    /// A level starts when the whole level before it has ended.
+    Batch,
+    /// One after the other, in file order as far as dependencies allow.
+    Sequential,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Edge {
+    pub to: Node,
+    pub when: When,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GraphError {
+    /// The tasks in order: each waits for the one before it, the first for the last.
+    #[error("{} tasks wait for each other in a circle", .0.len())]
+    Cycle(Vec<Node>),
+    #[error("task {task} depends on '{on}', which does not exist")]
+    UnknownDependency { task: Node, on: TaskId },
+}
+
+#[derive(Debug, Clone)]
+pub struct Graph {
+    ids: Vec<TaskId>,
+    /// Outgoing edges of every node, tasks first, then gates.
+    dependents: Vec<Vec<Edge>>,
+    /// How many edges come in.
+    blockers: Vec<u32>,
+    /// All nodes, dependencies first, ties by number.
+    order: Vec<Node>,
+}
+
+impl Graph {
+    pub fn new(plan: &Plan, strategy: Strategy) -> Result<Graph, GraphError> {
+        let mut draft = Draft::of(plan)?;
+        draft.epics(plan);
+        draft.execution_order(plan);
+        let order = draft.sorted()?;
+        match strategy {
+            Strategy::Queue => {}
+            Strategy::Batch => draft.barriers(&order),
+            Strategy::Sequential => draft.line(&order),
+        }
+        draft.finish()
+    }
+
+    /// How many tasks, gates not counted.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Tasks and gates.
+    pub fn nodes(&self) -> usize {
+        self.dependents.len()
+    }
+
+    pub fn is_gate(&self, node: Node) -> bool {
+        node as usize >= self.ids.len()
+    }
+
+    pub fn id(&self, task: Node) -> &TaskId {
+        &self.ids[task as usize]
+    }
+
+    pub fn dependents(&self, node: Node) -> &[Edge] {
+        &self.dependents[node as usize]
+    }
+
+    pub fn blocker_count(&self, node: Node) -> u32 {
+        self.blockers[node as usize]
+    }
+
+    /// Every node, dependencies before dependents.
+    pub fn order(&self) -> &[Node] {
+        &self.order
+    }
+
+    /// The tasks that each task waits for, looked at through gates.
+    pub fn dependencies(&self) -> Vec<Vec<Node>> {
+        let mut direct: Vec<Vec<Node>> = vec![Vec::new(); self.nodes()];
+        for from in 0..self.nodes() as Node {
+            for edge in self.dependents(from) {
+                direct[edge.to as usize].push(from);
+            }
+        }
+        (0..self.len()).map(|task| self.through_gates(&direct, task as Node)).collect()
+    }
+
+    fn through_gates(&self, direct: &[Vec<Node>], task: Node) -> Vec<Node> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        let mut open = direct[task as usize].clone();
+        while let Some(node) = open.pop() {
+            if !seen.insert(node) {
+                continue;
+            }
+            match self.is_gate(node) {
+                true => open.extend(&direct[node as usize]),
+                false => found.push(node),
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+/// A graph in the making: edges as a list, cheap to add to and to take from.
+struct Draft {
+    ids: Vec<TaskId>,
+    nodes: usize,
+    edges: Vec<(Node, Edge)>,
+}
+
+const HARD: (When, Kind) = (When::Landed, Kind::Hard);
+const ORDER_ONLY: (When, Kind) = (When::Finished, Kind::Soft);
+
+impl Draft {
+    fn of(plan: &Plan) -> Result<Draft, GraphError> {
+        let place = places(plan);
+        let mut edges = Vec::new();
+        let mut seen = HashSet::new();
+        for (to, task) in plan.tasks.iter().enumerate() {
+            seen.clear();
+            for dependency in &task.dependencies {
+                let from = *place.get(&dependency.id).ok_or_else(|| GraphError::UnknownDependency {
+                    task: to as Node,
+                    on: dependency.id.clone(),
+                })?;
+                if seen.insert(from) {
+                    edges.push((from, Edge { to: to as Node, when: dependency.when, kind: dependency.kind }));
+                }
+            }
+        }
+        let ids = plan.tasks.iter().map(|task| task.id.clone()).collect::<Vec<_>>();
+        Ok(Draft { nodes: ids.len(), ids, edges })
+    }
+
+    fn gate(&mut self) -> Node {
+        self.nodes += 1;
+        (self.nodes - 1) as Node
+    }
+
+    fn edge(&mut self, from: Node, to: Node, (when, kind): (When, Kind)) {
+        self.edges.push((from, Edge { to, when, kind }));
+    }
+
+    /// One gate per epic that others wait for.
+    fn epics(&mut self, plan: &Plan) {
+        let mut members: BTreeMap<&str, Vec<Node>> = BTreeMap::new();
+        for (node, task) in plan.tasks.iter().enumerate() {
+            if let Some(epic) = &task.epic {
+                members.entry(epic).or_default().push(node as Node);
+            }
+        }
+        let mut entrances: HashMap<&str, Node> = HashMap::new();
+        let mut exits: HashMap<&str, Node> = HashMap::new();
+        for epic in &plan.epics {
+            let (entrance, exit) = (self.gate(), self.gate());
+            entrances.insert(&epic.id, entrance);
+            exits.insert(&epic.id, exit);
+            self.edge(entrance, exit, HARD);
+            for &task in members.get(epic.id.as_str()).into_iter().flatten() {
+                self.edge(entrance, task, HARD);
+                self.edge(task, exit, HARD);
+            }
+        }
+        for epic in &plan.epics {
+            for before in &epic.dependencies {
+                if let (Some(&exit), Some(&entrance)) =
+                    (exits.get(before.as_str()), entrances.get(epic.id.as_str()))
+                {
+                    self.edge(exit, entrance, HARD);
+                }
+            }
+        }
+    }
+
+    fn execution_order(&mut self, plan: &Plan) {
+        if plan.execution_order.is_empty() {
+            return;
+        }
+        let place = places(plan);
+        let steps: Vec<Vec<Node>> = plan
+            .execution_order
+            .iter()
+            .map(|step| step.iter().filter_map(|id| place.get(id).copied()).collect())
+            .collect();
+        let named: HashSet<Node> = steps.iter().flatten().copied().collect();
+        self.edges.retain(|(from, edge)| !(named.contains(from) && named.contains(&edge.to)));
+        for pair in steps.windows(2) {
+            self.join(&pair[0], &pair[1], HARD);
+        }
+    }
+
+    /// Everyone in `after` waits for everyone in `before`.
+    fn join(&mut self, before: &[Node], after: &[Node], how: (When, Kind)) {
+        if before.len() == 1 || after.len() == 1 {
+            for &from in before {
+                for &to in after {
+                    self.edge(from, to, how);
+                }
+            }
+            return;
+        }
+        let gate = self.gate();
+        for &from in before {
+            self.edge(from, gate, how);
+        }
+        for &to in after {
+            self.edge(gate, to, how);
+        }
+    }
+
+    fn barriers(&mut self, order: &[Node]) {
+        let levels = levels(order, self.ids.len(), &self.adjacency().0);
+        let mut batches: BTreeMap<u32, Vec<Node>> = BTreeMap::new();
+        for task in 0..self.ids.len() {
+            batches.entry(levels[task]).or_default().push(task as Node);
+        }
+        let batches: Vec<Vec<Node>> = batches.into_values().collect();
+        for pair in batches.windows(2) {
+            self.join(&pair[0], &pair[1], ORDER_ONLY);
+        }
+    }
+
+    fn line(&mut self, order: &[Node]) {
+        let tasks: Vec<Node> =
+            order.iter().copied().filter(|&node| (node as usize) < self.ids.len()).collect();
+        for pair in tasks.windows(2) {
+            self.edge(pair[0], pair[1], ORDER_ONLY);
+        }
+    }
+
+    /// Kahn's algorithm with the lowest number first, so that the order is the file's where it may be.
+    fn sorted(&self) -> Result<Vec<Node>, GraphError> {
+        let (dependents, mut waiting) = self.adjacency();
+        let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<Node>> =
+            (0..self.nodes as Node).filter(|&n| waiting[n as usize] == 0).map(std::cmp::Reverse).collect();
+        let mut order = Vec::with_capacity(self.nodes);
+        while let Some(std::cmp::Reverse(node)) = ready.pop() {
+            order.push(node);
+            for edge in &dependents[node as usize] {
+                waiting[edge.to as usize] -= 1;
+                if waiting[edge.to as usize] == 0 {
+                    ready.push(std::cmp::Reverse(edge.to));
+                }
+            }
+        }
+        match order.len() == self.nodes {
+            true => Ok(order),
+            false => Err(GraphError::Cycle(self.cycle(&waiting))),
+        }
+    }
+
+    /// Every node Kahn left over has a blocker that was left over too: walking back along those must close a circle.
+    fn cycle(&self, waiting: &[u32]) -> Vec<Node> {
+        let mut blocker: HashMap<Node, Node> = HashMap::new();
+        for (from, edge) in &self.edges {
+            if waiting[*from as usize] > 0 && waiting[edge.to as usize] > 0 {
+                blocker.entry(edge.to).or_insert(*from);
+            }
+        }
+        let mut walked: HashMap<Node, usize> = HashMap::new();
+        let mut path = Vec::new();
+        let mut node = (0..self.nodes as Node).find(|&n| waiting[n as usize] > 0).unwrap_or_default();
+        while !walked.contains_key(&node) {
+            walked.insert(node, path.len());
+            path.push(node);
+            match blocker.get(&node) {
+                Some(&before) => node = before,
+                None => break,
+            }
+        }
+        let mut circle = path.split_off(walked.get(&node).copied().unwrap_or(0));
+        circle.retain(|&node| (node as usize) < self.ids.len());
+        circle.reverse();
+        let smallest = (0..circle.len()).min_by_key(|&i| circle[i]).unwrap_or(0);
+        circle.rotate_left(smallest);
+        circle
+    }
+
+    fn adjacency(&self) -> (Vec<Vec<Edge>>, Vec<u32>) {
+        let mut dependents = vec![Vec::new(); self.nodes];
+        let mut blockers = vec![0; self.nodes];
+        for (from, edge) in &self.edges {
+            dependents[*from as usize].push(*edge);
+            blockers[edge.to as usize] += 1;
+        }
+        (dependents, blockers)
+    }
+
+    fn finish(self) -> Result<Graph, GraphError> {
+        let order = self.sorted()?;
+        let (dependents, blockers) = self.adjacency();
+        Ok(Graph { ids: self.ids, dependents, blockers, order })
+    }
+}
+
+fn places(plan: &Plan) -> HashMap<TaskId, Node> {
+    plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node)).collect()
+}
+
+/// The longest way to each node, counted in tasks; gates take no level of their own.
+fn levels(order: &[Node], tasks: usize, dependents: &[Vec<Edge>]) -> Vec<u32> {
+    let mut levels = vec![0; dependents.len()];
+    for &node in order {
+        let next = levels[node as usize] + u32::from((node as usize) < tasks);
+        for edge in &dependents[node as usize] {
+            levels[edge.to as usize] = levels[edge.to as usize].max(next);
+        }
+    }
+    levels
+}
+
+#[cfg(test)]
+mod tests;

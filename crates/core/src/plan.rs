@@ -1,0 +1,350 @@
+//! A plan: what is to be done, checked and with every default filled in.
+//!
+//! It is the only thing the scheduler, the store and the reports know of a task file. It is kept inside the run's first
+//! event, so a field may be added (with a default) but never renamed or removed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::TaskId;
+use crate::units::{Millis, Usd};
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Plan {
+    pub tasks: Vec<Task>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub epics: Vec<Epic>,
+    /// Each step waits for the one before; replaces the dependencies between the tasks it names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub execution_order: Vec<Vec<TaskId>>,
+    #[serde(default)]
+    pub limits: Limits,
+    #[serde(default, skip_serializing_if = "Notifications::is_empty")]
+    pub notifications: Notifications,
+    /// The file's free `metadata` section, kept as it was written.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub name: String,
+    pub work: Work,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_deliverable: Option<String>,
+    #[serde(default)]
+    pub priority: Priority,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<Dependency>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epic: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Who does it: `shell` for a command unless told otherwise; for a prompt, chosen later where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback_agents: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applicable_skills: Vec<String>,
+    /// Globs of what it will touch. Tasks whose sets meet do not run side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Millis>,
+    #[serde(default)]
+    pub retry: RetryPolicy,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Names (a trailing `*` matches a prefix) of variables handed through from the caller's environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_pass: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Usd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// How much of each named resource it holds while it runs; `memory` in bytes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    pub changes: Changes,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Millis>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr_strategy: Option<PrStrategy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_pr_timeout: Option<Millis>,
+}
+
+impl Task {
+    /// A task with nothing but an id and its work, every other field at its default.
+    pub fn new(id: TaskId, work: Work) -> Task {
+        let changes = match work {
+            Work::Prompt(_) => Changes::Required,
+            Work::Run(_) => Changes::Optional,
+        };
+        let retry = match work {
+            Work::Prompt(_) => RetryPolicy::default(),
+            Work::Run(_) => RetryPolicy::once(),
+        };
+        Task {
+            name: id.to_string(),
+            id,
+            work,
+            expected_deliverable: None,
+            priority: Priority::default(),
+            dependencies: Vec::new(),
+            epic: None,
+            group: None,
+            agent: None,
+            fallback_agents: Vec::new(),
+            model: None,
+            subagent_type: None,
+            applicable_skills: Vec::new(),
+            files: Vec::new(),
+            verify: Vec::new(),
+            timeout: None,
+            retry,
+            env: BTreeMap::new(),
+            env_pass: Vec::new(),
+            max_cost: None,
+            max_tokens: None,
+            max_turns: None,
+            resources: BTreeMap::new(),
+            isolation: None,
+            changes,
+            estimate: None,
+            repository: None,
+            pr_strategy: None,
+            auto_pr_timeout: None,
+        }
+    }
+
+    /// The agent that does it, as limits and reports name it.
+    pub fn agent_name(&self) -> &str {
+        match (&self.agent, &self.work) {
+            (Some(agent), _) => agent,
+            (None, Work::Run(_)) => "shell",
+            (None, Work::Prompt(_)) => "default",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Words for an agent.
+    Prompt(String),
+    /// A command, run as it is.
+    Run(Command),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Command {
+    /// One line, or a script, as one would type it.
+    Line(String),
+    /// Program and arguments, never seen by a shell.
+    Argv(Vec<String>),
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Command::Line(line) => f.write_str(line),
+            Command::Argv(argv) => f.write_str(&argv.join(" ")),
+        }
+    }
+}
+
+/// 0 is the most urgent, 4 the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Priority(pub u8);
+
+impl Priority {
+    pub const NAMES: [&'static str; 5] = ["critical", "high", "medium", "low", "backlog"];
+
+    pub fn name(self) -> &'static str {
+        Priority::NAMES[usize::from(self.0).min(4)]
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Priority {
+        Priority(2)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dependency {
+    pub id: TaskId,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub when: When,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kind: Kind,
+}
+
+impl Dependency {
+    pub fn on(id: TaskId) -> Dependency {
+        Dependency { id, when: When::default(), kind: Kind::default() }
+    }
+}
+
+/// What must have become of a dependency before its dependent starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Its result is in.
+    #[default]
+    Landed,
+    /// It ran to an end, good or bad.
+    Finished,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    #[default]
+    Hard,
+    /// Orders the two where both run, and never keeps the dependent from running.
+    Soft,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    Worktree,
+    Clone,
+    None,
+}
+
+/// Whether a result without a change in the tree is a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Changes {
+    Required,
+    Optional,
+    Forbidden,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrStrategy {
+    Aggressive,
+    Normal,
+    Patient,
+    Manual,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    pub max_attempts: u32,
+    pub initial_delay: Millis,
+    pub backoff_factor: f64,
+    pub max_delay: Millis,
+    /// Part of the delay by which it is spread, 0 to 1.
+    pub jitter: f64,
+}
+
+impl RetryPolicy {
+    /// For a command nobody asked to repeat: as make and cargo do, one try.
+    pub fn once() -> RetryPolicy {
+        RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }
+    }
+}
+
+impl Default for RetryPolicy {
+    fn default() -> RetryPolicy {
+        RetryPolicy {
+            max_attempts: 3,
+            initial_delay: Millis::from_secs(5),
+            backoff_factor: 2.0,
+            max_delay: Millis::from_secs(300),
+            jitter: 0.2,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How many of its tasks run at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epic {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Every task of these epics lands before the first of this one starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<String>,
+}
+
+/// What the whole run may use.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Limits {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Usd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time: Option<Millis>,
+    /// Of all tasks together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// Tasks at once, per agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, u32>,
+    /// Capacity of each named resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Notifications {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_complete: Vec<Notification>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_failure: Vec<Notification>,
+}
+
+impl Notifications {
+    pub fn is_empty(&self) -> bool {
+        self.on_complete.is_empty() && self.on_failure.is_empty()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Notification {
+    Terminal { message: Option<String> },
+    Sound { file: Option<String> },
+    Desktop { message: Option<String> },
+    Webhook { url: String },
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
