@@ -153,17 +153,13 @@ impl Draft {
     fn of(plan: &Plan) -> Result<Draft, GraphError> {
         let place = places(plan);
         let mut edges = Vec::new();
-        let mut seen = HashSet::new();
         for (to, task) in plan.tasks.iter().enumerate() {
-            seen.clear();
             for dependency in &task.dependencies {
                 let from = *place.get(&dependency.id).ok_or_else(|| GraphError::UnknownDependency {
                     task: to as Node,
                     on: dependency.id.clone(),
                 })?;
-                if seen.insert(from) {
-                    edges.push((from, Edge { to: to as Node, when: dependency.when, kind: dependency.kind }));
-                }
+                edges.push((from, Edge { to: to as Node, when: dependency.when, kind: dependency.kind }));
             }
         }
         let ids = plan.tasks.iter().map(|task| task.id.clone()).collect::<Vec<_>>();
@@ -249,8 +245,8 @@ impl Draft {
     fn barriers(&mut self, order: &[Node]) {
         let levels = levels(order, self.ids.len(), &self.adjacency().0);
         let mut batches: BTreeMap<u32, Vec<Node>> = BTreeMap::new();
-        for task in 0..self.ids.len() {
-            batches.entry(levels[task]).or_default().push(task as Node);
+        for (task, &level) in levels[..self.ids.len()].iter().enumerate() {
+            batches.entry(level).or_default().push(task as Node);
         }
         let batches: Vec<Vec<Node>> = batches.into_values().collect();
         for pair in batches.windows(2) {

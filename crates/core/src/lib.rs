@@ -3,7 +3,12 @@
 //! Everything here is a value or a pure function: no runtime, no files, no processes, no clock, no randomness. Time and
 //! jitter come in as arguments, decisions go out as events and actions. `tests/purity.rs` holds the line.
 
+pub mod event;
 pub mod graph;
 pub mod ids;
 pub mod plan;
+pub mod rehearse;
+pub mod retry;
+pub mod run;
+pub mod scheduler;
 pub mod units;

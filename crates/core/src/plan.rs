@@ -136,6 +136,16 @@ impl Task {
         }
     }
 
+    /// How long it is taken to last where nothing better is known. It only orders; it never ends anything.
+    pub fn expected(&self) -> Millis {
+        const PROMPT: Millis = Millis::from_secs(10 * 60);
+        const COMMAND: Millis = Millis::from_secs(60);
+        self.estimate.unwrap_or(match self.work {
+            Work::Prompt(_) => PROMPT,
+            Work::Run(_) => COMMAND,
+        })
+    }
+
     /// The agent that does it, as limits and reports name it.
     pub fn agent_name(&self) -> &str {
         match (&self.agent, &self.work) {

@@ -79,11 +79,13 @@ impl Sub for Tick {
     }
 }
 
-/// One reading of both clocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// One reading of both clocks, and one roll of the dice: all that a decision may know of the world's chance.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Now {
     pub at: Timestamp,
     pub tick: Tick,
+    /// From 0 to 1.
+    pub jitter: f64,
 }
 
 /// Money in millionths of a dollar.

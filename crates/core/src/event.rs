@@ -1,0 +1,175 @@
+//! What can have happened in a run. The log of these is the run: everything else is a fold over it.
+//!
+//! Past tense, and for ever: a log written by any earlier version must load. A field may be added with a default; nothing
+//! is renamed or removed.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::Strategy;
+use crate::ids::{Attempt, TaskId};
+use crate::plan::{Limits, Plan};
+use crate::units::{Millis, Tick, Timestamp, Usd};
+
+/// An event in its place in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// From 1, without a gap.
+    pub seq: u64,
+    pub at: Timestamp,
+    /// Awake time of the coordinator that wrote it; starts again with every `RunStarted`.
+    pub tick: Tick,
+    pub event: Event,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    RunCreated { plan: Arc<Plan> },
+    /// A coordinator took the run up, for the first time or again.
+    RunStarted { options: Options },
+    RunPaused {},
+    RunContinued {},
+    ParallelChanged { slots: u32 },
+    /// Nothing new starts any more; what runs may end.
+    RunDrained { why: DrainReason },
+    /// The coordinator left with tasks still to do; the run can be taken up again.
+    RunStopped { why: DrainReason },
+    /// Every task has come to an end.
+    RunFinished { outcome: RunOutcome },
+
+    AttemptStarted { task: TaskId, attempt: Attempt, executor: u32 },
+    ProcessStarted { task: TaskId, attempt: Attempt, process: Process },
+    UsageReported { task: TaskId, attempt: Attempt, usage: Usage },
+    StopRequested { task: TaskId, attempt: Attempt, why: StopReason },
+    AttemptEnded { task: TaskId, attempt: Attempt, outcome: Outcome },
+
+    RetryScheduled { task: TaskId, delay: Millis },
+    TaskCompleted { task: TaskId },
+    TaskFailed { task: TaskId, failure: Failure },
+    /// `culprit` is the task whose end made this one pointless.
+    TaskSkipped { task: TaskId, culprit: Option<TaskId> },
+    TaskCancelled { task: TaskId },
+    /// Set back to pending, with its tries counted anew.
+    TaskReopened { task: TaskId },
+}
+
+/// How one taking-up of a run is to be carried out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    pub slots: u32,
+    #[serde(default)]
+    pub strategy: Strategy,
+    #[serde(default)]
+    pub fail_fast: bool,
+    /// Tasks whose file sets meet may run side by side after all.
+    #[serde(default)]
+    pub allow_overlap: bool,
+    /// The file's limits, overridden by flags and filled up with what the machine has.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+impl Options {
+    pub fn with_slots(slots: u32) -> Options {
+        Options {
+            slots,
+            strategy: Strategy::Queue,
+            fail_fast: false,
+            allow_overlap: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The operating system's name for a process that cannot be mistaken for a later one with the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    pub pid: u32,
+    /// In clock ticks since boot, as the kernel tells it; 0 where it does not.
+    pub start_time: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    #[serde(default)]
+    pub cost: Usd,
+    #[serde(default)]
+    pub tokens: u64,
+    #[serde(default)]
+    pub turns: u32,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Usage) {
+        self.cost = self.cost + more.cost;
+        self.tokens = self.tokens.saturating_add(more.tokens);
+        self.turns = self.turns.saturating_add(more.turns);
+    }
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Succeeded,
+    Failed(Failure),
+    /// Cut short from outside, by a crash, a drain or a spent run budget: not its fault and not counted.
+    Interrupted,
+    Cancelled,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub class: FailureClass,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
+        Failure { class, message: message.into() }
+    }
+}
+
+/// What kind of failure it was decides whether another try makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// It ran and said no.
+    Exit,
+    /// Something killed it.
+    Killed,
+    TimedOut,
+    /// It could not even be started: program or directory missing, no permission.
+    Unstartable,
+    /// A cap of the task itself was reached.
+    Budget,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    TimedOut,
+    /// The task's own cap.
+    Budget,
+    Cancelled,
+    /// The run is being left; the task is to be taken up again later.
+    Interrupted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrainReason {
+    User,
+    FailFast,
+    /// A cap of the run: cost, tokens, attempts or time.
+    Budget,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    Completed,
+    Failed,
+}

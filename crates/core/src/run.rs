@@ -1,0 +1,455 @@
+//! The state of a run: a fold over its events, and nothing but that.
+//!
+//! `Run::apply` is the only way it changes, live and on replay alike. It knows which transitions are legal, not which are
+//! wise: deciding is the scheduler's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::event::{
+    DrainReason, Event, Failure, Options, Outcome, Process, Record, RunOutcome, StopReason, Usage,
+};
+use crate::ids::{Attempt, TaskId};
+use crate::plan::{Plan, Task};
+use crate::units::{Millis, Now, Tick, Timestamp};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum IllegalEvent {
+    #[error("event {seq} follows event {after}: the log has a gap")]
+    Gap { seq: u64, after: u64 },
+    #[error("event {0} comes before the run was created")]
+    NotCreated(u64),
+    #[error("event {0} creates a run that exists")]
+    CreatedTwice(u64),
+    #[error("event {seq} names task '{task}', which the plan does not have")]
+    UnknownTask { seq: u64, task: TaskId },
+    #[error("event {seq} ({event}) does not fit task '{task}', which is {status}")]
+    Transition { seq: u64, event: &'static str, task: TaskId, status: Status },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskState {
+    Pending,
+    Running(Running),
+    Waiting { delay: Millis, since: Timestamp },
+    Completed,
+    Failed(Failure),
+    Skipped { culprit: Option<TaskId> },
+    Cancelled,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Running {
+    pub attempt: Attempt,
+    pub executor: u32,
+    pub since: Tick,
+    pub process: Option<Process>,
+    pub stopping: Option<StopReason>,
+    /// Set once the attempt has ended and only the task's own end is outstanding.
+    pub ended: bool,
+}
+
+/// A task's state as people and exports name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    Pending,
+    Running,
+    Waiting,
+    Completed,
+    Failed,
+    Skipped,
+    Cancelled,
+}
+
+impl Status {
+    pub const ALL: [Status; 7] = [
+        Status::Pending,
+        Status::Running,
+        Status::Waiting,
+        Status::Completed,
+        Status::Failed,
+        Status::Skipped,
+        Status::Cancelled,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Running => "running",
+            Status::Waiting => "waiting",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Skipped => "skipped",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn is_end(self) -> bool {
+        matches!(self, Status::Completed | Status::Failed | Status::Skipped | Status::Cancelled)
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl TaskState {
+    pub fn status(&self) -> Status {
+        match self {
+            TaskState::Pending => Status::Pending,
+            TaskState::Running(_) => Status::Running,
+            TaskState::Waiting { .. } => Status::Waiting,
+            TaskState::Completed => Status::Completed,
+            TaskState::Failed(_) => Status::Failed,
+            TaskState::Skipped { .. } => Status::Skipped,
+            TaskState::Cancelled => Status::Cancelled,
+        }
+    }
+}
+
+/// What has become of one task so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub state: TaskState,
+    /// The newest attempt's number, 0 before the first.
+    pub last_attempt: u32,
+    /// Tries since it was last opened that ended by their own doing.
+    pub tried: u32,
+    pub interruptions: u32,
+    pub usage: Usage,
+    /// Time its attempts have run, all together.
+    pub worked: Millis,
+    pub executor: Option<u32>,
+    pub first_started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress {
+            state: TaskState::Pending,
+            last_attempt: 0,
+            tried: 0,
+            interruptions: 0,
+            usage: Usage::default(),
+            worked: Millis(0),
+            executor: None,
+            first_started: None,
+            ended: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Created,
+    Active,
+    Draining(DrainReason),
+    Stopped(DrainReason),
+    Finished(RunOutcome),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    plan: Arc<Plan>,
+    places: HashMap<TaskId, usize>,
+    options: Options,
+    tasks: Vec<Progress>,
+    counts: [u32; Status::ALL.len()],
+    stage: Stage,
+    paused: bool,
+    seq: u64,
+    spent: Usage,
+    attempts: u32,
+    created: Timestamp,
+    ended: Option<Timestamp>,
+    /// Awake time of earlier coordinators, and of the present one.
+    active_before: Millis,
+    active_now: Tick,
+}
+
+impl Run {
+    /// A run of this plan that has not started, and the record that says so.
+    pub fn create(plan: Plan, now: Now) -> (Run, Record) {
+        let plan = Arc::new(plan);
+        let event = Event::RunCreated { plan: plan.clone() };
+        let record = Record { seq: 1, at: now.at, tick: now.tick, event };
+        (Run::of(plan, now.at), record)
+    }
+
+    /// The run as its log tells it.
+    pub fn replay<'a>(records: impl IntoIterator<Item = &'a Record>) -> Result<Run, IllegalEvent> {
+        let mut records = records.into_iter();
+        let mut run = match records.next() {
+            Some(Record { seq: 1, at, event: Event::RunCreated { plan }, .. }) => Run::of(plan.clone(), *at),
+            Some(other) => return Err(IllegalEvent::NotCreated(other.seq)),
+            None => return Err(IllegalEvent::NotCreated(0)),
+        };
+        records.try_for_each(|record| run.apply(record)).map(|()| run)
+    }
+
+    fn of(plan: Arc<Plan>, created: Timestamp) -> Run {
+        let places = plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place)).collect();
+        let tasks = plan.tasks.iter().map(|_| Progress::new()).collect::<Vec<_>>();
+        let mut counts = [0; Status::ALL.len()];
+        counts[Status::Pending as usize] = tasks.len() as u32;
+        Run {
+            plan,
+            places,
+            options: Options::with_slots(1),
+            tasks,
+            counts,
+            stage: Stage::Created,
+            paused: false,
+            seq: 1,
+            spent: Usage::default(),
+            attempts: 0,
+            created,
+            ended: None,
+            active_before: Millis(0),
+            active_now: Tick(0),
+        }
+    }
+
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The number of the last event applied.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub fn place(&self, task: &TaskId) -> Option<usize> {
+        self.places.get(task).copied()
+    }
+
+    pub fn task(&self, place: usize) -> (&Task, &Progress) {
+        (&self.plan.tasks[place], &self.tasks[place])
+    }
+
+    pub fn progress(&self, place: usize) -> &Progress {
+        &self.tasks[place]
+    }
+
+    pub fn tasks(&self) -> impl Iterator<Item = (&Task, &Progress)> {
+        self.plan.tasks.iter().zip(&self.tasks)
+    }
+
+    pub fn count(&self, status: Status) -> u32 {
+        self.counts[status as usize]
+    }
+
+    /// How many tasks have come to an end, whichever.
+    pub fn ended_count(&self) -> u32 {
+        Status::ALL.into_iter().filter(|status| status.is_end()).map(|status| self.count(status)).sum()
+    }
+
+    pub fn all_ended(&self) -> bool {
+        self.ended_count() as usize == self.tasks.len()
+    }
+
+    pub fn spent(&self) -> Usage {
+        self.spent
+    }
+
+    /// Attempts of all tasks that were not interrupted.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    pub fn created(&self) -> Timestamp {
+        self.created
+    }
+
+    pub fn ended(&self) -> Option<Timestamp> {
+        self.ended
+    }
+
+    /// How long coordinators have worked on it, time between them not counted.
+    pub fn active(&self) -> Millis {
+        self.active_before + (self.active_now - Tick(0))
+    }
+
+    pub fn apply(&mut self, record: &Record) -> Result<(), IllegalEvent> {
+        if record.seq != self.seq + 1 {
+            return Err(IllegalEvent::Gap { seq: record.seq, after: self.seq });
+        }
+        match &record.event {
+            Event::RunCreated { .. } => return Err(IllegalEvent::CreatedTwice(record.seq)),
+            Event::RunStarted { .. }
+            | Event::RunPaused {}
+            | Event::RunContinued {}
+            | Event::ParallelChanged { .. }
+            | Event::RunDrained { .. }
+            | Event::RunStopped { .. }
+            | Event::RunFinished { .. } => self.apply_to_run(record),
+            event => self.apply_to_task(record, event)?,
+        }
+        self.seq = record.seq;
+        self.active_now = self.active_now.max(record.tick);
+        Ok(())
+    }
+
+    fn apply_to_run(&mut self, record: &Record) {
+        match &record.event {
+            Event::RunStarted { options } => {
+                self.active_before = self.active();
+                self.active_now = record.tick;
+                self.options = options.clone();
+                self.stage = Stage::Active;
+                self.paused = false;
+                self.ended = None;
+            }
+            Event::RunPaused {} => self.paused = true,
+            Event::RunContinued {} => self.paused = false,
+            Event::ParallelChanged { slots } => self.options.slots = *slots,
+            Event::RunDrained { why } => self.stage = Stage::Draining(*why),
+            Event::RunStopped { why } => {
+                self.stage = Stage::Stopped(*why);
+                self.ended = Some(record.at);
+            }
+            Event::RunFinished { outcome } => {
+                self.stage = Stage::Finished(*outcome);
+                self.ended = Some(record.at);
+            }
+            _ => {}
+        }
+    }
+
+    fn apply_to_task(&mut self, record: &Record, event: &Event) -> Result<(), IllegalEvent> {
+        let Some((task, name)) = subject(event) else { return Ok(()) };
+        let place = self
+            .place(task)
+            .ok_or_else(|| IllegalEvent::UnknownTask { seq: record.seq, task: task.clone() })?;
+        let before = self.tasks[place].state.status();
+        let next = step(&self.tasks[place], event, record).ok_or_else(|| IllegalEvent::Transition {
+            seq: record.seq,
+            event: name,
+            task: task.clone(),
+            status: before,
+        })?;
+        self.account(place, event, record);
+        let progress = &mut self.tasks[place];
+        progress.state = next;
+        let after = progress.state.status();
+        progress.ended = after.is_end().then_some(record.at);
+        self.counts[before as usize] -= 1;
+        self.counts[after as usize] += 1;
+        Ok(())
+    }
+
+    /// The figures that go along with a transition.
+    fn account(&mut self, place: usize, event: &Event, record: &Record) {
+        let progress = &mut self.tasks[place];
+        match event {
+            Event::AttemptStarted { attempt, executor, .. } => {
+                progress.last_attempt = attempt.0;
+                progress.executor = Some(*executor);
+                progress.first_started.get_or_insert(record.at);
+            }
+            Event::UsageReported { usage, .. } => {
+                progress.usage += *usage;
+                self.spent += *usage;
+            }
+            Event::AttemptEnded { outcome, .. } => {
+                if let TaskState::Running(running) = &progress.state {
+                    progress.worked += record.tick - running.since;
+                }
+                match outcome {
+                    Outcome::Interrupted => progress.interruptions += 1,
+                    Outcome::Succeeded | Outcome::Failed(_) | Outcome::Cancelled => {
+                        progress.tried += 1;
+                        self.attempts += 1;
+                    }
+                }
+            }
+            Event::TaskReopened { .. } => progress.tried = 0,
+            _ => {}
+        }
+    }
+}
+
+/// The task an event is about, and the event's name.
+fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
+    Some(match event {
+        Event::AttemptStarted { task, .. } => (task, "attempt_started"),
+        Event::ProcessStarted { task, .. } => (task, "process_started"),
+        Event::UsageReported { task, .. } => (task, "usage_reported"),
+        Event::StopRequested { task, .. } => (task, "stop_requested"),
+        Event::AttemptEnded { task, .. } => (task, "attempt_ended"),
+        Event::RetryScheduled { task, .. } => (task, "retry_scheduled"),
+        Event::TaskCompleted { task } => (task, "task_completed"),
+        Event::TaskFailed { task, .. } => (task, "task_failed"),
+        Event::TaskSkipped { task, .. } => (task, "task_skipped"),
+        Event::TaskCancelled { task } => (task, "task_cancelled"),
+        Event::TaskReopened { task } => (task, "task_reopened"),
+        _ => return None,
+    })
+}
+
+/// The table of legal transitions; `None` is everything else.
+fn step(progress: &Progress, event: &Event, record: &Record) -> Option<TaskState> {
+    use TaskState as S;
+    Some(match (&progress.state, event) {
+        (S::Pending | S::Waiting { .. }, Event::AttemptStarted { attempt, executor, .. })
+            if attempt.0 == progress.last_attempt + 1 =>
+        {
+            S::Running(Running {
+                attempt: *attempt,
+                executor: *executor,
+                since: record.tick,
+                process: None,
+                stopping: None,
+                ended: false,
+            })
+        }
+        (S::Running(running), event) if !running.ended => step_running(running, event)?,
+        (S::Running(_), Event::RetryScheduled { delay, .. }) => {
+            S::Waiting { delay: *delay, since: record.at }
+        }
+        (S::Running(_), Event::TaskCompleted { .. }) => S::Completed,
+        (S::Running(_), Event::TaskFailed { failure, .. }) => S::Failed(failure.clone()),
+        (S::Running(_) | S::Pending | S::Waiting { .. }, Event::TaskCancelled { .. }) => S::Cancelled,
+        (S::Pending | S::Waiting { .. }, Event::TaskSkipped { culprit, .. }) => {
+            S::Skipped { culprit: culprit.clone() }
+        }
+        (S::Failed(_) | S::Skipped { .. } | S::Cancelled, Event::TaskReopened { .. }) => S::Pending,
+        _ => return None,
+    })
+}
+
+fn step_running(running: &Running, event: &Event) -> Option<TaskState> {
+    let mut next = running.clone();
+    match event {
+        Event::ProcessStarted { attempt, process, .. } if *attempt == running.attempt => {
+            next.process = Some(*process);
+        }
+        Event::UsageReported { attempt, .. } if *attempt == running.attempt => {}
+        Event::StopRequested { attempt, why, .. } if *attempt == running.attempt => {
+            next.stopping = Some(*why);
+        }
+        Event::AttemptEnded { attempt, outcome, .. } if *attempt == running.attempt => match outcome {
+            Outcome::Interrupted => return Some(TaskState::Pending),
+            _ => next.ended = true,
+        },
+        _ => return None,
+    }
+    Some(TaskState::Running(next))
+}

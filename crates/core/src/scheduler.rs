@@ -1,0 +1,434 @@
+//! What happens next: inputs in, events and actions out.
+//!
+//! Synchronous and deterministic. It holds the run and what can be derived from it (who waits on how many, who is ready,
+//! which deadline is next); all of that is rebuilt from the run alone, so a resumed scheduler behaves as the one that
+//! died. It starts no process, reads no clock and writes nothing: the engine performs the actions after the events are
+//! durable.
+
+mod files;
+mod pools;
+mod ready;
+mod release;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+use crate::event::{
+    DrainReason, Event, Failure, FailureClass, Options, Outcome, Process, Record, RunOutcome, StopReason, Usage,
+};
+use crate::graph::{Graph, GraphError, Node};
+use crate::ids::{Attempt, TaskId};
+use crate::plan::Work;
+use crate::retry;
+use crate::run::{Run, Running, Stage, Status, TaskState};
+use crate::units::{Now, Tick};
+
+pub use requests::{Refusal, Request};
+
+use ready::Ready;
+use release::Blockers;
+use timers::Timers;
+
+/// Everything that can happen to a run from outside.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    ProcessStarted { task: TaskId, attempt: Attempt, process: Process },
+    /// What an attempt has used since its last report.
+    UsageReported { task: TaskId, attempt: Attempt, usage: Usage },
+    AttemptEnded { task: TaskId, attempt: Attempt, outcome: Outcome },
+    Asked(Request),
+    /// The time `next_deadline` named has come.
+    TimerDue,
+}
+
+/// What the engine is to do, once the events are durable.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    Start { task: TaskId, attempt: Attempt, executor: u32 },
+    /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
+    Stop { task: TaskId, attempt: Attempt, why: StopReason },
+    /// Nothing is left to do or to wait for.
+    Finish,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decision {
+    pub records: Vec<Record>,
+    pub actions: Vec<Action>,
+    pub refused: Option<Refusal>,
+}
+
+pub struct Scheduler {
+    run: Run,
+    graph: Graph,
+    blockers: Blockers,
+    ready: Ready,
+    timers: Timers,
+    executors: Executors,
+    done: bool,
+    out: Decision,
+}
+
+impl Scheduler {
+    /// Takes a run up, new or replayed. Whatever ran when it was left counts as interrupted.
+    pub fn start(run: Run, options: Options, now: Now) -> Result<(Scheduler, Decision), GraphError> {
+        Scheduler::take_up(run, options, now, false)
+    }
+
+    /// As `start`, with everything that failed, was skipped or cancelled set back to pending.
+    pub fn start_again(run: Run, options: Options, now: Now) -> Result<(Scheduler, Decision), GraphError> {
+        Scheduler::take_up(run, options, now, true)
+    }
+
+    fn take_up(
+        run: Run,
+        options: Options,
+        now: Now,
+        reopen: bool,
+    ) -> Result<(Scheduler, Decision), GraphError> {
+        let graph = Graph::new(run.plan(), options.strategy)?;
+        let mut scheduler = Scheduler {
+            blockers: Blockers::none(&graph),
+            ready: Ready::new(run.plan(), &graph, &options),
+            timers: Timers::default(),
+            executors: Executors::default(),
+            done: false,
+            out: Decision::default(),
+            run,
+            graph,
+        };
+        scheduler.emit(now, Event::RunStarted { options });
+        if reopen {
+            scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
+        }
+        scheduler.rebuild(now);
+        scheduler.interrupt_leftovers(now);
+        scheduler.arm_run_deadline(now);
+        let decision = scheduler.conclude(now);
+        Ok((scheduler, decision))
+    }
+
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// When `Input::TimerDue` should come at the latest.
+    pub fn next_deadline(&self) -> Option<Tick> {
+        self.timers.next()
+    }
+
+    pub fn handle(&mut self, now: Now, input: Input) -> Decision {
+        match input {
+            Input::ProcessStarted { task, attempt, process } => {
+                self.on_process_started(now, task, attempt, process);
+            }
+            Input::UsageReported { task, attempt, usage } => self.on_usage(now, task, attempt, usage),
+            Input::AttemptEnded { task, attempt, outcome } => {
+                self.on_attempt_ended(now, &task, attempt, outcome);
+            }
+            Input::Asked(request) => self.on_request(now, request),
+            Input::TimerDue => self.on_timer(now),
+        }
+        self.conclude(now)
+    }
+
+    fn conclude(&mut self, now: Now) -> Decision {
+        self.dispatch(now);
+        self.settle(now);
+        std::mem::take(&mut self.out)
+    }
+
+    /// Makes an event part of the run and of the decision.
+    fn emit(&mut self, now: Now, event: Event) {
+        let record = Record { seq: self.run.seq() + 1, at: now.at, tick: now.tick, event };
+        match self.run.apply(&record) {
+            Ok(()) => self.out.records.push(record),
+            Err(illegal) => debug_assert!(false, "the scheduler decided something illegal: {illegal}"),
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        self.out.actions.push(action);
+    }
+
+    /// Its place and what it is doing, if this very attempt is the one that runs; late and doubled reports give `None`.
+    fn current(&self, task: &TaskId, attempt: Attempt) -> Option<(usize, &Running)> {
+        let place = self.run.place(task)?;
+        match &self.run.progress(place).state {
+            TaskState::Running(running) if running.attempt == attempt && !running.ended => {
+                Some((place, running))
+            }
+            _ => None,
+        }
+    }
+
+    fn on_process_started(&mut self, now: Now, task: TaskId, attempt: Attempt, process: Process) {
+        let Some((place, running)) = self.current(&task, attempt) else { return };
+        if running.process.is_none() {
+            self.arm_timeout(now, place);
+            self.emit(now, Event::ProcessStarted { task, attempt, process });
+        }
+    }
+
+    fn on_usage(&mut self, now: Now, task: TaskId, attempt: Attempt, usage: Usage) {
+        let Some((place, _)) = self.current(&task, attempt) else { return };
+        self.emit(now, Event::UsageReported { task: task.clone(), attempt, usage });
+        if self.task_is_over_budget(place) {
+            self.stop(now, place, StopReason::Budget);
+        }
+        if self.run_is_over_budget() {
+            self.drain(now, DrainReason::Budget);
+            self.stop_paid_attempts(now);
+        }
+    }
+
+    fn on_attempt_ended(&mut self, now: Now, task: &TaskId, attempt: Attempt, outcome: Outcome) {
+        let Some((place, running)) = self.current(task, attempt) else { return };
+        let executor = running.executor;
+        let outcome = self.judged(place, running.stopping, outcome);
+        let ended = Event::AttemptEnded { task: task.clone(), attempt, outcome: outcome.clone() };
+        self.emit(now, ended);
+        self.timers.disarm(place as Node);
+        self.ready.release(place as Node);
+        self.executors.free(executor);
+        match outcome {
+            Outcome::Succeeded => self.end(now, place, Event::TaskCompleted { task: task.clone() }),
+            Outcome::Cancelled => self.end(now, place, Event::TaskCancelled { task: task.clone() }),
+            Outcome::Interrupted => self.ready.insert(place as Node),
+            Outcome::Failed(failure) => self.on_failure(now, place, failure),
+        }
+    }
+
+    /// What a report means, given why the attempt was told to stop.
+    fn judged(&self, place: usize, stopping: Option<StopReason>, reported: Outcome) -> Outcome {
+        let task = &self.run.plan().tasks[place];
+        match (stopping, reported) {
+            (None, reported) => reported,
+            (Some(StopReason::Interrupted), Outcome::Succeeded) => Outcome::Succeeded,
+            (Some(StopReason::Interrupted), _) => Outcome::Interrupted,
+            (Some(StopReason::Cancelled), _) => Outcome::Cancelled,
+            (Some(StopReason::TimedOut), _) => {
+                let limit = task.timeout.unwrap_or_default();
+                Outcome::Failed(Failure::new(FailureClass::TimedOut, format!("timed out after {limit}")))
+            }
+            (Some(StopReason::Budget), _) => Outcome::Failed(Failure::new(
+                FailureClass::Budget,
+                format!("reached its own budget after {}", self.run.progress(place).usage.cost),
+            )),
+        }
+    }
+
+    fn on_failure(&mut self, now: Now, place: usize, failure: Failure) {
+        let (task, progress) = self.run.task(place);
+        let id = task.id.clone();
+        let delay = retry::delay(&task.retry, failure.class, progress.tried, now.jitter);
+        match delay.filter(|_| !self.task_is_over_budget(place)) {
+            Some(delay) => {
+                self.emit(now, Event::RetryScheduled { task: id, delay });
+                self.timers.arm(place as Node, now.tick + delay);
+            }
+            None => {
+                self.end(now, place, Event::TaskFailed { task: id, failure });
+                if self.run.options().fail_fast {
+                    self.drain(now, DrainReason::FailFast);
+                }
+            }
+        }
+    }
+
+    /// A task's own end, and what it means for those who wait for it.
+    fn end(&mut self, now: Now, place: usize, event: Event) {
+        self.emit(now, event);
+        self.release_dependents(now, place as Node);
+    }
+
+    fn on_timer(&mut self, now: Now) {
+        while let Some(due) = self.timers.pop_due(now.tick) {
+            match due {
+                timers::Due::Run => {
+                    self.drain(now, DrainReason::Budget);
+                    self.stop_all(now, StopReason::Interrupted);
+                }
+                timers::Due::Task(node) => match self.run.progress(node as usize).state.status() {
+                    Status::Running => self.stop(now, node as usize, StopReason::TimedOut),
+                    Status::Waiting => self.ready.insert(node),
+                    _ => {}
+                },
+            }
+        }
+    }
+
+    fn stop(&mut self, now: Now, place: usize, why: StopReason) {
+        let (task, progress) = self.run.task(place);
+        let TaskState::Running(Running { attempt, stopping: None, .. }) = progress.state else { return };
+        let task = task.id.clone();
+        self.timers.disarm(place as Node);
+        self.emit(now, Event::StopRequested { task: task.clone(), attempt, why });
+        self.act(Action::Stop { task, attempt, why });
+    }
+
+    fn stop_all(&mut self, now: Now, why: StopReason) {
+        for place in self.running() {
+            self.stop(now, place, why);
+        }
+    }
+
+    /// Commands cost no money and may end in peace.
+    fn stop_paid_attempts(&mut self, now: Now) {
+        for place in self.running() {
+            if matches!(self.run.plan().tasks[place].work, Work::Prompt(_)) {
+                self.stop(now, place, StopReason::Interrupted);
+            }
+        }
+    }
+
+    fn running(&self) -> Vec<usize> {
+        self.ready.holders().map(|node| node as usize).collect()
+    }
+
+    fn drain(&mut self, now: Now, why: DrainReason) {
+        if self.run.stage() == Stage::Active {
+            self.emit(now, Event::RunDrained { why });
+        }
+    }
+
+    fn dispatch(&mut self, now: Now) {
+        while self.may_start() {
+            if self.run_is_over_budget() {
+                return match self.ready.is_empty() {
+                    true => {}
+                    false => self.drain(now, DrainReason::Budget),
+                };
+            }
+            let Some(node) = self.ready.take() else { return };
+            self.start_attempt(now, node as usize);
+        }
+    }
+
+    fn may_start(&self) -> bool {
+        self.run.stage() == Stage::Active
+            && !self.run.is_paused()
+            && self.run.count(Status::Running) < self.run.options().slots
+    }
+
+    fn start_attempt(&mut self, now: Now, place: usize) {
+        let (task, progress) = self.run.task(place);
+        let (task, attempt) = (task.id.clone(), Attempt(progress.last_attempt + 1));
+        let executor = self.executors.take();
+        self.emit(now, Event::AttemptStarted { task: task.clone(), attempt, executor });
+        self.arm_timeout(now, place);
+        self.act(Action::Start { task, attempt, executor });
+    }
+
+    fn arm_timeout(&mut self, now: Now, place: usize) {
+        if let Some(timeout) = self.run.plan().tasks[place].timeout {
+            self.timers.arm(place as Node, now.tick + timeout);
+        }
+    }
+
+    fn arm_run_deadline(&mut self, now: Now) {
+        let limit = self.run.options().limits.max_time;
+        self.timers.arm_run(limit.map(|limit| now.tick + (Tick(limit.0) - Tick(self.run.active().0))));
+    }
+
+    fn task_is_over_budget(&self, place: usize) -> bool {
+        let (task, progress) = self.run.task(place);
+        task.max_cost.is_some_and(|cap| progress.usage.cost >= cap)
+            || task.max_tokens.is_some_and(|cap| progress.usage.tokens >= cap)
+            || task.max_turns.is_some_and(|cap| progress.usage.turns >= cap)
+    }
+
+    fn run_is_over_budget(&self) -> bool {
+        let limits = &self.run.options().limits;
+        let spent = self.run.spent();
+        let attempts = self.run.attempts() + self.run.count(Status::Running);
+        limits.max_cost.is_some_and(|cap| spent.cost >= cap)
+            || limits.max_tokens.is_some_and(|cap| spent.tokens >= cap)
+            || limits.max_attempts.is_some_and(|cap| attempts >= cap)
+    }
+
+    /// Ends the run where nothing is left, or leaves it where nothing more may start.
+    fn settle(&mut self, now: Now) {
+        if self.done || self.run.count(Status::Running) > 0 {
+            return;
+        }
+        match self.run.stage() {
+            _ if self.run.all_ended() => {
+                let all_good = self.run.count(Status::Completed) as usize == self.graph.len();
+                let outcome = if all_good { RunOutcome::Completed } else { RunOutcome::Failed };
+                self.emit(now, Event::RunFinished { outcome });
+            }
+            Stage::Draining(why) => self.emit(now, Event::RunStopped { why }),
+            _ => return,
+        }
+        self.done = true;
+        self.act(Action::Finish);
+    }
+
+    fn interrupt_leftovers(&mut self, now: Now) {
+        for place in self.running() {
+            let (task, progress) = self.run.task(place);
+            if let TaskState::Running(Running { attempt, .. }) = progress.state {
+                let task = task.id.clone();
+                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted);
+            }
+        }
+    }
+
+    /// Everything that is derived, from the run alone.
+    fn rebuild(&mut self, now: Now) {
+        self.ready = Ready::new(self.run.plan(), &self.graph, self.run.options());
+        self.timers.clear_tasks();
+        self.executors = Executors::default();
+        self.rebuild_blockers(now);
+        for place in 0..self.graph.len() {
+            let node = place as Node;
+            match self.run.progress(place).state.clone() {
+                TaskState::Running(running) => {
+                    self.ready.hold(node);
+                    self.executors.claim(running.executor);
+                    if running.stopping.is_none() {
+                        self.arm_timeout(now, place);
+                    }
+                }
+                TaskState::Waiting { delay, since } => {
+                    let waited = (now.at - since).0.min(delay.0);
+                    self.timers.arm(node, now.tick + crate::units::Millis(delay.0 - waited));
+                }
+                TaskState::Pending if self.blockers.is_free(node) => self.ready.insert(node),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Numbers for who works, from 1, always the lowest free one: the highest ever given is how many the run could use.
+#[derive(Default)]
+struct Executors {
+    free: std::collections::BTreeSet<u32>,
+    highest: u32,
+}
+
+impl Executors {
+    fn take(&mut self) -> u32 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.highest += 1;
+            self.highest
+        })
+    }
+
+    fn claim(&mut self, number: u32) {
+        self.free.extend(self.highest + 1..number);
+        self.highest = self.highest.max(number);
+        self.free.remove(&number);
+    }
+
+    fn free(&mut self, number: u32) {
+        self.free.insert(number);
+    }
+}

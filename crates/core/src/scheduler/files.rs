@@ -1,0 +1,142 @@
+//! Whether two sets of file globs can name the same file.
+//!
+//! Where in doubt the answer is yes: two tasks kept apart for nothing cost a little time, two that meet cost a merge.
+
+use std::collections::HashSet;
+
+/// The globs of one task, cut into path segments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct FileSet(Vec<Vec<String>>);
+
+impl FileSet {
+    pub(super) fn new(globs: &[String]) -> FileSet {
+        let mut cut: Vec<Vec<String>> = globs.iter().map(|glob| segments(glob)).collect();
+        cut.sort();
+        cut.dedup();
+        FileSet(cut)
+    }
+
+    pub(super) fn meets(&self, other: &FileSet) -> bool {
+        self.0.iter().any(|a| other.0.iter().any(|b| paths_meet(a, b)))
+    }
+}
+
+/// A folder stands for everything below it, so every glob ends in `**`.
+fn segments(glob: &str) -> Vec<String> {
+    let mut parts: Vec<String> =
+        glob.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
+    if parts.last().is_none_or(|last| last != "**") {
+        parts.push("**".to_owned());
+    }
+    parts
+}
+
+/// Walks both globs at once over every pair of places that can be reached together.
+fn paths_meet(a: &[String], b: &[String]) -> bool {
+    walk(a.len(), b.len(), |i, j| {
+        let (x, y) = (a.get(i).map(String::as_str), b.get(j).map(String::as_str));
+        let mut next = Vec::new();
+        if x == Some("**") {
+            next.push((i + 1, j));
+            if y.is_some() {
+                next.push((i, j + 1));
+            }
+        }
+        if y == Some("**") {
+            next.push((i, j + 1));
+            if x.is_some() {
+                next.push((i + 1, j));
+            }
+        }
+        if let (Some(x), Some(y)) = (x, y)
+            && x != "**"
+            && y != "**"
+            && segments_meet(x, y)
+        {
+            next.push((i + 1, j + 1));
+        }
+        next
+    })
+}
+
+fn segments_meet(a: &str, b: &str) -> bool {
+    if [a, b].iter().any(|segment| segment.contains(['[', '{', '\\'])) {
+        return true;
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    walk(a.len(), b.len(), |i, j| {
+        let (x, y) = (a.get(i).copied(), b.get(j).copied());
+        let mut next = Vec::new();
+        if x == Some('*') {
+            next.extend([(i + 1, j), (i, j + 1)]);
+        }
+        if y == Some('*') {
+            next.extend([(i, j + 1), (i + 1, j)]);
+        }
+        if let (Some(x), Some(y)) = (x, y)
+            && (x == y || x == '?' || y == '?')
+        {
+            next.push((i + 1, j + 1));
+        }
+        next
+    })
+}
+
+/// Whether the far corner of an `a` by `b` board can be reached with the moves given.
+fn walk(a: usize, b: usize, moves: impl Fn(usize, usize) -> Vec<(usize, usize)>) -> bool {
+    let mut seen = HashSet::new();
+    let mut open = vec![(0, 0)];
+    while let Some((i, j)) = open.pop() {
+        if (i, j) == (a, b) {
+            return true;
+        }
+        if i <= a && j <= b && seen.insert((i, j)) {
+            open.extend(moves(i, j));
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meet(a: &str, b: &str) -> bool {
+        let set = |text: &str| FileSet::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let (there, back) = (set(a).meets(&set(b)), set(b).meets(&set(a)));
+        assert_eq!(there, back, "{a} and {b} must agree in both directions");
+        there
+    }
+
+    #[test]
+    fn globs_that_can_name_one_file_meet() {
+        for (a, b) in [
+            ("src/api.rs", "src/api.rs"),
+            ("src/**", "src/api/mod.rs"),
+            ("src", "src/api/mod.rs"),
+            ("./src/", "src/lib.rs"),
+            ("src/*.rs", "src/api.rs"),
+            ("src/*/mod.rs", "src/api/*.rs"),
+            ("**/*.rs", "src/a/b/c.rs"),
+            ("a*c", "*bc"),
+            ("docs README.md", "README.md"),
+            ("src/{a,b}.rs", "src/c.rs"),
+            ("**", "anything"),
+        ] {
+            assert!(meet(a, b), "{a} meets {b}");
+        }
+    }
+
+    #[test]
+    fn globs_that_cannot_do_not() {
+        for (a, b) in [
+            ("src/api.rs", "src/ui.rs"),
+            ("src/api/**", "src/ui/**"),
+            ("src/*.rs", "src/*.ts"),
+            ("a?c", "abd"),
+            ("docs/**", "src/docs/x"),
+        ] {
+            assert!(!meet(a, b), "{a} does not meet {b}");
+        }
+    }
+}

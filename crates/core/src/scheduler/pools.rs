@@ -1,0 +1,123 @@
+//! What tasks hold while they run, beyond a slot: places in a group, places at an agent, named resources.
+//!
+//! All three are one thing, a pool with a capacity. Who waits at a pool is not overtaken there by anyone ranked behind:
+//! a task that wants much would otherwise starve among many that want little.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ready::{LaneNumber, Rank};
+use crate::event::Options;
+use crate::plan::{Plan, Task};
+
+pub(super) type PoolNumber = usize;
+
+#[derive(Debug)]
+struct Pool {
+    capacity: u64,
+    used: u64,
+    parked: BTreeSet<(Rank, LaneNumber)>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Pools {
+    pools: Vec<Pool>,
+    groups: BTreeMap<String, PoolNumber>,
+    agents: BTreeMap<String, PoolNumber>,
+    resources: BTreeMap<String, PoolNumber>,
+}
+
+/// What one task takes from which pool.
+pub(super) type Needs = Vec<(PoolNumber, u64)>;
+
+impl Pools {
+    pub(super) fn new(plan: &Plan, options: &Options) -> Pools {
+        let mut pools = Pools::default();
+        for group in &plan.groups {
+            if let Some(limit) = group.max_parallel {
+                let number = pools.add(limit.into());
+                pools.groups.insert(group.name.clone(), number);
+            }
+        }
+        for (agent, &limit) in &options.limits.agents {
+            let number = pools.add(limit.into());
+            pools.agents.insert(agent.clone(), number);
+        }
+        for (name, capacity) in capacities(plan, options) {
+            let number = pools.add(capacity);
+            pools.resources.insert(name, number);
+        }
+        pools
+    }
+
+    /// A capacity of nothing would keep its tasks waiting for ever; it counts as one.
+    fn add(&mut self, capacity: u64) -> PoolNumber {
+        self.pools.push(Pool { capacity: capacity.max(1), used: 0, parked: BTreeSet::new() });
+        self.pools.len() - 1
+    }
+
+    /// More than there is at all becomes all there is: a file written for a bigger machine still runs here, alone.
+    pub(super) fn needs(&self, task: &Task) -> Needs {
+        let place = |number: Option<&PoolNumber>| number.map(|&number| (number, 1));
+        let group = place(task.group.as_ref().and_then(|group| self.groups.get(group)));
+        let agent = place(self.agents.get(task.agent_name()));
+        let resources = task
+            .resources
+            .iter()
+            .filter_map(|(name, &amount)| Some((*self.resources.get(name)?, amount)))
+            .map(|(number, amount)| (number, amount.min(self.pools[number].capacity)));
+        group.into_iter().chain(agent).chain(resources).filter(|&(_, amount)| amount > 0).collect()
+    }
+
+    /// The first pool that has not enough left, or where somebody of better rank is waiting already.
+    pub(super) fn obstacle(&self, needs: &Needs, rank: Rank) -> Option<PoolNumber> {
+        let lacks = |&&(number, amount): &&(PoolNumber, u64)| {
+            let pool = &self.pools[number];
+            pool.used + amount > pool.capacity || pool.parked.first().is_some_and(|(first, _)| *first < rank)
+        };
+        needs.iter().find(lacks).map(|&(number, _)| number)
+    }
+
+    pub(super) fn take(&mut self, needs: &Needs) {
+        needs.iter().for_each(|&(number, amount)| self.pools[number].used += amount);
+    }
+
+    pub(super) fn give_back(&mut self, needs: &Needs) {
+        for &(number, amount) in needs {
+            let pool = &mut self.pools[number];
+            pool.used = pool.used.saturating_sub(amount);
+        }
+    }
+
+    pub(super) fn park(&mut self, number: PoolNumber, rank: Rank, lane: LaneNumber) {
+        self.pools[number].parked.insert((rank, lane));
+    }
+
+    pub(super) fn unpark(&mut self, number: PoolNumber, rank: Rank, lane: LaneNumber) {
+        self.pools[number].parked.remove(&(rank, lane));
+    }
+
+    pub(super) fn first_parked(&self, number: PoolNumber) -> Option<(Rank, LaneNumber)> {
+        self.pools[number].parked.first().copied()
+    }
+
+    /// Whether this one pool has what is needed of it.
+    pub(super) fn has_room(&self, number: PoolNumber, needs: &Needs) -> bool {
+        let pool = &self.pools[number];
+        needs.iter().all(|&(of, amount)| of != number || pool.used + amount <= pool.capacity)
+    }
+}
+
+/// A resource without a stated capacity has as much as its most demanding task asks for.
+fn capacities(plan: &Plan, options: &Options) -> BTreeMap<String, u64> {
+    let mut capacities: BTreeMap<String, u64> = BTreeMap::new();
+    for (name, &amount) in plan.tasks.iter().flat_map(|task| &task.resources) {
+        let capacity = capacities.entry(name.clone()).or_default();
+        *capacity = (*capacity).max(amount);
+    }
+    for (name, capacity) in &mut capacities {
+        if let Some(&stated) = options.limits.resources.get(name) {
+            *capacity = stated;
+        }
+    }
+    capacities
+}

@@ -1,0 +1,241 @@
+//! Tasks that could start now, in the order in which they should.
+//!
+//! Tasks that need exactly the same things stand in one *lane*; only a lane's first matters, so ten thousand tasks that
+//! wait for one agent cost no more than one. A lane is listed in one place at a time: among the open ones, parked at the
+//! pool it lacks something of, or parked behind the running task whose files it would touch.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use super::files::FileSet;
+use super::pools::{Needs, PoolNumber, Pools};
+use crate::event::Options;
+use crate::graph::{Graph, Node};
+use crate::plan::{Kind, Plan, Priority};
+use crate::units::Millis;
+
+pub(super) type LaneNumber = usize;
+
+/// Smaller is sooner: priority class, then the longest way to the end of the graph, then file order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank(Priority, Reverse<Millis>, Node);
+
+impl Rank {
+    fn task(self) -> Node {
+        self.2
+    }
+}
+
+#[derive(Debug)]
+struct Lane {
+    needs: Needs,
+    files: Option<FileSet>,
+    waiting: BTreeSet<Rank>,
+    listed: Option<(Rank, Place)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Open,
+    AtPool(PoolNumber),
+    Behind(Node),
+}
+
+pub(super) struct Ready {
+    ranks: Vec<Rank>,
+    lane_of: Vec<LaneNumber>,
+    lanes: Vec<Lane>,
+    open: BTreeSet<(Rank, LaneNumber)>,
+    pools: Pools,
+    behind: HashMap<Node, BTreeSet<LaneNumber>>,
+    /// The running tasks, in order.
+    holders: BTreeSet<Node>,
+    holders_with_files: BTreeSet<Node>,
+    waiting: usize,
+}
+
+impl Ready {
+    pub(super) fn new(plan: &Plan, graph: &Graph, options: &Options) -> Ready {
+        let pools = Pools::new(plan, options);
+        let mut numbers: HashMap<(Needs, Option<FileSet>), LaneNumber> = HashMap::new();
+        let mut lanes = Vec::new();
+        let mut lane_of = Vec::with_capacity(plan.tasks.len());
+        for task in &plan.tasks {
+            let files =
+                (!task.files.is_empty() && !options.allow_overlap).then(|| FileSet::new(&task.files));
+            let number = *numbers.entry((pools.needs(task), files)).or_insert_with_key(|(needs, files)| {
+                let (needs, files) = (needs.clone(), files.clone());
+                lanes.push(Lane { needs, files, waiting: BTreeSet::new(), listed: None });
+                lanes.len() - 1
+            });
+            lane_of.push(number);
+        }
+        Ready {
+            ranks: ranks(plan, graph),
+            lane_of,
+            lanes,
+            open: BTreeSet::new(),
+            pools,
+            behind: HashMap::new(),
+            holders: BTreeSet::new(),
+            holders_with_files: BTreeSet::new(),
+            waiting: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Who holds something, that is: who runs.
+    pub(super) fn holders(&self) -> impl Iterator<Item = Node> {
+        self.holders.iter().copied()
+    }
+
+    pub(super) fn insert(&mut self, task: Node) {
+        let number = self.lane_of[task as usize];
+        if self.lanes[number].waiting.insert(self.ranks[task as usize]) {
+            self.waiting += 1;
+            self.relist(number);
+        }
+    }
+
+    pub(super) fn remove(&mut self, task: Node) {
+        let number = self.lane_of[task as usize];
+        if self.lanes[number].waiting.remove(&self.ranks[task as usize]) {
+            self.waiting -= 1;
+            self.relist(number);
+        }
+    }
+
+    /// The best task that nothing stands in the way of; it holds what it needs from now on.
+    pub(super) fn take(&mut self) -> Option<Node> {
+        while let Some(&(rank, number)) = self.open.first() {
+            let obstacle = self.obstacle(rank, number);
+            match obstacle {
+                Some(place) => self.list(number, place),
+                None => {
+                    self.hold(rank.task());
+                    self.remove(rank.task());
+                }
+            }
+            self.wake_pools_of(number);
+            if obstacle.is_none() {
+                return Some(rank.task());
+            }
+        }
+        None
+    }
+
+    /// Marks a task as running without asking whether it may.
+    pub(super) fn hold(&mut self, task: Node) {
+        let lane = &self.lanes[self.lane_of[task as usize]];
+        self.pools.take(&lane.needs);
+        self.holders.insert(task);
+        if lane.files.is_some() {
+            self.holders_with_files.insert(task);
+        }
+    }
+
+    pub(super) fn release(&mut self, task: Node) {
+        let number = self.lane_of[task as usize];
+        self.holders.remove(&task);
+        self.holders_with_files.remove(&task);
+        self.pools.give_back(&self.lanes[number].needs);
+        self.wake_pools_of(number);
+        for lane in self.behind.remove(&task).unwrap_or_default() {
+            self.list(lane, Place::Open);
+        }
+    }
+
+    fn obstacle(&self, rank: Rank, number: LaneNumber) -> Option<Place> {
+        let lane = &self.lanes[number];
+        if let Some(pool) = self.pools.obstacle(&lane.needs, rank) {
+            return Some(Place::AtPool(pool));
+        }
+        let files = lane.files.as_ref()?;
+        let meets = |&&holder: &&Node| {
+            let other = &self.lanes[self.lane_of[holder as usize]];
+            other.files.as_ref().is_some_and(|others| others.meets(files))
+        };
+        self.holders_with_files.iter().find(meets).map(|&holder| Place::Behind(holder))
+    }
+
+    fn wake_pools_of(&mut self, number: LaneNumber) {
+        for at in 0..self.lanes[number].needs.len() {
+            let (pool, _) = self.lanes[number].needs[at];
+            self.wake(pool);
+        }
+    }
+
+    /// Opens the pool's first in line if it fits now; that one wakes the next when it has been seen to.
+    fn wake(&mut self, pool: PoolNumber) {
+        if let Some((_, lane)) = self.pools.first_parked(pool)
+            && self.pools.has_room(pool, &self.lanes[lane].needs)
+        {
+            self.list(lane, Place::Open);
+        }
+    }
+
+    /// Puts a lane where it belongs after its tasks have changed.
+    fn relist(&mut self, number: LaneNumber) {
+        let first = self.lanes[number].waiting.first().copied();
+        let listed = self.lanes[number].listed;
+        if listed.map(|(rank, _)| rank) == first {
+            return;
+        }
+        let place = listed.map_or(Place::Open, |(_, place)| place);
+        self.list(number, place);
+        if let Place::AtPool(pool) = place {
+            self.wake(pool);
+        }
+    }
+
+    /// Moves a lane to one place, under the rank of its first; an empty lane is listed nowhere.
+    fn list(&mut self, number: LaneNumber, place: Place) {
+        self.unlist(number);
+        let Some(&rank) = self.lanes[number].waiting.first() else { return };
+        self.lanes[number].listed = Some((rank, place));
+        match place {
+            Place::Open => {
+                self.open.insert((rank, number));
+            }
+            Place::AtPool(pool) => self.pools.park(pool, rank, number),
+            Place::Behind(task) => {
+                self.behind.entry(task).or_default().insert(number);
+            }
+        }
+    }
+
+    fn unlist(&mut self, number: LaneNumber) {
+        match self.lanes[number].listed.take() {
+            Some((rank, Place::Open)) => {
+                self.open.remove(&(rank, number));
+            }
+            Some((rank, Place::AtPool(pool))) => self.pools.unpark(pool, rank, number),
+            Some((_, Place::Behind(task))) => {
+                self.behind.get_mut(&task).map(|lanes| lanes.remove(&number));
+            }
+            None => {}
+        }
+    }
+}
+
+fn ranks(plan: &Plan, graph: &Graph) -> Vec<Rank> {
+    let remaining = graph.remaining(|task| plan.tasks[task as usize].expected());
+    let urgency = urgency(plan, graph);
+    (0..plan.tasks.len()).map(|place| Rank(urgency[place], Reverse(remaining[place]), place as Node)).collect()
+}
+
+/// A task is as urgent as the most urgent task that cannot run without it.
+fn urgency(plan: &Plan, graph: &Graph) -> Vec<Priority> {
+    let own = |node: Node| plan.tasks.get(node as usize).map_or(Priority(u8::MAX), |task| task.priority);
+    let mut urgency: Vec<Priority> = (0..graph.nodes() as Node).map(own).collect();
+    for &node in graph.order().iter().rev() {
+        let behind = graph.dependents(node).iter().filter(|edge| edge.kind == Kind::Hard);
+        if let Some(most) = behind.map(|edge| urgency[edge.to as usize]).min() {
+            urgency[node as usize] = urgency[node as usize].min(most);
+        }
+    }
+    urgency
+}

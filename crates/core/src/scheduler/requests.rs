@@ -1,0 +1,172 @@
+//! What a person can ask of a live run.
+
+use thiserror::Error;
+
+use super::Scheduler;
+use crate::event::{DrainReason, Event, StopReason};
+use crate::ids::TaskId;
+use crate::run::{Stage, Status};
+use crate::units::Now;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    Pause,
+    Continue,
+    SetSlots(u32),
+    Cancel(TaskId),
+    CancelAll,
+    Retry(TaskId),
+    Skip(TaskId),
+    /// Start nothing new; leave when what runs has ended.
+    Drain,
+    /// Drain, and end what runs; it is taken up again on resume.
+    Stop,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Refusal {
+    #[error("there is no task '{0}' in this run")]
+    UnknownTask(TaskId),
+    #[error("task '{task}' is {status}; {wants}")]
+    WrongStatus { task: TaskId, status: Status, wants: &'static str },
+    #[error("a run needs at least one slot")]
+    NoSlots,
+}
+
+impl Scheduler {
+    pub(super) fn on_request(&mut self, now: Now, request: Request) {
+        let done = match request {
+            Request::Pause => self.on_pause(now),
+            Request::Continue => self.on_continue(now),
+            Request::SetSlots(slots) => self.on_slots(now, slots),
+            Request::Cancel(task) => self.on_cancel(now, &task),
+            Request::CancelAll => self.on_cancel_all(now),
+            Request::Retry(task) => self.on_retry(now, &task),
+            Request::Skip(task) => self.on_skip(now, &task),
+            Request::Drain => {
+                self.drain(now, DrainReason::User);
+                Ok(())
+            }
+            Request::Stop => {
+                self.drain(now, DrainReason::User);
+                self.stop_all(now, StopReason::Interrupted);
+                Ok(())
+            }
+        };
+        self.out.refused = done.err();
+    }
+
+    fn on_pause(&mut self, now: Now) -> Result<(), Refusal> {
+        if !self.run.is_paused() && self.run.stage() == Stage::Active {
+            self.emit(now, Event::RunPaused {});
+        }
+        Ok(())
+    }
+
+    fn on_continue(&mut self, now: Now) -> Result<(), Refusal> {
+        if self.run.is_paused() {
+            self.emit(now, Event::RunContinued {});
+        }
+        Ok(())
+    }
+
+    fn on_slots(&mut self, now: Now, slots: u32) -> Result<(), Refusal> {
+        if slots == 0 {
+            return Err(Refusal::NoSlots);
+        }
+        if slots != self.run.options().slots {
+            self.emit(now, Event::ParallelChanged { slots });
+        }
+        Ok(())
+    }
+
+    fn on_cancel(&mut self, now: Now, task: &TaskId) -> Result<(), Refusal> {
+        let place = self.known(task)?;
+        match self.run.progress(place).state.status() {
+            Status::Running => self.stop(now, place, StopReason::Cancelled),
+            Status::Pending | Status::Waiting => {
+                self.forget(place);
+                self.end(now, place, Event::TaskCancelled { task: task.clone() });
+            }
+            status => return Err(wrong(task, status, "only a task that has not ended can be cancelled")),
+        }
+        Ok(())
+    }
+
+    fn on_cancel_all(&mut self, now: Now) -> Result<(), Refusal> {
+        self.stop_all(now, StopReason::Cancelled);
+        for place in 0..self.graph.len() {
+            if matches!(self.run.progress(place).state.status(), Status::Pending | Status::Waiting) {
+                self.forget(place);
+                let task = self.run.plan().tasks[place].id.clone();
+                self.emit(now, Event::TaskCancelled { task });
+            }
+        }
+        Ok(())
+    }
+
+    fn on_skip(&mut self, now: Now, task: &TaskId) -> Result<(), Refusal> {
+        let place = self.known(task)?;
+        match self.run.progress(place).state.status() {
+            Status::Pending | Status::Waiting => {
+                self.forget(place);
+                self.end(now, place, Event::TaskSkipped { task: task.clone(), culprit: None });
+                Ok(())
+            }
+            status => Err(wrong(task, status, "only a task that has not started can be skipped")),
+        }
+    }
+
+    fn on_retry(&mut self, now: Now, task: &TaskId) -> Result<(), Refusal> {
+        let place = self.known(task)?;
+        match self.run.progress(place).state.status() {
+            Status::Waiting => {
+                self.timers.disarm(place as u32);
+                self.ready.insert(place as u32);
+            }
+            Status::Failed | Status::Skipped | Status::Cancelled => {
+                let behind = self.graph.all_dependents(place as u32);
+                self.emit(now, Event::TaskReopened { task: task.clone() });
+                self.reopen_some(now, behind.into_iter().map(|node| node as usize), |status| {
+                    status == Status::Skipped
+                });
+                self.rebuild(now);
+            }
+            status => return Err(wrong(task, status, "only a task that has ended badly can be retried")),
+        }
+        Ok(())
+    }
+
+    /// Sets every task of these statuses back to pending. The derived state is stale until `rebuild`.
+    pub(super) fn reopen(&mut self, now: Now, which: impl Fn(Status) -> bool) {
+        self.reopen_some(now, 0..self.graph.len(), which);
+    }
+
+    fn reopen_some(
+        &mut self,
+        now: Now,
+        places: impl Iterator<Item = usize>,
+        which: impl Fn(Status) -> bool,
+    ) {
+        for place in places {
+            if which(self.run.progress(place).state.status()) {
+                let task = self.run.plan().tasks[place].id.clone();
+                self.emit(now, Event::TaskReopened { task });
+            }
+        }
+    }
+
+    fn known(&self, task: &TaskId) -> Result<usize, Refusal> {
+        self.run.place(task).ok_or_else(|| Refusal::UnknownTask(task.clone()))
+    }
+
+    /// It will not start any more: out of the ready ones and the timers.
+    fn forget(&mut self, place: usize) {
+        self.ready.remove(place as u32);
+        self.timers.disarm(place as u32);
+    }
+}
+
+fn wrong(task: &TaskId, status: Status, wants: &'static str) -> Refusal {
+    Refusal::WrongStatus { task: task.clone(), status, wants }
+}

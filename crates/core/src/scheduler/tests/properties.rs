@@ -1,0 +1,316 @@
+//! Random graphs, random ends, random orders, crashes anywhere: what must hold whatever happens.
+
+use std::collections::{BTreeMap, HashMap};
+
+use proptest::prelude::*;
+use proptest::strategy::Strategy;
+
+use super::*;
+use crate::graph::Strategy as Mode;
+use crate::scheduler::files::FileSet;
+
+#[derive(Debug, Clone)]
+struct RandomTask {
+    before: Vec<(prop::sample::Index, u8)>,
+    priority: u8,
+    group: Option<u8>,
+    agent: Option<u8>,
+    resource: Option<(u8, u64)>,
+    files: Option<u8>,
+    max_attempts: u32,
+    timeout: Option<u64>,
+}
+
+const FILES: [&str; 4] = ["src/**", "src/a.rs", "docs/*.md", "docs/a.md"];
+
+fn random_task() -> impl Strategy<Value = RandomTask> {
+    (
+        prop::collection::vec((any::<prop::sample::Index>(), 0u8..4), 0..4),
+        0u8..5,
+        prop::option::weighted(0.4, 0u8..2),
+        prop::option::weighted(0.4, 0u8..2),
+        prop::option::weighted(0.4, (0u8..2, 1u64..6)),
+        prop::option::weighted(0.3, 0u8..4),
+        1u32..4,
+        prop::option::weighted(0.2, 1u64..50),
+    )
+        .prop_map(|(before, priority, group, agent, resource, files, max_attempts, timeout)| RandomTask {
+            before,
+            priority,
+            group,
+            agent,
+            resource,
+            files,
+            max_attempts,
+            timeout,
+        })
+}
+
+fn random_plan() -> impl Strategy<Value = Plan> {
+    (prop::collection::vec(random_task(), 1..24), 1u32..3).prop_map(|(tasks, group_limit)| {
+        let limit = |name: &str| Group { name: name.into(), description: None, max_parallel: Some(group_limit) };
+        Plan {
+            tasks: tasks.iter().enumerate().map(|(place, task)| built(place, task)).collect(),
+            groups: vec![limit("g0"), limit("g1")],
+            ..Plan::default()
+        }
+    })
+}
+
+fn built(place: usize, random: &RandomTask) -> Task {
+    let mut task = Task::new(id(&format!("t{place}")), Work::Run(Command::Line("true".into())));
+    task.priority = Priority(random.priority);
+    task.group = random.group.map(|n| format!("g{n}"));
+    task.agent = random.agent.map(|n| format!("agent{n}"));
+    task.resources = random.resource.iter().map(|&(n, amount)| (format!("r{n}"), amount)).collect();
+    task.files = random.files.iter().map(|&n| FILES[n as usize].to_owned()).collect();
+    task.retry = RetryPolicy { max_attempts: random.max_attempts, ..RetryPolicy::default() };
+    task.timeout = random.timeout.map(Millis::from_secs);
+    for (before, how) in random.before.iter().filter(|_| place > 0) {
+        task.dependencies.push(Dependency {
+            id: id(&format!("t{}", before.index(place))),
+            when: if how % 2 == 0 { When::Landed } else { When::Finished },
+            kind: if how / 2 == 0 { Kind::Hard } else { Kind::Soft },
+        });
+    }
+    task
+}
+
+fn random_options() -> impl Strategy<Value = Options> {
+    (1u32..6, 0u8..3, any::<bool>(), 1u32..3, 3u64..6).prop_map(|(slots, strategy, fail_fast, agents, gpu)| {
+        let mut options = Options::with_slots(slots);
+        options.strategy = [Mode::Queue, Mode::Batch, Mode::Sequential][strategy as usize];
+        options.fail_fast = fail_fast;
+        options.limits.agents.insert("agent0".into(), agents);
+        options.limits.resources.insert("r0".into(), gpu);
+        options
+    })
+}
+
+/// Drives one run and checks every decision against rules written down a second time, from the plan alone.
+struct Checked {
+    script: Script,
+    options: Options,
+    /// Every attempt that was started and not yet reported.
+    live: Vec<(TaskId, Attempt)>,
+    completed: HashMap<TaskId, u32>,
+    finished: bool,
+}
+
+impl Checked {
+    fn start(plan: Plan, options: Options) -> Checked {
+        let (run, created) = Run::create(plan, now(0));
+        let (scheduler, decision) = Scheduler::start(run, options.clone(), now(0)).unwrap();
+        let script = Script { scheduler, log: vec![created], secs: 0 };
+        let mut checked =
+            Checked { script, options, live: Vec::new(), completed: HashMap::new(), finished: false };
+        checked.take(decision);
+        checked
+    }
+
+    fn input(&mut self, input: Input) {
+        let decision = self.script.scheduler.handle(now(self.script.secs), input);
+        self.take(decision);
+    }
+
+    fn take(&mut self, decision: Decision) {
+        for record in &decision.records {
+            if let Event::TaskCompleted { task } = &record.event {
+                *self.completed.entry(task.clone()).or_default() += 1;
+            }
+        }
+        self.script.log.extend(decision.records);
+        let mut started = false;
+        for action in decision.actions {
+            match action {
+                Action::Start { task, attempt, .. } => {
+                    started = true;
+                    self.check_start(&task);
+                    self.live.push((task, attempt));
+                }
+                Action::Stop { task, attempt, .. } => assert!(self.live.contains(&(task, attempt))),
+                Action::Finish => self.finished = true,
+            }
+        }
+        self.check_caps(started);
+    }
+
+    fn state(&self, task: &TaskId) -> Status {
+        let run = self.script.scheduler.run();
+        run.progress(run.place(task).unwrap()).state.status()
+    }
+
+    fn check_start(&self, task: &TaskId) {
+        let run = self.script.scheduler.run();
+        assert!(!self.completed.contains_key(task), "{task} started after it had completed");
+        for dependency in &run.task(run.place(task).unwrap()).0.dependencies {
+            let status = self.state(&dependency.id);
+            let fits = match (dependency.kind, dependency.when) {
+                (Kind::Hard, When::Landed) => status == Status::Completed,
+                (Kind::Hard, When::Finished) => matches!(status, Status::Completed | Status::Failed),
+                (Kind::Soft, _) => status.is_end(),
+            };
+            assert!(fits, "{task} started while {} is {status}", dependency.id);
+        }
+    }
+
+    fn check_caps(&self, started: bool) {
+        let run = self.script.scheduler.run();
+        let running: Vec<&Task> =
+            run.tasks().filter(|(_, p)| p.state.status() == Status::Running).map(|(task, _)| task).collect();
+        let mut used: BTreeMap<String, u64> = BTreeMap::new();
+        for task in &running {
+            *used.entry(format!("group {:?}", task.group)).or_default() += 1;
+            *used.entry(format!("agent {:?}", task.agent)).or_default() += 1;
+            for (name, amount) in &task.resources {
+                *used.entry(name.clone()).or_default() += amount;
+            }
+        }
+        let cap = |name: &str, limit: u64| assert!(used.get(name).copied().unwrap_or(0) <= limit, "{name}");
+        if started {
+            assert!(running.len() as u32 <= run.options().slots);
+        }
+        for group in &run.plan().groups {
+            cap(&format!("group {:?}", Some(&group.name)), group.max_parallel.unwrap().into());
+        }
+        cap("agent Some(\"agent0\")", self.options.limits.agents["agent0"].into());
+        if used.get("r0").copied().unwrap_or(0) > self.options.limits.resources["r0"] {
+            let alone = running.iter().filter(|task| task.resources.contains_key("r0")).count();
+            assert_eq!(alone, 1, "more than the machine has is held by one task alone");
+        }
+        for (at, a) in running.iter().enumerate() {
+            for b in &running[at + 1..] {
+                assert!(!FileSet::new(&a.files).meets(&FileSet::new(&b.files)), "{} meets {}", a.id, b.id);
+            }
+        }
+    }
+
+    /// One thing that happens, chosen by two bytes.
+    fn happen(&mut self, what: u8, whom: u8) {
+        let pick = |len: usize| whom as usize % len.max(1);
+        match what % 16 {
+            0..=6 => self.report(pick(self.live.len()), Outcome::Succeeded, whom.is_multiple_of(5)),
+            7..=9 => {
+                let failure = Failure::new(FailureClass::Exit, "no");
+                self.report(pick(self.live.len()), Outcome::Failed(failure), whom.is_multiple_of(5));
+            }
+            10 | 11 => self.pass_time(u64::from(whom)),
+            12 => self.crash(),
+            13 => self.input(Input::Asked(Request::SetSlots(1 + u32::from(whom % 5)))),
+            14 => self.input(Input::Asked(if whom < 128 { Request::Pause } else { Request::Continue })),
+            _ => {
+                let count = self.script.scheduler.graph().len();
+                let task = self.script.scheduler.graph().id(pick(count) as Node).clone();
+                let request = match whom % 3 {
+                    0 => Request::Cancel(task),
+                    1 => Request::Retry(task),
+                    _ => Request::Skip(task),
+                };
+                if !self.finished {
+                    self.input(Input::Asked(request));
+                }
+            }
+        }
+    }
+
+    /// An attempt reports its end; sometimes the report comes twice.
+    fn report(&mut self, which: usize, outcome: Outcome, twice: bool) {
+        if self.live.is_empty() {
+            return;
+        }
+        let (task, attempt) = self.live.swap_remove(which);
+        let report = Input::AttemptEnded { task, attempt, outcome };
+        if twice {
+            self.input(report.clone());
+        }
+        self.input(report);
+    }
+
+    fn pass_time(&mut self, secs: u64) {
+        self.script.secs += secs;
+        self.input(Input::TimerDue);
+    }
+
+    /// Everything in memory is lost; reports of the old attempts may still arrive.
+    fn crash(&mut self) {
+        let run = Run::replay(&self.script.log).unwrap();
+        assert_eq!(&run, self.script.scheduler.run(), "replay equals live");
+        let (scheduler, decision) = Scheduler::start(run, self.options.clone(), now(self.script.secs)).unwrap();
+        self.script.scheduler = scheduler;
+        self.finished = false;
+        self.take(decision);
+    }
+
+    /// From here on everybody behaves: the run must come to its end in a bounded number of steps.
+    fn run_out(&mut self) {
+        self.input(Input::Asked(Request::Continue));
+        let bound = 40 + 40 * self.script.scheduler.graph().len();
+        for _ in 0..bound {
+            if self.finished {
+                return;
+            }
+            match self.live.is_empty() {
+                true => self.pass_time(1000),
+                false => self.report(0, Outcome::Succeeded, false),
+            }
+        }
+        panic!("the run does not end: {:#?}", self.script.scheduler.run());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rules_hold_and_every_run_ends(
+        plan in random_plan(),
+        options in random_options(),
+        story in prop::collection::vec((any::<u8>(), any::<u8>()), 0..60),
+    ) {
+        let mut checked = Checked::start(plan, options);
+        for (what, whom) in story {
+            checked.happen(what, whom);
+        }
+        checked.run_out();
+        let run = checked.script.scheduler.run();
+        prop_assert_eq!(&Run::replay(&checked.script.log).unwrap(), run);
+        for (task, times) in &checked.completed {
+            prop_assert_eq!(*times, 1, "{} completed once", task);
+        }
+        let fail_fast = matches!(run.stage(), Stage::Stopped(DrainReason::FailFast));
+        prop_assert!(fail_fast || run.all_ended());
+    }
+
+    #[test]
+    fn a_log_survives_being_written_down(
+        plan in random_plan(),
+        options in random_options(),
+        story in prop::collection::vec((any::<u8>(), any::<u8>()), 0..40),
+    ) {
+        let mut checked = Checked::start(plan, options);
+        for (what, whom) in story {
+            checked.happen(what, whom);
+        }
+        let again: Vec<Record> = checked
+            .script
+            .log
+            .iter()
+            .map(|record| {
+                let text = serde_json::to_string(&record.event).unwrap();
+                Record { event: serde_json::from_str(&text).unwrap(), ..record.clone() }
+            })
+            .collect();
+        prop_assert_eq!(&again, &checked.script.log);
+        prop_assert_eq!(&Run::replay(&again).unwrap(), checked.script.scheduler.run());
+    }
+
+    #[test]
+    fn with_no_failures_everything_completes_and_nothing_starts_twice(
+        plan in random_plan(),
+        options in random_options(),
+    ) {
+        let count = plan.tasks.len();
+        let rehearsal = crate::rehearse::rehearse(plan, options, |_| Millis::from_secs(1)).unwrap();
+        prop_assert_eq!(rehearsal.starts.len(), count);
+    }
+}

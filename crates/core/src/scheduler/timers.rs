@@ -1,0 +1,60 @@
+//! Deadlines: at most one for each task, and one for the run.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::graph::Node;
+use crate::units::Tick;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    Run,
+    Task(Node),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    by_time: BTreeSet<(Tick, Node)>,
+    armed: HashMap<Node, Tick>,
+    run: Option<Tick>,
+}
+
+impl Timers {
+    /// Replaces the task's deadline if it has one.
+    pub(super) fn arm(&mut self, task: Node, at: Tick) {
+        self.disarm(task);
+        self.armed.insert(task, at);
+        self.by_time.insert((at, task));
+    }
+
+    pub(super) fn disarm(&mut self, task: Node) {
+        if let Some(at) = self.armed.remove(&task) {
+            self.by_time.remove(&(at, task));
+        }
+    }
+
+    pub(super) fn arm_run(&mut self, at: Option<Tick>) {
+        self.run = at;
+    }
+
+    pub(super) fn clear_tasks(&mut self) {
+        self.by_time.clear();
+        self.armed.clear();
+    }
+
+    pub(super) fn next(&self) -> Option<Tick> {
+        let task = self.by_time.first().map(|&(at, _)| at);
+        task.into_iter().chain(self.run).min()
+    }
+
+    pub(super) fn pop_due(&mut self, now: Tick) -> Option<Due> {
+        if self.run.is_some_and(|at| at <= now) {
+            self.run = None;
+            return Some(Due::Run);
+        }
+        let &(at, task) = self.by_time.first()?;
+        (at <= now).then(|| {
+            self.disarm(task);
+            Due::Task(task)
+        })
+    }
+}
