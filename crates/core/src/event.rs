@@ -26,33 +26,81 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    RunCreated { plan: Arc<Plan> },
+    RunCreated {
+        plan: Arc<Plan>,
+    },
     /// A coordinator took the run up, for the first time or again.
-    RunStarted { options: Options },
+    RunStarted {
+        options: Options,
+    },
     RunPaused {},
     RunContinued {},
-    ParallelChanged { slots: u32 },
+    ParallelChanged {
+        slots: u32,
+    },
     /// Nothing new starts any more; what runs may end.
-    RunDrained { why: DrainReason },
+    RunDrained {
+        why: DrainReason,
+    },
     /// The coordinator left with tasks still to do; the run can be taken up again.
-    RunStopped { why: DrainReason },
+    RunStopped {
+        why: DrainReason,
+    },
     /// Every task has come to an end.
-    RunFinished { outcome: RunOutcome },
+    RunFinished {
+        outcome: RunOutcome,
+    },
 
-    AttemptStarted { task: TaskId, attempt: Attempt, executor: u32 },
-    ProcessStarted { task: TaskId, attempt: Attempt, process: Process },
-    UsageReported { task: TaskId, attempt: Attempt, usage: Usage },
-    StopRequested { task: TaskId, attempt: Attempt, why: StopReason },
-    AttemptEnded { task: TaskId, attempt: Attempt, outcome: Outcome },
+    AttemptStarted {
+        task: TaskId,
+        attempt: Attempt,
+        executor: u32,
+    },
+    ProcessStarted {
+        task: TaskId,
+        attempt: Attempt,
+        process: Process,
+    },
+    UsageReported {
+        task: TaskId,
+        attempt: Attempt,
+        usage: Usage,
+    },
+    StopRequested {
+        task: TaskId,
+        attempt: Attempt,
+        why: StopReason,
+    },
+    AttemptEnded {
+        task: TaskId,
+        attempt: Attempt,
+        outcome: Outcome,
+        elapsed: Millis,
+    },
 
-    RetryScheduled { task: TaskId, delay: Millis },
-    TaskCompleted { task: TaskId },
-    TaskFailed { task: TaskId, failure: Failure },
+    RetryScheduled {
+        task: TaskId,
+        delay: Millis,
+    },
+    TaskCompleted {
+        task: TaskId,
+    },
+    TaskFailed {
+        task: TaskId,
+        failure: Failure,
+    },
     /// `culprit` is the task whose end made this one pointless.
-    TaskSkipped { task: TaskId, culprit: Option<TaskId> },
-    TaskCancelled { task: TaskId },
+    TaskSkipped {
+        task: TaskId,
+        culprit: Option<TaskId>,
+    },
+    TaskCancelled {
+        task: TaskId,
+    },
     /// Set back to pending, with its tries counted anew.
-    TaskReopened { task: TaskId },
+    TaskReopened {
+        task: TaskId,
+    },
 }
 
 /// How one taking-up of a run is to be carried out.

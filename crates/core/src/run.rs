@@ -368,10 +368,8 @@ impl Run {
                 progress.usage += *usage;
                 self.spent += *usage;
             }
-            Event::AttemptEnded { outcome, .. } => {
-                if let TaskState::Running(running) = &progress.state {
-                    progress.worked += record.tick - running.since;
-                }
+            Event::AttemptEnded { outcome, elapsed, .. } => {
+                progress.worked += *elapsed;
                 match outcome {
                     Outcome::Interrupted => progress.interruptions += 1,
                     Outcome::Succeeded | Outcome::Failed(_) | Outcome::Cancelled => {

@@ -15,7 +15,8 @@ mod tests;
 mod timers;
 
 use crate::event::{
-    DrainReason, Event, Failure, FailureClass, Options, Outcome, Process, Record, RunOutcome, StopReason, Usage,
+    DrainReason, Event, Failure, FailureClass, Options, Outcome, Process, Record, RunOutcome, StopReason,
+    Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -33,10 +34,22 @@ use timers::Timers;
 /// Everything that can happen to a run from outside.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    ProcessStarted { task: TaskId, attempt: Attempt, process: Process },
+    ProcessStarted {
+        task: TaskId,
+        attempt: Attempt,
+        process: Process,
+    },
     /// What an attempt has used since its last report.
-    UsageReported { task: TaskId, attempt: Attempt, usage: Usage },
-    AttemptEnded { task: TaskId, attempt: Attempt, outcome: Outcome },
+    UsageReported {
+        task: TaskId,
+        attempt: Attempt,
+        usage: Usage,
+    },
+    AttemptEnded {
+        task: TaskId,
+        attempt: Attempt,
+        outcome: Outcome,
+    },
     Asked(Request),
     /// The time `next_deadline` named has come.
     TimerDue,
@@ -45,9 +58,17 @@ pub enum Input {
 /// What the engine is to do, once the events are durable.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    Start { task: TaskId, attempt: Attempt, executor: u32 },
+    Start {
+        task: TaskId,
+        attempt: Attempt,
+        executor: u32,
+    },
     /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
-    Stop { task: TaskId, attempt: Attempt, why: StopReason },
+    Stop {
+        task: TaskId,
+        attempt: Attempt,
+        why: StopReason,
+    },
     /// Nothing is left to do or to wait for.
     Finish,
 }
@@ -111,6 +132,10 @@ impl Scheduler {
 
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    pub fn into_run(self) -> Run {
+        self.run
     }
 
     pub fn graph(&self) -> &Graph {
@@ -189,9 +214,9 @@ impl Scheduler {
 
     fn on_attempt_ended(&mut self, now: Now, task: &TaskId, attempt: Attempt, outcome: Outcome) {
         let Some((place, running)) = self.current(task, attempt) else { return };
-        let executor = running.executor;
+        let (executor, elapsed) = (running.executor, now.tick - running.since);
         let outcome = self.judged(place, running.stopping, outcome);
-        let ended = Event::AttemptEnded { task: task.clone(), attempt, outcome: outcome.clone() };
+        let ended = Event::AttemptEnded { task: task.clone(), attempt, outcome: outcome.clone(), elapsed };
         self.emit(now, ended);
         self.timers.disarm(place as Node);
         self.ready.release(place as Node);

@@ -61,8 +61,7 @@ impl Ready {
         let mut lanes = Vec::new();
         let mut lane_of = Vec::with_capacity(plan.tasks.len());
         for task in &plan.tasks {
-            let files =
-                (!task.files.is_empty() && !options.allow_overlap).then(|| FileSet::new(&task.files));
+            let files = (!task.files.is_empty() && !options.allow_overlap).then(|| FileSet::new(&task.files));
             let number = *numbers.entry((pools.needs(task), files)).or_insert_with_key(|(needs, files)| {
                 let (needs, files) = (needs.clone(), files.clone());
                 lanes.push(Lane { needs, files, waiting: BTreeSet::new(), listed: None });
@@ -224,7 +223,9 @@ impl Ready {
 fn ranks(plan: &Plan, graph: &Graph) -> Vec<Rank> {
     let remaining = graph.remaining(|task| plan.tasks[task as usize].expected());
     let urgency = urgency(plan, graph);
-    (0..plan.tasks.len()).map(|place| Rank(urgency[place], Reverse(remaining[place]), place as Node)).collect()
+    (0..plan.tasks.len())
+        .map(|place| Rank(urgency[place], Reverse(remaining[place]), place as Node))
+        .collect()
 }
 
 /// A task is as urgent as the most urgent task that cannot run without it.

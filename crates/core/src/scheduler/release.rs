@@ -60,9 +60,8 @@ impl Scheduler {
     /// Counts every blocker anew from the ends the run knows, and skips what turns out to be pointless.
     pub(super) fn rebuild_blockers(&mut self, now: Now) {
         self.blockers = Blockers::none(&self.graph);
-        let ended: Vec<(Node, End)> = (0..self.graph.len() as Node)
-            .filter_map(|node| Some((node, self.end_of(node)?)))
-            .collect();
+        let ended: Vec<(Node, End)> =
+            (0..self.graph.len() as Node).filter_map(|node| Some((node, self.end_of(node)?))).collect();
         let free_gates: Vec<(Node, End)> = (self.graph.len() as Node..self.graph.nodes() as Node)
             .filter(|&gate| self.blockers.is_free(gate))
             .map(|gate| (gate, End::Landed))

@@ -142,12 +142,7 @@ impl Scheduler {
         self.reopen_some(now, 0..self.graph.len(), which);
     }
 
-    fn reopen_some(
-        &mut self,
-        now: Now,
-        places: impl Iterator<Item = usize>,
-        which: impl Fn(Status) -> bool,
-    ) {
+    fn reopen_some(&mut self, now: Now, places: impl Iterator<Item = usize>, which: impl Fn(Status) -> bool) {
         for place in places {
             if which(self.run.progress(place).state.status()) {
                 let task = self.run.plan().tasks[place].id.clone();

@@ -34,21 +34,15 @@ fn random_task() -> impl Strategy<Value = RandomTask> {
         1u32..4,
         prop::option::weighted(0.2, 1u64..50),
     )
-        .prop_map(|(before, priority, group, agent, resource, files, max_attempts, timeout)| RandomTask {
-            before,
-            priority,
-            group,
-            agent,
-            resource,
-            files,
-            max_attempts,
-            timeout,
+        .prop_map(|(before, priority, group, agent, resource, files, max_attempts, timeout)| {
+            RandomTask { before, priority, group, agent, resource, files, max_attempts, timeout }
         })
 }
 
 fn random_plan() -> impl Strategy<Value = Plan> {
     (prop::collection::vec(random_task(), 1..24), 1u32..3).prop_map(|(tasks, group_limit)| {
-        let limit = |name: &str| Group { name: name.into(), description: None, max_parallel: Some(group_limit) };
+        let limit =
+            |name: &str| Group { name: name.into(), description: None, max_parallel: Some(group_limit) };
         Plan {
             tasks: tasks.iter().enumerate().map(|(place, task)| built(place, task)).collect(),
             groups: vec![limit("g0"), limit("g1")],
@@ -77,14 +71,16 @@ fn built(place: usize, random: &RandomTask) -> Task {
 }
 
 fn random_options() -> impl Strategy<Value = Options> {
-    (1u32..6, 0u8..3, any::<bool>(), 1u32..3, 3u64..6).prop_map(|(slots, strategy, fail_fast, agents, gpu)| {
-        let mut options = Options::with_slots(slots);
-        options.strategy = [Mode::Queue, Mode::Batch, Mode::Sequential][strategy as usize];
-        options.fail_fast = fail_fast;
-        options.limits.agents.insert("agent0".into(), agents);
-        options.limits.resources.insert("r0".into(), gpu);
-        options
-    })
+    (1u32..6, 0u8..3, any::<bool>(), 1u32..3, 3u64..6).prop_map(
+        |(slots, strategy, fail_fast, agents, gpu)| {
+            let mut options = Options::with_slots(slots);
+            options.strategy = [Mode::Queue, Mode::Batch, Mode::Sequential][strategy as usize];
+            options.fail_fast = fail_fast;
+            options.limits.agents.insert("agent0".into(), agents);
+            options.limits.resources.insert("r0".into(), gpu);
+            options
+        },
+    )
 }
 
 /// Drives one run and checks every decision against rules written down a second time, from the plan alone.
@@ -235,7 +231,8 @@ impl Checked {
     fn crash(&mut self) {
         let run = Run::replay(&self.script.log).unwrap();
         assert_eq!(&run, self.script.scheduler.run(), "replay equals live");
-        let (scheduler, decision) = Scheduler::start(run, self.options.clone(), now(self.script.secs)).unwrap();
+        let (scheduler, decision) =
+            Scheduler::start(run, self.options.clone(), now(self.script.secs)).unwrap();
         self.script.scheduler = scheduler;
         self.finished = false;
         self.take(decision);

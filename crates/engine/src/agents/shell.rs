@@ -1,0 +1,112 @@
+//! A command, as the task wrote it. Success is exit 0.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use conductor_core::event::{Failure, FailureClass, Outcome};
+use conductor_core::plan::{Command, Task, Work};
+
+use super::{Agent, AgentError, environment};
+use crate::process::{Exit, Launch};
+
+pub(super) struct Shell;
+
+impl Agent for Shell {
+    fn launch(&self, task: &Task, directory: &Path) -> Result<Launch, AgentError> {
+        let Work::Run(command) = &task.work else {
+            return Err(AgentError::Unfit { agent: "shell", why: "it runs commands, not prompts".into() });
+        };
+        let mut argv = argv(command).into_iter();
+        Ok(Launch {
+            program: argv.next().unwrap_or_default(),
+            args: argv.collect(),
+            env: environment(task, std::env::vars_os()),
+            directory: directory.to_owned(),
+            memory: task.resources.get("memory").copied(),
+        })
+    }
+
+    fn finish(&self, exit: Exit) -> Outcome {
+        match exit {
+            Exit::Code(0) => Outcome::Succeeded,
+            Exit::Code(code) => {
+                Outcome::Failed(Failure::new(FailureClass::Exit, format!("exit code {code}")))
+            }
+            Exit::Signal(signal) => {
+                Outcome::Failed(Failure::new(FailureClass::Killed, format!("killed by signal {signal}")))
+            }
+        }
+    }
+}
+
+/// Words that only a shell understands, as the first of a command.
+const BUILTINS: [&str; 32] = [
+    ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export",
+    "fg", "for", "getopts", "hash", "if", "jobs", "local", "read", "readonly", "return", "set", "shift",
+    "source", "trap", "type", "ulimit", "umask", "unset", "while",
+];
+
+/// A plain command is started directly; anything a shell would read differently goes to one.
+fn argv(command: &Command) -> Vec<OsString> {
+    match command {
+        Command::Argv(argv) => argv.iter().map(OsString::from).collect(),
+        Command::Line(line) => match plain_words(line) {
+            Some(words) => words.iter().map(OsString::from).collect(),
+            None => ["/bin/sh", "-c", line].map(OsString::from).to_vec(),
+        },
+    }
+}
+
+fn plain_words(line: &str) -> Option<Vec<&str>> {
+    const SYNTAX: &[char] = &[
+        '|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'', '*', '?', '[', ']', '#', '~', '!', '{',
+        '}', '%', '^', '\n', '\r',
+    ];
+    if line.trim().contains(SYNTAX) {
+        return None;
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let first = words.first()?;
+    (!first.contains('=') && !BUILTINS.contains(first)).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(line: &str) -> String {
+        let argv = argv(&Command::Line(line.into()));
+        argv.iter().map(|word| word.display().to_string()).collect::<Vec<_>>().join("|")
+    }
+
+    #[test]
+    fn plain_commands_need_no_shell() {
+        assert_eq!(shown("true"), "true");
+        assert_eq!(shown("  cargo test  -p api --quiet\n"), "cargo|test|-p|api|--quiet");
+        assert_eq!(shown("make A=1"), "make|A=1");
+    }
+
+    #[test]
+    fn shell_syntax_goes_to_a_shell_untouched() {
+        for line in
+            ["a | b", "echo $HOME", "FOO=1 make", "cd x", "echo 'a b'", "ls *.rs", "a\nb", "exit 3", ": "]
+        {
+            assert_eq!(shown(line), format!("/bin/sh|-c|{line}"));
+        }
+    }
+
+    #[test]
+    fn a_list_of_words_is_never_read_by_a_shell() {
+        let argv = argv(&Command::Argv(vec!["echo".into(), "$(id)".into()]));
+        assert_eq!(argv, ["echo", "$(id)"]);
+    }
+
+    #[test]
+    fn only_exit_zero_is_success() {
+        assert_eq!(Shell.finish(Exit::Code(0)), Outcome::Succeeded);
+        assert!(matches!(Shell.finish(Exit::Code(3)), Outcome::Failed(f) if f.message == "exit code 3"));
+        assert!(
+            matches!(Shell.finish(Exit::Signal(9)), Outcome::Failed(f) if f.class == FailureClass::Killed)
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! Durable records, handed to whoever looks on. A slow or gone onlooker holds nobody up.
+
+use std::sync::Arc;
+
+use conductor_core::event::Record;
+use tokio::sync::mpsc;
+
+pub type Records = Arc<[Record]>;
+
+#[derive(Debug, Default)]
+pub struct Bus {
+    onlookers: Vec<mpsc::UnboundedSender<Records>>,
+}
+
+impl Bus {
+    /// Everything published from now on.
+    pub fn subscribe(&mut self) -> mpsc::UnboundedReceiver<Records> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.onlookers.push(sender);
+        receiver
+    }
+
+    pub(crate) fn publish(&mut self, records: Vec<Record>) {
+        if records.is_empty() || self.onlookers.is_empty() {
+            return;
+        }
+        let records: Records = records.into();
+        self.onlookers.retain(|onlooker| onlooker.send(records.clone()).is_ok());
+    }
+}

@@ -1,0 +1,108 @@
+//! Where state lives: `~/.conductor`, or `CONDUCTOR_HOME`.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use conductor_core::ids::RunId;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum HomeError {
+    #[error("cannot tell where to keep state: neither CONDUCTOR_HOME nor HOME is set")]
+    Nowhere,
+    #[error("cannot use the state directory {path}: {source}")]
+    Unusable { path: PathBuf, source: io::Error },
+    #[error("run {0} is being worked on by another conductor right now")]
+    Busy(RunId),
+}
+
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// Finds the place by the environment and makes sure it is there.
+    pub fn open() -> Result<Home, HomeError> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = set("CONDUCTOR_HOME").or_else(|| set("HOME").map(|home| home.join(".conductor")));
+        Home::at(root.ok_or(HomeError::Nowhere)?)
+    }
+
+    pub fn at(root: impl Into<PathBuf>) -> Result<Home, HomeError> {
+        let root = std::path::absolute(root.into())
+            .map_err(|source| HomeError::Unusable { path: PathBuf::new(), source })?;
+        fs::create_dir_all(root.join("runs"))
+            .map_err(|source| HomeError::Unusable { path: root.clone(), source })?;
+        Ok(Home { root })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.root.join("conductor.db")
+    }
+
+    pub fn run(&self, run: &RunId) -> PathBuf {
+        self.root.join("runs").join(run.as_str())
+    }
+
+    /// Takes a run for this process. The lock goes with the process, however it ends.
+    pub fn claim(&self, run: &RunId) -> Result<RunClaim, HomeError> {
+        let directory = self.run(run);
+        let unusable = |source| HomeError::Unusable { path: directory.clone(), source };
+        fs::create_dir_all(&directory).map_err(unusable)?;
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(directory.join("lock"))
+            .map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(RunClaim { directory, _lock: file }),
+            Err(TryLockError::WouldBlock) => Err(HomeError::Busy(run.clone())),
+            Err(TryLockError::Error(source)) => Err(unusable(source)),
+        }
+    }
+}
+
+/// The right to work on one run, held as long as this lives.
+#[derive(Debug)]
+pub struct RunClaim {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl RunClaim {
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_claimed_by_one_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path()).unwrap();
+        let run = RunId::parse("abc").unwrap();
+        let first = home.claim(&run).unwrap();
+        assert!(matches!(home.claim(&run), Err(HomeError::Busy(busy)) if busy == run));
+        drop(first);
+        assert!(home.claim(&run).is_ok());
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "").unwrap();
+        let error = Home::at(&path).unwrap_err();
+        assert!(error.to_string().contains("file"), "{error}");
+    }
+}

@@ -1,0 +1,15 @@
+//! Conductor's hands: everything that touches the world.
+//!
+//! The core decides, this crate does: it reads clocks, starts processes, keeps files and the store, and runs the loop
+//! that connects them. Views (the command line, later the server) look on through `bus` and ask through `Control`.
+
+pub mod agents;
+pub mod bus;
+pub mod clock;
+pub mod drive;
+pub mod home;
+pub mod process;
+pub mod stores;
+pub mod transcript;
+pub mod worker;
+pub mod workspaces;

@@ -1,0 +1,135 @@
+//! Processes: started in a group of their own, marked, and ended with everything they started.
+//!
+//! It knows nothing of agents or tasks beyond the mark; what a process is for and what its exit means is not its matter.
+
+mod exit;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use conductor_core::event::Process as ProcessName;
+use rustix::process::{Pid, Signal};
+
+pub use tree::{Mark, adopt_orphans, end_leftovers, sweep_all};
+
+/// How long a process that was asked to end may take before it is made to.
+pub const GRACE: Duration = Duration::from_secs(10);
+
+/// What to start and how.
+#[derive(Debug, Clone, Default)]
+pub struct Launch {
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub env: BTreeMap<OsString, OsString>,
+    pub directory: PathBuf,
+    /// Bytes of memory any one of its processes may use.
+    pub memory: Option<u64>,
+}
+
+/// How the main process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Exit {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+        }
+    }
+}
+
+/// A running process and all that came of it.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    group: Pid,
+    mark: Mark,
+}
+
+impl Running {
+    /// Starts it with both outputs going to `output` and nothing to read.
+    pub fn start(launch: &Launch, mark: Mark, output: File) -> io::Result<Running> {
+        let errors = output.try_clone()?;
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.args)
+            .env_clear()
+            .envs(&launch.env)
+            .envs(mark.variables())
+            .current_dir(&launch.directory)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .process_group(0);
+        let child = command.spawn()?;
+        tree::remember(child.id());
+        if let Some(bytes) = launch.memory {
+            limit_memory(child.id(), bytes);
+        }
+        let group = pid(child.id()).ok_or_else(|| io::Error::other("the process has no number"))?;
+        Ok(Running { child, group, mark })
+    }
+
+    pub fn name(&self) -> ProcessName {
+        let pid = self.child.id();
+        ProcessName { pid, start_time: tree::start_time(pid).unwrap_or(0) }
+    }
+
+    /// Waits for the main process. Safe to drop and call again.
+    pub async fn exited(&self) -> io::Result<()> {
+        exit::exited(self.group).await
+    }
+
+    /// Asks the whole group to end.
+    pub fn ask_to_end(&self) {
+        let _ = rustix::process::kill_process_group(self.group, Signal::TERM);
+    }
+
+    /// Kills the whole tree, daemons included, and waits for the main process to be gone.
+    pub async fn kill(&mut self) -> io::Result<()> {
+        let _ = rustix::process::kill_process_group(self.group, Signal::KILL);
+        let _ = self.child.kill();
+        self.exited().await?;
+        tree::sweep(&self.mark).await;
+        Ok(())
+    }
+
+    /// After the main process has exited: ends what is left of its group, collects it, and sees to stragglers.
+    pub async fn finish(mut self, lived: Duration) -> io::Result<Exit> {
+        // The dead main process still holds the group's number, so this cannot hit a stranger.
+        let _ = rustix::process::kill_process_group(self.group, Signal::KILL);
+        let status = self.child.wait()?;
+        tree::forget(self.child.id());
+        tree::sweep_soon(&self.mark, lived).await;
+        Ok(status.into())
+    }
+}
+
+/// Set from outside right after the start, so that starting needs no code between fork and exec.
+fn limit_memory(of: u32, bytes: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        let limit = rustix::process::Rlimit { current: Some(bytes), maximum: Some(bytes) };
+        let _ = rustix::process::prlimit(pid(of), rustix::process::Resource::Data, limit);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (of, bytes);
+}
+
+fn pid(number: u32) -> Option<Pid> {
+    Pid::from_raw(number as i32)
+}
+
+#[cfg(test)]
+mod tests;

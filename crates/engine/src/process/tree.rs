@@ -1,0 +1,231 @@
+//! Everything a process started, found again however it hid.
+//!
+//! A child can leave its process group and its parent, but not its environment: every process we start carries a mark,
+//! and what it starts inherits it. Orphans come back to us (child subreaper), so a straggler is either our own child or
+//! has a living parent that is.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use conductor_core::event::Process;
+use conductor_core::ids::{Attempt, RunId, TaskId};
+use rustix::process::{Signal, WaitOptions};
+
+use super::pid;
+
+const RUN: &str = "CONDUCTOR_RUN";
+const TASK: &str = "CONDUCTOR_TASK";
+const ATTEMPT: &str = "CONDUCTOR_ATTEMPT";
+
+/// A look at the process table costs about as much as starting a process, so after very short attempts one look
+/// serves all that ended in this time.
+const TOGETHER: Duration = Duration::from_millis(250);
+
+/// How long stragglers are chased before we give up on them.
+const CHASE: Duration = Duration::from_secs(2);
+
+/// Whose a process is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    pub run: RunId,
+    pub task: TaskId,
+    pub attempt: Attempt,
+}
+
+impl Mark {
+    pub(super) fn variables(&self) -> [(&'static str, OsString); 3] {
+        [
+            (RUN, self.run.as_str().into()),
+            (TASK, self.task.as_str().into()),
+            (ATTEMPT, self.attempt.to_string().into()),
+        ]
+    }
+
+    fn is_on(&self, environment: &[u8]) -> bool {
+        let has = |name: &str, value: &str| has_variable(environment, name, value);
+        has(RUN, self.run.as_str())
+            && has(TASK, self.task.as_str())
+            && has(ATTEMPT, &self.attempt.to_string())
+    }
+}
+
+/// Main processes that somebody waits for: never stragglers.
+static KNOWN: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
+/// Attempts that ended since the last look.
+static DUE: Mutex<Vec<Mark>> = Mutex::new(Vec::new());
+
+fn known() -> MutexGuard<'static, HashSet<u32>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn due() -> MutexGuard<'static, Vec<Mark>> {
+    DUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn remember(process: u32) {
+    known().insert(process);
+}
+
+pub(super) fn forget(process: u32) {
+    known().remove(&process);
+}
+
+/// From here on, processes whose parents die become ours instead of init's.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// At once after an attempt that lasted, together with others after one that did not.
+pub(super) async fn sweep_soon(mark: &Mark, lived: Duration) {
+    if lived > TOGETHER {
+        return sweep(mark).await;
+    }
+    let first = {
+        let mut due = due();
+        due.push(mark.clone());
+        due.len() == 1
+    };
+    if first {
+        tokio::spawn(async {
+            tokio::time::sleep(TOGETHER).await;
+            let marks = std::mem::take(&mut *due());
+            chase(|environment| marks.iter().any(|mark| mark.is_on(environment))).await;
+        });
+    }
+}
+
+/// Ends every process that carries this mark.
+pub(super) async fn sweep(mark: &Mark) {
+    chase(|environment| mark.is_on(environment)).await;
+}
+
+/// Ends every straggler of a run, those without a readable mark too. For when nothing of it is to run any more.
+pub async fn sweep_all(run: &RunId) {
+    due().clear();
+    let known_empty = known().is_empty();
+    chase(|environment| {
+        has_variable(environment, RUN, run.as_str()) || (known_empty && !has_name(environment, RUN))
+    })
+    .await;
+}
+
+/// Kills matching stragglers until a look finds none: each death brings its children to the surface.
+async fn chase(belongs: impl Fn(&[u8]) -> bool) {
+    let start = Instant::now();
+    while kill_stragglers(&belongs) > 0 && start.elapsed() < CHASE {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// One look: collects dead strays, kills living ones that belong; how many there were to kill.
+fn kill_stragglers(belongs: &impl Fn(&[u8]) -> bool) -> usize {
+    let us = std::process::id();
+    let mut killed = 0;
+    for process in processes() {
+        if known().contains(&process) {
+            continue;
+        }
+        match stat(process) {
+            Some(stat) if stat.parent == us && stat.state == 'Z' => collect(process),
+            Some(stat) if stat.parent == us && belongs(&environment(process)) => {
+                kill(process);
+                killed += 1;
+            }
+            _ => {}
+        }
+    }
+    killed
+}
+
+fn collect(process: u32) {
+    let _ = rustix::process::waitpid(pid(process), WaitOptions::NOHANG);
+}
+
+fn kill(process: u32) {
+    if let Some(pid) = pid(process) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Ends what a dead coordinator left of a run: the processes it had noted, and whatever carries the run's mark.
+/// Returns how many there were.
+pub fn end_leftovers(run: &RunId, noted: &[Process]) -> usize {
+    for process in noted {
+        if process.start_time != 0
+            && start_time(process.pid) == Some(process.start_time)
+            && let Some(group) = pid(process.pid)
+        {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+    }
+    let start = Instant::now();
+    let mut found = HashSet::new();
+    loop {
+        let marked = marked(run);
+        if marked.is_empty() || start.elapsed() > CHASE {
+            return found.len();
+        }
+        for process in marked {
+            found.insert(process);
+            kill(process);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Living processes other than ourselves that carry the run's mark.
+fn marked(run: &RunId) -> Vec<u32> {
+    let us = std::process::id();
+    processes()
+        .filter(|&process| process != us && has_variable(&environment(process), RUN, run.as_str()))
+        .filter(|&process| stat(process).is_some_and(|stat| stat.state != 'Z'))
+        .collect()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn environment(process: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{process}/environ")).unwrap_or_default()
+}
+
+fn has_variable(environment: &[u8], name: &str, value: &str) -> bool {
+    environment.split(|&byte| byte == 0).any(|entry| {
+        entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) == Some(value.as_bytes())
+    })
+}
+
+fn has_name(environment: &[u8], name: &str) -> bool {
+    environment
+        .split(|&byte| byte == 0)
+        .any(|entry| entry.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")))
+}
+
+struct Stat {
+    state: char,
+    parent: u32,
+    start_time: u64,
+}
+
+/// When the kernel started it, in its own ticks; with the number this names a process for good.
+pub(super) fn start_time(process: u32) -> Option<u64> {
+    stat(process).map(|stat| stat.start_time)
+}
+
+/// The name in the second field may hold anything, brackets and blanks too: the fields count from the last bracket.
+fn stat(process: u32) -> Option<Stat> {
+    let text = fs::read(format!("/proc/{process}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        start_time: fields.get(19)?.parse().ok()?,
+    })
+}

@@ -1,0 +1,84 @@
+//! Where the log of every run is kept.
+//!
+//! A store knows rows, not rules: it neither folds events nor decides anything.
+
+mod sqlite;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use conductor_core::event::{Outcome, Record};
+use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::units::{Millis, Timestamp};
+use thiserror::Error;
+
+pub use sqlite::{Sqlite, sqlite_version};
+
+pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// The backends, one line each: `Sqlite`.
+pub trait Store: Send + Sync {
+    /// When it completes, the run and its first record are durable.
+    fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Task<'a, ()>;
+
+    /// When it completes, all of these are durable, in order; where it fails, none of them are. Appending what is there
+    /// already is not an error, so a call whose answer was lost can be repeated.
+    fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record], ended: &'a [EndedAttempt])
+    -> Task<'a, ()>;
+
+    /// The whole log of a run, checked: complete, unbroken, readable by this version.
+    fn load<'a>(&'a self, run: &'a RunId) -> Task<'a, Vec<Record>>;
+
+    /// All runs, newest first.
+    fn runs(&self) -> Task<'_, Vec<StoredRun>>;
+}
+
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    pub id: RunId,
+    pub directory: PathBuf,
+    /// What it was made from, as the user named it.
+    pub source: String,
+    pub tasks: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRun {
+    pub id: RunId,
+    pub directory: PathBuf,
+    pub source: String,
+    pub tasks: u64,
+    /// `running`, `stopped`, `completed` or `failed`, as the log said last.
+    pub status: String,
+    pub created: Timestamp,
+}
+
+/// What is remembered of an attempt once it is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedAttempt {
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub agent: String,
+    pub executor: u32,
+    pub ended: Timestamp,
+    pub elapsed: Millis,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error(
+        "{path} was written by a newer conductor (schema {found}, this one knows up to {known}); update conductor"
+    )]
+    Newer { path: PathBuf, found: i64, known: i64 },
+    #[error("{path} is damaged: {why}; the file was left as it is")]
+    Damaged { path: PathBuf, why: String },
+    #[error("there is no run {0}")]
+    NoSuchRun(RunId),
+    /// Nothing is lost and nothing is wrong: the same call will succeed when the cause is gone.
+    #[error("{why}")]
+    Unavailable { why: String },
+    #[error("the store at {path} failed: {why}")]
+    Failed { path: PathBuf, why: String },
+}

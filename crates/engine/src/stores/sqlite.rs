@@ -1,0 +1,440 @@
+//! SQLite in WAL mode, one file for all runs.
+//!
+//! `synchronous = FULL`: a commit that returned survives a power cut. Beside each run's log stands a *witness*, eight
+//! bytes that say up to where the log has been acknowledged. It is written after the commit and never synced, so it can
+//! only lag behind; a log that ends before its witness has lost something, and is refused instead of believed.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
+
+use conductor_core::event::{DrainReason, Event, Outcome, Record, RunOutcome};
+use conductor_core::ids::RunId;
+use conductor_core::units::{Tick, Timestamp};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous,
+};
+use sqlx::{AssertSqlSafe, Connection, Row};
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::{EndedAttempt, NewRun, Store, StoreError, StoredRun, Task};
+use crate::home::Home;
+
+/// The form events are written in; an older number is brought up to date on reading.
+const EVENT_VERSION: i64 = 1;
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
+
+/// Another process may hold the write lock for a while; after this we say so, and go on waiting.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Rows put into one statement; a turn with more uses several, in the same transaction.
+const ROWS: usize = 32;
+
+static INSERTS: LazyLock<Vec<String>> = LazyLock::new(|| (1..=ROWS).map(insert_events).collect());
+
+fn insert_events(rows: usize) -> String {
+    let mut sql =
+        String::from("INSERT OR IGNORE INTO events (run, seq, at, tick, version, sum, body) VALUES ");
+    for row in 0..rows {
+        let _ = write!(sql, "{}(?, ?, ?, ?, ?, ?, ?)", if row == 0 { "" } else { ", " });
+    }
+    sql
+}
+
+pub struct Sqlite {
+    path: PathBuf,
+    home: Home,
+    connection: AsyncMutex<SqliteConnection>,
+    /// The run being written: its key, the chain's last link, and its witness.
+    open: Mutex<Option<OpenRun>>,
+}
+
+struct OpenRun {
+    id: RunId,
+    key: i64,
+    last_seq: u64,
+    sum: u32,
+    witness: File,
+}
+
+impl Sqlite {
+    /// Opens the store, making it where there is none. A file that is damaged or too new is refused untouched.
+    pub async fn open(home: &Home) -> Result<Sqlite, StoreError> {
+        let path = home.database();
+        if path.exists() {
+            inspect(&path).await?;
+        }
+        let mut connection = connect(&path, false).await.map_err(|error| told(&path, error))?;
+        MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(&path, error))?;
+        Ok(Sqlite {
+            path,
+            home: home.clone(),
+            connection: AsyncMutex::new(connection),
+            open: Mutex::new(None),
+        })
+    }
+
+    fn told(&self, error: sqlx::Error) -> StoreError {
+        told(&self.path, error)
+    }
+
+    fn damaged(&self, why: impl Into<String>) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), why: why.into() }
+    }
+
+    fn witness(&self, run: &RunId) -> io::Result<File> {
+        std::fs::create_dir_all(self.home.run(run))?;
+        File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.home.run(run).join("head"))
+    }
+
+    async fn key(&self, connection: &mut SqliteConnection, run: &RunId) -> Result<i64, StoreError> {
+        sqlx::query_scalar("SELECT key FROM runs WHERE id = ?")
+            .bind(run.as_str())
+            .fetch_optional(connection)
+            .await
+            .map_err(|error| self.told(error))?
+            .ok_or_else(|| StoreError::NoSuchRun(run.clone()))
+    }
+
+    async fn create_run(&self, run: &NewRun, first: &Record) -> Result<(), StoreError> {
+        let mut connection = self.connection.lock().await;
+        let key: i64 = sqlx::query_scalar(
+            "INSERT INTO runs (id, directory, source, tasks, status, created_at)
+             VALUES (?, ?, ?, ?, 'created', ?) RETURNING key",
+        )
+        .bind(run.id.as_str())
+        .bind(run.directory.to_string_lossy().into_owned())
+        .bind(&run.source)
+        .bind(run.tasks as i64)
+        .bind(first.at.0)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(|error| self.told(error))?;
+        drop(connection);
+        let witness = self.witness(&run.id).map_err(|error| unavailable(&error))?;
+        *self.lock_open() = Some(OpenRun { id: run.id.clone(), key, last_seq: 0, sum: 0, witness });
+        self.append_records(&run.id, std::slice::from_ref(first), &[]).await
+    }
+
+    async fn append_records(
+        &self,
+        run: &RunId,
+        records: &[Record],
+        ended: &[EndedAttempt],
+    ) -> Result<(), StoreError> {
+        let (key, rows) = self.rows(run, records)?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        let mut connection = self.connection.lock().await;
+        let mut transaction =
+            connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.told(error))?;
+        write_events(&mut transaction, key, &rows).await.map_err(|error| self.told(error))?;
+        write_attempts(&mut transaction, key, ended).await.map_err(|error| self.told(error))?;
+        write_status(&mut transaction, key, records).await.map_err(|error| self.told(error))?;
+        transaction.commit().await.map_err(|error| self.told(error))?;
+        self.acknowledge(last);
+        Ok(())
+    }
+
+    /// The records as rows, each chained to the one before.
+    fn rows(&self, run: &RunId, records: &[Record]) -> Result<(i64, Vec<EventRow>), StoreError> {
+        let open = self.lock_open();
+        let open =
+            open.as_ref().filter(|open| open.id == *run).ok_or_else(|| StoreError::NoSuchRun(run.clone()))?;
+        let mut sum = open.sum;
+        let mut rows = Vec::with_capacity(records.len());
+        for record in records.iter().filter(|record| record.seq > open.last_seq) {
+            let body = serde_json::to_string(&record.event)
+                .map_err(|error| StoreError::Failed { path: self.path.clone(), why: error.to_string() })?;
+            sum = chained(sum, record.seq, &body);
+            rows.push(EventRow { seq: record.seq, at: record.at, tick: record.tick, sum, body });
+        }
+        Ok((open.key, rows))
+    }
+
+    fn acknowledge(&self, last: &EventRow) {
+        if let Some(open) = self.lock_open().as_mut() {
+            open.last_seq = last.seq;
+            open.sum = last.sum;
+            // Only a witness: where it cannot be written, the log itself is no worse.
+            let _ = open.witness.write_all_at(&last.seq.to_le_bytes(), 0);
+        }
+    }
+
+    async fn load_records(&self, run: &RunId) -> Result<Vec<Record>, StoreError> {
+        let mut connection = self.connection.lock().await;
+        let key = self.key(&mut connection, run).await?;
+        let rows =
+            sqlx::query("SELECT seq, at, tick, version, sum, body FROM events WHERE run = ? ORDER BY seq")
+                .bind(key)
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(|error| self.told(error))?;
+        let (mut sum, mut records) = (0, Vec::with_capacity(rows.len()));
+        for row in &rows {
+            let (record, next) = self.record(row, sum)?;
+            if record.seq != records.len() as u64 + 1 {
+                return Err(self.damaged(format!("event {} of run {run} is missing", records.len() + 1)));
+            }
+            sum = next;
+            records.push(record);
+        }
+        let witness = self.witness(run).map_err(|error| unavailable(&error))?;
+        self.check_witness(run, records.len() as u64, &witness)?;
+        *self.lock_open() =
+            Some(OpenRun { id: run.clone(), key, last_seq: records.len() as u64, sum, witness });
+        Ok(records)
+    }
+
+    fn record(&self, row: &sqlx::sqlite::SqliteRow, before: u32) -> Result<(Record, u32), StoreError> {
+        let get = |column: &str| row.try_get::<i64, _>(column).map_err(|error| self.told(error));
+        let (seq, version, sum) = (get("seq")? as u64, get("version")?, get("sum")? as u32);
+        if version > EVENT_VERSION {
+            let (found, known) = (version, EVENT_VERSION);
+            return Err(StoreError::Newer { path: self.path.clone(), found, known });
+        }
+        let body: &str = row.try_get("body").map_err(|error| self.told(error))?;
+        if chained(before, seq, body) != sum {
+            return Err(self.damaged(format!("event {seq} does not match its checksum")));
+        }
+        let event = serde_json::from_str(body)
+            .map_err(|error| self.damaged(format!("event {seq} cannot be read: {error}")))?;
+        let record = Record { seq, at: Timestamp(get("at")?), tick: Tick(get("tick")? as u64), event };
+        Ok((record, sum))
+    }
+
+    fn check_witness(&self, run: &RunId, last: u64, witness: &File) -> Result<(), StoreError> {
+        let mut bytes = [0; 8];
+        let seen =
+            witness.read_at(&mut bytes, 0).map(|read| if read == 8 { u64::from_le_bytes(bytes) } else { 0 });
+        match seen.unwrap_or(0) {
+            seen if seen > last => Err(self.damaged(format!(
+                "the log of run {run} ends at event {last}, but {seen} had been written; \
+                 its end was lost, perhaps with conductor.db-wal"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn lock_open(&self) -> std::sync::MutexGuard<'_, Option<OpenRun>> {
+        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    async fn list(&self) -> Result<Vec<StoredRun>, StoreError> {
+        let mut connection = self.connection.lock().await;
+        let rows = sqlx::query(
+            "SELECT id, directory, source, tasks, status, created_at FROM runs ORDER BY created_at DESC, key DESC",
+        )
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(|error| self.told(error))?;
+        rows.iter().map(stored_run).collect::<Result<_, _>>().map_err(|error| self.told(error))
+    }
+}
+
+impl Store for Sqlite {
+    fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Task<'a, ()> {
+        Box::pin(self.create_run(run, first))
+    }
+
+    fn append<'a>(
+        &'a self,
+        run: &'a RunId,
+        records: &'a [Record],
+        ended: &'a [EndedAttempt],
+    ) -> Task<'a, ()> {
+        Box::pin(self.append_records(run, records, ended))
+    }
+
+    fn load<'a>(&'a self, run: &'a RunId) -> Task<'a, Vec<Record>> {
+        Box::pin(self.load_records(run))
+    }
+
+    fn runs(&self) -> Task<'_, Vec<StoredRun>> {
+        Box::pin(self.list())
+    }
+}
+
+struct EventRow {
+    seq: u64,
+    at: Timestamp,
+    tick: Tick,
+    sum: u32,
+    body: String,
+}
+
+fn chained(before: u32, seq: u64, body: &str) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(before);
+    hasher.update(&seq.to_le_bytes());
+    hasher.update(body.as_bytes());
+    hasher.finalize()
+}
+
+async fn write_events(connection: &mut SqliteConnection, key: i64, rows: &[EventRow]) -> sqlx::Result<()> {
+    for chunk in rows.chunks(ROWS) {
+        let mut query = sqlx::query(AssertSqlSafe(INSERTS[chunk.len() - 1].as_str()));
+        for row in chunk {
+            query = query
+                .bind(key)
+                .bind(row.seq as i64)
+                .bind(row.at.0)
+                .bind(row.tick.0 as i64)
+                .bind(EVENT_VERSION)
+                .bind(i64::from(row.sum))
+                .bind(row.body.as_str());
+        }
+        query.execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn write_attempts(
+    connection: &mut SqliteConnection,
+    key: i64,
+    ended: &[EndedAttempt],
+) -> sqlx::Result<()> {
+    for attempt in ended {
+        sqlx::query(
+            "INSERT OR REPLACE INTO attempts (run, task, attempt, agent, executor, ended_at, elapsed_ms, outcome)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        )
+        .bind(key)
+        .bind(attempt.task.as_str())
+        .bind(i64::from(attempt.attempt.0))
+        .bind(attempt.agent.as_str())
+        .bind(i64::from(attempt.executor))
+        .bind(attempt.ended.0)
+        .bind(attempt.elapsed.0 as i64)
+        .bind(outcome_name(&attempt.outcome))
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+async fn write_status(connection: &mut SqliteConnection, key: i64, records: &[Record]) -> sqlx::Result<()> {
+    let Some((status, ended)) = records.iter().rev().find_map(status) else { return Ok(()) };
+    sqlx::query("UPDATE runs SET status = ?, ended_at = ? WHERE key = ?")
+        .bind(status)
+        .bind(ended.map(|at| at.0))
+        .bind(key)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
+    match &record.event {
+        Event::RunStarted { .. } => Some(("running", None)),
+        Event::RunStopped { why: DrainReason::User } => Some(("stopped", Some(record.at))),
+        Event::RunStopped { .. } => Some(("stopped", Some(record.at))),
+        Event::RunFinished { outcome: RunOutcome::Completed } => Some(("completed", Some(record.at))),
+        Event::RunFinished { outcome: RunOutcome::Failed } => Some(("failed", Some(record.at))),
+        _ => None,
+    }
+}
+
+fn outcome_name(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Succeeded => "succeeded".to_owned(),
+        Outcome::Interrupted => "interrupted".to_owned(),
+        Outcome::Cancelled => "cancelled".to_owned(),
+        Outcome::Failed(failure) => format!("failed:{:?}", failure.class).to_lowercase(),
+    }
+}
+
+fn stored_run(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<StoredRun> {
+    let id: String = row.try_get("id")?;
+    Ok(StoredRun {
+        id: RunId::parse(&id).ok_or_else(|| sqlx::Error::Decode(format!("bad run id {id:?}").into()))?,
+        directory: PathBuf::from(row.try_get::<String, _>("directory")?),
+        source: row.try_get("source")?,
+        tasks: row.try_get::<i64, _>("tasks")? as u64,
+        status: row.try_get("status")?,
+        created: Timestamp(row.try_get("created_at")?),
+    })
+}
+
+/// Looks at an existing file without writing to it: is it ours, whole, and of a form we know?
+async fn inspect(path: &Path) -> Result<(), StoreError> {
+    let mut connection = connect(path, true).await.map_err(|error| told(path, error))?;
+    let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0);
+    let tables: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
+            .fetch_one(&mut connection)
+            .await
+            .map_err(|error| told(path, error))?;
+    if tables > 0 {
+        let found: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
+            .fetch_one(&mut connection)
+            .await
+            .map_err(|error| told(path, error))?;
+        if let Some(found) = found.filter(|&found| found > known) {
+            return Err(StoreError::Newer { path: path.to_owned(), found, known });
+        }
+    }
+    let _ = connection.close().await;
+    Ok(())
+}
+
+async fn connect(path: &Path, read_only: bool) -> sqlx::Result<SqliteConnection> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(!read_only)
+        .read_only(read_only)
+        .busy_timeout(BUSY)
+        .foreign_keys(true)
+        .locking_mode(SqliteLockingMode::Normal);
+    let options = match read_only {
+        true => options,
+        false => options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full),
+    };
+    SqliteConnection::connect_with(&options).await
+}
+
+/// Which SQLite this program carries.
+pub async fn sqlite_version() -> Result<String, StoreError> {
+    let memory = Path::new(":memory:");
+    let mut connection =
+        SqliteConnection::connect("sqlite::memory:").await.map_err(|error| told(memory, error))?;
+    sqlx::query_scalar("SELECT sqlite_version()")
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|error| told(memory, error))
+}
+
+fn told_migration(path: &Path, error: sqlx::migrate::MigrateError) -> StoreError {
+    match error {
+        sqlx::migrate::MigrateError::Execute(error) => told(path, error),
+        other => StoreError::Failed { path: path.to_owned(), why: other.to_string() },
+    }
+}
+
+fn unavailable(error: &io::Error) -> StoreError {
+    StoreError::Unavailable { why: format!("the state directory cannot be written: {error}") }
+}
+
+/// SQLite's primary result codes, sorted into what they mean for us.
+fn told(path: &Path, error: sqlx::Error) -> StoreError {
+    let code = match &error {
+        sqlx::Error::Database(database) => database.code().and_then(|code| code.parse::<i64>().ok()),
+        _ => None,
+    };
+    let shown = path.display();
+    match code.map(|code| code & 0xff) {
+        Some(5 | 6) => StoreError::Unavailable { why: format!("{shown} is locked by another process") },
+        Some(13) => StoreError::Unavailable { why: format!("the disk is full, {shown} cannot grow") },
+        Some(10) => StoreError::Unavailable { why: format!("{shown} cannot be written: {error}") },
+        Some(11 | 26) => StoreError::Damaged { path: path.to_owned(), why: error.to_string() },
+        _ => StoreError::Failed { path: path.to_owned(), why: error.to_string() },
+    }
+}

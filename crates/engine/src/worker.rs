@@ -1,0 +1,162 @@
+//! One attempt at one task: workspace, process, transcript, report.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conductor_core::event::{Failure, FailureClass, Outcome};
+use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::plan::{Plan, Task};
+use conductor_core::scheduler::Input;
+use tokio::sync::{mpsc, watch};
+
+use crate::agents::{self, AgentError};
+use crate::drive::Message;
+use crate::process::{GRACE, Launch, Mark, Running};
+use crate::transcript::Transcript;
+use crate::workspaces::Workspaces;
+
+/// How often a running process's transcript is looked at for its length.
+const TRIM: Duration = Duration::from_millis(250);
+
+/// What is to be done, by whom, as which try.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub place: usize,
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub executor: u32,
+}
+
+/// How urgently an attempt is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    No,
+    Ask,
+    Kill,
+}
+
+/// Everything attempts of one run share.
+pub struct Worker {
+    pub run: RunId,
+    pub plan: Arc<Plan>,
+    pub workspaces: Box<dyn Workspaces>,
+    pub output: PathBuf,
+    pub(crate) reports: mpsc::UnboundedSender<Message>,
+}
+
+impl Worker {
+    /// Where an attempt's transcript is kept below the run's output directory.
+    pub fn transcript(output: &Path, executor: u32, task: &TaskId, attempt: Attempt) -> PathBuf {
+        let directory = output.join(format!("executor_{executor}")).join(task.as_str());
+        match attempt {
+            Attempt(1) => directory.join("transcript.log"),
+            Attempt(n) => directory.join(format!("transcript.{n}.log")),
+        }
+    }
+
+    /// Carries the order out and reports how it ended, whatever happens.
+    pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
+        let outcome = self.attempt(&order, stop).await.unwrap_or_else(Outcome::Failed);
+        let report = Input::AttemptEnded { task: order.task, attempt: order.attempt, outcome };
+        self.report(report);
+    }
+
+    async fn attempt(&self, order: &Order, stop: watch::Receiver<Stop>) -> Result<Outcome, Failure> {
+        let task = &self.plan.tasks[order.place];
+        let agent = agents::agent(task.agent_name()).map_err(unfit)?;
+        let directory = self.workspaces.prepare(task).map_err(|error| unstartable(task, &error))?;
+        let launch = agent.launch(task, &directory).map_err(unfit)?;
+        let path = Worker::transcript(&self.output, order.executor, &order.task, order.attempt);
+        let mut transcript = Transcript::create(path.clone()).map_err(|error| unwritable(&path, &error))?;
+        let writer = transcript.writer().map_err(|error| unwritable(&path, &error))?;
+        let started = Instant::now();
+        let mut running =
+            Running::start(&launch, self.mark(order), writer).map_err(|error| missing(&launch, &error))?;
+        self.report(Input::ProcessStarted {
+            task: order.task.clone(),
+            attempt: order.attempt,
+            process: running.name(),
+        });
+        let lost =
+            |error: io::Error| Failure::new(FailureClass::Killed, format!("lost sight of it: {error}"));
+        supervise(&mut running, &mut transcript, stop).await.map_err(lost)?;
+        let exit = running.finish(started.elapsed()).await.map_err(lost)?;
+        // The outcome stands whether or not the transcript could be shortened.
+        let _ = transcript.finish();
+        Ok(agent.finish(exit))
+    }
+
+    /// Nobody listens any more only where the whole run is being torn down.
+    fn report(&self, input: Input) {
+        let _ = self.reports.send(Message::Input(input));
+    }
+
+    fn mark(&self, order: &Order) -> Mark {
+        Mark { run: self.run.clone(), task: order.task.clone(), attempt: order.attempt }
+    }
+}
+
+/// Until the main process has exited: keeps the transcript short and carries out a stop.
+async fn supervise(
+    running: &mut Running,
+    transcript: &mut Transcript,
+    mut stop: watch::Receiver<Stop>,
+) -> io::Result<()> {
+    let mut trim = tokio::time::interval(TRIM);
+    trim.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    trim.reset();
+    let mut asked = Stop::No;
+    let mut deadline = None;
+    loop {
+        tokio::select! {
+            biased;
+            exited = running.exited() => return exited,
+            Ok(()) = stop.changed() => {
+                let wish = *stop.borrow_and_update();
+                if wish >= Stop::Ask && asked == Stop::No {
+                    running.ask_to_end();
+                    asked = Stop::Ask;
+                    deadline = Some(tokio::time::Instant::now() + GRACE);
+                }
+                if wish == Stop::Kill {
+                    return running.kill().await;
+                }
+            }
+            () = until(deadline) => return running.kill().await,
+            _ = trim.tick() => transcript.trim(),
+        }
+    }
+}
+
+async fn until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn unfit(error: AgentError) -> Failure {
+    Failure::new(FailureClass::Unstartable, error.to_string())
+}
+
+fn unstartable(task: &Task, error: &io::Error) -> Failure {
+    Failure::new(FailureClass::Unstartable, format!("no workspace for {}: {error}", task.id))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(FailureClass::Unstartable, format!("cannot write {}: {error}", path.display()))
+}
+
+/// The system says "not found" for a missing program and for a missing directory alike.
+fn missing(launch: &Launch, error: &io::Error) -> Failure {
+    let program = launch.program.display();
+    let message = match error.kind() {
+        _ if !launch.directory.is_dir() => format!("the directory {} is gone", launch.directory.display()),
+        io::ErrorKind::NotFound => format!("command not found: {program}"),
+        io::ErrorKind::PermissionDenied => format!("not allowed to execute {program}"),
+        _ => format!("cannot start {program}: {error}"),
+    };
+    Failure::new(FailureClass::Unstartable, message)
+}
