@@ -6,4 +6,5 @@
 pub mod graph;
 pub mod ids;
 pub mod plan;
+pub mod spec;
 pub mod units;
