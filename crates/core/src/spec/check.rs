@@ -9,7 +9,7 @@ use crate::plan::{Dependency, Group, Limits, Notifications, Plan, Task, Work};
 use super::diagnostic::{Report, shown};
 use super::epics::{self, EpicDraft};
 use super::order::Steps;
-use super::sections::GroupDraft;
+use super::sections::{GroupDraft, GroupLimits};
 use super::settings::{Placed, Settings};
 use super::source::Span;
 use super::task::{self, Draft, Wait};
@@ -23,7 +23,7 @@ pub(super) struct Parts {
     pub(super) epics: Option<Vec<EpicDraft>>,
     pub(super) order: Steps,
     pub(super) limits: Limits,
-    pub(super) group_limits: Vec<(Placed<String>, u32)>,
+    pub(super) group_limits: GroupLimits,
     pub(super) notifications: Notifications,
     pub(super) metadata: serde_json::Map<String, serde_json::Value>,
 }
@@ -179,7 +179,7 @@ impl<T: Clone> OrDefault<T> for Option<T> {
 
 fn limit(
     r: &mut Report<'_>,
-    limits: &[(Placed<String>, u32)],
+    limits: &GroupLimits,
     places: &HashMap<String, usize>,
     groups: &mut [(Group, Span)],
 ) {

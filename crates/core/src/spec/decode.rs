@@ -51,11 +51,13 @@ pub(super) fn each<T>(
 
 pub(super) fn duration(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Millis> {
     let parsed = match &node.value {
-        Value::Int(_) | Value::Float(_) if !(number(node)? >= 0.0) => {
-            r.error("out-of-range", node.span, format!("'{what}' cannot be negative"));
-            return None;
+        Value::Int(_) | Value::Float(_) => {
+            let Some(seconds) = number(node).filter(|seconds| *seconds >= 0.0) else {
+                r.error("out-of-range", node.span, format!("'{what}' cannot be negative"));
+                return None;
+            };
+            amount::from_millis(seconds * 1000.0)
         }
-        Value::Int(_) | Value::Float(_) => amount::from_millis(number(node)? * 1000.0),
         Value::Str(text) => amount::parse_duration(text),
         _ => return wrong(r, what, node, "a duration such as 90, 30m or 1h30m"),
     };
@@ -203,7 +205,8 @@ fn numbered(r: &mut Report<'_>, what: &str, node: &Node, number: i64, first: i64
         Some(place) => Some(Priority(place as u8)),
         None => {
             let message = format!("'{what}' must be between {first} and {}", first + 4);
-            r.error("out-of-range", node.span, message).help("0 is critical, 4 is backlog");
+            let help = format!("{first} is critical, {} is backlog", first + 4);
+            r.error("out-of-range", node.span, message).help(help);
             None
         }
     }

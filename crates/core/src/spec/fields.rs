@@ -80,11 +80,15 @@ impl<'n> Fields<'n> {
     /// Whatever was not taken is unknown, unless `except` lets it pass.
     pub(super) fn finish(self, r: &mut Report<'_>, except: impl Fn(&str) -> bool) {
         for (key, _) in self.rest().filter(|(key, _)| !except(&key.text)) {
+            let (what, name) = (self.what, shown(&key.text));
+            if names(self.table).any(|known| *key.text == *known) {
+                r.error("unknown-key", key.span, format!("{what} of this kind has no key {name}"));
+                continue;
+            }
             let help = r
                 .did_you_mean(&key.text, names(self.table))
-                .unwrap_or_else(|| format!("{} may have {}", self.what, listed(self.table)));
-            r.error("unknown-key", key.span, format!("{} has no key {}", self.what, shown(&key.text)))
-                .help(help);
+                .unwrap_or_else(|| format!("{what} may have {}", listed(self.table)));
+            r.error("unknown-key", key.span, format!("{what} has no key {name}")).help(help);
         }
     }
 }

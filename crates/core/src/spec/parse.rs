@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
 
-use super::diagnostic::{Diagnostic, Report, Severity, shown};
+use super::diagnostic::{Report, shown};
 use super::source::Span;
 use super::syntax;
 use super::tree::{self, Entry, Key, Node, Value};
@@ -33,10 +33,9 @@ pub(super) fn parse(report: &mut Report<'_>) -> Option<Node> {
     for event in Parser::new_from_str_with_options(text, options) {
         let step = match event {
             Ok((event, span)) => builder.on(event, place(&span)),
-            Err(error) => Err(syntax::diagnostic(text, &error)),
+            Err(error) => Err(syntax::report(builder.report, &error)),
         };
-        if let Err(fatal) = step {
-            builder.report.error(fatal.code, fatal.span, fatal.message).help = fatal.help;
+        if let Err(Stop) = step {
             return None;
         }
     }
@@ -48,8 +47,43 @@ fn place(span: &granit_parser::Span) -> Span {
     Span::new(range.start, range.end)
 }
 
-fn fatal(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::new(Severity::Error, code, span, message)
+/// A mistake, already reported, after which no tree can be made.
+pub(super) struct Stop;
+
+impl Report<'_> {
+    /// Reports what ends the reading.
+    pub(super) fn stop(&mut self, code: &'static str, span: Span, message: &str, help: Option<&str>) -> Stop {
+        self.error(code, span, message).help = help.map(str::to_owned);
+        Stop
+    }
+
+    fn too_deep(&mut self, span: Span) -> Stop {
+        self.stop("too-deep", span, &format!("values are nested more than {MAX_DEPTH} deep"), None)
+    }
+
+    fn bomb(&mut self, span: Span) -> Stop {
+        self.stop(
+            "alias-bomb",
+            span,
+            "the aliases of this file would make it many times larger than it is",
+            None,
+        )
+    }
+
+    fn key(&mut self, node: Node) -> Result<Key, Stop> {
+        let text = match &node.value {
+            Value::Str(text) => text.clone(),
+            Value::Seq(_) | Value::Map(_) => return Err(self.collection_as_key(&node)),
+            _ => self.source.slice(node.span).into(),
+        };
+        Ok(Key { span: node.span, text })
+    }
+
+    fn collection_as_key(&mut self, node: &Node) -> Stop {
+        let message = format!("a key must be text, found {}", node.kind());
+        let help = "a value with braces, such as {{name}}, needs quotes around it";
+        self.stop("bad-key", node.span, &message, Some(help))
+    }
 }
 
 /// How much a value stands for once its aliases are written out.
@@ -94,7 +128,7 @@ impl<'r, 's> Builder<'r, 's> {
         Builder { report, stack, anchors, documents: 0, nodes: 0, aliased: 0, root: None }
     }
 
-    fn on(&mut self, event: Event<'_>, span: Span) -> Result<(), Diagnostic> {
+    fn on(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
         match event {
             Event::DocumentStart(..) => self.document(span),
             Event::Scalar(text, style, anchor, tag) => {
@@ -115,11 +149,16 @@ impl<'r, 's> Builder<'r, 's> {
         }
     }
 
-    fn document(&mut self, span: Span) -> Result<(), Diagnostic> {
+    fn document(&mut self, span: Span) -> Result<(), Stop> {
         self.documents += 1;
         match self.documents {
             1 => Ok(()),
-            _ => Err(fatal("many-documents", span, "a second YAML document starts here; a task file is one")),
+            _ => Err(self.report.stop(
+                "many-documents",
+                span,
+                "a second YAML document starts here; a task file is one",
+                None,
+            )),
         }
     }
 
@@ -137,7 +176,7 @@ impl<'r, 's> Builder<'r, 's> {
         anchor: usize,
         tag: Option<&Tag>,
         span: Span,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Stop> {
         let plain = style == ScalarStyle::Plain && !tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
         let value = match plain {
             true => tree::resolve(text),
@@ -157,10 +196,15 @@ impl<'r, 's> Builder<'r, 's> {
         Span::new(span.start, span.start + self.report.source.slice(span).trim_end().len())
     }
 
-    fn count(&mut self, span: Span) -> Result<(), Diagnostic> {
+    fn count(&mut self, span: Span) -> Result<(), Stop> {
         self.nodes += 1;
         match self.nodes > MAX_NODES {
-            true => Err(fatal("too-large", span, format!("the file holds more than {MAX_NODES} values"))),
+            true => Err(self.report.stop(
+                "too-large",
+                span,
+                &format!("the file holds more than {MAX_NODES} values"),
+                None,
+            )),
             false => Ok(()),
         }
     }
@@ -171,9 +215,9 @@ impl<'r, 's> Builder<'r, 's> {
         }
     }
 
-    fn open(&mut self, open: Open, anchor: usize, span: Span) -> Result<(), Diagnostic> {
+    fn open(&mut self, open: Open, anchor: usize, span: Span) -> Result<(), Stop> {
         if self.stack.len() >= MAX_DEPTH {
-            return Err(too_deep(span));
+            return Err(self.report.too_deep(span));
         }
         self.count(span)?;
         let span = Span::new(span.start, span.end.max(span.start + 1));
@@ -181,7 +225,7 @@ impl<'r, 's> Builder<'r, 's> {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Diagnostic> {
+    fn close(&mut self) -> Result<(), Stop> {
         let Some(Frame { open, span, anchor, extent }) = self.stack.pop() else { return Ok(()) };
         let node = match open {
             Open::Seq(items) => Node { span, value: Value::Seq(items.into()) },
@@ -194,22 +238,27 @@ impl<'r, 's> Builder<'r, 's> {
         self.put(node, extent, false)
     }
 
-    fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Diagnostic> {
+    fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Stop> {
         let Some((node, extent)) = self.anchors.get(&anchor).cloned() else {
-            return Err(fatal("alias-bomb", span, "the alias stands inside the value it refers to"));
+            return Err(self.report.stop(
+                "alias-bomb",
+                span,
+                "the alias stands inside the value it refers to",
+                None,
+            ));
         };
         self.aliased = self.aliased.saturating_add(extent.nodes);
         if self.nodes.saturating_add(self.aliased) > MAX_NODES {
-            return Err(bomb(span));
+            return Err(self.report.bomb(span));
         }
         if self.stack.len() + extent.height > MAX_DEPTH {
-            return Err(too_deep(span));
+            return Err(self.report.too_deep(span));
         }
         self.put(node, extent, false)
     }
 
     /// Gives a finished value to the collection it stands in.
-    fn put(&mut self, node: Node, extent: Extent, merge: bool) -> Result<(), Diagnostic> {
+    fn put(&mut self, node: Node, extent: Extent, merge: bool) -> Result<(), Stop> {
         let Some(frame) = self.stack.last_mut() else {
             self.root = Some(node);
             return Ok(());
@@ -276,8 +325,7 @@ impl<'r, 's> Builder<'r, 's> {
     fn finish(self) -> Option<Node> {
         let (factor, grace) = MAX_ALIASED;
         if self.aliased > self.nodes * factor + grace {
-            let found = bomb(Span::default());
-            self.report.error(found.code, found.span, found.message).help = found.help;
+            self.report.bomb(Span::default());
             return None;
         }
         let root = self.root.filter(|root| !root.is_null());
@@ -288,29 +336,4 @@ impl<'r, 's> Builder<'r, 's> {
         }
         root
     }
-}
-
-impl Report<'_> {
-    fn key(&self, node: Node) -> Result<Key, Diagnostic> {
-        let text = match &node.value {
-            Value::Str(text) => text.clone(),
-            Value::Seq(_) | Value::Map(_) => return Err(collection_as_key(&node)),
-            _ => self.source.slice(node.span).into(),
-        };
-        Ok(Key { span: node.span, text })
-    }
-}
-
-fn collection_as_key(node: &Node) -> Diagnostic {
-    let mut found = fatal("bad-key", node.span, format!("a key must be text, found {}", node.kind()));
-    found.help("a value with braces, such as {{name}}, needs quotes around it");
-    found
-}
-
-fn too_deep(span: Span) -> Diagnostic {
-    fatal("too-deep", span, format!("values are nested more than {MAX_DEPTH} deep"))
-}
-
-fn bomb(span: Span) -> Diagnostic {
-    fatal("alias-bomb", span, "the aliases of this file would make it many times larger than it is")
 }

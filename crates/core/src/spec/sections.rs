@@ -75,12 +75,11 @@ pub(super) fn ids(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<Pla
     each(r, what, node, "a task id or a list of them", placed)
 }
 
+/// Groups by name, and how many of their tasks run at once.
+pub(super) type GroupLimits = Vec<(Placed<String>, u32)>;
+
 /// The run's limits; those of groups come apart, for they belong to the groups.
-pub(super) fn limits(
-    r: &mut Report<'_>,
-    _: &str,
-    node: &Node,
-) -> Option<(Limits, Vec<(Placed<String>, u32)>)> {
+pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<(Limits, GroupLimits)> {
     let mut fields = Fields::of(r, "limits", LIMITS, node)?;
     let limits = Limits {
         max_cost: fields.get(r, "max_cost", cost),
@@ -95,7 +94,7 @@ pub(super) fn limits(
     Some((limits, groups))
 }
 
-fn group_limits(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<(Placed<String>, u32)>> {
+fn group_limits(r: &mut Report<'_>, what: &str, node: &Node) -> Option<GroupLimits> {
     let Some(entries) = node.entries() else { return wrong(r, what, node, "a mapping of groups to numbers") };
     let limit = |(key, node): &super::tree::Entry| {
         let name = Placed { value: key.text.to_string(), span: key.span };

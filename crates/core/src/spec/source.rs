@@ -29,6 +29,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 impl Source {
     /// The text of a file, which must be UTF-8 without NUL bytes. A byte-order mark is dropped.
+    #[expect(clippy::result_large_err, reason = "made once per file")]
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Result<Source, Diagnostic> {
         let bytes = match bytes.strip_prefix(BOM) {
             Some(rest) => rest.to_vec(),

@@ -2,15 +2,20 @@
 
 use granit_parser::{ErrorKind, ScanError};
 
-use super::diagnostic::{Diagnostic, Severity};
+use super::diagnostic::Report;
+use super::parse::Stop;
 use super::source::Span;
 
-pub(super) fn diagnostic(text: &str, error: &ScanError) -> Diagnostic {
+pub(super) fn report(r: &mut Report<'_>, error: &ScanError) -> Stop {
+    let text = r.source.text();
     let at = text.floor_char_boundary(error.marker().byte_offset().unwrap_or_default());
     let (code, message, help) = explain(error.kind());
-    let mut found = Diagnostic::new(Severity::Error, code, token(text, at), message);
-    found.help = help.map(str::to_owned);
-    found
+    // The parser names the text that the tab runs into; people look for the tab.
+    let at = match error.kind() {
+        ErrorKind::TabInPlainScalar => at + text[at..].find('\t').unwrap_or_default(),
+        _ => at,
+    };
+    r.stop(code, token(text, at), &message, help)
 }
 
 /// The word at a place, or one character where there is none.
@@ -29,23 +34,23 @@ fn explain(kind: &ErrorKind) -> (&'static str, String, Option<&'static str>) {
             "this alias has no anchor",
             Some("a text that starts with '*' needs quotes around it"),
         ),
-        ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation | ErrorKind::TabNotAllowed => {
-            ("syntax", "a tab cannot indent YAML", Some("indent with spaces"))
-        }
+        ErrorKind::TabInPlainScalar
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabNotAllowed => ("syntax", "a tab cannot indent YAML", Some("indent with spaces")),
         ErrorKind::UnclosedQuotedScalar => ("syntax", "this quote is never closed", None),
         ErrorKind::MappingValueNotAllowed | ErrorKind::SimpleKeyExpected => (
             "syntax",
             "a ':' is missing or stands where none can",
             Some("a text with ': ' in it needs quotes around it"),
         ),
-        ErrorKind::ExpectedBlockMappingKey | ErrorKind::InvalidIndentation => (
+        ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::ExpectedBlockSequenceEntry
+        | ErrorKind::InvalidIndentation => (
             "syntax",
             "the indentation does not fit the lines above",
-            Some("keys of one mapping start in the same column"),
+            Some("the keys of a mapping start in one column, and so do the '-' of a list"),
         ),
-        ErrorKind::ExpectedBlockSequenceEntry => {
-            ("syntax", "expected '-' here", Some("items of one list start with '- ' in the same column"))
-        }
         ErrorKind::ExpectedFlowMappingSeparator => ("syntax", "expected ',' or '}' here", None),
         ErrorKind::ExpectedFlowSequenceSeparator => ("syntax", "expected ',' or ']' here", None),
         ErrorKind::UnexpectedCharacter { .. } => {
