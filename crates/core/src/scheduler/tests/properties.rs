@@ -139,7 +139,12 @@ impl Checked {
     fn check_start(&self, task: &TaskId) {
         let run = self.script.scheduler.run();
         assert!(!self.completed.contains_key(task), "{task} started after it had completed");
-        for dependency in &run.task(run.place(task).unwrap()).0.dependencies {
+        let (planned, progress) = run.task(run.place(task).unwrap());
+        // What has begun has its dependencies behind it, even where a person sets one of them back later.
+        if progress.tried > 0 || progress.interruptions > 0 {
+            return;
+        }
+        for dependency in &planned.dependencies {
             let status = self.state(&dependency.id);
             let fits = match (dependency.kind, dependency.when) {
                 (Kind::Hard, When::Landed) => status == Status::Completed,

@@ -1,0 +1,51 @@
+//! The task file: from the text a person wrote to a checked [`Plan`], or to everything that is wrong with it.
+//!
+//! The walk is `source` (bytes to text), `parse` (text to a tree that remembers places), `file` and its sections (tree
+//! to drafts), `check` (drafts to a plan whose parts fit together). Every step goes on after a mistake, so that one
+//! reading names them all. Nothing here opens files, draws excerpts or knows which agents are installed.
+
+mod amount;
+mod check;
+mod codes;
+mod decode;
+mod diagnostic;
+mod epics;
+mod fields;
+mod file;
+mod keys;
+mod order;
+mod parse;
+mod schema;
+mod sections;
+mod settings;
+mod source;
+mod suggest;
+mod syntax;
+mod task;
+mod tree;
+
+use crate::plan::Plan;
+
+pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
+pub use codes::{CODES, explain};
+pub use diagnostic::{Diagnostic, Severity};
+pub use schema::schema;
+pub use source::{Source, Span};
+
+/// A plan that may be run, and what its author may want to know first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    pub plan: Plan,
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads a whole task file. On failure, every error and warning in the order of their places.
+pub fn load(source: &Source) -> Result<Loaded, Vec<Diagnostic>> {
+    let mut report = diagnostic::Report::new(source);
+    let plan = parse::parse(&mut report).map(|root| file::read(&mut report, &root));
+    let (found, failed) = report.finish();
+    match plan {
+        Some(plan) if !failed => Ok(Loaded { plan, warnings: found }),
+        _ => Err(found),
+    }
+}

@@ -1,0 +1,344 @@
+//! The drafts of a file put together: do the names in it exist, once each, and can the tasks be ordered at all?
+
+use std::collections::{HashMap, HashSet};
+
+use crate::graph::{Graph, GraphError, Strategy};
+use crate::ids::TaskId;
+use crate::plan::{Dependency, Group, Limits, Notifications, Plan, Task, Work};
+
+use super::diagnostic::{Report, shown};
+use super::epics::{self, EpicDraft};
+use super::order::Steps;
+use super::sections::{GroupDraft, GroupLimits};
+use super::settings::{Placed, Settings};
+use super::source::Span;
+use super::task::{self, Draft, Wait};
+
+#[derive(Default)]
+pub(super) struct Parts {
+    pub(super) config: Settings,
+    pub(super) tasks: Vec<Draft>,
+    pub(super) groups: Vec<GroupDraft>,
+    /// Nothing where the file has no such section.
+    pub(super) epics: Option<Vec<EpicDraft>>,
+    pub(super) order: Steps,
+    pub(super) limits: Limits,
+    pub(super) group_limits: GroupLimits,
+    pub(super) notifications: Notifications,
+    pub(super) metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
+    let ids = Ids::of(&parts.tasks);
+    let kept = ids.check_twins(r, &parts.tasks);
+    let groups = groups(r, &ids, &mut parts);
+    let named =
+        parts.config.epic.iter().chain(parts.tasks.iter().filter_map(|task| task.settings.epic.as_ref()));
+    let epics = epics::resolve(r, parts.epics.take(), named);
+    let execution_order = order(r, &ids, &parts.tasks, &parts.order);
+    let mut waits = Vec::new();
+    let mut tasks = Vec::new();
+    let names: Vec<String> = parts.tasks.iter().map(|task| task.id.value.clone()).collect();
+    for (draft, kept) in parts.tasks.into_iter().zip(kept) {
+        let (task, places) = finish(r, &ids, &names, draft, &parts.config);
+        if let Some(task) = task.filter(|_| kept) {
+            tasks.push(task);
+            waits.push(places);
+        }
+    }
+    let Parts { limits, notifications, metadata, .. } = Parts { tasks: Vec::new(), ..parts };
+    let mut plan = Plan { tasks, groups, epics, execution_order, limits, notifications, metadata };
+    Circles { waits, ids: &ids }.check(r, &mut plan);
+    plan
+}
+
+/// Every id of the file, also the bad ones, and where it stands first.
+struct Ids {
+    first: HashMap<String, (usize, Span)>,
+}
+
+impl Ids {
+    fn of(tasks: &[Draft]) -> Ids {
+        let mut first = HashMap::with_capacity(tasks.len());
+        for (place, task) in tasks.iter().enumerate() {
+            first.entry(task.id.value.clone()).or_insert((place, task.id.span));
+        }
+        Ids { first }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        self.first.contains_key(id)
+    }
+
+    /// Reports ids that are the same, or the same to a file system. Says of each task whether it is to be kept.
+    fn check_twins(&self, r: &mut Report<'_>, tasks: &[Draft]) -> Vec<bool> {
+        let mut folded: HashMap<String, usize> = HashMap::with_capacity(tasks.len());
+        let mut kept = Vec::with_capacity(tasks.len());
+        for (place, task) in tasks.iter().enumerate() {
+            let first = self.first.get(&task.id.value).filter(|(first, _)| *first != place);
+            if let (Some((_, span)), false) = (first, task.id.value.is_empty()) {
+                let message = format!("there are two tasks {}", shown(&task.id.value));
+                r.error("duplicate-id", task.id.span, message).label("again here").also(*span, "first here");
+                kept.push(false);
+                continue;
+            }
+            let twin = *folded.entry(task.id.value.to_lowercase()).or_insert(place);
+            if twin != place && !task.id.value.is_empty() {
+                case_twin(r, task, &tasks[twin]);
+            }
+            kept.push(true);
+        }
+        kept
+    }
+}
+
+fn case_twin(r: &mut Report<'_>, task: &Draft, twin: &Draft) {
+    let (this, that) = (shown(&task.id.value), shown(&twin.id.value));
+    r.error("case-twin", task.id.span, format!("task {this} differs from task {that} only in case"))
+        .also(twin.id.span, "the other one is here")
+        .help("on some file systems both would share one folder");
+}
+
+pub(super) fn unknown_task<'c>(
+    r: &mut Report<'_>,
+    what: &str,
+    id: &Placed<String>,
+    ids: impl Iterator<Item = &'c str>,
+) {
+    let help = r.did_you_mean(&id.value, ids);
+    r.error(
+        "unknown-task",
+        id.span,
+        format!("'{what}' names task {}, which does not exist", shown(&id.value)),
+    )
+    .help = help;
+}
+
+/// Puts tasks into groups and lists all groups: declared ones first, then those that exist by being named.
+fn groups(r: &mut Report<'_>, ids: &Ids, parts: &mut Parts) -> Vec<Group> {
+    let mut groups: Vec<(Group, Span)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for draft in std::mem::take(&mut parts.groups) {
+        if let Some(&first) = places.get(&draft.name.value) {
+            let message = format!("there are two groups {}", shown(&draft.name.value));
+            r.error("duplicate-id", draft.name.span, message)
+                .label("again here")
+                .also(groups[first].1, "first here");
+        } else {
+            places.insert(draft.name.value.clone(), groups.len());
+            groups.push((group(&draft), draft.name.span));
+        }
+        join(r, ids, &draft, &mut parts.tasks);
+    }
+    for task in &mut parts.tasks {
+        let Some(name) = task.group.get_or_insert_with_option(&parts.config.group) else { continue };
+        if !places.contains_key(&name.value) {
+            places.insert(name.value.clone(), groups.len());
+            groups
+                .push((Group { name: name.value.clone(), description: None, max_parallel: None }, name.span));
+        }
+    }
+    limit(r, &parts.group_limits, &places, &mut groups);
+    groups.into_iter().map(|(group, _)| group).collect()
+}
+
+fn group(draft: &GroupDraft) -> Group {
+    let (name, description) = (draft.name.value.clone(), draft.description.clone());
+    Group { name, description, max_parallel: draft.max_parallel }
+}
+
+/// A group's `tasks` list is another way to say `group:` in each of them.
+fn join(r: &mut Report<'_>, ids: &Ids, draft: &GroupDraft, tasks: &mut [Draft]) {
+    for id in &draft.tasks {
+        let Some(&(place, _)) = ids.first.get(&id.value) else {
+            unknown_task(r, "groups", id, tasks.iter().map(|task| task.id.value.as_str()));
+            continue;
+        };
+        let here = Placed { value: draft.name.value.clone(), span: id.span };
+        match &tasks[place].group {
+            None => tasks[place].group = Some(here),
+            Some(known) if known.value == here.value => {}
+            Some(known) => task::conflict(r, &here, known),
+        }
+    }
+}
+
+trait OrDefault<T> {
+    /// Its own value, or else a copy of the default, if there is one.
+    fn get_or_insert_with_option(&mut self, default: &Option<T>) -> Option<&T>;
+}
+
+impl<T: Clone> OrDefault<T> for Option<T> {
+    fn get_or_insert_with_option(&mut self, default: &Option<T>) -> Option<&T> {
+        if self.is_none() {
+            self.clone_from(default);
+        }
+        self.as_ref()
+    }
+}
+
+fn limit(
+    r: &mut Report<'_>,
+    limits: &GroupLimits,
+    places: &HashMap<String, usize>,
+    groups: &mut [(Group, Span)],
+) {
+    for (name, most) in limits {
+        let Some(&place) = places.get(&name.value) else {
+            let help = r.did_you_mean(&name.value, groups.iter().map(|(group, _)| group.name.as_str()));
+            r.error("unknown-group", name.span, format!("there is no group {}", shown(&name.value))).help =
+                help;
+            continue;
+        };
+        let (group, span) = &mut groups[place];
+        if group.max_parallel.is_some_and(|known| known != *most) {
+            let message = format!("group {} has another limit in 'groups'", shown(&name.value));
+            r.error("conflicting-group", name.span, message).also(*span, "the group is here");
+        }
+        group.max_parallel = Some(*most);
+    }
+}
+
+fn order(r: &mut Report<'_>, ids: &Ids, tasks: &[Draft], steps: &Steps) -> Vec<Vec<TaskId>> {
+    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let mut step = |r: &mut Report<'_>, id: &'_ Placed<String>| {
+        let Some(&(place, _)) = ids.first.get(&id.value) else {
+            unknown_task(r, "execution_order", id, tasks.iter().map(|task| task.id.value.as_str()));
+            return None;
+        };
+        let name = tasks[place].id.value.as_str();
+        if let Some(&first) = seen.get(name) {
+            let message = format!("task {} stands twice in 'execution_order'", shown(name));
+            r.error("duplicate-id", id.span, message).label("again here").also(first, "first here");
+            return None;
+        }
+        seen.insert(name, id.span);
+        tasks[place].parsed.clone()
+    };
+    let steps = steps.iter().map(|ids| ids.iter().filter_map(|id| step(r, id)).collect::<Vec<_>>());
+    steps.filter(|step| !step.is_empty()).collect()
+}
+
+/// A task with its defaults filled in, and where each of its dependencies is written.
+fn finish(
+    r: &mut Report<'_>,
+    ids: &Ids,
+    names: &[String],
+    draft: Draft,
+    config: &Settings,
+) -> (Option<Task>, Vec<Span>) {
+    let (dependencies, places) = dependencies(r, ids, names, &draft).into_iter().unzip();
+    let task = draft.parsed.map(|id| {
+        let mut task = Task::new(id, draft.work.unwrap_or_else(|| Work::Prompt(String::new())));
+        draft.settings.apply(config, &mut task);
+        task.dependencies = dependencies;
+        task.group = draft.group.map(|group| group.value);
+        task.name = draft.name.unwrap_or(task.name);
+        task
+    });
+    (task, places)
+}
+
+fn dependencies(r: &mut Report<'_>, ids: &Ids, names: &[String], draft: &Draft) -> Vec<(Dependency, Span)> {
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut good = Vec::new();
+    for Wait { on, when, kind } in &draft.waits {
+        let name = shown(&on.value);
+        if on.value == draft.id.value {
+            r.error("self-dependency", on.span, format!("task {name} waits for itself"));
+        } else if !ids.has(&on.value) {
+            let help = r.did_you_mean(&on.value, names.iter().map(String::as_str));
+            let message = format!("task {} waits for {name}, which does not exist", shown(&draft.id.value));
+            r.error("unknown-dependency", on.span, message).help = help;
+        } else if !seen.insert(&on.value) {
+            r.warning("duplicate-dependency", on.span, format!("{name} is listed twice"));
+        } else if let Ok(id) = TaskId::parse(&on.value) {
+            good.push((Dependency { id, when: *when, kind: *kind }, on.span));
+        }
+    }
+    good
+}
+
+/// Circles are looked for one by one; a file with more of them than this has heard enough.
+const MAX_CIRCLES: usize = 10;
+/// How many names of a circle are shown at its start and its end when it is too long to show whole.
+const SHOWN_WHOLE: usize = 12;
+const SHOWN_START: usize = 6;
+const SHOWN_END: usize = 3;
+
+struct Circles<'i> {
+    /// Where each dependency of each task is written, in the order of the plan.
+    waits: Vec<Vec<Span>>,
+    ids: &'i Ids,
+}
+
+impl Circles<'_> {
+    /// Reports each circle and opens it at the reported dependency, to find the next.
+    fn check(&mut self, r: &mut Report<'_>, plan: &mut Plan) {
+        let known: HashSet<TaskId> = plan.tasks.iter().map(|task| task.id.clone()).collect();
+        for (task, waits) in plan.tasks.iter_mut().zip(&mut self.waits) {
+            // A dependency on a task that was itself dropped has been reported there.
+            let keep: Vec<bool> = task.dependencies.iter().map(|on| known.contains(&on.id)).collect();
+            retain(&mut task.dependencies, &keep);
+            retain(waits, &keep);
+        }
+        for _ in 0..MAX_CIRCLES {
+            let Err(GraphError::Cycle(circle)) = Graph::new(plan, Strategy::Queue) else { return };
+            let mut circle: Vec<usize> = circle.into_iter().map(|node| node as usize).collect();
+            // From "the next waits for this one" to "this one waits for the next", the first staying first.
+            circle.reverse();
+            circle.rotate_right(1);
+            if !self.report(r, plan, &circle) {
+                return;
+            }
+        }
+    }
+
+    fn report(&mut self, r: &mut Report<'_>, plan: &mut Plan, circle: &[usize]) -> bool {
+        let names: Vec<&str> = circle.iter().map(|&place| plan.tasks[place].id.as_str()).collect();
+        let message = format!("tasks wait for each other in a circle: {}", round(&names));
+        let step = |i: usize| (circle[i], circle[(i + 1) % circle.len()]);
+        let spans: Vec<(Span, String)> =
+            (0..circle.len().min(SHOWN_WHOLE)).map(|i| self.wait(plan, step(i))).collect();
+        let span = spans.first().map_or(Span::default(), |(span, _)| *span);
+        r.error("dependency-cycle", span, message).related = spans.into_iter().skip(1).collect();
+        !circle.is_empty() && self.open(plan, step(0))
+    }
+
+    /// Where one task says that it waits for another, if it does so by itself.
+    fn wait(&self, plan: &Plan, (task, on): (usize, usize)) -> (Span, String) {
+        let (name, other) = (&plan.tasks[task].id, &plan.tasks[on].id);
+        match plan.tasks[task].dependencies.iter().position(|known| known.id == *other) {
+            Some(place) => (self.waits[task][place], format!("'{name}' waits for '{other}'")),
+            None => {
+                let span = self.ids.first.get(name.as_str()).map_or(Span::default(), |(_, span)| *span);
+                (span, format!("'{name}' waits for '{other}' through its epic or the execution order"))
+            }
+        }
+    }
+
+    fn open(&mut self, plan: &mut Plan, (task, on): (usize, usize)) -> bool {
+        let other = plan.tasks[on].id.clone();
+        let Some(place) = plan.tasks[task].dependencies.iter().position(|known| known.id == other) else {
+            return false;
+        };
+        plan.tasks[task].dependencies.remove(place);
+        self.waits[task].remove(place);
+        true
+    }
+}
+
+fn retain<T>(list: &mut Vec<T>, keep: &[bool]) {
+    let mut keep = keep.iter();
+    list.retain(|_| keep.next().copied().unwrap_or(true));
+}
+
+/// `a → b → c → a`, with the middle left out where it is long.
+pub(super) fn round(names: &[&str]) -> String {
+    let Some(first) = names.first() else { return String::new() };
+    if names.len() <= SHOWN_WHOLE {
+        return format!("{} → {first}", names.join(" → "));
+    }
+    let (start, end) = (&names[..SHOWN_START], &names[names.len() - SHOWN_END..]);
+    format!("{} → … → {} → {first} ({} in all)", start.join(" → "), end.join(" → "), names.len())
+}

@@ -1,0 +1,88 @@
+//! Every code a diagnostic may carry, with what `conductor explain` says about it.
+
+/// Codes never change their meaning once released; new ones are added.
+pub const CODES: &[(&str, &str)] = &[
+    (
+        "alias-bomb",
+        "YAML aliases would blow the file up to many times its size; write the values out or use fewer aliases.",
+    ),
+    (
+        "bad-duration",
+        "A duration is a number of seconds or numbers with units, such as 90, 30m, 1h30m or 500ms.",
+    ),
+    (
+        "bad-env-name",
+        "A variable's name is made of letters, digits and '_', does not start with a digit, and CONDUCTOR_ is ours.",
+    ),
+    (
+        "bad-id",
+        "A task id or group name has 1 to 50 of A-Z a-z 0-9 . _ - and starts with a letter, digit or '_', because it names files and branches.",
+    ),
+    (
+        "bad-key",
+        "A key in a mapping must be a single word or string; braces or brackets before ':' usually mean a missing quote.",
+    ),
+    (
+        "bad-marker",
+        "A group marker reads [P:Group-NAME], with a NAME of letters, digits, '-', '_' and '.', at the start of the text.",
+    ),
+    (
+        "bad-path",
+        "Paths in 'files' are relative to the repository and stay inside it: not absolute, no '..'.",
+    ),
+    ("bad-repository", "A repository is written owner/name, as in its GitHub address."),
+    ("bad-size", "An amount of memory is a number of bytes or has a unit, such as 512MiB, 4GiB or 2GB."),
+    ("bad-url", "A webhook needs an address that starts with http:// or https://."),
+    (
+        "case-twin",
+        "Two task ids differ only in upper and lower case; on some file systems they would share one folder.",
+    ),
+    (
+        "conflicting-group",
+        "A task is in one group only, and a group has one limit; two places say different things.",
+    ),
+    ("count-mismatch", "The plan says how many tasks it has, and has another number of them."),
+    (
+        "dependency-cycle",
+        "Tasks or epics wait for each other in a circle, so that none of them could ever start.",
+    ),
+    ("duplicate-dependency", "The same dependency is listed twice; once is enough."),
+    (
+        "duplicate-id",
+        "Two tasks, groups or epics have the same name, or a task stands twice in execution_order.",
+    ),
+    ("duplicate-key", "The same key appears twice in one mapping, so that one of the values would be lost."),
+    ("empty-file", "The file has no content."),
+    ("empty-prompt", "A prompt or command is there but has no words in it."),
+    ("empty-value", "A value that must have at least one character is empty."),
+    (
+        "long-delay",
+        "A retry delay is above an hour. Plain numbers are seconds; perhaps milliseconds were meant.",
+    ),
+    ("many-documents", "A task file is one YAML document; a second one starts after '---'."),
+    ("missing-key", "A key that must be there is not."),
+    ("missing-work", "A task needs a prompt (for an agent) or a run (a command)."),
+    ("no-tasks", "The file describes no tasks, so there is nothing to do."),
+    ("not-utf8", "Task files are UTF-8 text."),
+    ("nul-byte", "Text with a NUL character cannot be handed to a program."),
+    ("out-of-range", "A number or text is smaller, larger or longer than it may be."),
+    ("self-dependency", "A task or epic depends on itself and could never start."),
+    ("syntax", "The text is not valid YAML or JSON."),
+    ("too-deep", "Values are nested deeper than any task file needs."),
+    ("too-large", "The file holds more values than can be a task file."),
+    ("two-works", "A task is either a prompt for an agent or a command to run, not both."),
+    ("unknown-anchor", "An alias (*name) has no anchor (&name) before it."),
+    ("unknown-dependency", "A task depends on a task that is not in the file."),
+    ("unknown-epic", "An epic is named that the epics section does not list."),
+    ("unknown-group", "A limit is set for a group that no task and no groups entry names."),
+    ("unknown-key", "A key is not one that belongs here; most often a typing slip."),
+    ("unknown-tag", "YAML tags (!name) have no meaning in a task file."),
+    ("unknown-task", "A group or the execution order names a task that is not in the file."),
+    ("unknown-value", "A value is not one of those that are possible here."),
+    ("wrong-type", "A value has another form than its key wants, such as a list where a number belongs."),
+];
+
+/// One line about a code.
+pub fn explain(code: &str) -> Option<&'static str> {
+    CODES.iter().find(|(known, _)| *known == code).map(|(_, about)| *about)
+}

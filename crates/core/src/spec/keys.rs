@@ -1,0 +1,232 @@
+//! Every key of a task file with its form and a line about it: the one table behind reader, did-you-mean and schema.
+
+/// What a value may look like, as far as an editor can check it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    Id,
+    Text,
+    /// A list, or one text for a list of one.
+    Texts,
+    Ids,
+    Command,
+    Duration,
+    Priority,
+    /// A whole number with its least and greatest value.
+    Count(u64, Option<u64>),
+    Ratio(f64, f64),
+    Cost,
+    Choice(&'static [&'static str]),
+    Dependencies,
+    Order,
+    Env,
+    Resources,
+    /// Names to whole numbers.
+    Counts,
+    Object(Table),
+    Objects(Table),
+    Free,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeySpec {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    pub(super) about: &'static str,
+    pub(super) required: bool,
+}
+
+/// Several lists of keys that together make one mapping.
+pub(super) type Table = &'static [&'static [KeySpec]];
+
+pub(super) fn names(table: Table) -> impl Iterator<Item = &'static str> + Clone {
+    table.iter().flat_map(|keys| keys.iter()).map(|key| key.name)
+}
+
+const fn key(name: &'static str, shape: Shape, about: &'static str) -> KeySpec {
+    KeySpec { name, shape, about, required: false }
+}
+
+const fn must(name: &'static str, shape: Shape, about: &'static str) -> KeySpec {
+    KeySpec { name, shape, about, required: true }
+}
+
+pub(super) const FILE: Table = &[&[
+    key("$schema", Shape::Free, "Where an editor finds this schema; not read."),
+    key("config", Shape::Object(CONFIG), "Defaults for every task of this file."),
+    must("tasks", Shape::Objects(TASK), "What is to be done."),
+    key("groups", Shape::Objects(GROUP), "Tasks that belong together and may run side by side."),
+    key("epics", Shape::Objects(EPIC), "Larger pieces of work; an epic may wait for others."),
+    key(
+        "execution_order",
+        Shape::Order,
+        "Steps one after the other; replaces the dependencies between the tasks it names.",
+    ),
+    key("limits", Shape::Object(LIMITS), "What the whole run may use."),
+    key("notifications", Shape::Object(NOTIFICATIONS), "Whom to tell when the run ends."),
+    key("metadata", Shape::Free, "Anything about the file; kept, never interpreted."),
+]];
+
+pub(super) const TASK: Table = &[IDENTITY, SETTINGS];
+pub(super) const CONFIG: Table = &[DEFAULTS, SETTINGS];
+
+const IDENTITY: &[KeySpec] = &[
+    must(
+        "id",
+        Shape::Id,
+        "The task's name in dependencies, branches and folders: 1 to 50 of A-Z a-z 0-9 . _ -",
+    ),
+    key("name", Shape::Text, "What people read, up to 100 characters; the id where absent."),
+    key("title", Shape::Text, "Another word for name."),
+    key(
+        "description",
+        Shape::Text,
+        "Context put before the prompt; without a prompt or run, the prompt itself.",
+    ),
+    key("prompt", Shape::Text, "What an agent is asked to do."),
+    key(
+        "run",
+        Shape::Command,
+        "A command instead of an agent: one shell line, or a list of program and arguments.",
+    ),
+    key("dependencies", Shape::Dependencies, "Tasks that come first."),
+    key("depends_on", Shape::Dependencies, "Another word for dependencies."),
+];
+
+const DEFAULTS: &[KeySpec] = &[
+    key("default_repository", Shape::Text, "The repository of tasks that name none, owner/name."),
+    key("default_priority", Shape::Priority, "The priority of tasks that name none."),
+    key("default_retry_policy", Shape::Object(RETRY), "How tasks are retried, unless they say otherwise."),
+    key(
+        "default_pr_strategy",
+        Shape::Choice(PR_STRATEGIES),
+        "How long to wait before a pull request is made.",
+    ),
+    key("default_auto_pr_timeout", Shape::Duration, "After how long a pull request is made without asking."),
+];
+
+const SETTINGS: &[KeySpec] = &[
+    key("expected_deliverable", Shape::Text, "What should exist when it is done."),
+    key(
+        "priority",
+        Shape::Priority,
+        "Who goes first when slots are scarce: critical, high, medium, low, backlog or 0 to 4.",
+    ),
+    key("epic", Shape::Text, "The epic it belongs to."),
+    key("group", Shape::Id, "The group it belongs to; also read from a leading [P:Group-NAME]."),
+    key("agent", Shape::Text, "Which agent works on it."),
+    key("fallback_agents", Shape::Texts, "Agents to try when the first cannot."),
+    key("model", Shape::Text, "Which model the agent uses."),
+    key("subagent_type", Shape::Text, "Which of the agent's own specialists to ask for."),
+    key("applicable_skills", Shape::Texts, "Skills the agent should use."),
+    key("files", Shape::Texts, "Globs of what it will touch; tasks whose sets meet do not run side by side."),
+    key("verify", Shape::Texts, "Commands that must succeed on the result before it counts."),
+    key("timeout", Shape::Duration, "How long one attempt may take."),
+    key("retry_policy", Shape::Object(RETRY), "How often and how fast it is tried again."),
+    key("env", Shape::Env, "Environment variables for the work."),
+    key("env_pass", Shape::Texts, "Variables handed through from the caller; a trailing * matches a prefix."),
+    key("max_cost", Shape::Cost, "Dollars all its attempts may cost together."),
+    key("max_tokens", Shape::Count(1, None), "Tokens all its attempts may use together."),
+    key("max_turns", Shape::Count(1, Some(MAX_TURNS)), "Turns an agent may take in one attempt."),
+    key("resources", Shape::Resources, "What it holds while it runs, such as cpu, memory or browser."),
+    key("isolation", Shape::Choice(&["worktree", "clone", "none"]), "Where the work happens."),
+    key(
+        "changes",
+        Shape::Choice(&["required", "optional", "forbidden"]),
+        "Whether the result must change the tree.",
+    ),
+    key("estimate", Shape::Duration, "How long it will probably take."),
+    key("repository", Shape::Text, "The repository it works on, owner/name."),
+    key("pr_strategy", Shape::Choice(PR_STRATEGIES), "How long to wait before a pull request is made."),
+    key("auto_pr_timeout", Shape::Duration, "After how long a pull request is made without asking."),
+];
+
+const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];
+pub(super) const MAX_TURNS: u64 = 100_000;
+
+pub(super) const RETRY: Table = &[&[
+    key("max_attempts", Shape::Count(1, Some(100)), "Attempts in all, the first included."),
+    key("initial_delay", Shape::Duration, "How long to wait before the second attempt."),
+    key("backoff_factor", Shape::Ratio(1.0, 100.0), "By how much each delay is longer than the one before."),
+    key("max_delay", Shape::Duration, "The longest delay."),
+    key("jitter", Shape::Ratio(0.0, 1.0), "Part of the delay by which it is spread."),
+]];
+
+pub(super) const DEPENDENCY: Table = &[&[
+    must("id", Shape::Id, "The task that comes first."),
+    key(
+        "when",
+        Shape::Choice(&["landed", "finished"]),
+        "What must have become of it: its result is in, or it ended in any way.",
+    ),
+    key("kind", Shape::Choice(&["hard", "soft"]), "Whether its failure keeps this task from running."),
+]];
+
+pub(super) const GROUP: Table = &[&[
+    must("name", Shape::Id, "The group's name."),
+    key("tasks", Shape::Ids, "Tasks that belong to it."),
+    key("description", Shape::Text, "What it is about."),
+    key("max_parallel", Shape::Count(1, Some(MAX_PARALLEL)), "How many of its tasks run at once."),
+]];
+pub(super) const MAX_PARALLEL: u64 = 100_000;
+
+pub(super) const EPIC: Table = &[&[
+    must("id", Shape::Text, "The epic's name in tasks and other epics."),
+    key("name", Shape::Text, "What people read."),
+    key("dependencies", Shape::Texts, "Epics whose tasks all land before this one starts."),
+]];
+
+pub(super) const STEP: Table = &[&[
+    key("parallel", Shape::Ids, "Tasks that run side by side."),
+    key("sequential", Shape::Ids, "Tasks one after the other."),
+]];
+
+pub(super) const LIMITS: Table = &[&[
+    key("max_cost", Shape::Cost, "Dollars for the whole run."),
+    key("max_tokens", Shape::Count(1, None), "Tokens for the whole run."),
+    key("max_time", Shape::Duration, "How long the whole run may take."),
+    key("max_attempts", Shape::Count(1, Some(MAX_RUN_ATTEMPTS)), "Attempts of all tasks together."),
+    key("agents", Shape::Counts, "Tasks at once, per agent."),
+    key("groups", Shape::Counts, "Tasks at once, per group."),
+    key("resources", Shape::Resources, "How much there is of each resource."),
+]];
+pub(super) const MAX_RUN_ATTEMPTS: u64 = u32::MAX as u64;
+
+pub(super) const NOTIFICATIONS: Table = &[&[
+    key("on_complete", Shape::Objects(NOTIFICATION), "When every task is completed."),
+    key("on_failure", Shape::Objects(NOTIFICATION), "When a task has failed."),
+]];
+
+pub(super) const NOTIFICATION: Table = &[&[
+    must("type", Shape::Choice(&["terminal", "sound", "desktop", "webhook"]), "How to tell."),
+    key(
+        "message",
+        Shape::Text,
+        "For terminal and desktop: the words, with {task_id} and the like filled in.",
+    ),
+    key("file", Shape::Text, "For sound: what to play."),
+    key("url", Shape::Text, "For webhook: where to send it."),
+]];
+
+/// What the plans of system D have beside ours; an import, so not in the schema.
+pub(super) const FOREIGN_PLAN: Table = &[
+    FILE[0],
+    &[
+        key("num_tasks", Shape::Free, ""),
+        key("executor_budget", Shape::Free, ""),
+        key("execution_model", Shape::Free, ""),
+        key("execution_strategy", Shape::Free, ""),
+        key("notes", Shape::Free, ""),
+        key("dependencies", Shape::Free, ""),
+    ],
+];
+
+pub(super) const FOREIGN_TASK: Table = &[
+    IDENTITY,
+    SETTINGS,
+    &[
+        key("estimated_effort", Shape::Free, ""),
+        key("estimated_duration", Shape::Free, ""),
+        key("files_to_create", Shape::Free, ""),
+        key("files_to_modify", Shape::Free, ""),
+    ],
+];

@@ -1,0 +1,158 @@
+//! The smaller sections of a file: config, groups, limits, notifications.
+
+use crate::plan::{Limits, Notification, Notifications};
+
+use super::decode::{choice, cost, count, each, map_of, priority, resources, text, time_limit, wrong};
+use super::diagnostic::{Report, shown};
+use super::fields::Fields;
+use super::keys::{self, CONFIG, GROUP, LIMITS, MAX_PARALLEL, MAX_RUN_ATTEMPTS, NOTIFICATION, NOTIFICATIONS};
+use super::settings::{PR_STRATEGIES, Placed, Retry, Settings, group_name, placed, repository};
+use super::tree::{Node, Value};
+
+pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Settings> {
+    let mut fields = Fields::of(r, "the config", CONFIG, node)?;
+    twice(r, &mut fields);
+    let mut config = Settings::read(r, &mut fields, 0);
+    fill(&mut config.repository, fields.get(r, "default_repository", repository));
+    fill(&mut config.priority, fields.get(r, "default_priority", priority(0)));
+    fill(&mut config.retry, fields.get(r, "default_retry_policy", Retry::read));
+    fill(&mut config.pr_strategy, fields.get(r, "default_pr_strategy", choice(PR_STRATEGIES)));
+    fill(&mut config.auto_pr_timeout, fields.get(r, "default_auto_pr_timeout", super::decode::duration));
+    fields.finish(r, |_| false);
+    Some(config)
+}
+
+fn fill<T>(field: &mut Option<T>, value: Option<T>) {
+    if field.is_none() {
+        *field = value;
+    }
+}
+
+/// `priority` and `default_priority` say the same thing; two of them are one too many.
+fn twice(r: &mut Report<'_>, fields: &mut Fields<'_>) {
+    for long in keys::names(CONFIG).filter(|name| name.starts_with("default_")) {
+        let short = long.trim_start_matches("default_");
+        if let (Some((first, _)), Some((second, _))) = (fields.take(short), fields.take(long)) {
+            r.error("duplicate-key", second.span, format!("'{long}' and '{short}' are the same setting"))
+                .also(first.span, "also set here");
+        }
+    }
+}
+
+pub(super) struct GroupDraft {
+    pub(super) name: Placed<String>,
+    pub(super) tasks: Vec<Placed<String>>,
+    pub(super) description: Option<String>,
+    pub(super) max_parallel: Option<u32>,
+}
+
+pub(super) fn groups(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<GroupDraft>> {
+    objects(r, what, node, group)
+}
+
+/// A list of mappings.
+pub(super) fn objects<T>(
+    r: &mut Report<'_>,
+    what: &str,
+    node: &Node,
+    decode: impl Fn(&mut Report<'_>, &Node) -> Option<T>,
+) -> Option<Vec<T>> {
+    let Value::Seq(items) = &node.value else { return wrong(r, what, node, "a list") };
+    Some(items.iter().filter_map(|item| decode(r, item)).collect())
+}
+
+fn group(r: &mut Report<'_>, node: &Node) -> Option<GroupDraft> {
+    let mut fields = Fields::of(r, "a group", GROUP, node)?;
+    let name = fields.need(r, "name", group_name);
+    let tasks = fields.get(r, "tasks", ids).unwrap_or_default();
+    let description = fields.get(r, "description", text);
+    let max_parallel = fields.get(r, "max_parallel", count(1..=MAX_PARALLEL));
+    fields.finish(r, |_| false);
+    Some(GroupDraft { name: name?, tasks, description, max_parallel })
+}
+
+pub(super) fn ids(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<Placed<String>>> {
+    each(r, what, node, "a task id or a list of them", placed)
+}
+
+/// Groups by name, and how many of their tasks run at once.
+pub(super) type GroupLimits = Vec<(Placed<String>, u32)>;
+
+/// The run's limits; those of groups come apart, for they belong to the groups.
+pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<(Limits, GroupLimits)> {
+    let mut fields = Fields::of(r, "limits", LIMITS, node)?;
+    let limits = Limits {
+        max_cost: fields.get(r, "max_cost", cost),
+        max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
+        max_time: fields.get(r, "max_time", time_limit),
+        max_attempts: fields.get(r, "max_attempts", count(1..=MAX_RUN_ATTEMPTS)),
+        agents: fields.get(r, "agents", map_of(count(1..=MAX_PARALLEL))).unwrap_or_default(),
+        resources: fields.get(r, "resources", resources).unwrap_or_default(),
+    };
+    let groups = fields.get(r, "groups", group_limits).unwrap_or_default();
+    fields.finish(r, |_| false);
+    Some((limits, groups))
+}
+
+fn group_limits(r: &mut Report<'_>, what: &str, node: &Node) -> Option<GroupLimits> {
+    let Some(entries) = node.entries() else { return wrong(r, what, node, "a mapping of groups to numbers") };
+    let limit = |(key, node): &super::tree::Entry| {
+        let name = Placed { value: key.text.to_string(), span: key.span };
+        count(1..=MAX_PARALLEL)(r, &key.text, node).map(|most| (name, most))
+    };
+    Some(entries.iter().filter_map(limit).collect())
+}
+
+pub(super) fn notifications(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Notifications> {
+    let mut fields = Fields::of(r, "notifications", NOTIFICATIONS, node)?;
+    let list = |r: &mut Report<'_>, what: &str, node: &Node| match node.value {
+        Value::Map(_) => Some(notification(r, node).into_iter().collect()),
+        _ => objects(r, what, node, notification),
+    };
+    let on_complete = fields.get(r, "on_complete", list).unwrap_or_default();
+    let on_failure = fields.get(r, "on_failure", list).unwrap_or_default();
+    fields.finish(r, |_| false);
+    Some(Notifications { on_complete, on_failure })
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Terminal,
+    Sound,
+    Desktop,
+    Webhook,
+}
+
+const WAYS: &[(&str, Way)] = &[
+    ("terminal", Way::Terminal),
+    ("sound", Way::Sound),
+    ("desktop", Way::Desktop),
+    ("webhook", Way::Webhook),
+];
+
+fn notification(r: &mut Report<'_>, node: &Node) -> Option<Notification> {
+    let mut fields = Fields::of(r, "a notification", NOTIFICATION, node)?;
+    let way = fields.need(r, "type", choice(WAYS));
+    let told = match way {
+        Some(Way::Terminal) => Some(Notification::Terminal { message: fields.get(r, "message", text) }),
+        Some(Way::Desktop) => Some(Notification::Desktop { message: fields.get(r, "message", text) }),
+        Some(Way::Sound) => Some(Notification::Sound { file: fields.get(r, "file", text) }),
+        Some(Way::Webhook) => fields.need(r, "url", url).map(|url| Notification::Webhook { url }),
+        None => None,
+    };
+    // Without a type nobody can say which of the keys belong.
+    fields.finish(r, |name| way.is_none() && keys::names(NOTIFICATION).any(|known| known == name));
+    told
+}
+
+fn url(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
+    let url = text(r, what, node)?;
+    let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    if host.is_none_or(|host| host.is_empty() || host.starts_with('/') || host.contains(char::is_whitespace))
+    {
+        r.error("bad-url", node.span, format!("{} is not a web address", shown(&url)))
+            .help("it starts with https:// or http://");
+        return None;
+    }
+    Some(url)
+}

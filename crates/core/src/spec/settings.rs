@@ -1,0 +1,285 @@
+//! The fields a task and the file's `config` have in common, and how one fills in for the other.
+
+use std::collections::BTreeMap;
+
+use crate::plan::{Changes, Isolation, PrStrategy, Priority, RetryPolicy, Task, Work};
+use crate::units::{Millis, Usd};
+
+use super::decode::{
+    choice, cost, count, duration, priority, ratio, resources, text, texts, time_limit, wrong,
+};
+use super::diagnostic::{Report, shown};
+use super::fields::Fields;
+use super::keys::{MAX_TURNS, RETRY};
+use super::source::Span;
+use super::tree::{Node, Value};
+
+/// A value and where it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Placed<T> {
+    pub(super) value: T,
+    pub(super) span: Span,
+}
+
+pub(super) fn placed(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Placed<String>> {
+    Some(Placed { value: text(r, what, node)?, span: node.span })
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settings {
+    expected_deliverable: Option<String>,
+    pub(super) priority: Option<Priority>,
+    pub(super) epic: Option<Placed<String>>,
+    pub(super) group: Option<Placed<String>>,
+    agent: Option<String>,
+    fallback_agents: Option<Vec<String>>,
+    model: Option<String>,
+    subagent_type: Option<String>,
+    applicable_skills: Option<Vec<String>>,
+    pub(super) files: Option<Vec<String>>,
+    verify: Option<Vec<String>>,
+    timeout: Option<Millis>,
+    pub(super) retry: Option<Retry>,
+    env: Option<BTreeMap<String, String>>,
+    env_pass: Option<Vec<String>>,
+    max_cost: Option<Usd>,
+    max_tokens: Option<u64>,
+    max_turns: Option<u32>,
+    resources: Option<BTreeMap<String, u64>>,
+    isolation: Option<Isolation>,
+    changes: Option<Changes>,
+    pub(super) estimate: Option<Millis>,
+    pub(super) repository: Option<String>,
+    pub(super) pr_strategy: Option<PrStrategy>,
+    pub(super) auto_pr_timeout: Option<Millis>,
+}
+
+pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
+    ("aggressive", PrStrategy::Aggressive),
+    ("normal", PrStrategy::Normal),
+    ("patient", PrStrategy::Patient),
+    ("manual", PrStrategy::Manual),
+];
+const ISOLATIONS: &[(&str, Isolation)] =
+    &[("worktree", Isolation::Worktree), ("clone", Isolation::Clone), ("none", Isolation::None)];
+const CHANGES: &[(&str, Changes)] =
+    &[("required", Changes::Required), ("optional", Changes::Optional), ("forbidden", Changes::Forbidden)];
+
+impl Settings {
+    /// Takes every shared key out of a task or a `config`. `first` is the number of the most urgent priority.
+    pub(super) fn read(r: &mut Report<'_>, fields: &mut Fields<'_>, first: u8) -> Settings {
+        Settings {
+            expected_deliverable: fields.get(r, "expected_deliverable", text),
+            priority: fields.get(r, "priority", priority(first)),
+            epic: fields.get(r, "epic", placed),
+            group: fields.get(r, "group", group_name),
+            agent: fields.get(r, "agent", text),
+            fallback_agents: fields.get(r, "fallback_agents", texts),
+            model: fields.get(r, "model", text),
+            subagent_type: fields.get(r, "subagent_type", text),
+            applicable_skills: fields.get(r, "applicable_skills", texts),
+            files: fields.get(r, "files", files),
+            verify: fields.get(r, "verify", texts),
+            timeout: fields.get(r, "timeout", time_limit),
+            retry: fields.get(r, "retry_policy", Retry::read),
+            env: fields.get(r, "env", env),
+            env_pass: fields.get(r, "env_pass", env_pass),
+            max_cost: fields.get(r, "max_cost", cost),
+            max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
+            max_turns: fields.get(r, "max_turns", count(1..=MAX_TURNS)),
+            resources: fields.get(r, "resources", resources),
+            isolation: fields.get(r, "isolation", choice(ISOLATIONS)),
+            changes: fields.get(r, "changes", choice(CHANGES)),
+            estimate: fields.get(r, "estimate", duration),
+            repository: fields.get(r, "repository", repository),
+            pr_strategy: fields.get(r, "pr_strategy", choice(PR_STRATEGIES)),
+            auto_pr_timeout: fields.get(r, "auto_pr_timeout", duration),
+        }
+    }
+
+    /// Fills a task: its own word first, then the file's, then what the task was made with. Which agent works, and
+    /// how, is a default for prompts only: a command stays a command in a file that names an agent.
+    pub(super) fn apply(self, config: &Settings, task: &mut Task) {
+        let blank = Settings::default();
+        let agents = match task.work {
+            Work::Prompt(_) => config,
+            Work::Run(_) => &blank,
+        };
+        task.agent = self.agent.or_else(|| agents.agent.clone());
+        set(&mut task.fallback_agents, self.fallback_agents, &agents.fallback_agents);
+        task.model = self.model.or_else(|| agents.model.clone());
+        task.subagent_type = self.subagent_type.or_else(|| agents.subagent_type.clone());
+        set(&mut task.applicable_skills, self.applicable_skills, &agents.applicable_skills);
+        task.max_turns = self.max_turns.or(agents.max_turns);
+        task.expected_deliverable = self.expected_deliverable.or_else(|| config.expected_deliverable.clone());
+        set(&mut task.priority, self.priority, &config.priority);
+        task.epic = self.epic.or_else(|| config.epic.clone()).map(|epic| epic.value);
+        set(&mut task.files, self.files, &config.files);
+        set(&mut task.verify, self.verify, &config.verify);
+        task.timeout = self.timeout.or(config.timeout);
+        task.retry = Retry::effective(self.retry, config.retry, task.retry);
+        task.env = joined(self.env, &config.env);
+        set(&mut task.env_pass, self.env_pass, &config.env_pass);
+        task.max_cost = self.max_cost.or(config.max_cost);
+        task.max_tokens = self.max_tokens.or(config.max_tokens);
+        task.resources = joined(self.resources, &config.resources);
+        task.isolation = self.isolation.or(config.isolation);
+        set(&mut task.changes, self.changes, &config.changes);
+        task.estimate = self.estimate.or(config.estimate);
+        task.repository = self.repository.or_else(|| config.repository.clone());
+        task.pr_strategy = self.pr_strategy.or(config.pr_strategy);
+        task.auto_pr_timeout = self.auto_pr_timeout.or(config.auto_pr_timeout);
+    }
+}
+
+fn set<T: Clone>(field: &mut T, own: Option<T>, default: &Option<T>) {
+    if let Some(value) = own.or_else(|| default.clone()) {
+        *field = value;
+    }
+}
+
+/// Name by name, so that a task can change one variable and keep the others.
+fn joined<V: Clone>(
+    own: Option<BTreeMap<String, V>>,
+    default: &Option<BTreeMap<String, V>>,
+) -> BTreeMap<String, V> {
+    let mut all = default.clone().unwrap_or_default();
+    all.extend(own.unwrap_or_default());
+    all
+}
+
+/// A retry policy of which only some fields may be written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Retry {
+    max_attempts: Option<u32>,
+    initial_delay: Option<Millis>,
+    backoff_factor: Option<f64>,
+    max_delay: Option<Millis>,
+    jitter: Option<f64>,
+}
+
+impl Retry {
+    pub(super) fn read(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Retry> {
+        let mut fields = Fields::of(r, "a retry policy", RETRY, node)?;
+        let retry = Retry {
+            max_attempts: fields.get(r, "max_attempts", count(1..=100)),
+            initial_delay: fields.get(r, "initial_delay", delay),
+            backoff_factor: fields.get(r, "backoff_factor", ratio(1.0..=100.0)),
+            max_delay: fields.get(r, "max_delay", delay),
+            jitter: fields.get(r, "jitter", ratio(0.0..=1.0)),
+        };
+        fields.finish(r, |_| false);
+        Some(retry)
+    }
+
+    fn effective(own: Option<Retry>, config: Option<Retry>, untouched: RetryPolicy) -> RetryPolicy {
+        if own.is_none() && config.is_none() {
+            return untouched;
+        }
+        let (own, config, base) =
+            (own.unwrap_or_default(), config.unwrap_or_default(), RetryPolicy::default());
+        RetryPolicy {
+            max_attempts: own.max_attempts.or(config.max_attempts).unwrap_or(base.max_attempts),
+            initial_delay: own.initial_delay.or(config.initial_delay).unwrap_or(base.initial_delay),
+            backoff_factor: own.backoff_factor.or(config.backoff_factor).unwrap_or(base.backoff_factor),
+            max_delay: own.max_delay.or(config.max_delay).unwrap_or(base.max_delay),
+            jitter: own.jitter.or(config.jitter).unwrap_or(base.jitter),
+        }
+    }
+}
+
+const LONG_DELAY: Millis = Millis::from_secs(3600);
+
+/// Other tools count retry delays in milliseconds; a plain number that makes hours is most likely one of theirs.
+fn delay(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Millis> {
+    let length = duration(r, what, node)?;
+    let plain = matches!(node.value, Value::Int(_) | Value::Float(_));
+    if plain && length > LONG_DELAY {
+        let number = r.source.slice(node.span).to_owned();
+        r.warning("long-delay", node.span, format!("'{what}' is {length}; plain numbers are seconds"))
+            .help(format!("if milliseconds were meant, write {number}ms; otherwise write it with its unit"));
+    }
+    Some(length)
+}
+
+/// Group names become folders, so they obey the rules of ids.
+pub(super) fn group_name(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Placed<String>> {
+    let name = placed(r, what, node)?;
+    if let Err(bad) = crate::ids::TaskId::parse(&name.value) {
+        let bad = bad.to_string().replace("task id", "group name");
+        r.error("bad-id", node.span, format!("bad group name {}: {bad}", shown(&name.value)));
+        return None;
+    }
+    Some(name)
+}
+
+pub(super) fn files(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
+    super::decode::each(r, what, node, "a path or a list of paths", file)
+}
+
+fn file(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
+    let path = text(r, what, node)?;
+    let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
+    let problem = match &path {
+        path if path.starts_with(['/', '\\', '~']) || drive => "is absolute",
+        path if path.split(['/', '\\']).any(|part| part == "..") => "leads out of the repository",
+        _ => return Some(path),
+    };
+    r.error("bad-path", node.span, format!("the path {} {problem}", shown(&path)))
+        .help("paths are relative to the root of the repository");
+    None
+}
+
+fn env(r: &mut Report<'_>, what: &str, node: &Node) -> Option<BTreeMap<String, String>> {
+    let Some(entries) = node.entries() else { return wrong(r, what, node, "a mapping of names to values") };
+    let mut env = BTreeMap::new();
+    for (key, node) in entries {
+        let named = env_name(r, &key.text, key.span);
+        let Some(value) = node.text(r.source).map(str::to_owned) else {
+            wrong::<()>(r, &key.text, node, "a text, number or boolean");
+            continue;
+        };
+        if named {
+            env.insert(key.text.to_string(), value);
+        }
+    }
+    Some(env)
+}
+
+fn env_name(r: &mut Report<'_>, name: &str, span: Span) -> bool {
+    let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !(first && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')) {
+        r.error("bad-env-name", span, format!("{} cannot name a variable", shown(name)))
+            .help("names are letters, digits and '_', not starting with a digit");
+        return false;
+    }
+    if name.starts_with("CONDUCTOR_") {
+        r.error("bad-env-name", span, format!("{} is set by conductor itself", shown(name)));
+        return false;
+    }
+    true
+}
+
+fn env_pass(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
+    super::decode::each(r, what, node, "a name or a list of names", |r, what, node| {
+        let name = text(r, what, node)?;
+        let bare = name.strip_suffix('*').unwrap_or(&name);
+        (name == "*" || env_name(r, bare, node.span)).then_some(name)
+    })
+}
+
+pub(super) fn repository(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
+    let name = text(r, what, node)?;
+    let part = |part: &str| {
+        let fits = part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+        fits && !part.is_empty() && !part.starts_with('-') && part != "." && part != ".."
+    };
+    match name.split_once('/') {
+        Some((owner, repo)) if part(owner) && part(repo) => Some(name),
+        _ => {
+            r.error("bad-repository", node.span, format!("{} is not a repository", shown(&name)))
+                .help("write owner/name, as in github.com/owner/name");
+            None
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Every key of the contract, each in its field.
+
+use conductor_core::plan::*;
+use conductor_core::units::{Millis, Usd};
+
+use crate::{plan, said};
+
+pub(crate) const FULL: &str = r##"
+# yaml-language-server: $schema=task-file.json
+$schema: task-file.json
+x-anchors: &common { B: two }
+config:
+  default_repository: octo/base.rs
+  default_priority: low
+  default_retry_policy: { max_attempts: 5, initial_delay: 10, jitter: 0.5 }
+  default_pr_strategy: patient
+  default_auto_pr_timeout: 1800
+  agent: claude
+  verify: ["cargo test"]
+  env: { A: one, B: base }
+  timeout: 1h
+tasks:
+  - id: schema
+    run: [make, schema]
+  - id: docs
+    title: Write the docs
+    description: |
+      About the API.
+      All of it.
+    prompt: Write them.
+  - id: api
+    name: Build the API
+    prompt: |
+      Build it.
+    expected_deliverable: src/api.rs with tests
+    priority: high
+    dependencies: [schema, { id: docs, when: finished, kind: soft }]
+    epic: backend
+    group: infra
+    agent: codex
+    fallback_agents: [claude, gemini]
+    model: sonnet
+    subagent_type: backend-architect
+    applicable_skills: [mcp-builder]
+    files: ["src/api/**"]
+    verify: cargo test -p api
+    timeout: 1800
+    retry_policy: { initial_delay: 500ms, backoff_factor: 3, max_delay: 2m }
+    env: { <<: *common, PORT: 8080, DEBUG: true, RATIO: 1.50 }
+    env_pass: [HOME, "AWS_*"]
+    max_cost: 2.50
+    max_tokens: 1e6
+    max_turns: 60
+    resources: { cpu: 2, memory: 4GiB, browser: 1 }
+    isolation: clone
+    changes: optional
+    estimate: 20m
+    repository: octo/api
+    pr_strategy: aggressive
+    auto_pr_timeout: 90
+  - { id: db, prompt: Set up, depends_on: schema }
+  - { id: e2e, run: ./e2e.sh, depends_on: api }
+groups:
+  - { name: infra, tasks: [db], description: The base, max_parallel: 3 }
+  - { name: checks, tasks: [e2e] }
+epics:
+  - { id: foundation, name: Foundation }
+  - { id: backend, dependencies: [foundation] }
+execution_order: [schema, { parallel: [api, db] }, e2e]
+limits:
+  max_cost: 40
+  max_tokens: 5000000
+  max_time: 4h
+  max_attempts: 50
+  agents: { claude: 2, codex: 1 }
+  groups: { checks: 1 }
+  resources: { browser: 1, memory: 8GiB, cpu: 4 }
+notifications:
+  on_complete:
+    - { type: terminal, message: "{task_id} done" }
+    - { type: sound, file: bell.wav }
+    - { type: desktop }
+  on_failure: { type: webhook, url: https://example.org/hook }
+metadata: { author: Ada, version: 1.2, tags: [a, { deep: null }] }
+"##;
+
+#[test]
+fn it_loads_without_a_word() {
+    assert_eq!(said(FULL), "");
+}
+
+#[test]
+fn a_task_has_every_field() {
+    let plan = plan(FULL);
+    let api = plan.tasks.iter().find(|task| task.id.as_str() == "api").unwrap();
+    let id = |text| conductor_core::ids::TaskId::parse(text).unwrap();
+    let list = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+    let pairs = [("A", "one"), ("B", "two"), ("PORT", "8080"), ("DEBUG", "true"), ("RATIO", "1.50")];
+    let expected = Task {
+        name: "Build the API".into(),
+        expected_deliverable: Some("src/api.rs with tests".into()),
+        priority: Priority(1),
+        dependencies: vec![
+            Dependency::on(id("schema")),
+            Dependency { id: id("docs"), when: When::Finished, kind: Kind::Soft },
+        ],
+        epic: Some("backend".into()),
+        group: Some("infra".into()),
+        agent: Some("codex".into()),
+        fallback_agents: list(&["claude", "gemini"]),
+        model: Some("sonnet".into()),
+        subagent_type: Some("backend-architect".into()),
+        applicable_skills: list(&["mcp-builder"]),
+        files: list(&["src/api/**"]),
+        verify: list(&["cargo test -p api"]),
+        timeout: Some(Millis::from_secs(1800)),
+        retry: RetryPolicy {
+            max_attempts: 5,
+            initial_delay: Millis(500),
+            backoff_factor: 3.0,
+            max_delay: Millis::from_secs(120),
+            jitter: 0.5,
+        },
+        env: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        env_pass: list(&["HOME", "AWS_*"]),
+        max_cost: Some(Usd(2_500_000)),
+        max_tokens: Some(1_000_000),
+        max_turns: Some(60),
+        resources: [("cpu", 2), ("memory", 4 << 30), ("browser", 1)].map(|(k, v)| (k.into(), v)).into(),
+        isolation: Some(Isolation::Clone),
+        changes: Changes::Optional,
+        estimate: Some(Millis::from_secs(1200)),
+        repository: Some("octo/api".into()),
+        pr_strategy: Some(PrStrategy::Aggressive),
+        auto_pr_timeout: Some(Millis::from_secs(90)),
+        ..Task::new(id("api"), Work::Prompt("Build it.\n".into()))
+    };
+    assert_eq!(*api, expected);
+}
+
+#[test]
+fn defaults_come_from_config_then_from_the_kind_of_work() {
+    let plan = plan(FULL);
+    let task = |id: &str| plan.tasks.iter().find(|task| task.id.as_str() == id).unwrap();
+    let docs = task("docs");
+    assert_eq!(docs.name, "Write the docs");
+    assert_eq!(docs.work, Work::Prompt("About the API.\nAll of it.\n\nWrite them.".into()));
+    assert_eq!((docs.priority, docs.agent.as_deref()), (Priority(3), Some("claude")));
+    assert_eq!((docs.retry.max_attempts, docs.retry.max_delay), (5, Millis::from_secs(300)));
+    assert_eq!(docs.repository.as_deref(), Some("octo/base.rs"));
+    assert_eq!(docs.pr_strategy, Some(PrStrategy::Patient));
+    assert_eq!(docs.auto_pr_timeout, Some(Millis::from_secs(1800)));
+    assert_eq!((docs.timeout, docs.changes), (Some(Millis::from_secs(3600)), Changes::Required));
+    assert_eq!(docs.verify, ["cargo test"]);
+
+    let schema = task("schema");
+    assert_eq!(schema.work, Work::Run(Command::Argv(vec!["make".into(), "schema".into()])));
+    assert_eq!((schema.agent_name(), schema.changes), ("shell", Changes::Optional));
+    assert_eq!(schema.name, "schema");
+}
+
+#[test]
+fn without_a_policy_a_command_is_tried_once_and_a_prompt_three_times() {
+    let plan =
+        plan("tasks: [{id: a, run: ls}, {id: b, prompt: x}, {id: c, run: ls, retry_policy: {jitter: 0}}]");
+    let attempts: Vec<u32> = plan.tasks.iter().map(|task| task.retry.max_attempts).collect();
+    assert_eq!(attempts, [1, 3, 3]);
+}
+
+#[test]
+fn the_other_sections() {
+    let plan = plan(FULL);
+    let group = |name: &str, description: Option<&str>, most| Group {
+        name: name.into(),
+        description: description.map(str::to_owned),
+        max_parallel: most,
+    };
+    assert_eq!(plan.groups, [group("infra", Some("The base"), Some(3)), group("checks", None, Some(1))]);
+    let epic = |id: &str, name: Option<&str>, on: &[&str]| Epic {
+        id: id.into(),
+        name: name.map(str::to_owned),
+        dependencies: on.iter().map(|on| on.to_string()).collect(),
+    };
+    assert_eq!(
+        plan.epics,
+        [epic("foundation", Some("Foundation"), &[]), epic("backend", None, &["foundation"])]
+    );
+    let order: Vec<Vec<&str>> =
+        plan.execution_order.iter().map(|step| step.iter().map(|id| id.as_str()).collect()).collect();
+    assert_eq!(order, [vec!["schema"], vec!["api", "db"], vec!["e2e"]]);
+    let groups: Vec<Option<&str>> = plan.tasks.iter().map(|task| task.group.as_deref()).collect();
+    assert_eq!(groups, [None, None, Some("infra"), Some("infra"), Some("checks")]);
+    let limits = Limits {
+        max_cost: Some(Usd(40_000_000)),
+        max_tokens: Some(5_000_000),
+        max_time: Some(Millis::from_secs(4 * 3600)),
+        max_attempts: Some(50),
+        agents: [("claude".into(), 2), ("codex".into(), 1)].into(),
+        resources: [("browser", 1), ("memory", 8 << 30), ("cpu", 4)].map(|(k, v)| (k.into(), v)).into(),
+    };
+    assert_eq!(plan.limits, limits);
+    let notifications = Notifications {
+        on_complete: vec![
+            Notification::Terminal { message: Some("{task_id} done".into()) },
+            Notification::Sound { file: Some("bell.wav".into()) },
+            Notification::Desktop { message: None },
+        ],
+        on_failure: vec![Notification::Webhook { url: "https://example.org/hook".into() }],
+    };
+    assert_eq!(plan.notifications, notifications);
+    let metadata = serde_json::json!({ "author": "Ada", "version": 1.2, "tags": ["a", { "deep": null }] });
+    assert_eq!(serde_json::Value::Object(plan.metadata), metadata);
+}
+
+#[test]
+fn a_plan_survives_the_store() {
+    let plan = plan(FULL);
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}

@@ -1,0 +1,142 @@
+//! What is said about files that are wrong, and where.
+
+use crate::{check, with};
+
+#[test]
+fn ten_mistakes_are_ten_errors() {
+    let file = "\
+config:
+  default_priority: urgent
+tasks:
+  - id: api
+    promt: Build
+    prompt: Build it
+    timeout: soon
+  - id: API
+    run: make
+  - id: api
+    run: make
+    dependencies: [apo, db]
+  - id: db
+    prompt: '  '
+    dependencies: db
+  - id: ui
+    retry_policy: { max_attempts: 0 }
+";
+    check(
+        file,
+        "\
+2:21 unknown-value 'default_priority' cannot be 'urgent' (did you mean 'critical'?)
+5:5 unknown-key a task has no key 'promt' (did you mean 'prompt'?)
+7:14 bad-duration 'timeout' is not a duration: \"soon\" is not a number (write seconds as a plain number, or units: 500ms, 30m, 1h30m)
+8:9 case-twin task 'API' differs from task 'api' only in case [4:9 the other one is here] (on some file systems both would share one folder)
+10:9 duplicate-id there are two tasks 'api' [4:9 first here]
+12:20 unknown-dependency task 'api' waits for 'apo', which does not exist (did you mean 'api'?)
+14:13 empty-prompt 'prompt' has no words in it
+15:19 self-dependency task 'db' waits for itself
+16:9 missing-work task 'ui' has nothing to do (give it a prompt (for an agent) or a run (a command))
+17:35 out-of-range 'max_attempts' must be between 1 and 100",
+    );
+}
+
+#[test]
+fn single_values_that_do_not_fit() {
+    for (lines, expect) in [
+        ("priority: hihg", "4:15 unknown-value 'priority' cannot be 'hihg' (did you mean 'high'?)"),
+        (
+            "priority: soon",
+            "4:15 unknown-value 'priority' cannot be 'soon' (it is one of critical, high, medium, low, backlog)",
+        ),
+        (
+            "isolation: worktre",
+            "4:16 unknown-value 'isolation' cannot be 'worktre' (did you mean 'worktree'?)",
+        ),
+        (
+            "changes: [a]",
+            "4:14 wrong-type 'changes' wants one of required, optional, forbidden, found a list",
+        ),
+        (
+            "pr_strategy: Normal",
+            "4:18 unknown-value 'pr_strategy' cannot be 'Normal' (did you mean 'normal'?)",
+        ),
+        ("agent: ''", "4:12 empty-value 'agent' is empty"),
+        ("verify: [cargo test, '']", "4:26 empty-value 'verify' is empty"),
+        ("verify: { a: b }", "4:15 wrong-type 'verify' wants text or a list of texts, found a mapping"),
+        (
+            "files: [/etc/passwd]",
+            "4:13 bad-path the path '/etc/passwd' is absolute (paths are relative to the root of the repository)",
+        ),
+        (
+            "files: 'C:\\x'",
+            "4:12 bad-path the path 'C:\\\\x' is absolute (paths are relative to the root of the repository)",
+        ),
+        (
+            "files: a/../../b",
+            "4:12 bad-path the path 'a/../../b' leads out of the repository (paths are relative to the root of the repository)",
+        ),
+        (
+            "repository: https://github.com/a/b",
+            "4:17 bad-repository 'https://github.com/a/b' is not a repository (write owner/name, as in github.com/owner/name)",
+        ),
+        (
+            "env: { 1A: x }",
+            "4:12 bad-env-name '1A' cannot name a variable (names are letters, digits and '_', not starting with a digit)",
+        ),
+        ("env: { CONDUCTOR_HOME: x }", "4:12 bad-env-name 'CONDUCTOR_HOME' is set by conductor itself"),
+        ("env: { A: [x] }", "4:15 wrong-type 'A' wants a text, number or boolean, found a list"),
+        ("env: [A]", "4:10 wrong-type 'env' wants a mapping of names to values, found a list"),
+        (
+            "env_pass: ['A-*']",
+            "4:16 bad-env-name 'A-' cannot name a variable (names are letters, digits and '_', not starting with a digit)",
+        ),
+        (
+            "retry_policy: 3",
+            "4:19 wrong-type a retry policy is a mapping, found a number (write its keys, such as max_attempts, initial_delay, backoff_factor, max_delay)",
+        ),
+        ("depends: [b]", "4:5 unknown-key a task has no key 'depends' (did you mean 'depends_on'?)"),
+    ] {
+        check(&with(lines), expect);
+    }
+}
+
+#[test]
+fn far_off_keys_list_what_there_is() {
+    check(
+        "tasks: [{ id: a, run: x }]\nlimits: { budget: 3 }\n",
+        "2:11 unknown-key limits has no key 'budget' (limits may have max_cost, max_tokens, max_time, max_attempts, agents, groups, resources)",
+    );
+}
+
+#[test]
+fn sections_that_do_not_fit() {
+    let file = "\
+config: { priority: high, default_priority: low, prompt: x }
+tasks:
+  - { id: a, run: x }
+  - just words
+groups: { g: [a] }
+epics: three
+limits: { max_time: 0, agents: { claude: none } }
+notifications:
+  on_complete: [{ type: webhook, message: x }, { type: termnal }, { message: x }]
+  on_failure: { type: webhook, url: example.org }
+metadata: [x]
+";
+    check(
+        file,
+        "\
+1:27 duplicate-key 'default_priority' and 'priority' are the same setting [1:11 also set here]
+1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, verify, timeout, retry_policy, env, env_pass, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
+4:5 wrong-type a task is a mapping, found text (write its keys, such as id, name, title, description)
+5:11 wrong-type 'groups' wants a list, found a mapping
+6:8 wrong-type 'epics' wants a list, found text
+7:21 out-of-range 'max_time' must be more than 0
+7:42 wrong-type 'claude' wants a whole number, found text
+9:19 missing-key a notification needs 'url'
+9:34 unknown-key a notification of this kind has no key 'message'
+9:56 unknown-value 'type' cannot be 'termnal' (did you mean 'terminal'?)
+9:69 missing-key a notification needs 'type'
+10:37 bad-url 'example.org' is not a web address (it starts with https:// or http://)
+11:11 wrong-type 'metadata' wants a mapping, found a list",
+    );
+}
