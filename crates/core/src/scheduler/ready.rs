@@ -185,9 +185,8 @@ impl Ready {
         }
         let place = listed.map_or(Place::Open, |(_, place)| place);
         self.list(number, place);
-        if let Place::AtPool(pool) = place {
-            self.wake(pool);
-        }
+        // It may have been woken and gone before its turn came: then the next in line must not wait for it.
+        self.wake_pools_of(number);
     }
 
     /// Moves a lane to one place, under the rank of its first; an empty lane is listed nowhere.

@@ -482,3 +482,21 @@ fn stopping_twice_interrupts_and_a_success_in_the_last_moment_counts() {
     assert_eq!(s.ok("a"), "done a");
     assert_eq!(s.fail("b"), "interrupted b, stopped (User)");
 }
+
+/// Found by the property test: `woken` is next at the pool and is skipped before its turn; `last` must not wait for it.
+#[test]
+fn a_place_at_a_pool_is_handed_on_when_the_one_it_was_meant_for_goes() {
+    let mut plan = plan("first; woken; last; other");
+    for (place, amount) in [(0, 2), (1, 1), (2, 1)] {
+        plan.tasks[place].resources.insert("db".into(), amount);
+    }
+    plan.tasks[2].files = vec!["src/**".into()];
+    plan.tasks[0].priority = Priority(0);
+    plan.tasks[3].priority = Priority(0);
+    let (mut s, told) = Script::start(plan, queue(2));
+    assert_eq!(told, "start first, start other");
+    s.ask(Request::Pause);
+    assert_eq!(s.ok("first"), "done first");
+    assert_eq!(s.ask(Request::Skip(id("woken"))), "skip woken");
+    assert_eq!(s.ask(Request::Continue), "start last");
+}

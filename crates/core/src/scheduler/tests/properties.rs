@@ -256,7 +256,13 @@ impl Checked {
                 false => self.report(0, Outcome::Succeeded, false),
             }
         }
-        panic!("the run does not end: {:#?}", self.script.scheduler.run());
+        let run = self.script.scheduler.run();
+        let open: Vec<String> = run
+            .tasks()
+            .filter(|(_, progress)| !progress.state.status().is_end())
+            .map(|(task, progress)| format!("{} is {:?}", task.id, progress.state))
+            .collect();
+        panic!("the run does not end ({:?}): {open:?}", run.stage());
     }
 }
 
