@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::ids::TaskId;
 use crate::plan::{Kind, Plan, When};
 
-pub use export::{Format, UnknownFormat};
+pub use export::Format;
 pub use paths::CriticalPath;
 
 /// A task by its place in the plan, or a gate behind the last of them.

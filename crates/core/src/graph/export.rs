@@ -1,10 +1,8 @@
 //! The graph as text, Mermaid, DOT and JSON.
 
 use std::fmt::Write as _;
-use std::str::FromStr;
 
 use serde_json::json;
-use thiserror::Error;
 
 use super::{Graph, Node};
 use crate::plan::Plan;
@@ -19,23 +17,6 @@ pub enum Format {
     Mermaid,
     Dot,
     Json,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("unknown graph format '{0}'; one of text, mermaid, dot, json")]
-pub struct UnknownFormat(String);
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-    fn from_str(text: &str) -> Result<Format, UnknownFormat> {
-        match text {
-            "text" => Ok(Format::Text),
-            "mermaid" => Ok(Format::Mermaid),
-            "dot" => Ok(Format::Dot),
-            "json" => Ok(Format::Json),
-            other => Err(UnknownFormat(other.to_owned())),
-        }
-    }
 }
 
 impl Graph {

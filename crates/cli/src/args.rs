@@ -1,0 +1,160 @@
+//! The arguments as typed. What they mean is resolved in the commands.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use conductor_core::units::Millis;
+
+/// Runs many coding agents in parallel, and can prove what it did.
+#[derive(Debug, Parser)]
+#[command(name = "conductor", version, about, max_term_width = 100, propagate_version = false)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the tasks of a file, or take up a run that was left
+    Run(Box<Run>),
+    /// Check a task file and show everything that is wrong with it
+    Validate(Validate),
+    /// Show the graph of a task file
+    Graph(Graph),
+    /// Print the JSON Schema of task files, for editors
+    Schema,
+    /// Print the version
+    Version(Version),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The task file (YAML or JSON); `-` reads it from standard input
+    pub(crate) file: Option<PathBuf>,
+
+    /// How many tasks run at once
+    #[arg(short, long, alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) parallel: Option<u32>,
+
+    /// Only these tasks: ids, `test-*`, `group:G`, `epic:E`; `+api` with what it needs, `api+` with what needs it
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) only: Option<String>,
+
+    /// Take up a run that was left: the newest of this directory, or the one named
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) resume: Option<String>,
+
+    /// Take up a run and do again what failed, was skipped or cancelled
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+
+    /// Start nothing new after the first failure
+    #[arg(long, overrides_with = "keep_going")]
+    pub(crate) fail_fast: bool,
+
+    /// Go on with everything that does not need what failed (the default)
+    #[arg(long, overrides_with = "fail_fast")]
+    pub(crate) keep_going: bool,
+
+    /// How tasks follow each other beyond their dependencies
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) strategy: Option<Strategy>,
+
+    /// Let tasks run side by side even where they name the same files
+    #[arg(long)]
+    pub(crate) allow_overlap: bool,
+
+    /// Start nothing new once this much has been spent
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) max_cost: Option<f64>,
+
+    /// Stop after this time, such as 90m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) max_time: Option<Millis>,
+
+    /// Start no more attempts than this, all tasks together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_attempts: Option<u32>,
+
+    /// Show what would run, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// How progress is shown
+    #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW")]
+    pub(crate) ui: Ui,
+
+    /// One event a line on standard output (same as --ui json)
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Where transcripts and reports go
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Strategy {
+    /// A task starts the moment its own dependencies are done
+    Queue,
+    /// A level starts when the whole level before it has ended
+    Batch,
+    /// One after the other, in file order
+    Sequential,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ui {
+    Auto,
+    Plain,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    /// The task file; `-` reads it from standard input
+    pub(crate) file: PathBuf,
+    /// The findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    /// The task file; `-` reads it from standard input
+    pub(crate) file: PathBuf,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Same as --format json
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only these tasks, as for `run`
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) only: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Mermaid,
+    Dot,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Version {
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.trim_start_matches('$').parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
+        _ => Err("expected an amount above 0, such as 2.50".to_owned()),
+    }
+}
+
+fn duration(text: &str) -> Result<Millis, String> {
+    conductor_core::spec::parse_duration(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,25 @@
+use conductor_core::graph::{self, Strategy};
+use conductor_core::select::select;
+
+use super::answer;
+use crate::args::{Format, Graph};
+use crate::diagnostics;
+use crate::fault::{Exit, Fault};
+
+pub(crate) fn run(args: &Graph) -> Result<Exit, Fault> {
+    let mut plan = diagnostics::load(&args.file)?;
+    if let Some(only) = &args.only {
+        plan = select(&plan, only)?;
+    }
+    let graph = graph::Graph::new(&plan, Strategy::Queue)
+        .map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+    let format = match args.format {
+        _ if args.json => graph::Format::Json,
+        Format::Text => graph::Format::Text,
+        Format::Mermaid => graph::Format::Mermaid,
+        Format::Dot => graph::Format::Dot,
+        Format::Json => graph::Format::Json,
+    };
+    answer(&graph.export(&plan, format, |task| plan.tasks[task as usize].expected()))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,28 @@
+use conductor_core::graph::{Graph, Strategy};
+
+use super::{answer, answer_json};
+use crate::args::Validate;
+use crate::diagnostics;
+use crate::fault::{Exit, Fault};
+
+pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
+    let (plan, findings) = diagnostics::check(&args.file)?;
+    if args.json {
+        answer_json(&findings.json())?;
+        return Ok(if plan.is_some() { Exit::Done } else { Exit::InvalidFile });
+    }
+    findings.show();
+    let plan = plan.ok_or_else(|| findings.fault())?;
+    let batches = Graph::new(&plan, Strategy::Queue).map_or(0, |graph| graph.batches().len());
+    let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    answer(&format!(
+        "{} is valid: {} in {}",
+        args.file.display(),
+        count(plan.tasks.len(), "task"),
+        match batches {
+            1 => "1 batch".to_owned(),
+            batches => format!("{batches} batches"),
+        }
+    ))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,174 @@
+//! Findings in a task file, drawn with the lines they are about.
+
+use std::borrow::Cow;
+use std::io::Read as _;
+use std::path::Path;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use conductor_core::plan::Plan;
+use conductor_core::spec::{self, Diagnostic, Severity, Source, Span};
+use serde_json::{Value, json};
+
+use crate::fault::{Exit, Fault};
+
+/// A line longer than this is named but not drawn.
+const WIDEST: usize = 300;
+
+/// A file with more mistakes than this has one mistake.
+const MOST: usize = 1000;
+
+/// A file that is read in one go fits in memory twice over.
+const LARGEST: u64 = 64 << 20;
+
+pub(crate) struct Findings {
+    /// Nothing where the file could not even be read as text.
+    source: Option<Source>,
+    name: String,
+    found: Vec<Diagnostic>,
+}
+
+/// Reads and checks a task file, and shows every finding on standard error.
+pub(crate) fn load(path: &Path) -> Result<Plan, Fault> {
+    let (plan, findings) = check(path)?;
+    findings.show();
+    plan.ok_or_else(|| findings.fault())
+}
+
+/// Reads and checks a task file: the plan where it has no error, and all findings.
+pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
+    let name = shown_name(path);
+    let bytes = read(path, &name)?;
+    let source = match Source::new(name.clone(), bytes) {
+        Ok(source) => source,
+        Err(diagnostic) => return Ok((None, Findings { source: None, name, found: vec![diagnostic] })),
+    };
+    let (plan, found) = match spec::load(&source) {
+        Ok(loaded) => (Some(loaded.plan), loaded.warnings),
+        Err(found) => (None, found),
+    };
+    Ok((plan, Findings { source: Some(source), name, found }))
+}
+
+fn shown_name(path: &Path) -> String {
+    match path.to_str() {
+        Some("-") => "<stdin>".to_owned(),
+        _ => path.display().to_string(),
+    }
+}
+
+fn read(path: &Path, name: &str) -> Result<Vec<u8>, Fault> {
+    let unreadable = |why: &dyn std::fmt::Display| Fault::new(Exit::InvalidFile, format!("cannot read {name}: {why}"));
+    let mut bytes = Vec::new();
+    let read = match path.to_str() {
+        Some("-") => std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes),
+        _ if path.is_dir() => return Err(unreadable(&"it is a directory").help("name a task file in it")),
+        _ => std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
+    };
+    match read {
+        Ok(_) if bytes.len() as u64 > LARGEST => Err(unreadable(&"it is larger than 64 MiB")),
+        Ok(_) => Ok(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(unreadable(&"there is no such file").help("name a YAML or JSON task file; see examples/"))
+        }
+        Err(error) => Err(unreadable(&error)),
+    }
+}
+
+impl Findings {
+    fn count(&self, severity: Severity) -> usize {
+        self.found.iter().filter(|diagnostic| diagnostic.severity == severity).count()
+    }
+
+    pub(crate) fn fault(&self) -> Fault {
+        let errors = self.count(Severity::Error);
+        let plural = if errors == 1 { "" } else { "s" };
+        Fault::new(Exit::InvalidFile, format!("{} has {errors} error{plural}; nothing was started", self.name))
+    }
+
+    pub(crate) fn show(&self) {
+        let renderer = Renderer::styled();
+        for diagnostic in self.found.iter().take(MOST) {
+            anstream::eprintln!("{}\n", self.drawn(&renderer, diagnostic));
+        }
+        if self.found.len() > MOST {
+            anstream::eprintln!("… and {} more\n", self.found.len() - MOST);
+        }
+    }
+
+    fn drawn(&self, renderer: &Renderer, diagnostic: &Diagnostic) -> String {
+        let level = match diagnostic.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
+        let mut group = match &self.source {
+            None => title.element(Origin::path(self.name.as_str())),
+            Some(source) => self.excerpts(source, diagnostic, Group::with_title(title)),
+        };
+        if let Some(help) = &diagnostic.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        renderer.render(&[group])
+    }
+
+    fn excerpts<'a>(&'a self, source: &'a Source, found: &'a Diagnostic, mut group: Group<'a>) -> Group<'a> {
+        let label = found.label.as_deref().unwrap_or_default();
+        group = self.excerpt(source, found.span, AnnotationKind::Primary, label, group);
+        for (span, label) in &found.related {
+            group = self.excerpt(source, *span, AnnotationKind::Context, label, group);
+        }
+        group
+    }
+
+    /// The lines of one place. Only those are handed over, so that a huge file costs nothing.
+    fn excerpt<'a>(
+        &'a self,
+        source: &'a Source,
+        span: Span,
+        kind: AnnotationKind,
+        label: &'a str,
+        group: Group<'a>,
+    ) -> Group<'a> {
+        let text = source.text();
+        let start = text.floor_char_boundary(span.start.min(text.len()));
+        let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
+        let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let to = text[end..].find('\n').map_or(text.len(), |at| end + at);
+        let (line, column) = source.position(start);
+        if to - from > WIDEST {
+            return group.element(Origin::path(self.name.as_str()).line(line).char_column(column));
+        }
+        let mut mark = kind.span(start - from..end - from);
+        if !label.is_empty() {
+            mark = mark.label(Cow::Borrowed(label));
+        }
+        let snippet = Snippet::source(&text[from..to]).line_start(line).path(self.name.as_str());
+        group.element(snippet.annotation(mark))
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let position = |span: Span| {
+            let (line, column) = self.source.as_ref().map_or((0, 0), |source| source.position(span.start));
+            json!({ "line": line, "column": column, "start": span.start, "end": span.end })
+        };
+        let found = |diagnostic: &Diagnostic| {
+            json!({
+                "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
+                "code": diagnostic.code,
+                "message": diagnostic.message,
+                "at": position(diagnostic.span),
+                "related": diagnostic.related.iter()
+                    .map(|(span, label)| json!({ "at": position(*span), "label": label }))
+                    .collect::<Vec<_>>(),
+                "help": diagnostic.help,
+            })
+        };
+        json!({
+            "schema": "conductor.validation/1",
+            "file": self.name,
+            "errors": self.count(Severity::Error),
+            "warnings": self.count(Severity::Warning),
+            "findings": self.found.iter().map(found).collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Why a command could not do what it was asked, and the one table of exit codes.
+
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+use conductor_core::select::SelectError;
+use conductor_engine::drive::DriveError;
+use conductor_engine::home::HomeError;
+use conductor_engine::stores::StoreError;
+
+/// What the process says to whoever started it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Everything landed.
+    Done = 0,
+    Unexpected = 1,
+    Usage = 2,
+    InvalidFile = 3,
+    NothingToDo = 4,
+    BudgetReached = 6,
+    AgentMissing = 7,
+    StillRunning = 8,
+    TaskFailed = 100,
+    Interrupted = 130,
+    Terminated = 143,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) exit: Exit,
+    message: String,
+    help: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(exit: Exit, message: impl Display) -> Fault {
+        Fault { exit, message: message.to_string(), help: None }
+    }
+
+    pub(crate) fn help(mut self, help: impl Display) -> Fault {
+        self.help = Some(help.to_string());
+        self
+    }
+
+    /// One whose cause has been shown already.
+    pub(crate) fn silent(exit: Exit) -> Fault {
+        Fault::new(exit, "")
+    }
+
+    pub(crate) fn show(&self) {
+        if !self.message.is_empty() {
+            anstream::eprintln!("\x1b[1;31merror\x1b[0m: {}", self.message);
+        }
+        if let Some(help) = &self.help {
+            anstream::eprintln!("\x1b[1;36mhelp\x1b[0m: {help}");
+        }
+    }
+}
+
+impl From<HomeError> for Fault {
+    fn from(error: HomeError) -> Fault {
+        match error {
+            HomeError::Busy(_) => Fault::new(Exit::StillRunning, error)
+                .help("wait for it to end, or start a new run without --resume"),
+            error => Fault::new(Exit::Unexpected, error)
+                .help("set CONDUCTOR_HOME to a directory that can be written"),
+        }
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Fault {
+        let exit = match error {
+            StoreError::NoSuchRun(_) => Exit::Usage,
+            _ => Exit::Unexpected,
+        };
+        Fault::new(exit, error)
+    }
+}
+
+impl From<DriveError> for Fault {
+    fn from(error: DriveError) -> Fault {
+        match error {
+            DriveError::Store(error) => error.into(),
+            DriveError::Graph(error) => Fault::new(Exit::InvalidFile, error),
+        }
+    }
+}
+
+impl From<SelectError> for Fault {
+    fn from(error: SelectError) -> Fault {
+        Fault::new(Exit::Usage, format!("--only: {error}"))
+    }
+}
+
+/// A pipe that was closed by the reader (`| head`) is no fault of ours; anything else is.
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Fault::silent(Exit::Unexpected),
+            _ => Fault::new(Exit::Unexpected, error),
+        }
+    }
+}
