@@ -85,10 +85,10 @@ impl<'n> Fields<'n> {
                 r.error("unknown-key", key.span, format!("{what} of this kind has no key {name}"));
                 continue;
             }
-            let help = r
-                .did_you_mean(&key.text, names(self.table))
-                .unwrap_or_else(|| format!("{what} may have {}", listed(self.table)));
-            r.error("unknown-key", key.span, format!("{what} has no key {name}")).help(help);
+            let near = r.did_you_mean(&key.text, names(self.table));
+            let help =
+                near.or_else(|| r.is_patient().then(|| format!("{what} may have {}", listed(self.table))));
+            r.error("unknown-key", key.span, format!("{what} has no key {name}")).help = help;
         }
     }
 }

@@ -74,6 +74,22 @@ fn ordinary_use_of_anchors_is_no_bomb() {
     assert_eq!(plan(&format!("{base}tasks:\n{tasks}")).tasks.len(), 500);
 }
 
+#[test]
+fn texts_full_of_markers_take_no_time() {
+    let distinct: String = (0..100_000).map(|i| format!("[P:Group-g{i}]")).collect();
+    for prompt in ["[P:Group-".repeat(100_000), "[P:Group-a]".repeat(100_000), distinct] {
+        within(SOON, || said(&format!("tasks: [{{ id: a, prompt: '{prompt}' }}]")));
+    }
+}
+
+#[test]
+fn a_hundred_thousand_unknown_keys_are_all_named() {
+    let keys: String = (0..100_000).map(|i| format!("    \"zz{i}\": 1,\n")).collect();
+    let said = within(Duration::from_secs(20), || said(&format!("tasks: [{{ id: a, run: x,\n{keys} }}]")));
+    assert_eq!(said.lines().count(), 100_000);
+    assert!(said.len() < 20_000_000);
+}
+
 fn many(tasks: usize) -> String {
     let task = |i: usize| {
         let on =
