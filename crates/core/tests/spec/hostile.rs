@@ -138,6 +138,45 @@ fn huge_scalars_and_keys_are_quoted_short() {
     assert!(!crate::said(colours).contains('\u{1b}'));
 }
 
+/// A parser that looks back or ahead without bound shows it here.
+#[test]
+fn much_of_any_one_thing_takes_no_time() {
+    let size = if cfg!(debug_assertions) { 100_000 } else { 500_000 };
+    let more = [
+        "a: b\n",
+        "? a\n",
+        "- a\n",
+        "\"\n",
+        "a, ",
+        "a: b, ",
+        "[a], ",
+        "{a: b}, ",
+        "&a ",
+        "!t ",
+        "%TAG ! a\n",
+        "\\\n",
+        "\r",
+        "\u{2028}",
+        "'' ",
+        "...\n",
+        "a\n",
+        "a ",
+        "k: |\n ",
+        "- &x 1\n",
+        "- *x\n",
+        "<<: {a: 1}\n",
+        "\u{feff}",
+    ];
+    for piece in PIECES.into_iter().chain(more) {
+        for start in ["", "[", "{", "k: ", "k: \"", "k: |\n ", "tasks: [{ id: a, prompt: "] {
+            let file = format!("{start}{}", piece.repeat(size / piece.len()));
+            let took = Instant::now();
+            survives(file.into_bytes());
+            assert!(took.elapsed() < 10 * SOON, "{start:?} and {piece:?} took {:?}", took.elapsed());
+        }
+    }
+}
+
 /// Loading must come back with something, whatever it was given, and every place must be inside the text.
 fn survives(bytes: Vec<u8>) {
     let Ok(source) = Source::new("noise", bytes) else { return };
@@ -188,7 +227,7 @@ const PIECES: [&str; 28] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_survived(text in "\\PC{0,200}") {
