@@ -34,8 +34,7 @@ pub struct TaskId(Arc<str>);
 impl TaskId {
     pub fn parse(text: &str) -> Result<TaskId, BadTaskId> {
         let first = text.chars().next().ok_or(BadTaskId::Empty)?;
-        if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')))
-        {
+        if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))) {
             return Err(BadTaskId::Character(bad));
         }
         if text.len() > MAX_TASK_ID {

@@ -138,6 +138,7 @@ fn groups(r: &mut Report<'_>, ids: &Ids, parts: &mut Parts) -> Vec<Group> {
                 .push((Group { name: name.value.clone(), description: None, max_parallel: None }, name.span));
         }
     }
+    group_twins(r, &groups);
     limit(r, &parts.group_limits, &places, &mut groups);
     groups.into_iter().map(|(group, _)| group).collect()
 }
@@ -145,6 +146,19 @@ fn groups(r: &mut Report<'_>, ids: &Ids, parts: &mut Parts) -> Vec<Group> {
 fn group(draft: &GroupDraft) -> Group {
     let (name, description) = (draft.name.value.clone(), draft.description.clone());
     Group { name, description, max_parallel: draft.max_parallel }
+}
+
+/// Groups have folders too.
+fn group_twins(r: &mut Report<'_>, groups: &[(Group, Span)]) {
+    let mut folded: HashMap<String, usize> = HashMap::new();
+    for (place, (group, span)) in groups.iter().enumerate() {
+        let twin = *folded.entry(group.name.to_lowercase()).or_insert(place);
+        if twin != place {
+            let (this, that) = (shown(&group.name), shown(&groups[twin].0.name));
+            r.error("case-twin", *span, format!("group {this} differs from group {that} only in case"))
+                .also(groups[twin].1, "the other one is here");
+        }
+    }
 }
 
 /// A group's `tasks` list is another way to say `group:` in each of them.
@@ -243,15 +257,15 @@ fn dependencies(r: &mut Report<'_>, ids: &Ids, names: &[String], draft: &Draft) 
     let mut seen: HashSet<&str> = HashSet::new();
     let mut good = Vec::new();
     for Wait { on, when, kind } in &draft.waits {
-        let name = shown(&on.value);
         if on.value == draft.id.value {
-            r.error("self-dependency", on.span, format!("task {name} waits for itself"));
+            r.error("self-dependency", on.span, format!("task {} waits for itself", shown(&on.value)));
         } else if !ids.has(&on.value) {
             let help = r.did_you_mean(&on.value, names.iter().map(String::as_str));
-            let message = format!("task {} waits for {name}, which does not exist", shown(&draft.id.value));
+            let (own, name) = (shown(&draft.id.value), shown(&on.value));
+            let message = format!("task {own} waits for {name}, which does not exist");
             r.error("unknown-dependency", on.span, message).help = help;
         } else if !seen.insert(&on.value) {
-            r.warning("duplicate-dependency", on.span, format!("{name} is listed twice"));
+            r.warning("duplicate-dependency", on.span, format!("{} is listed twice", shown(&on.value)));
         } else if let Ok(id) = TaskId::parse(&on.value) {
             good.push((Dependency { id, when: *when, kind: *kind }, on.span));
         }

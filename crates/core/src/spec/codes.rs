@@ -26,6 +26,7 @@ pub const CODES: &[(&str, &str)] = &[
         "bad-marker",
         "A group marker reads [P:Group-NAME], with a NAME of letters, digits, '-', '_' and '.', at the start of the text.",
     ),
+    ("bad-name", "A name is shown in lists and titles, so that it is one line without control characters."),
     (
         "bad-path",
         "Paths in 'files' are relative to the repository and stay inside it: not absolute, no '..'.",
@@ -35,7 +36,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("bad-url", "A webhook needs an address that starts with http:// or https://."),
     (
         "case-twin",
-        "Two task ids differ only in upper and lower case; on some file systems they would share one folder.",
+        "Two task ids or group names differ only in upper and lower case; on some file systems they would share one folder.",
     ),
     (
         "conflicting-group",

@@ -61,6 +61,7 @@ pub(super) struct Report<'s> {
 }
 
 const MAX_COMPARISONS: usize = 300_000;
+const PATIENCE: usize = 1000;
 
 impl<'s> Report<'s> {
     pub(super) fn new(source: &'s Source) -> Report<'s> {
@@ -106,6 +107,11 @@ impl<'s> Report<'s> {
     ) -> Option<String> {
         let best = suggest::nearest(word, candidates, &mut self.comparisons)?;
         Some(format!("did you mean '{best}'?"))
+    }
+
+    /// Whether so little is wrong so far that long explanations are worth their space.
+    pub(super) fn is_patient(&self) -> bool {
+        self.comparisons > 0 && self.found.len() < PATIENCE
     }
 
     /// Everything in the order of the file, and whether any of it is an error.

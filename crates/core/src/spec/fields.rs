@@ -3,6 +3,7 @@
 use super::diagnostic::{Report, shown};
 use super::keys::{KeySpec, Table, names};
 use super::source::Span;
+use super::suggest;
 use super::tree::{Entry, Key, Node};
 
 pub(super) struct Fields<'n> {
@@ -85,10 +86,14 @@ impl<'n> Fields<'n> {
                 r.error("unknown-key", key.span, format!("{what} of this kind has no key {name}"));
                 continue;
             }
-            let help = r
-                .did_you_mean(&key.text, names(self.table))
-                .unwrap_or_else(|| format!("{what} may have {}", listed(self.table)));
-            r.error("unknown-key", key.span, format!("{what} has no key {name}")).help(help);
+            let foreign = suggest::translated(&key.text, names(self.table));
+            let near = match foreign {
+                Some(ours) => Some(format!("did you mean '{ours}'?")),
+                None => r.did_you_mean(&key.text, names(self.table)),
+            };
+            let help =
+                near.or_else(|| r.is_patient().then(|| format!("{what} may have {}", listed(self.table))));
+            r.error("unknown-key", key.span, format!("{what} has no key {name}")).help = help;
         }
     }
 }

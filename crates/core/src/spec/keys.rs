@@ -24,6 +24,8 @@ pub(super) enum Shape {
     Counts,
     Object(Table),
     Objects(Table),
+    /// A list, or one mapping for a list of one.
+    OneOrObjects(Table),
     Free,
 }
 
@@ -192,8 +194,8 @@ pub(super) const LIMITS: Table = &[&[
 pub(super) const MAX_RUN_ATTEMPTS: u64 = u32::MAX as u64;
 
 pub(super) const NOTIFICATIONS: Table = &[&[
-    key("on_complete", Shape::Objects(NOTIFICATION), "When every task is completed."),
-    key("on_failure", Shape::Objects(NOTIFICATION), "When a task has failed."),
+    key("on_complete", Shape::OneOrObjects(NOTIFICATION), "When every task is completed."),
+    key("on_failure", Shape::OneOrObjects(NOTIFICATION), "When a task has failed."),
 ]];
 
 pub(super) const NOTIFICATION: Table = &[&[

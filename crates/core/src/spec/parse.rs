@@ -32,7 +32,10 @@ pub(super) fn parse(report: &mut Report<'_>) -> Option<Node> {
     let mut builder = Builder::new(report);
     for event in Parser::new_from_str_with_options(text, options) {
         let step = match event {
-            Ok((event, span)) => builder.on(event, place(&span)),
+            Ok((event, span)) => {
+                builder.check_tag(event.tag(), place(&span.tag_span().unwrap_or(span)));
+                builder.on(event, place(&span))
+            }
             Err(error) => Err(syntax::report(builder.report, &error)),
         };
         if let Err(Stop) = step {
@@ -119,28 +122,34 @@ struct Builder<'r, 's> {
     documents: usize,
     nodes: usize,
     aliased: usize,
+    /// The alias that stands for most, to be blamed if there is too much of them.
+    largest: (usize, Span),
     root: Option<Node>,
 }
 
 impl<'r, 's> Builder<'r, 's> {
     fn new(report: &'r mut Report<'s>) -> Builder<'r, 's> {
         let (stack, anchors) = (Vec::new(), HashMap::new());
-        Builder { report, stack, anchors, documents: 0, nodes: 0, aliased: 0, root: None }
+        Builder {
+            report,
+            stack,
+            anchors,
+            documents: 0,
+            nodes: 0,
+            aliased: 0,
+            largest: (0, Span::default()),
+            root: None,
+        }
     }
 
     fn on(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
         match event {
             Event::DocumentStart(..) => self.document(span),
             Event::Scalar(text, style, anchor, tag) => {
-                self.check_tag(tag.as_deref(), span);
                 self.scalar(&text, style, anchor, tag.as_deref(), span)
             }
-            Event::SequenceStart(_, anchor, tag) => {
-                self.check_tag(tag.as_deref(), span);
-                self.open(Open::Seq(Vec::new()), anchor, span)
-            }
-            Event::MappingStart(_, anchor, tag) => {
-                self.check_tag(tag.as_deref(), span);
+            Event::SequenceStart(_, anchor, _) => self.open(Open::Seq(Vec::new()), anchor, span),
+            Event::MappingStart(_, anchor, _) => {
                 self.open(Open::Map { entries: Vec::new(), merges: Vec::new(), key: None }, anchor, span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(),
@@ -248,6 +257,7 @@ impl<'r, 's> Builder<'r, 's> {
             ));
         };
         self.aliased = self.aliased.saturating_add(extent.nodes);
+        self.largest = self.largest.max((extent.nodes, span));
         if self.nodes.saturating_add(self.aliased) > MAX_NODES {
             return Err(self.report.bomb(span));
         }
@@ -325,7 +335,7 @@ impl<'r, 's> Builder<'r, 's> {
     fn finish(self) -> Option<Node> {
         let (factor, grace) = MAX_ALIASED;
         if self.aliased > self.nodes * factor + grace {
-            self.report.bomb(Span::default());
+            self.report.bomb(self.largest.1);
             return None;
         }
         let root = self.root.filter(|root| !root.is_null());

@@ -12,7 +12,9 @@ pub fn schema() -> Value {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Conductor task file",
         "description": "Tasks for AI coding agents and commands, with their dependencies. A bare list of tasks is a task file too.",
-        "oneOf": [{ "$ref": "#/definitions/file" }, list(&json!({ "$ref": "#/definitions/task" }))],
+        "if": { "type": "array" },
+        "then": list(&reference("task")),
+        "else": reference("file"),
         "definitions": {
             "file": file,
             "task": task(),
@@ -26,8 +28,8 @@ pub fn schema() -> Value {
             "priority": {
                 "enum": ["critical", "high", "medium", "low", "backlog", 0, 1, 2, 3, 4]
             },
-            "dependency": one_or(&json!({ "$ref": "#/definitions/id" }), object(DEPENDENCY)),
-            "ids": one_or_list(&json!({ "$ref": "#/definitions/id" })),
+            "dependency": one_or(&reference("id"), object(DEPENDENCY)),
+            "ids": one_or_list(&reference("id")),
             "texts": one_or_list(&scalar()),
             "step": {
                 "oneOf": [
@@ -105,6 +107,7 @@ fn form(shape: Shape) -> Value {
         Shape::Object(table) => object(table),
         Shape::Objects(table) if std::ptr::eq(table, super::keys::TASK) => list(&reference("task")),
         Shape::Objects(table) => list(&object(table)),
+        Shape::OneOrObjects(table) => one_or_list(&object(table)),
         Shape::Free => json!({}),
     }
 }

@@ -38,6 +38,11 @@ fn explain(kind: &ErrorKind) -> (&'static str, String, Option<&'static str>) {
         | ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
         | ErrorKind::TabNotAllowed => ("syntax", "a tab cannot indent YAML", Some("indent with spaces")),
+        ErrorKind::InvalidTrailingDoubleQuotedScalar | ErrorKind::InvalidTrailingSingleQuotedScalar => (
+            "syntax",
+            "a quoted text has ended, and this cannot follow it",
+            Some("a ',' is missing before this, or the quote inside the text needs escaping"),
+        ),
         ErrorKind::UnclosedQuotedScalar => ("syntax", "this quote is never closed", None),
         ErrorKind::MappingValueNotAllowed | ErrorKind::SimpleKeyExpected => (
             "syntax",

@@ -2,7 +2,7 @@
 //!
 //! Knows one task at a time; whether the names in it exist is for `check`.
 
-use crate::ids::TaskId;
+use crate::ids::{MAX_TASK_ID, TaskId};
 use crate::plan::{Command, Kind, When, Work};
 
 use super::amount;
@@ -165,6 +165,9 @@ fn named(r: &mut Report<'_>, node: &Node, name: String) -> Option<String> {
         let message = format!("a name has at most {MAX_NAME} characters, this one has {length}");
         r.error("out-of-range", node.span, message);
     }
+    if name.trim().contains(char::is_control) {
+        r.error("bad-name", node.span, "a name is one line without control characters");
+    }
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
@@ -177,7 +180,9 @@ const MARKER: &str = "[P:Group-";
 
 /// The group in a marker and what follows it, for a text that begins after [`MARKER`].
 fn marked(text: &str) -> Option<(&str, &str)> {
-    text.split_once(']').filter(|(group, _)| TaskId::parse(group).is_ok())
+    let end = text.bytes().take(MAX_TASK_ID + 1).position(|byte| byte == b']')?;
+    let (group, rest) = (&text[..end], &text[end + 1..]);
+    TaskId::parse(group).is_ok().then_some((group, rest))
 }
 
 fn unmarked(text: &str) -> &str {
@@ -185,30 +190,44 @@ fn unmarked(text: &str) -> &str {
     marker.map_or(text, |(_, rest)| rest.trim_start())
 }
 
+/// The groups a text names, each once. Of several bad markers in one text only the first is worth a word.
 fn markers(r: &mut Report<'_>, node: &Node) -> Vec<Placed<String>> {
     let Some(text) = node.text(r.source).map(str::to_owned) else { return Vec::new() };
     let lead = text.len() - text.trim_start().len();
-    let mut found = Vec::new();
+    let mut found: Vec<Placed<String>> = Vec::new();
+    let mut bad = None;
     for (at, _) in text.match_indices(MARKER) {
-        let Some((group, _)) = marked(&text[at + MARKER.len()..]) else {
-            let span = inside(r, node, MARKER);
-            r.warning("bad-marker", span, "this group marker names no group")
-                .help("write [P:Group-NAME] with letters, digits, '-', '_' and '.'");
-            continue;
-        };
-        let span = inside(r, node, &format!("{MARKER}{group}]"));
-        if at != lead {
-            r.warning("bad-marker", span, "a group marker belongs at the start of the text");
+        let group = marked(&text[at + MARKER.len()..]).map(|(group, _)| group);
+        if at != lead || group.is_none() {
+            bad = bad.or(Some(group));
         }
-        found.push(Placed { value: group.to_owned(), span });
+        if let Some(group) = group.filter(|group| found.iter().all(|known| known.value != *group)) {
+            found.push(Placed { value: group.to_owned(), span: marker_place(r, node, Some(group)) });
+        }
+        if found.len() > 1 {
+            break;
+        }
+    }
+    if let Some(group) = bad {
+        bad_marker(r, node, group);
     }
     found
 }
 
-/// Where a text stands within a scalar; the scalar where it is written with escapes.
-fn inside(r: &Report<'_>, node: &Node, text: &str) -> Span {
-    let at = r.source.slice(node.span).find(text);
-    at.map_or(node.span, |at| Span::new(node.span.start + at, node.span.start + at + text.len()))
+fn bad_marker(r: &mut Report<'_>, node: &Node, group: Option<&str>) {
+    let message = match group {
+        Some(_) => "a group marker belongs at the start of the text",
+        None => "this group marker names no group",
+    };
+    r.warning("bad-marker", marker_place(r, node, group), message)
+        .help("start the text with [P:Group-NAME], NAME being letters, digits, '-', '_' and '.'");
+}
+
+/// Where a marker stands within a scalar; the scalar where it is written with escapes.
+fn marker_place(r: &Report<'_>, node: &Node, group: Option<&str>) -> Span {
+    let marker = group.map_or(MARKER.to_owned(), |group| format!("{MARKER}{group}]"));
+    let at = r.source.slice(node.span).find(&marker).map(|at| node.span.start + at);
+    at.map_or(node.span, |at| Span::new(at, at + marker.len()))
 }
 
 fn work(r: &mut Report<'_>, fields: &mut Fields<'_>, words: &Words<'_>, id: &Placed<String>) -> Option<Work> {

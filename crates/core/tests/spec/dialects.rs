@@ -120,7 +120,7 @@ fn the_list_of_system_b() {
     assert_eq!(plan.tasks[1].priority, Priority(1));
     check(
         r#"[{"id": "a", "description": "Setup database [P:Group-infra]"}]"#,
-        "1:45 bad-marker? a group marker belongs at the start of the text",
+        "1:45 bad-marker? a group marker belongs at the start of the text (start the text with [P:Group-NAME], NAME being letters, digits, '-', '_' and '.')",
     );
 }
 

@@ -74,6 +74,22 @@ fn ordinary_use_of_anchors_is_no_bomb() {
     assert_eq!(plan(&format!("{base}tasks:\n{tasks}")).tasks.len(), 500);
 }
 
+#[test]
+fn texts_full_of_markers_take_no_time() {
+    let distinct: String = (0..100_000).map(|i| format!("[P:Group-g{i}]")).collect();
+    for prompt in ["[P:Group-".repeat(100_000), "[P:Group-a]".repeat(100_000), distinct] {
+        within(SOON, || said(&format!("tasks: [{{ id: a, prompt: '{prompt}' }}]")));
+    }
+}
+
+#[test]
+fn a_hundred_thousand_unknown_keys_are_all_named() {
+    let keys: String = (0..100_000).map(|i| format!("    \"zz{i}\": 1,\n")).collect();
+    let said = within(Duration::from_secs(20), || said(&format!("tasks: [{{ id: a, run: x,\n{keys} }}]")));
+    assert_eq!(said.lines().count(), 100_000);
+    assert!(said.len() < 20_000_000);
+}
+
 fn many(tasks: usize) -> String {
     let task = |i: usize| {
         let on =
@@ -120,6 +136,45 @@ fn huge_scalars_and_keys_are_quoted_short() {
     assert!(said.len() < 300, "{}", said.len());
     let colours = "tasks: [{ id: \"\\e[31m\", run: x }]";
     assert!(!crate::said(colours).contains('\u{1b}'));
+}
+
+/// A parser that looks back or ahead without bound shows it here.
+#[test]
+fn much_of_any_one_thing_takes_no_time() {
+    let size = if cfg!(debug_assertions) { 100_000 } else { 500_000 };
+    let more = [
+        "a: b\n",
+        "? a\n",
+        "- a\n",
+        "\"\n",
+        "a, ",
+        "a: b, ",
+        "[a], ",
+        "{a: b}, ",
+        "&a ",
+        "!t ",
+        "%TAG ! a\n",
+        "\\\n",
+        "\r",
+        "\u{2028}",
+        "'' ",
+        "...\n",
+        "a\n",
+        "a ",
+        "k: |\n ",
+        "- &x 1\n",
+        "- *x\n",
+        "<<: {a: 1}\n",
+        "\u{feff}",
+    ];
+    for piece in PIECES.into_iter().chain(more) {
+        for start in ["", "[", "{", "k: ", "k: \"", "k: |\n ", "tasks: [{ id: a, prompt: "] {
+            let file = format!("{start}{}", piece.repeat(size / piece.len()));
+            let took = Instant::now();
+            survives(file.into_bytes());
+            assert!(took.elapsed() < 10 * SOON, "{start:?} and {piece:?} took {:?}", took.elapsed());
+        }
+    }
 }
 
 /// Loading must come back with something, whatever it was given, and every place must be inside the text.
@@ -172,7 +227,7 @@ const PIECES: [&str; 28] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_survived(text in "\\PC{0,200}") {

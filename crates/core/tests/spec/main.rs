@@ -1,6 +1,7 @@
 //! Task files through the public door: text in, a plan or everything that is wrong with it out.
 
 mod amounts;
+mod corpus;
 mod dialects;
 mod full;
 mod hostile;

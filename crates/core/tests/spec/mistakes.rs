@@ -102,8 +102,8 @@ fn single_values_that_do_not_fit() {
 #[test]
 fn far_off_keys_list_what_there_is() {
     check(
-        "tasks: [{ id: a, run: x }]\nlimits: { budget: 3 }\n",
-        "2:11 unknown-key limits has no key 'budget' (limits may have max_cost, max_tokens, max_time, max_attempts, agents, groups, resources)",
+        "tasks: [{ id: a, run: x }]\nlimits: { dollars: 3 }\n",
+        "2:11 unknown-key limits has no key 'dollars' (limits may have max_cost, max_tokens, max_time, max_attempts, agents, groups, resources)",
     );
 }
 
@@ -139,4 +139,14 @@ metadata: [x]
 10:37 bad-url 'example.org' is not a web address (it starts with https:// or http://)
 11:11 wrong-type 'metadata' wants a mapping, found a list",
     );
+}
+
+#[test]
+fn keys_of_other_tools_are_translated() {
+    for (foreign, ours) in
+        [("command", "run"), ("needs", "dependencies"), ("retries", "retry_policy"), ("deps", "dependencies")]
+    {
+        let expect = format!("4:5 unknown-key a task has no key '{foreign}' (did you mean '{ours}'?)");
+        check(&with(&format!("{foreign}: x")), &expect);
+    }
 }

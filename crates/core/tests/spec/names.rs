@@ -77,6 +77,7 @@ fn where_a_name_comes_from() {
         "4:11 out-of-range a name has at most 100 characters, this one has 150",
     );
     check(&with("name: ''"), "4:11 empty-value 'name' is empty");
+    check(&with(r#"name: "a\nb""#), "4:11 bad-name a name is one line without control characters");
 }
 
 #[test]
@@ -201,8 +202,8 @@ limits: { groups: { h: 3, gg: 1 } }
         file,
         "\
 2:30 conflicting-group the task is put in group 'infra' here [2:55 and in group 'other' here] (a task is in one group only)
-2:30 bad-marker? a group marker belongs at the start of the text
-3:23 bad-marker? this group marker names no group (write [P:Group-NAME] with letters, digits, '-', '_' and '.')
+2:30 bad-marker? a group marker belongs at the start of the text (start the text with [P:Group-NAME], NAME being letters, digits, '-', '_' and '.')
+3:23 bad-marker? this group marker names no group (start the text with [P:Group-NAME], NAME being letters, digits, '-', '_' and '.')
 4:29 bad-id bad group name '../up': a group name is made of letters, digits, '.', '_' and '-'; '/' is none of them
 7:24 conflicting-group the task is put in group 'g' here [2:55 and in group 'other' here] (a task is in one group only)
 7:27 unknown-task 'groups' names task 'ap', which does not exist (did you mean 'a'?)
@@ -266,4 +267,20 @@ fn orders_in_all_their_forms() {
         &format!("{}execution_order: parallel", graph("a")),
         "3:18 wrong-type 'execution_order' wants a list of task ids and of { parallel: [ids] }, found text",
     );
+}
+
+#[test]
+fn groups_that_a_file_system_would_take_for_one() {
+    check(
+        "tasks: [{ id: a, run: x, group: Infra }, { id: b, run: x, group: infra }]",
+        "1:66 case-twin group 'infra' differs from group 'Infra' only in case [1:33 the other one is here]",
+    );
+}
+
+#[test]
+fn a_marker_that_is_only_talked_about_is_said_once() {
+    let file = with("description: |\n  Explain\n  [P:Group-a] and [P:Group-a], then [P:Group-]\n");
+    let help = "(start the text with [P:Group-NAME], NAME being letters, digits, '-', '_' and '.')";
+    check(&file, &format!("6:7 bad-marker? a group marker belongs at the start of the text {help}"));
+    assert_eq!(task(&file).group.as_deref(), Some("a"));
 }

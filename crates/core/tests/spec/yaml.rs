@@ -179,12 +179,12 @@ fn structure_that_cannot_be_read_is_one_error() {
 #[test]
 fn double_keys_tags_and_nul_escapes_do_not_stop_the_reading() {
     check(
-        "tasks: [{ id: a, run: !sh x, run: y, name: \"n\\0\", tiemout: 3 }]",
+        "tasks: [{ id: a, run: !sh x, run: y, model: \"n\\0\", tiemout: 3 }]",
         "\
-1:27 unknown-tag the tag '!sh' means nothing here
+1:23 unknown-tag the tag '!sh' means nothing here
 1:30 duplicate-key the key 'run' appears twice [1:18 first here]
-1:44 nul-byte a NUL character cannot be part of a text
-1:51 unknown-key a task has no key 'tiemout' (did you mean 'timeout'?)",
+1:45 nul-byte a NUL character cannot be part of a text
+1:52 unknown-key a task has no key 'tiemout' (did you mean 'timeout'?)",
     );
     let many: String = (0..40).map(|i| format!("  k{i}: 1\n")).collect();
     let file = format!("tasks: [{{ id: a, run: x }}]\nmetadata:\n{many}  k7: 2\n");
