@@ -57,7 +57,8 @@ fn shown_name(path: &Path) -> String {
 }
 
 fn read(path: &Path, name: &str) -> Result<Vec<u8>, Fault> {
-    let unreadable = |why: &dyn std::fmt::Display| Fault::new(Exit::InvalidFile, format!("cannot read {name}: {why}"));
+    let unreadable =
+        |why: &dyn std::fmt::Display| Fault::new(Exit::InvalidFile, format!("cannot read {name}: {why}"));
     let mut bytes = Vec::new();
     let read = match path.to_str() {
         Some("-") => std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes),
@@ -82,7 +83,10 @@ impl Findings {
     pub(crate) fn fault(&self) -> Fault {
         let errors = self.count(Severity::Error);
         let plural = if errors == 1 { "" } else { "s" };
-        Fault::new(Exit::InvalidFile, format!("{} has {errors} error{plural}; nothing was started", self.name))
+        Fault::new(
+            Exit::InvalidFile,
+            format!("{} has {errors} error{plural}; nothing was started", self.name),
+        )
     }
 
     pub(crate) fn show(&self) {

@@ -12,7 +12,6 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Arguments, Command};
-use fault::{Exit, Fault};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -117,6 +117,9 @@ pub struct Options {
     /// The file's limits, overridden by flags and filled up with what the machine has.
     #[serde(default)]
     pub limits: Limits,
+    /// Where the run's files go, where that is not the state directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
 }
 
 impl Options {
@@ -127,6 +130,7 @@ impl Options {
             fail_fast: false,
             allow_overlap: false,
             limits: Limits::default(),
+            output: None,
         }
     }
 }

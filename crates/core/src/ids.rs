@@ -1,6 +1,6 @@
 //! Names of things: tasks, runs, attempts.
 //!
-//! A `TaskId` that exists is safe to use as a file name, a branch component and an argument.
+//! A `TaskId` that exists is safe to use as a file name and as an argument.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -34,7 +34,8 @@ pub struct TaskId(Arc<str>);
 impl TaskId {
     pub fn parse(text: &str) -> Result<TaskId, BadTaskId> {
         let first = text.chars().next().ok_or(BadTaskId::Empty)?;
-        if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))) {
+        if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')))
+        {
             return Err(BadTaskId::Character(bad));
         }
         if text.len() > MAX_TASK_ID {

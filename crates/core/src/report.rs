@@ -61,12 +61,8 @@ impl Summary {
 pub fn plan_json(plan: &Plan, graph: &Graph, slots: u32) -> Value {
     let before = graph.dependencies();
     let names = |tasks: &[Node]| tasks.iter().map(|&task| graph.id(task).clone()).collect::<Vec<TaskId>>();
-    let tasks: Vec<Value> = plan
-        .tasks
-        .iter()
-        .enumerate()
-        .map(|(place, task)| planned(task, &names(&before[place])))
-        .collect();
+    let tasks: Vec<Value> =
+        plan.tasks.iter().enumerate().map(|(place, task)| planned(task, &names(&before[place]))).collect();
     let dependencies: serde_json::Map<String, Value> = plan
         .tasks
         .iter()
@@ -243,7 +239,9 @@ mod tests {
         let (run, _) = Run::create(Plan { tasks, ..Plan::default() }, at(0));
         let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(3), at(0)).unwrap();
         let failed = Outcome::Failed(Failure::new(FailureClass::Exit, "exit code 1 | odd\nline"));
-        for (secs, task, outcome) in [(3, "a", Outcome::Succeeded), (5, "b", Outcome::Succeeded), (7, "c", failed)] {
+        for (secs, task, outcome) in
+            [(3, "a", Outcome::Succeeded), (5, "b", Outcome::Succeeded), (7, "c", failed)]
+        {
             scheduler.handle(at(secs), Input::AttemptEnded { task: id(task), attempt: Attempt(1), outcome });
         }
         scheduler

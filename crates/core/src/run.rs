@@ -248,7 +248,7 @@ impl Run {
         &self.tasks[place]
     }
 
-    pub fn tasks(&self) -> impl Iterator<Item = (&Task, &Progress)> {
+    pub fn tasks(&self) -> impl Iterator<Item = (&Task, &Progress)> + Clone {
         self.plan.tasks.iter().zip(&self.tasks)
     }
 

@@ -37,8 +37,10 @@ pub fn select(plan: &Plan, expression: &str) -> Result<Plan, SelectError> {
 fn fitting(plan: &Plan, graph: &Graph, term: &str) -> Result<Vec<Node>, SelectError> {
     let (before, rest) = term.strip_prefix('+').map_or((false, term), |rest| (true, rest));
     let (behind, name) = rest.strip_suffix('+').map_or((false, rest), |name| (true, name));
-    let direct: Vec<Node> =
-        (0..plan.tasks.len()).filter(|&place| fits(name, &plan.tasks[place])).map(|place| place as Node).collect();
+    let direct: Vec<Node> = (0..plan.tasks.len())
+        .filter(|&place| fits(name, &plan.tasks[place]))
+        .map(|place| place as Node)
+        .collect();
     if direct.is_empty() {
         let ids = plan.tasks.iter().map(|task| task.id.as_str());
         let near = ids

@@ -8,6 +8,7 @@ pub mod bus;
 pub mod clock;
 pub mod drive;
 pub mod home;
+pub mod output;
 pub mod process;
 pub mod stores;
 pub mod transcript;

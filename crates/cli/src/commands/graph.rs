@@ -11,8 +11,8 @@ pub(crate) fn run(args: &Graph) -> Result<Exit, Fault> {
     if let Some(only) = &args.only {
         plan = select(&plan, only)?;
     }
-    let graph = graph::Graph::new(&plan, Strategy::Queue)
-        .map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+    let graph =
+        graph::Graph::new(&plan, Strategy::Queue).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
     let format = match args.format {
         _ if args.json => graph::Format::Json,
         Format::Text => graph::Format::Text,

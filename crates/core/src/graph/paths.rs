@@ -38,8 +38,9 @@ impl Graph {
 
     pub fn critical_path(&self, length: impl Fn(Node) -> Millis) -> CriticalPath {
         let remaining = self.remaining(length);
-        let longest =
-            |nodes: &mut dyn Iterator<Item = Node>| nodes.max_by_key(|&n| (remaining[n as usize], std::cmp::Reverse(n)));
+        let longest = |nodes: &mut dyn Iterator<Item = Node>| {
+            nodes.max_by_key(|&n| (remaining[n as usize], std::cmp::Reverse(n)))
+        };
         let mut at = longest(&mut (0..self.nodes() as Node));
         let total = at.map(|node| remaining[node as usize]).unwrap_or_default();
         let mut tasks = Vec::new();

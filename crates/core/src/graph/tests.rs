@@ -107,7 +107,8 @@ fn an_execution_order_replaces_dependencies_between_the_tasks_it_names() {
 
 #[test]
 fn batch_puts_a_barrier_between_levels_with_linear_edges() {
-    let text: Vec<String> = (0..200).map(|n| if n < 100 { format!("a{n}") } else { format!("b{n} <- a0") }).collect();
+    let text: Vec<String> =
+        (0..200).map(|n| if n < 100 { format!("a{n}") } else { format!("b{n} <- a0") }).collect();
     let graph = Graph::new(&plan(&text.join(";")), Strategy::Batch).unwrap();
     assert_eq!(graph.dependencies()[150].len(), 100);
     let edges: usize = (0..graph.nodes()).map(|node| graph.dependents(node as Node).len()).sum();

@@ -17,8 +17,10 @@ use crate::process::{Exit, Launch};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
-    #[error("no agent '{0}' is built into this conductor; the one there is: shell, for `run:` tasks")]
+    #[error("there is no agent '{0}'; the one there is: shell, for `run:` tasks")]
     Unknown(String),
+    #[error("a prompt needs a coding agent, and this version has none yet; give it a `run:` command instead")]
+    NoPrompts,
     #[error("the {agent} agent cannot do this: {why}")]
     Unfit { agent: &'static str, why: String },
 }
@@ -35,8 +37,14 @@ pub trait Agent: Send + Sync {
 pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
     match name {
         "shell" => Ok(&shell::Shell),
+        "default" => Err(AgentError::NoPrompts),
         other => Err(AgentError::Unknown(other.to_owned())),
     }
+}
+
+/// Whether there is somebody for this task, without starting anything.
+pub fn check(task: &Task) -> Result<(), AgentError> {
+    agent(task.agent_name())?.launch(task, Path::new(".")).map(drop)
 }
 
 /// Names every program may expect; the rest of the caller's environment, keys and tokens above all, stays out.

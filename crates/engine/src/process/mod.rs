@@ -127,6 +127,14 @@ fn limit_memory(of: u32, bytes: u64) {
     let _ = (of, bytes);
 }
 
+/// Bytes of memory this machine has, where that can be told.
+pub fn machine_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
 fn pid(number: u32) -> Option<Pid> {
     Pid::from_raw(number as i32)
 }

@@ -1,0 +1,114 @@
+//! What a run came to, in one screen: what is done, what is not and why, and the exact next command.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use conductor_core::event::DrainReason;
+use conductor_core::graph::Graph;
+use conductor_core::ids::{Attempt, RunId};
+use conductor_core::report::{self, Summary};
+use conductor_core::run::{Run, Stage, Status, TaskState};
+use conductor_engine::transcript;
+use conductor_engine::worker::Worker;
+
+/// How many failures are told in full, with how many lines of what each said last.
+const FAILURES: usize = 10;
+const LINES: usize = 5;
+const SKIPS: usize = 20;
+
+pub(crate) fn text(id: &RunId, run: &Run, graph: &Graph, directory: &Path) -> String {
+    let summary = Summary::of(run, graph);
+    let mut out = String::new();
+    let _ = writeln!(out, "\nrun {id} {}: {}", report::outcome_name(run.stage()), counts(&summary));
+    failures(&mut out, run, directory);
+    skips(&mut out, run);
+    let _ = writeln!(
+        out,
+        "\ntime   {} on {} worker{}; {} of work, critical path {}",
+        summary.elapsed,
+        summary.executors,
+        if summary.executors == 1 { "" } else { "s" },
+        summary.worked,
+        summary.critical_path
+    );
+    if summary.cost.0 > 0 {
+        let _ = writeln!(out, "cost   {}", summary.cost);
+    }
+    let _ = writeln!(out, "files  {}", directory.display());
+    if let Some(next) = next(id, run, &summary) {
+        let _ = writeln!(out, "next   {next}");
+    }
+    out
+}
+
+fn counts(summary: &Summary) -> String {
+    let mut parts = vec![format!("{} of {} completed", summary.completed, summary.total)];
+    for (count, word) in [
+        (summary.failed, "failed"),
+        (summary.skipped, "skipped"),
+        (summary.cancelled, "cancelled"),
+        (summary.open, "not done"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {word}"));
+        }
+    }
+    parts.join(", ")
+}
+
+fn failures(out: &mut String, run: &Run, directory: &Path) {
+    let failed = run.tasks().filter_map(|(task, progress)| match &progress.state {
+        TaskState::Failed(failure) => Some((task, progress, failure)),
+        _ => None,
+    });
+    for (task, progress, failure) in failed.clone().take(FAILURES) {
+        let _ = writeln!(out, "\nfailed {}: {}", task.id, one_line(&failure.message));
+        let path = Worker::transcript(
+            directory,
+            progress.executor.unwrap_or(0),
+            &task.id,
+            Attempt(progress.last_attempt),
+        );
+        for line in transcript::last_lines(&path, LINES) {
+            let _ = writeln!(out, "       | {line}");
+        }
+        if path.exists() {
+            let _ = writeln!(out, "       {}", path.display());
+        }
+    }
+    let rest = failed.count().saturating_sub(FAILURES);
+    if rest > 0 {
+        let _ = writeln!(out, "\n… and {rest} more failed; see report.md");
+    }
+}
+
+fn skips(out: &mut String, run: &Run) {
+    let skipped = run.tasks().filter(|(_, progress)| progress.state.status() == Status::Skipped);
+    for (at, (task, progress)) in skipped.clone().take(SKIPS).enumerate() {
+        let gap = if at == 0 { "\n" } else { "" };
+        let _ = writeln!(out, "{gap}skipped {}: {}", task.id, report::note(&progress.state));
+    }
+    let rest = skipped.count().saturating_sub(SKIPS);
+    if rest > 0 {
+        let _ = writeln!(out, "… and {rest} more skipped");
+    }
+}
+
+fn next(id: &RunId, run: &Run, summary: &Summary) -> Option<String> {
+    match run.stage() {
+        Stage::Stopped(DrainReason::Budget) => {
+            Some(format!("conductor run --resume {id}   (with a higher limit)"))
+        }
+        Stage::Stopped(DrainReason::FailFast) => Some(format!("conductor run --resume {id} --retry-failed")),
+        Stage::Stopped(_) => Some(format!("conductor run --resume {id}")),
+        _ if summary.failed + summary.skipped + summary.cancelled > 0 => {
+            Some(format!("conductor run --resume {id} --retry-failed"))
+        }
+        _ => None,
+    }
+}
+
+/// Text of unknown origin on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    transcript::shown(text.as_bytes()).replace('\n', " ")
+}

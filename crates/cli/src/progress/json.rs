@@ -1,0 +1,76 @@
+//! One event a line on standard output, for programs.
+
+use std::io::{BufWriter, Stdout, Write};
+
+use conductor_core::event::Record;
+use conductor_core::graph::Graph;
+use conductor_core::ids::RunId;
+use conductor_core::report;
+use conductor_core::run::Run;
+use serde_json::{Map, Value, json};
+
+use super::Progress;
+
+const SCHEMA: &str = "conductor.event/1";
+
+pub(super) struct Json {
+    run: RunId,
+    out: BufWriter<Stdout>,
+}
+
+impl Json {
+    pub(super) fn new(run: &RunId) -> Json {
+        Json { run: run.clone(), out: BufWriter::new(std::io::stdout()) }
+    }
+
+    /// A reader that went away must not end the run.
+    fn line(&mut self, value: &Value) {
+        let _ = serde_json::to_writer(&mut self.out, value);
+        let _ = self.out.write_all(b"\n");
+    }
+}
+
+impl Progress for Json {
+    fn show(&mut self, records: &[Record]) {
+        for record in records {
+            let line = event(&self.run, record);
+            self.line(&line);
+        }
+        let _ = self.out.flush();
+    }
+
+    fn notice(&mut self, text: &str) {
+        let line = json!({ "schema": SCHEMA, "run": self.run, "type": "notice", "text": text });
+        self.line(&line);
+        let _ = self.out.flush();
+    }
+
+    fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph) {
+        let mut line = report::summary_json(id, run, graph);
+        line["type"] = json!("summary");
+        self.line(&line);
+        let _ = self.out.flush();
+    }
+}
+
+/// The stored form keeps an event's name outside; for readers it is one flat object.
+fn event(run: &RunId, record: &Record) -> Value {
+    let mut line = Map::new();
+    line.insert("schema".into(), json!(SCHEMA));
+    line.insert("run".into(), json!(run));
+    line.insert("seq".into(), json!(record.seq));
+    line.insert("at".into(), json!(timestamp(record.at.0)));
+    if let Ok(Value::Object(stored)) = serde_json::to_value(&record.event) {
+        for (name, fields) in stored {
+            line.insert("type".into(), json!(name));
+            if let Value::Object(fields) = fields {
+                line.extend(fields);
+            }
+        }
+    }
+    Value::Object(line)
+}
+
+fn timestamp(millis: i64) -> String {
+    jiff::Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()
+}

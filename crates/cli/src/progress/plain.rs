@@ -1,0 +1,119 @@
+//! One line for each start and end, on standard error, with a counter.
+
+use std::io::Write as _;
+
+use conductor_core::event::{DrainReason, Event, Options, Outcome, Record};
+use conductor_core::graph::Graph;
+use conductor_core::ids::{RunId, TaskId};
+use conductor_core::run::{Run, Status};
+use conductor_core::units::Millis;
+
+use super::Progress;
+
+const GREEN: &str = "\x1b[32m";
+const RED: &str = "\x1b[1;31m";
+const YELLOW: &str = "\x1b[33m";
+const DIM: &str = "\x1b[2m";
+const OFF: &str = "\x1b[0m";
+
+pub(super) struct Plain {
+    total: usize,
+    ended: usize,
+    width: usize,
+    /// Why and how long: what the end of an attempt said, until the task's own end is told.
+    last: Option<(Outcome, Millis)>,
+}
+
+impl Plain {
+    pub(super) fn new(id: &RunId, run: &Run, options: &Options) -> Plain {
+        let total = run.plan().tasks.len();
+        let ended = run.ended_count() as usize;
+        let verb = if ended > 0 || run.seq() > 1 { "resuming" } else { "run" };
+        let done = match run.count(Status::Completed) {
+            0 => String::new(),
+            done => format!(", {done} done before"),
+        };
+        let plural = if total == 1 { "" } else { "s" };
+        anstream::eprintln!("{verb} {id}: {total} task{plural}, {} at a time{done}", options.slots);
+        Plain { total, ended, width: total.to_string().len(), last: None }
+    }
+
+    fn line(&mut self, event: &Event) -> Option<String> {
+        match event {
+            Event::AttemptStarted { task, attempt, .. } => {
+                let again = if attempt.0 > 1 { format!("  attempt {attempt}") } else { String::new() };
+                Some(self.aside(DIM, "start", task, &again))
+            }
+            Event::AttemptEnded { outcome, elapsed, task, .. } => {
+                self.last = Some((outcome.clone(), *elapsed));
+                matches!(outcome, Outcome::Interrupted)
+                    .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
+            }
+            Event::RetryScheduled { task, delay } => {
+                let why = self.why();
+                Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
+            }
+            Event::TaskCompleted { task } => {
+                let elapsed = self.last.as_ref().map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
+                Some(self.end(GREEN, "ok", task, &elapsed))
+            }
+            Event::TaskFailed { task, failure } => {
+                let message = super::super::end_block::one_line(&failure.message);
+                Some(self.end(RED, "FAILED", task, &message))
+            }
+            Event::TaskSkipped { task, culprit } => {
+                let why = culprit.as_ref().map(|culprit| format!("needs {culprit}")).unwrap_or_default();
+                Some(self.end(YELLOW, "skip", task, &why))
+            }
+            Event::TaskCancelled { task } => Some(self.end(YELLOW, "cancel", task, "")),
+            Event::TaskReopened { .. } => {
+                self.ended = self.ended.saturating_sub(1);
+                None
+            }
+            Event::RunDrained { why: DrainReason::Budget } => {
+                Some("budget reached, starting nothing new".into())
+            }
+            Event::RunDrained { why: DrainReason::FailFast } => {
+                Some("a task failed, starting nothing new".into())
+            }
+            _ => None,
+        }
+    }
+
+    fn why(&self) -> String {
+        match &self.last {
+            Some((Outcome::Failed(failure), _)) => super::super::end_block::one_line(&failure.message),
+            _ => String::new(),
+        }
+    }
+
+    fn end(&mut self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
+        self.ended += 1;
+        let (ended, total, width) = (self.ended, self.total, self.width);
+        format!("[{ended:>width$}/{total}] {color}{word:<7}{OFF} {task:<20} {rest}")
+    }
+
+    fn aside(&self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
+        let gap = 2 * self.width + 3;
+        format!("{:gap$} {color}{word:<7}{OFF} {task}{rest}", "")
+    }
+}
+
+impl Progress for Plain {
+    fn show(&mut self, records: &[Record]) {
+        let mut text = String::new();
+        for record in records {
+            if let Some(line) = self.line(&record.event) {
+                text.push_str(line.trim_end());
+                text.push('\n');
+            }
+        }
+        let _ = anstream::stderr().lock().write_all(text.as_bytes());
+    }
+
+    fn notice(&mut self, text: &str) {
+        anstream::eprintln!("conductor: {text}");
+    }
+
+    fn finish(&mut self, _: &RunId, _: &Run, _: &Graph) {}
+}
