@@ -16,6 +16,7 @@ use conductor_core::scheduler::{Action, Decision, Input, Request, Scheduler};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
+use crate::agents::Caller;
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
 use crate::home::RunClaim;
@@ -115,6 +116,7 @@ impl Drive {
             run: id.clone(),
             plan: scheduler.run().plan().clone(),
             workspaces,
+            caller: Caller::new(std::env::vars_os()),
             output,
             reports: sender.clone(),
         });

@@ -11,7 +11,7 @@ use conductor_core::plan::{Plan, Task};
 use conductor_core::scheduler::Input;
 use tokio::sync::{mpsc, watch};
 
-use crate::agents::{self, AgentError};
+use crate::agents::{self, AgentError, Caller};
 use crate::drive::Message;
 use crate::process::{GRACE, Launch, Mark, Running};
 use crate::transcript::Transcript;
@@ -19,6 +19,9 @@ use crate::workspaces::Workspaces;
 
 /// How often a running process's transcript is looked at for its length.
 const TRIM: Duration = Duration::from_millis(250);
+
+/// A process that is over sooner than this is not noted by its number: its mark is enough to find it by.
+const BRIEF: Duration = Duration::from_millis(50);
 
 /// What is to be done, by whom, as which try.
 #[derive(Debug, Clone)]
@@ -42,6 +45,7 @@ pub struct Worker {
     pub run: RunId,
     pub plan: Arc<Plan>,
     pub workspaces: Box<dyn Workspaces>,
+    pub caller: Caller,
     pub output: PathBuf,
     pub(crate) reports: mpsc::UnboundedSender<Message>,
 }
@@ -67,21 +71,23 @@ impl Worker {
         let task = &self.plan.tasks[order.place];
         let agent = agents::agent(task.agent_name()).map_err(unfit)?;
         let directory = self.workspaces.prepare(task).map_err(|error| unstartable(task, &error))?;
-        let launch = agent.launch(task, &directory).map_err(unfit)?;
+        let launch = agent.launch(task, &directory, &self.caller).map_err(unfit)?;
         let path = Worker::transcript(&self.output, order.executor, &order.task, order.attempt);
         let mut transcript = Transcript::create(path.clone()).map_err(|error| unwritable(&path, &error))?;
         let writer = transcript.writer().map_err(|error| unwritable(&path, &error))?;
         let started = Instant::now();
         let mut running =
             Running::start(&launch, self.mark(order), writer).map_err(|error| missing(&launch, &error))?;
-        self.report(Input::ProcessStarted {
-            task: order.task.clone(),
-            attempt: order.attempt,
-            process: running.name(),
-        });
         let lost =
             |error: io::Error| Failure::new(FailureClass::Killed, format!("lost sight of it: {error}"));
-        supervise(&mut running, &mut transcript, stop).await.map_err(lost)?;
+        match tokio::time::timeout(BRIEF, running.exited()).await {
+            Ok(exited) => exited.map_err(lost)?,
+            Err(_) => {
+                let (task, attempt, process) = (order.task.clone(), order.attempt, running.name());
+                self.report(Input::ProcessStarted { task, attempt, process });
+                supervise(&mut running, &mut transcript, stop).await.map_err(lost)?;
+            }
+        }
         let exit = running.finish(started.elapsed()).await.map_err(lost)?;
         // The outcome stands whether or not the transcript could be shortened.
         let _ = transcript.finish();

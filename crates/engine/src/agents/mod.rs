@@ -27,7 +27,7 @@ pub enum AgentError {
 
 pub trait Agent: Send + Sync {
     /// The program that does this task in this directory.
-    fn launch(&self, task: &Task, directory: &Path) -> Result<Launch, AgentError>;
+    fn launch(&self, task: &Task, directory: &Path, caller: &Caller) -> Result<Launch, AgentError>;
 
     /// What its exit means.
     fn finish(&self, exit: Exit) -> Outcome;
@@ -44,7 +44,7 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
 
 /// Whether there is somebody for this task, without starting anything.
 pub fn check(task: &Task) -> Result<(), AgentError> {
-    agent(task.agent_name())?.launch(task, Path::new(".")).map(drop)
+    agent(task.agent_name())?.launch(task, Path::new("."), &Caller::default()).map(drop)
 }
 
 /// Names every program may expect; the rest of the caller's environment, keys and tokens above all, stays out.
@@ -73,22 +73,34 @@ const PASSED: [&str; 22] = [
     "SSL_CERT_*",
 ];
 
-/// The environment of a task's program: what is passed by name, then what the task sets.
-fn environment(
-    task: &Task,
-    from: impl Iterator<Item = (OsString, OsString)>,
-) -> BTreeMap<OsString, OsString> {
-    let asked = task.env_pass.iter().map(String::as_str);
-    let passed: Vec<&str> = PASSED.into_iter().chain(asked).collect();
-    from.filter(|(name, _)| passed.iter().any(|pattern| names(pattern, &name.to_string_lossy())))
-        .chain(task.env.iter().map(|(name, value)| (name.into(), value.into())))
-        .collect()
+/// The caller's environment, looked through once for the whole run.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    passed: BTreeMap<OsString, OsString>,
+    held_back: Vec<(OsString, OsString)>,
 }
 
-fn names(pattern: &str, name: &str) -> bool {
+impl Caller {
+    pub fn new(environment: impl Iterator<Item = (OsString, OsString)>) -> Caller {
+        let passes = |name: &OsString| PASSED.iter().any(|pattern| names(pattern, name));
+        let (passed, held_back): (Vec<_>, Vec<_>) = environment.partition(|(name, _)| passes(name));
+        Caller { passed: passed.into_iter().collect(), held_back }
+    }
+
+    /// The environment of a task's program: what everybody gets, what the task asks for, what it sets itself.
+    fn environment(&self, task: &Task) -> BTreeMap<OsString, OsString> {
+        let asked = |name: &OsString| task.env_pass.iter().any(|pattern| names(pattern, name));
+        let mut environment = self.passed.clone();
+        environment.extend(self.held_back.iter().filter(|(name, _)| asked(name)).cloned());
+        environment.extend(task.env.iter().map(|(name, value)| (name.into(), value.into())));
+        environment
+    }
+}
+
+fn names(pattern: &str, name: &OsString) -> bool {
     match pattern.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
-        None => pattern == name,
+        Some(prefix) => name.as_encoded_bytes().starts_with(prefix.as_bytes()),
+        None => name == pattern,
     }
 }
 
@@ -115,7 +127,8 @@ mod tests {
             ("CONDUCTOR_HOME", "/x"),
         ];
         let caller = caller.into_iter().map(|(name, value)| (name.into(), value.into()));
-        let shown: Vec<String> = environment(&task, caller)
+        let shown: Vec<String> = Caller::new(caller)
+            .environment(&task)
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();

@@ -6,13 +6,13 @@ use std::path::Path;
 use conductor_core::event::{Failure, FailureClass, Outcome};
 use conductor_core::plan::{Command, Task, Work};
 
-use super::{Agent, AgentError, environment};
+use super::{Agent, AgentError, Caller};
 use crate::process::{Exit, Launch};
 
 pub(super) struct Shell;
 
 impl Agent for Shell {
-    fn launch(&self, task: &Task, directory: &Path) -> Result<Launch, AgentError> {
+    fn launch(&self, task: &Task, directory: &Path, caller: &Caller) -> Result<Launch, AgentError> {
         let Work::Run(command) = &task.work else {
             return Err(AgentError::Unfit { agent: "shell", why: "it runs commands, not prompts".into() });
         };
@@ -20,7 +20,7 @@ impl Agent for Shell {
         Ok(Launch {
             program: argv.next().unwrap_or_default(),
             args: argv.collect(),
-            env: environment(task, std::env::vars_os()),
+            env: caller.environment(task),
             directory: directory.to_owned(),
             memory: task.resources.get("memory").copied(),
         })

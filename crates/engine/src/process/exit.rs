@@ -5,13 +5,23 @@ use std::io;
 use rustix::process::Pid;
 
 #[cfg(target_os = "linux")]
+const SCARCE: std::time::Duration = std::time::Duration::from_millis(20);
+
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "tokio asks us to vouch for the descriptor")]
 pub(super) async fn exited(pid: Pid) -> io::Result<()> {
+    use rustix::io::Errno;
     use rustix::process::{PidfdFlags, pidfd_open};
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    let fd = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
+    let fd = loop {
+        match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+            // Out of descriptors for the moment; the process must not be lost over that.
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => tokio::time::sleep(SCARCE).await,
+            opened => break opened?,
+        }
+    };
     // SAFETY: an `OwnedFd` is open and stays the same descriptor until it is dropped, which `AsyncFd` does.
     let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? };
     fd.readable().await.map(drop)

@@ -1,1 +1,121 @@
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
 
+use conductor_core::ids::{Attempt, RunId, TaskId};
+
+use super::*;
+use crate::transcript::Transcript;
+
+fn mark(task: &str) -> Mark {
+    // A run id of its own for each test process, since they look at the same process table.
+    let run = RunId::parse(&format!("test{}", std::process::id())).unwrap();
+    Mark { run, task: TaskId::parse(task).unwrap(), attempt: Attempt(1) }
+}
+
+fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
+    adopt_orphans();
+    let launch = Launch {
+        program: "/bin/sh".into(),
+        args: vec!["-c".into(), script.into()],
+        env: [("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
+        directory: directory.to_owned(),
+        memory: None,
+    };
+    let transcript = Transcript::create(directory.join("out")).unwrap();
+    Running::start(&launch, mark.clone(), transcript.writer().unwrap()).unwrap()
+}
+
+/// Living processes that carry the mark.
+fn marked(mark: &Mark) -> usize {
+    tree::living(mark)
+}
+
+fn wait_for(path: &Path) {
+    let start = Instant::now();
+    while !path.exists() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{} never appeared", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exit_code_and_a_signal_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    for (script, exit) in [("exit 3", Exit::Code(3)), ("kill -9 $$", Exit::Signal(9))] {
+        let running = start(script, &mark("exit"), dir.path());
+        running.exited().await.unwrap();
+        assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap(), exit);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_left_its_group_and_its_parent_is_found_and_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = mark("daemon");
+    let up = dir.path().join("up");
+    let script = format!(
+        "setsid sh -c 'echo up > {0}; exec sleep 1000' & while [ ! -e {0} ]; do :; done",
+        up.display()
+    );
+    let running = start(&script, &mark, dir.path());
+    running.exited().await.unwrap();
+    assert_eq!(marked(&mark), 1, "the daemon outlives its parent");
+    running.finish(Duration::from_secs(1)).await.unwrap();
+    assert_eq!(marked(&mark), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_tree_that_ignores_termination_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = mark("stubborn");
+    let up = dir.path().join("up");
+    let script = format!(
+        "trap '' TERM; (trap '' TERM; setsid sleep 1000 & sleep 1000) & echo up > {}; while :; do sleep 1; done",
+        up.display()
+    );
+    let mut running = start(&script, &mark, dir.path());
+    wait_for(&up);
+    running.ask_to_end();
+    running.kill().await.unwrap();
+    assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap(), Exit::Signal(9));
+    assert_eq!(marked(&mark), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leftovers_of_a_dead_coordinator_are_ended_by_their_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = mark("left");
+    let running = start("setsid sleep 1000 & sleep 1000", &mark, dir.path());
+    let name = running.name();
+    assert!(name.start_time > 0);
+    tree::forget(name.pid);
+    let counted = tokio::task::spawn_blocking({
+        let mark = mark.clone();
+        move || end_leftovers(&mark.run, &[name])
+    });
+    running.exited().await.unwrap();
+    let _ = running.finish(Duration::ZERO).await;
+    counted.await.unwrap();
+    assert_eq!(marked(&mark), 0);
+}
+
+#[test]
+fn a_recycled_number_is_not_taken_for_the_process_that_had_it() {
+    let run = RunId::parse("nosuchrun").unwrap();
+    let us = conductor_core::event::Process { pid: std::process::id(), start_time: 1 };
+    assert_eq!(end_leftovers(&run, &[us]), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_sees_the_mark_and_nothing_of_ours() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = mark("env");
+    let running = start("env", &mark, dir.path());
+    running.exited().await.unwrap();
+    running.finish(Duration::from_secs(1)).await.unwrap();
+    let text = fs::read_to_string(dir.path().join("out")).unwrap();
+    let mut names: Vec<&str> = text.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["CONDUCTOR_ATTEMPT", "CONDUCTOR_RUN", "CONDUCTOR_TASK", "PATH", "PWD"]);
+}

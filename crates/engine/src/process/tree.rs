@@ -186,6 +186,15 @@ fn marked(run: &RunId) -> Vec<u32> {
         .collect()
 }
 
+/// How many living processes carry this very mark.
+#[cfg(test)]
+pub(super) fn living(mark: &Mark) -> usize {
+    processes()
+        .filter(|&process| mark.is_on(&environment(process)))
+        .filter(|&process| stat(process).is_some_and(|stat| stat.state != 'Z'))
+        .count()
+}
+
 fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())

@@ -2,6 +2,8 @@
 //!
 //! A store knows rows, not rules: it neither folds events nor decides anything.
 
+#[cfg(test)]
+mod contract;
 mod sqlite;
 
 use std::future::Future;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
-use conductor_core::event::{DrainReason, Event, Outcome, Record, RunOutcome};
+use conductor_core::event::{Event, Outcome, Record, RunOutcome};
 use conductor_core::ids::RunId;
 use conductor_core::units::{Tick, Timestamp};
 use sqlx::sqlite::{
@@ -335,7 +335,6 @@ async fn write_status(connection: &mut SqliteConnection, key: i64, records: &[Re
 fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
     match &record.event {
         Event::RunStarted { .. } => Some(("running", None)),
-        Event::RunStopped { why: DrainReason::User } => Some(("stopped", Some(record.at))),
         Event::RunStopped { .. } => Some(("stopped", Some(record.at))),
         Event::RunFinished { outcome: RunOutcome::Completed } => Some(("completed", Some(record.at))),
         Event::RunFinished { outcome: RunOutcome::Failed } => Some(("failed", Some(record.at))),
@@ -436,5 +435,63 @@ fn told(path: &Path, error: sqlx::Error) -> StoreError {
         Some(10) => StoreError::Unavailable { why: format!("{shown} cannot be written: {error}") },
         Some(11 | 26) => StoreError::Damaged { path: path.to_owned(), why: error.to_string() },
         _ => StoreError::Failed { path: path.to_owned(), why: error.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conductor_core::run::Run;
+
+    /// A log written by the first version, checked in; it must load for ever.
+    const OLD: &str = include_str!("../../tests/fixtures/log-v1.jsonl");
+
+    #[tokio::test]
+    async fn the_sqlite_inside_has_no_wal_reset_bug() {
+        let version = sqlite_version().await.unwrap();
+        let numbers: Vec<u32> = version.split('.').map(|part| part.parse().unwrap()).collect();
+        assert!(numbers >= vec![3, 51, 3], "{version}");
+    }
+
+    #[test]
+    fn the_first_versions_log_still_loads() {
+        let records: Vec<Record> = OLD
+            .lines()
+            .enumerate()
+            .map(|(at, line)| Record {
+                seq: at as u64 + 1,
+                at: Timestamp(0),
+                tick: Tick(0),
+                event: serde_json::from_str(line).unwrap(),
+            })
+            .collect();
+        let run = Run::replay(&records).unwrap();
+        assert_eq!(records.len(), OLD.lines().count());
+        assert!(run.all_ended());
+    }
+
+    #[tokio::test]
+    async fn a_log_that_lost_its_end_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path()).unwrap();
+        let id = RunId::parse("r1").unwrap();
+        let (_, first) = Run::create(Default::default(), Default::default());
+        let new = NewRun { id: id.clone(), directory: "/".into(), source: String::new(), tasks: 0 };
+        let store = Sqlite::open(&home).await.unwrap();
+        store.create(&new, &first).await.unwrap();
+        std::fs::write(home.run(&id).join("head"), 7u64.to_le_bytes()).unwrap();
+        let error = store.load(&id).await.unwrap_err().to_string();
+        assert!(error.contains("ends at event 1, but 7 had been written"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path()).unwrap();
+        let bytes = vec![b'x'; 5000];
+        std::fs::write(home.database(), &bytes).unwrap();
+        let error = Sqlite::open(&home).await.err().unwrap();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+        assert_eq!(std::fs::read(home.database()).unwrap(), bytes);
     }
 }

@@ -1,0 +1,133 @@
+//! What every store must do, run over each of them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use conductor_core::event::{Event, Failure, FailureClass, Options, Outcome, Record};
+use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::plan::{Command, Plan, Task as PlannedTask, Work};
+use conductor_core::run::Run;
+use conductor_core::units::{Millis, Now, Tick, Timestamp};
+
+use super::*;
+use crate::home::Home;
+
+/// Opens a store whose state lives in this folder; opening twice gives the same state.
+async fn open(folder: &Path) -> Sqlite {
+    Sqlite::open(&Home::at(folder).unwrap()).await.unwrap()
+}
+
+fn run_id(text: &str) -> RunId {
+    RunId::parse(text).unwrap()
+}
+
+fn task_id(text: &str) -> TaskId {
+    TaskId::parse(text).unwrap()
+}
+
+fn plan() -> Plan {
+    let task = |id: &str| PlannedTask::new(task_id(id), Work::Run(Command::Line("true".into())));
+    Plan { tasks: vec![task("a"), task("b")], ..Plan::default() }
+}
+
+fn created(id: &RunId) -> (NewRun, Record) {
+    let (_, record) = Run::create(plan(), Now { at: Timestamp(1_000), ..Now::default() });
+    let new =
+        NewRun { id: id.clone(), directory: "/somewhere".into(), source: "tasks.yaml".into(), tasks: 2 };
+    (new, record)
+}
+
+fn record(seq: u64, event: Event) -> Record {
+    Record { seq, at: Timestamp(1_000 + seq as i64), tick: Tick(seq), event }
+}
+
+fn started(seq: u64) -> Record {
+    record(seq, Event::RunStarted { options: Options::with_slots(2) })
+}
+
+fn attempt_started(seq: u64, task: &str) -> Record {
+    record(seq, Event::AttemptStarted { task: task_id(task), attempt: Attempt(1), executor: 1 })
+}
+
+#[tokio::test]
+async fn what_was_appended_is_there_when_opened_again_to_the_last_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = run_id("r1");
+    let (new, first) = created(&id);
+    let failure = Failure::new(FailureClass::Exit, "exit \"1\" 'quoted' \u{1F600}\n");
+    let outcome = Outcome::Failed(failure);
+    let ended = Event::AttemptEnded {
+        task: task_id("a"),
+        attempt: Attempt(1),
+        outcome: outcome.clone(),
+        elapsed: Millis(5),
+    };
+    let rest = vec![started(2), attempt_started(3, "a"), record(4, ended)];
+    {
+        let store = open(dir.path()).await;
+        store.create(&new, &first).await.unwrap();
+        let row = EndedAttempt {
+            task: task_id("a"),
+            attempt: Attempt(1),
+            agent: "shell".into(),
+            executor: 1,
+            ended: Timestamp(1_004),
+            elapsed: Millis(5),
+            outcome,
+        };
+        store.append(&id, &rest, &[row]).await.unwrap();
+    }
+    let store = open(dir.path()).await;
+    let loaded = store.load(&id).await.unwrap();
+    assert_eq!(loaded, [vec![first], rest].concat());
+    let runs = store.runs().await.unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!((runs[0].status.as_str(), runs[0].tasks), ("running", 2));
+}
+
+#[tokio::test]
+async fn appending_the_same_again_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = run_id("r1");
+    let (new, first) = created(&id);
+    let store = open(dir.path()).await;
+    store.create(&new, &first).await.unwrap();
+    for _ in 0..3 {
+        store.append(&id, &[started(2), attempt_started(3, "a")], &[]).await.unwrap();
+    }
+    assert_eq!(store.load(&id).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_turn_of_a_thousand_events_is_one_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = run_id("r1");
+    let (new, first) = created(&id);
+    let store = open(dir.path()).await;
+    store.create(&new, &first).await.unwrap();
+    let many: Vec<Record> = (2..=1001).map(|seq| record(seq, Event::RunPaused {})).collect();
+    store.append(&id, &many, &[]).await.unwrap();
+    assert_eq!(store.load(&id).await.unwrap().len(), 1001);
+}
+
+#[tokio::test]
+async fn runs_do_not_see_each_other_and_the_newest_comes_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    for (at, name) in [(1, "old"), (2, "new")] {
+        let (new, mut first) = created(&run_id(name));
+        first.at = Timestamp(at);
+        store.create(&new, &first).await.unwrap();
+    }
+    let names: Vec<String> = store.runs().await.unwrap().iter().map(|run| run.id.to_string()).collect();
+    assert_eq!(names, ["new", "old"]);
+    assert_eq!(store.load(&run_id("old")).await.unwrap().len(), 1);
+    assert!(matches!(store.load(&run_id("none")).await, Err(StoreError::NoSuchRun(_))));
+}
+
+#[tokio::test]
+async fn a_run_that_was_not_opened_cannot_be_appended_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> = Arc::new(open(dir.path()).await);
+    assert!(store.append(&run_id("r1"), &[started(2)], &[]).await.is_err());
+}
