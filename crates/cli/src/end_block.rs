@@ -8,8 +8,7 @@ use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, RunId};
 use conductor_core::report::{self, Summary};
 use conductor_core::run::{Run, Stage, Status, TaskState};
-use conductor_engine::transcript;
-use conductor_engine::worker::Worker;
+use conductor_engine::transcript::{self, Speaker};
 
 /// How many failures are told in full, with how many lines of what each said last.
 const FAILURES: usize = 10;
@@ -63,12 +62,8 @@ fn failures(out: &mut String, run: &Run, directory: &Path) {
     });
     for (task, progress, failure) in failed.clone().take(FAILURES) {
         let _ = writeln!(out, "\nfailed {}: {}", task.id, one_line(&failure.message));
-        let path = Worker::transcript(
-            directory,
-            progress.executor.unwrap_or(0),
-            &task.id,
-            Attempt(progress.last_attempt),
-        );
+        let (executor, attempt) = (progress.executor.unwrap_or(0), Attempt(progress.last_attempt));
+        let path = Speaker { output: directory, executor, task: &task.id, attempt }.transcript();
         for line in transcript::last_lines(&path, LINES) {
             let _ = writeln!(out, "       | {line}");
         }

@@ -4,7 +4,7 @@
 //! written goes into the next one, so the busier the run, the fewer the commits.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use crate::clock::{Clock, HEARTBEAT};
 use crate::home::RunClaim;
 use crate::process;
 use crate::stores::{EndedAttempt, Store, StoreError};
+use crate::transcript::Speaker;
 use crate::worker::{Order, Stop, Worker};
 use crate::workspaces::Workspaces;
 
@@ -106,6 +107,7 @@ impl Drive {
     ) -> Result<(Drive, mpsc::UnboundedReceiver<String>), DriveError> {
         process::adopt_orphans();
         process::end_leftovers(&id, &noted(&run));
+        rescue_transcripts(&run, &world.output);
         let mut clock = Clock::start();
         let take_up = if start.reopen { Scheduler::start_again } else { Scheduler::start };
         let (scheduler, first) = take_up(run, start.options, clock.now())?;
@@ -320,4 +322,15 @@ fn noted(run: &Run) -> Vec<conductor_core::event::Process> {
             _ => None,
         })
         .collect()
+}
+
+/// What interrupted attempts had written goes where their transcripts belong. One that cannot be moved stays in its
+/// spool, and no other attempt writes there.
+fn rescue_transcripts(run: &Run, output: &Path) {
+    for (task, progress) in run.tasks() {
+        if let TaskState::Running(running) = &progress.state {
+            let (executor, attempt) = (running.executor, running.attempt);
+            let _ = Speaker { output, executor, task: &task.id, attempt }.rescue();
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The files a run leaves: plan, summary, report, and a folder for each task with what it said and came to.
+//! The files a run leaves: plan, summary, report, and a folder for each task that said something.
 
 use std::fs;
 use std::io;
@@ -7,9 +7,11 @@ use std::path::Path;
 use conductor_core::graph::Graph;
 use conductor_core::ids::RunId;
 use conductor_core::plan::Plan;
-use conductor_core::report;
+use conductor_core::report::{self, Summary};
 use conductor_core::run::Run;
 use serde_json::Value;
+
+use crate::transcript;
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     fs::create_dir_all(directory)?;
@@ -19,10 +21,11 @@ pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> i
 pub fn write_summary(directory: &Path, id: &RunId, run: &Run, graph: &Graph) -> io::Result<()> {
     write_json(&directory.join("execution_summary.json"), &report::summary_json(id, run, graph))?;
     write(&directory.join("report.md"), report::markdown(id, run, graph).as_bytes())?;
+    transcript::clear_spools(directory, Summary::of(run, graph).executors);
     for (task, progress) in run.tasks() {
         let Some(executor) = progress.executor else { continue };
         let path = directory.join(format!("executor_{executor}/{}/result.json", task.id));
-        // Only a task that never came to start a process has no folder.
+        // A task that said nothing has no folder, and all there is to know of it is in the summary.
         match fs::write(path, json(&report::result_json(task, progress))) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

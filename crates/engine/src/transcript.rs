@@ -3,11 +3,16 @@
 //! The process writes to the file itself, so nothing of it passes through us and it goes on writing when we are gone.
 //! While it writes, the middle of a file that grows too long is given back to the disk; at the end head and tail are
 //! joined around a line that says what is missing.
+//!
+//! An executor has one file its attempts write to, the *spool*. What an attempt wrote is moved from there to the task's
+//! own folder; one that wrote nothing leaves nothing, and the spool serves the next. Making a file costs more than
+//! starting a process on some file systems, and most commands of a large graph are silent.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use conductor_core::ids::{Attempt, TaskId};
 use rustix::fs::FallocateFlags;
 
 /// Enough of the beginning to see what it set out to do, enough of the end to see what became of it.
@@ -17,25 +22,64 @@ const TAIL: u64 = 8 << 20;
 /// Holes are punched in whole steps of this, well above any file system's block.
 const STEP: u64 = 1 << 20;
 
+/// Whose words they are, and below which directory they are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Speaker<'a> {
+    pub output: &'a Path,
+    pub executor: u32,
+    pub task: &'a TaskId,
+    pub attempt: Attempt,
+}
+
+impl Speaker<'_> {
+    /// Where the transcript is once the attempt is over, if it said anything.
+    pub fn transcript(&self) -> PathBuf {
+        let folder = self.folder().join(self.task.as_str());
+        match self.attempt {
+            Attempt(1) => folder.join("transcript.log"),
+            Attempt(n) => folder.join(format!("transcript.{n}.log")),
+        }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.output.join(format!("executor_{}", self.executor))
+    }
+
+    fn spool(&self) -> PathBuf {
+        self.folder().join("spool.log")
+    }
+
+    /// Moves what an attempt of a dead coordinator wrote to where it belongs.
+    pub fn rescue(&self) -> io::Result<()> {
+        match File::open(self.spool()) {
+            Ok(file) => {
+                Transcript { spool: self.spool(), kept: self.transcript(), file, punched: HEAD }.finish()
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Transcript {
-    path: PathBuf,
+    spool: PathBuf,
+    kept: PathBuf,
     file: File,
     punched: u64,
 }
 
 impl Transcript {
-    pub fn create(path: PathBuf) -> io::Result<Transcript> {
-        let open = || File::options().create(true).append(true).read(true).open(&path);
-        let file = open().or_else(|error| match (error.kind(), path.parent()) {
-            (io::ErrorKind::NotFound, Some(parent)) => fs::create_dir_all(parent).and_then(|()| open()),
-            _ => Err(error),
-        })?;
-        Ok(Transcript { path, file, punched: HEAD })
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn open(speaker: &Speaker<'_>) -> io::Result<Transcript> {
+        let kept = speaker.transcript();
+        let mut spool = speaker.spool();
+        let mut file = open(&spool)?;
+        if file.metadata()?.len() > 0 {
+            // Somebody's words could not be moved away. They stay, and this attempt writes elsewhere.
+            spool = speaker.folder().join(format!("spool.{}.{}.log", speaker.task, speaker.attempt));
+            file = open(&spool)?;
+        }
+        Ok(Transcript { spool, kept, file, punched: HEAD })
     }
 
     /// A handle for the process to write to.
@@ -56,20 +100,50 @@ impl Transcript {
         }
     }
 
-    /// Makes a file that is too long a short one: head, a line about what is missing, tail.
+    /// Moves what was written to the task's folder, shortened where it is too long.
     pub fn finish(mut self) -> io::Result<()> {
         let length = self.file.metadata()?.len();
-        if length <= HEAD + TAIL + STEP {
+        if length == 0 {
             return Ok(());
         }
-        let short = self.path.with_extension("short");
-        let mut out = File::create(&short)?;
+        if let Some(folder) = self.kept.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        if length > HEAD + TAIL + STEP {
+            let short = self.spool.with_extension("short");
+            self.shorten(length, &mut File::create(&short)?)?;
+            fs::rename(&short, &self.spool)?;
+        }
+        fs::rename(&self.spool, &self.kept)
+    }
+
+    fn shorten(&mut self, length: u64, out: &mut File) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
-        io::copy(&mut (&self.file).take(HEAD), &mut out)?;
+        io::copy(&mut (&self.file).take(HEAD), out)?;
         writeln!(out, "\n[conductor: {} bytes left out]", length - HEAD - TAIL)?;
         self.file.seek(SeekFrom::Start(length - TAIL))?;
-        io::copy(&mut (&self.file).take(TAIL), &mut out)?;
-        fs::rename(&short, &self.path)
+        io::copy(&mut (&self.file).take(TAIL), out)?;
+        Ok(())
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let open = || File::options().create(true).append(true).read(true).open(path);
+    open().or_else(|error| match (error.kind(), path.parent()) {
+        (io::ErrorKind::NotFound, Some(folder)) => fs::create_dir_all(folder).and_then(|()| open()),
+        _ => Err(error),
+    })
+}
+
+/// Takes away what is only of use while a run goes on. A spool that still holds words is left.
+pub fn clear_spools(output: &Path, executors: u32) {
+    for executor in 1..=executors {
+        let spool = output.join(format!("executor_{executor}/spool.log"));
+        if fs::metadata(&spool).is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = fs::remove_file(&spool);
+        }
+        // Goes only if nothing is in it.
+        let _ = fs::remove_dir(output.join(format!("executor_{executor}")));
     }
 }
 
@@ -130,23 +204,61 @@ fn is_reordering(c: char) -> bool {
 mod tests {
     use super::*;
 
+    fn speaker<'a>(output: &'a Path, task: &'a TaskId) -> Speaker<'a> {
+        Speaker { output, executor: 2, task, attempt: Attempt(1) }
+    }
+
+    fn id() -> TaskId {
+        TaskId::parse("t").unwrap()
+    }
+
     #[test]
     fn a_short_transcript_is_kept_to_the_byte() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a/b/t.log");
-        let mut transcript = Transcript::create(path.clone()).unwrap();
+        let (dir, task) = (tempfile::tempdir().unwrap(), id());
+        let speaker = speaker(dir.path(), &task);
+        let mut transcript = Transcript::open(&speaker).unwrap();
         let bytes = b"ok \xff\xfe \x1b[31m\0\n";
         transcript.writer().unwrap().write_all(bytes).unwrap();
         transcript.trim();
         transcript.finish().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), bytes);
+        assert_eq!(fs::read(dir.path().join("executor_2/t/transcript.log")).unwrap(), bytes);
+    }
+
+    #[test]
+    fn who_says_nothing_leaves_nothing() {
+        let (dir, task) = (tempfile::tempdir().unwrap(), id());
+        let speaker = speaker(dir.path(), &task);
+        for _ in 0..2 {
+            Transcript::open(&speaker).unwrap().finish().unwrap();
+        }
+        assert!(!speaker.transcript().exists());
+        clear_spools(dir.path(), 2);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn words_left_by_a_crash_are_rescued_and_never_mixed_with_the_next_ones() {
+        let (dir, task) = (tempfile::tempdir().unwrap(), id());
+        let speaker = speaker(dir.path(), &task);
+        let left = Transcript::open(&speaker).unwrap();
+        left.writer().unwrap().write_all(b"left").unwrap();
+        drop(left);
+        let next = TaskId::parse("next").unwrap();
+        let other = Speaker { task: &next, ..speaker };
+        let transcript = Transcript::open(&other).unwrap();
+        transcript.writer().unwrap().write_all(b"next").unwrap();
+        transcript.finish().unwrap();
+        speaker.rescue().unwrap();
+        assert_eq!(fs::read(speaker.transcript()).unwrap(), b"left");
+        assert_eq!(fs::read(other.transcript()).unwrap(), b"next");
+        speaker.rescue().unwrap();
     }
 
     #[test]
     fn a_long_one_keeps_head_and_tail_and_says_what_is_missing() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("t.log");
-        let mut transcript = Transcript::create(path.clone()).unwrap();
+        let (dir, task) = (tempfile::tempdir().unwrap(), id());
+        let speaker = speaker(dir.path(), &task);
+        let mut transcript = Transcript::open(&speaker).unwrap();
         let mut out = transcript.writer().unwrap();
         out.write_all(b"the beginning\n").unwrap();
         for _ in 0..64 {
@@ -154,10 +266,10 @@ mod tests {
             transcript.trim();
         }
         out.write_all(b"\nthe end\n").unwrap();
-        let on_disk = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&path).unwrap()) * 512;
+        let on_disk = std::os::unix::fs::MetadataExt::blocks(&transcript.file.metadata().unwrap()) * 512;
         assert!(on_disk < 24 << 20, "{on_disk} bytes on disk while it was written");
         transcript.finish().unwrap();
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(speaker.transcript()).unwrap();
         assert!(text.starts_with("the beginning\n") && text.ends_with("\nthe end\n"));
         assert!(text.contains("[conductor: 50331671 bytes left out]"), "{}", text.len());
         assert!(text.len() < 17 << 20);

@@ -1,7 +1,7 @@
 //! One attempt at one task: workspace, process, transcript, report.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use crate::agents::{self, AgentError, Caller};
 use crate::drive::Message;
 use crate::process::{GRACE, Launch, Mark, Running};
-use crate::transcript::Transcript;
+use crate::transcript::{Speaker, Transcript};
 use crate::workspaces::Workspaces;
 
 /// How often a running process's transcript is looked at for its length.
@@ -22,6 +22,9 @@ const TRIM: Duration = Duration::from_millis(250);
 
 /// A process that is over sooner than this is not noted by its number: its mark is enough to find it by.
 const BRIEF: Duration = Duration::from_millis(50);
+
+/// How often a full disk is tried again.
+const NO_ROOM: Duration = Duration::from_millis(500);
 
 /// What is to be done, by whom, as which try.
 #[derive(Debug, Clone)]
@@ -51,15 +54,6 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Where an attempt's transcript is kept below the run's output directory.
-    pub fn transcript(output: &Path, executor: u32, task: &TaskId, attempt: Attempt) -> PathBuf {
-        let directory = output.join(format!("executor_{executor}")).join(task.as_str());
-        match attempt {
-            Attempt(1) => directory.join("transcript.log"),
-            Attempt(n) => directory.join(format!("transcript.{n}.log")),
-        }
-    }
-
     /// Carries the order out and reports how it ended, whatever happens.
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
         let outcome = self.attempt(&order, stop).await.unwrap_or_else(Outcome::Failed);
@@ -72,9 +66,14 @@ impl Worker {
         let agent = agents::agent(task.agent_name()).map_err(unfit)?;
         let directory = self.workspaces.prepare(task).map_err(|error| unstartable(task, &error))?;
         let launch = agent.launch(task, &directory, &self.caller).map_err(unfit)?;
-        let path = Worker::transcript(&self.output, order.executor, &order.task, order.attempt);
-        let mut transcript = Transcript::create(path.clone()).map_err(|error| unwritable(&path, &error))?;
-        let writer = transcript.writer().map_err(|error| unwritable(&path, &error))?;
+        let speaker = Speaker {
+            output: &self.output,
+            executor: order.executor,
+            task: &order.task,
+            attempt: order.attempt,
+        };
+        let mut transcript = open_transcript(&speaker, &stop).await?;
+        let writer = transcript.writer().map_err(|error| unwritable(&speaker, &error))?;
         let started = Instant::now();
         let mut running =
             Running::start(&launch, self.mark(order), writer).map_err(|error| missing(&launch, &error))?;
@@ -89,7 +88,7 @@ impl Worker {
             }
         }
         let exit = running.finish(started.elapsed()).await.map_err(lost)?;
-        // The outcome stands whether or not the transcript could be shortened.
+        // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
         Ok(agent.finish(exit))
     }
@@ -151,8 +150,21 @@ fn unstartable(task: &Task, error: &io::Error) -> Failure {
     Failure::new(FailureClass::Unstartable, format!("no workspace for {}: {error}", task.id))
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(FailureClass::Unstartable, format!("cannot write {}: {error}", path.display()))
+/// A full disk is not the task's fault: it waits for room, unless it is told to stop.
+async fn open_transcript(speaker: &Speaker<'_>, stop: &watch::Receiver<Stop>) -> Result<Transcript, Failure> {
+    loop {
+        match Transcript::open(speaker) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && *stop.borrow() == Stop::No => {
+                tokio::time::sleep(NO_ROOM).await;
+            }
+            opened => return opened.map_err(|error| unwritable(speaker, &error)),
+        }
+    }
+}
+
+fn unwritable(speaker: &Speaker<'_>, error: &io::Error) -> Failure {
+    let message = format!("cannot write to {}: {error}", speaker.output.display());
+    Failure::new(FailureClass::Unstartable, message)
 }
 
 /// The system says "not found" for a missing program and for a missing directory alike.

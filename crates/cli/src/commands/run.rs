@@ -167,9 +167,9 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-/// Two threads are enough: the work is done by other processes.
+/// One thread is enough, and spares waking another for every step: the work is done by other processes.
 fn block_on(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work)
 }
 

@@ -14,7 +14,6 @@ const GREEN: &str = "\x1b[32m";
 const RED: &str = "\x1b[1;31m";
 const YELLOW: &str = "\x1b[33m";
 const DIM: &str = "\x1b[2m";
-const OFF: &str = "\x1b[0m";
 
 pub(super) struct Plain {
     total: usize,
@@ -22,6 +21,7 @@ pub(super) struct Plain {
     width: usize,
     /// Why and how long: what the end of an attempt said, until the task's own end is told.
     last: Option<(Outcome, Millis)>,
+    colored: bool,
 }
 
 impl Plain {
@@ -35,7 +35,8 @@ impl Plain {
         };
         let plural = if total == 1 { "" } else { "s" };
         anstream::eprintln!("{verb} {id}: {total} task{plural}, {} at a time{done}", options.slots);
-        Plain { total, ended, width: total.to_string().len(), last: None }
+        let colored = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+        Plain { total, ended, width: total.to_string().len(), last: None, colored }
     }
 
     fn line(&mut self, event: &Event) -> Option<String> {
@@ -90,12 +91,19 @@ impl Plain {
     fn end(&mut self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
         self.ended += 1;
         let (ended, total, width) = (self.ended, self.total, self.width);
-        format!("[{ended:>width$}/{total}] {color}{word:<7}{OFF} {task:<20} {rest}")
+        format!("[{ended:>width$}/{total}] {} {task:<20} {rest}", self.word(color, word))
     }
 
     fn aside(&self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
         let gap = 2 * self.width + 3;
-        format!("{:gap$} {color}{word:<7}{OFF} {task}{rest}", "")
+        format!("{:gap$} {} {task}{rest}", "", self.word(color, word))
+    }
+
+    fn word(&self, color: &str, word: &str) -> String {
+        match self.colored {
+            true => format!("{color}{word:<7}\x1b[0m"),
+            false => format!("{word:<7}"),
+        }
     }
 }
 
@@ -108,7 +116,7 @@ impl Progress for Plain {
                 text.push('\n');
             }
         }
-        let _ = anstream::stderr().lock().write_all(text.as_bytes());
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 
     fn notice(&mut self, text: &str) {

@@ -5,7 +5,6 @@ use std::time::Instant;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 
 use super::*;
-use crate::transcript::Transcript;
 
 fn mark(task: &str) -> Mark {
     // A run id of its own for each test process, since they look at the same process table.
@@ -22,8 +21,8 @@ fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
         directory: directory.to_owned(),
         memory: None,
     };
-    let transcript = Transcript::create(directory.join("out")).unwrap();
-    Running::start(&launch, mark.clone(), transcript.writer().unwrap()).unwrap()
+    let output = fs::File::create(directory.join("out")).unwrap();
+    Running::start(&launch, mark.clone(), output).unwrap()
 }
 
 /// Living processes that carry the mark.

@@ -4,12 +4,11 @@
 //! bytes that say up to where the log has been acknowledged. It is written after the commit and never synced, so it can
 //! only lag behind; a log that ends before its witness has lost something, and is refused instead of believed.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use conductor_core::event::{Event, Outcome, Record, RunOutcome};
@@ -32,19 +31,17 @@ static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 /// Another process may hold the write lock for a while; after this we say so, and go on waiting.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Rows put into one statement; a turn with more uses several, in the same transaction.
-const ROWS: usize = 32;
-
-static INSERTS: LazyLock<Vec<String>> = LazyLock::new(|| (1..=ROWS).map(insert_events).collect());
-
-fn insert_events(rows: usize) -> String {
-    let mut sql =
-        String::from("INSERT OR IGNORE INTO events (run, seq, at, tick, version, sum, body) VALUES ");
-    for row in 0..rows {
-        let _ = write!(sql, "{}(?, ?, ?, ?, ?, ?, ?)", if row == 0 { "" } else { ", " });
-    }
-    sql
-}
+// One turn is one message to the database's thread: a script whose rows come as one JSON array each.
+const BEGIN: &str = "BEGIN IMMEDIATE;";
+const ADD_EVENTS: &str = "
+    INSERT OR IGNORE INTO events (run, seq, at, tick, version, sum, body)
+    SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?);";
+const ADD_ATTEMPTS: &str = "
+    INSERT OR REPLACE INTO attempts (run, task, attempt, agent, executor, ended_at, elapsed_ms, outcome)
+    SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+    FROM json_each(?);";
+const SET_STATUS: &str = "UPDATE runs SET status = ?, ended_at = ? WHERE key = ?;";
+const COMMIT: &str = "COMMIT";
 
 pub struct Sqlite {
     path: PathBuf,
@@ -134,13 +131,12 @@ impl Sqlite {
     ) -> Result<(), StoreError> {
         let (key, rows) = self.rows(run, records)?;
         let Some(last) = rows.last() else { return Ok(()) };
+        let turn = Turn::new(key, &rows, ended, records);
         let mut connection = self.connection.lock().await;
-        let mut transaction =
-            connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.told(error))?;
-        write_events(&mut transaction, key, &rows).await.map_err(|error| self.told(error))?;
-        write_attempts(&mut transaction, key, ended).await.map_err(|error| self.told(error))?;
-        write_status(&mut transaction, key, records).await.map_err(|error| self.told(error))?;
-        transaction.commit().await.map_err(|error| self.told(error))?;
+        if let Err(error) = turn.write(&mut connection).await {
+            let _ = sqlx::query("ROLLBACK").execute(&mut *connection).await;
+            return Err(self.told(error));
+        }
         self.acknowledge(last);
         Ok(())
     }
@@ -279,57 +275,51 @@ fn chained(before: u32, seq: u64, body: &str) -> u32 {
     hasher.finalize()
 }
 
-async fn write_events(connection: &mut SqliteConnection, key: i64, rows: &[EventRow]) -> sqlx::Result<()> {
-    for chunk in rows.chunks(ROWS) {
-        let mut query = sqlx::query(AssertSqlSafe(INSERTS[chunk.len() - 1].as_str()));
-        for row in chunk {
-            query = query
-                .bind(key)
-                .bind(row.seq as i64)
-                .bind(row.at.0)
-                .bind(row.tick.0 as i64)
-                .bind(EVENT_VERSION)
-                .bind(i64::from(row.sum))
-                .bind(row.body.as_str());
-        }
-        query.execute(&mut *connection).await?;
-    }
-    Ok(())
-}
-
-async fn write_attempts(
-    connection: &mut SqliteConnection,
+/// What one call of `append` writes, ready to be bound.
+struct Turn {
     key: i64,
-    ended: &[EndedAttempt],
-) -> sqlx::Result<()> {
-    for attempt in ended {
-        sqlx::query(
-            "INSERT OR REPLACE INTO attempts (run, task, attempt, agent, executor, ended_at, elapsed_ms, outcome)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        )
-        .bind(key)
-        .bind(attempt.task.as_str())
-        .bind(i64::from(attempt.attempt.0))
-        .bind(attempt.agent.as_str())
-        .bind(i64::from(attempt.executor))
-        .bind(attempt.ended.0)
-        .bind(attempt.elapsed.0 as i64)
-        .bind(outcome_name(&attempt.outcome))
-        .execute(&mut *connection)
-        .await?;
-    }
-    Ok(())
+    events: String,
+    attempts: Option<String>,
+    status: Option<(&'static str, Option<Timestamp>)>,
 }
 
-async fn write_status(connection: &mut SqliteConnection, key: i64, records: &[Record]) -> sqlx::Result<()> {
-    let Some((status, ended)) = records.iter().rev().find_map(status) else { return Ok(()) };
-    sqlx::query("UPDATE runs SET status = ?, ended_at = ? WHERE key = ?")
-        .bind(status)
-        .bind(ended.map(|at| at.0))
-        .bind(key)
-        .execute(connection)
-        .await?;
-    Ok(())
+impl Turn {
+    fn new(key: i64, rows: &[EventRow], ended: &[EndedAttempt], records: &[Record]) -> Turn {
+        let events: Vec<_> =
+            rows.iter().map(|row| (row.seq, row.at, row.tick.0, EVENT_VERSION, row.sum, &row.body)).collect();
+        let attempts: Vec<_> = ended
+            .iter()
+            .map(|one| {
+                let outcome = outcome_name(&one.outcome);
+                (&one.task, one.attempt, &one.agent, one.executor, one.ended, one.elapsed, outcome)
+            })
+            .collect();
+        Turn {
+            key,
+            events: array(&events),
+            attempts: (!attempts.is_empty()).then(|| array(&attempts)),
+            status: records.iter().rev().find_map(status),
+        }
+    }
+
+    async fn write(&self, connection: &mut SqliteConnection) -> sqlx::Result<()> {
+        let attempts = self.attempts.as_ref().map_or("", |_| ADD_ATTEMPTS);
+        let status = self.status.map_or("", |_| SET_STATUS);
+        let script = [BEGIN, ADD_EVENTS, attempts, status, COMMIT].concat();
+        let mut query = sqlx::query(AssertSqlSafe(script)).bind(self.key).bind(self.events.as_str());
+        if let Some(attempts) = &self.attempts {
+            query = query.bind(self.key).bind(attempts.as_str());
+        }
+        if let Some((status, ended)) = self.status {
+            query = query.bind(status).bind(ended.map(|at| at.0)).bind(self.key);
+        }
+        query.execute(connection).await.map(drop)
+    }
+}
+
+/// Numbers and strings only, which JSON can always hold.
+fn array(rows: &impl serde::Serialize) -> String {
+    serde_json::to_string(rows).unwrap_or_default()
 }
 
 fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
