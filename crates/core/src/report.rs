@@ -51,7 +51,7 @@ impl Summary {
             elapsed: run.active(),
             worked: run.tasks().fold(Millis(0), |sum, (_, progress)| sum + progress.worked),
             critical_path: graph.critical_path(took).length,
-            executors: run.tasks().filter_map(|(_, progress)| progress.executor).max().unwrap_or(0),
+            executors: run.executors(),
             cost: run.spent().cost,
         }
     }

@@ -165,6 +165,7 @@ pub struct Run {
     seq: u64,
     spent: Usage,
     attempts: u32,
+    executors: u32,
     created: Timestamp,
     ended: Option<Timestamp>,
     /// Awake time of earlier coordinators, and of the present one.
@@ -208,6 +209,7 @@ impl Run {
             seq: 1,
             spent: Usage::default(),
             attempts: 0,
+            executors: 0,
             created,
             ended: None,
             active_before: Millis(0),
@@ -272,6 +274,11 @@ impl Run {
     /// Attempts of all tasks that were not interrupted.
     pub fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    /// How many workers it has had use for at once.
+    pub fn executors(&self) -> u32 {
+        self.executors
     }
 
     pub fn created(&self) -> Timestamp {
@@ -362,6 +369,7 @@ impl Run {
             Event::AttemptStarted { attempt, executor, .. } => {
                 progress.last_attempt = attempt.0;
                 progress.executor = Some(*executor);
+                self.executors = self.executors.max(*executor);
                 progress.first_started.get_or_insert(record.at);
             }
             Event::UsageReported { usage, .. } => {

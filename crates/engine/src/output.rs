@@ -7,7 +7,7 @@ use std::path::Path;
 use conductor_core::graph::Graph;
 use conductor_core::ids::RunId;
 use conductor_core::plan::Plan;
-use conductor_core::report::{self, Summary};
+use conductor_core::report;
 use conductor_core::run::Run;
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> i
 pub fn write_summary(directory: &Path, id: &RunId, run: &Run, graph: &Graph) -> io::Result<()> {
     write_json(&directory.join("execution_summary.json"), &report::summary_json(id, run, graph))?;
     write(&directory.join("report.md"), report::markdown(id, run, graph).as_bytes())?;
-    transcript::clear_spools(directory, Summary::of(run, graph).executors);
+    transcript::clear_spools(directory, run.executors());
     for (task, progress) in run.tasks() {
         let Some(executor) = progress.executor else { continue };
         let path = directory.join(format!("executor_{executor}/{}/result.json", task.id));

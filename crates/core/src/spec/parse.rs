@@ -342,7 +342,7 @@ impl<'r, 's> Builder<'r, 's> {
         if root.is_none() {
             self.report
                 .error("empty-file", Span::default(), "the file is empty")
-                .help("start with 'conductor init', or write 'tasks:' and a list of tasks");
+                .help("write 'tasks:' and a list of tasks");
         }
         root
     }

@@ -130,7 +130,7 @@ tasks:
 
 #[test]
 fn what_is_no_task_file_is_said_plainly() {
-    let empty = "1:1 empty-file the file is empty (start with 'conductor init', or write 'tasks:' and a list of tasks)";
+    let empty = "1:1 empty-file the file is empty (write 'tasks:' and a list of tasks)";
     for text in ["", "\n\n", "# only a comment\n", "---\n", "~", "--- null\n...\n"] {
         check(text, empty);
     }
