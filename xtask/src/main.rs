@@ -2,6 +2,7 @@
 //!
 //! It knows how to call the tools, never what they check.
 
+mod bench;
 mod steps;
 mod test;
 mod tools;
@@ -12,7 +13,8 @@ use std::process::ExitCode;
 pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "\
-usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest";
+usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
+       cargo xtask bench [--quick]    Conductor beside make, ninja and parallel; writes docs/BENCHMARKS.md";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -20,6 +22,10 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test::run(&[]),
         ["test", "--", filter @ ..] => test::run(filter),
+        ["bench", options @ ..] if options.iter().all(|&option| option == "--quick") => bench::run(options),
+        [bench::MEASURE, options @ ..] => bench::measure(!options.is_empty()),
+        [bench::PEAK, program @ ..] => bench::print_peak(program),
+        [bench::CORE, load, tasks] => bench::print_core(load, tasks),
         _ => Err(USAGE.into()),
     };
     match done {

@@ -8,7 +8,7 @@ use crate::steps::{answers, cargo, openly};
 
 /// A program of the operating system, and the Debian package it comes in.
 pub(crate) struct Program {
-    pub(crate) name: &'static str,
+    name: &'static str,
     package: &'static str,
 }
 
@@ -19,6 +19,10 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 /// What tests start. (A C compiler is needed too, but without one nobody reads this program's messages.)
 pub(crate) const FOR_TESTS: [Program; 3] =
     [program("sqlite3", "sqlite3"), program("faketime", "faketime"), program("unshare", "util-linux")];
+
+/// What Conductor is measured against.
+pub(crate) const FOR_BENCH: [Program; 3] =
+    [program("make", "make"), program("ninja", "ninja-build"), program("parallel", "parallel")];
 
 /// Installs the missing ones where that is ours to do, else says what to do.
 pub(crate) fn provide(programs: &[Program]) -> Result {
