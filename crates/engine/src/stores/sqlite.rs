@@ -106,24 +106,20 @@ impl Sqlite {
             .ok_or_else(|| StoreError::NoSuchRun(run.clone()))
     }
 
+    /// In one transaction: a run without its first record could never be read again.
     async fn create_run(&self, run: &NewRun, first: &Record) -> Result<(), StoreError> {
-        let mut connection = self.connection.lock().await;
-        let key: i64 = sqlx::query_scalar(
-            "INSERT INTO runs (id, directory, source, tasks, status, created_at)
-             VALUES (?, ?, ?, ?, 'created', ?) RETURNING key",
-        )
-        .bind(run.id.as_str())
-        .bind(run.directory.to_string_lossy().into_owned())
-        .bind(&run.source)
-        .bind(run.tasks as i64)
-        .bind(first.at.0)
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(|error| self.told(error))?;
-        drop(connection);
         let witness = self.witness(&run.id).map_err(|error| unavailable(&error))?;
+        let row = self.row(0, first)?;
+        let mut connection = self.connection.lock().await;
+        let mut transaction =
+            connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.told(error))?;
+        let key = write_run(&mut transaction, run, first).await.map_err(|error| self.told(error))?;
+        let rows = std::slice::from_ref(&row);
+        write_events(&mut transaction, key, rows).await.map_err(|error| self.told(error))?;
+        transaction.commit().await.map_err(|error| self.told(error))?;
         *self.lock_open() = Some(OpenRun { id: run.id.clone(), key, last_seq: 0, sum: 0, witness });
-        self.append_records(&run.id, std::slice::from_ref(first), &[]).await
+        self.acknowledge(&row);
+        Ok(())
     }
 
     async fn append_records(
@@ -153,12 +149,18 @@ impl Sqlite {
         let mut sum = open.sum;
         let mut rows = Vec::with_capacity(records.len());
         for record in records.iter().filter(|record| record.seq > open.last_seq) {
-            let body = serde_json::to_string(&record.event)
-                .map_err(|error| StoreError::Failed { path: self.path.clone(), why: error.to_string() })?;
-            sum = chained(sum, record.seq, &body);
-            rows.push(EventRow { seq: record.seq, at: record.at, tick: record.tick, sum, body });
+            let row = self.row(sum, record)?;
+            sum = row.sum;
+            rows.push(row);
         }
         Ok((open.key, rows))
+    }
+
+    fn row(&self, before: u32, record: &Record) -> Result<EventRow, StoreError> {
+        let body = serde_json::to_string(&record.event)
+            .map_err(|error| StoreError::Failed { path: self.path.clone(), why: error.to_string() })?;
+        let sum = chained(before, record.seq, &body);
+        Ok(EventRow { seq: record.seq, at: record.at, tick: record.tick, sum, body })
     }
 
     fn acknowledge(&self, last: &EventRow) {
@@ -277,6 +279,20 @@ fn chained(before: u32, seq: u64, body: &str) -> u32 {
     hasher.update(&seq.to_le_bytes());
     hasher.update(body.as_bytes());
     hasher.finalize()
+}
+
+async fn write_run(connection: &mut SqliteConnection, run: &NewRun, first: &Record) -> sqlx::Result<i64> {
+    sqlx::query_scalar(
+        "INSERT INTO runs (id, directory, source, tasks, status, created_at)
+         VALUES (?, ?, ?, ?, 'created', ?) RETURNING key",
+    )
+    .bind(run.id.as_str())
+    .bind(run.directory.to_string_lossy().into_owned())
+    .bind(&run.source)
+    .bind(run.tasks as i64)
+    .bind(first.at.0)
+    .fetch_one(connection)
+    .await
 }
 
 async fn write_events(connection: &mut SqliteConnection, key: i64, rows: &[EventRow]) -> sqlx::Result<()> {
