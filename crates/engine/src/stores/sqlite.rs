@@ -111,12 +111,9 @@ impl Sqlite {
         let witness = self.witness(&run.id).map_err(|error| unavailable(&error))?;
         let row = self.row(0, first)?;
         let mut connection = self.connection.lock().await;
-        let mut transaction =
-            connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.told(error))?;
-        let key = write_run(&mut transaction, run, first).await.map_err(|error| self.told(error))?;
-        let rows = std::slice::from_ref(&row);
-        write_events(&mut transaction, key, rows).await.map_err(|error| self.told(error))?;
-        transaction.commit().await.map_err(|error| self.told(error))?;
+        begin(&mut connection).await.map_err(|error| self.told(error))?;
+        let written = write_first(&mut connection, run, first, &row).await;
+        let key = end(&mut connection, written).await.map_err(|error| self.told(error))?;
         *self.lock_open() = Some(OpenRun { id: run.id.clone(), key, last_seq: 0, sum: 0, witness });
         self.acknowledge(&row);
         Ok(())
@@ -131,12 +128,9 @@ impl Sqlite {
         let (key, rows) = self.rows(run, records)?;
         let Some(last) = rows.last() else { return Ok(()) };
         let mut connection = self.connection.lock().await;
-        let mut transaction =
-            connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.told(error))?;
-        write_events(&mut transaction, key, &rows).await.map_err(|error| self.told(error))?;
-        write_attempts(&mut transaction, key, ended).await.map_err(|error| self.told(error))?;
-        write_status(&mut transaction, key, records).await.map_err(|error| self.told(error))?;
-        transaction.commit().await.map_err(|error| self.told(error))?;
+        begin(&mut connection).await.map_err(|error| self.told(error))?;
+        let written = write_turn(&mut connection, key, &rows, ended, records).await;
+        end(&mut connection, written).await.map_err(|error| self.told(error))?;
         self.acknowledge(last);
         Ok(())
     }
@@ -279,6 +273,48 @@ fn chained(before: u32, seq: u64, body: &str) -> u32 {
     hasher.update(&seq.to_le_bytes());
     hasher.update(body.as_bytes());
     hasher.finalize()
+}
+
+/// Our own words instead of sqlx's `Transaction`: SQLite rolls back by itself where the disk is full, and sqlx, whose
+/// own rollback then fails, would take itself to be inside a transaction for ever.
+async fn begin(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    sqlx::query("BEGIN IMMEDIATE").execute(connection).await.map(drop)
+}
+
+/// Commits what could be written, and leaves nothing open where it could not.
+async fn end<T>(connection: &mut SqliteConnection, written: sqlx::Result<T>) -> sqlx::Result<T> {
+    let ended = match written {
+        Ok(value) => sqlx::query("COMMIT").execute(&mut *connection).await.map(|_| value),
+        Err(error) => Err(error),
+    };
+    if ended.is_err() {
+        // Fails where SQLite has done it already.
+        let _ = sqlx::query("ROLLBACK").execute(connection).await;
+    }
+    ended
+}
+
+async fn write_first(
+    connection: &mut SqliteConnection,
+    run: &NewRun,
+    first: &Record,
+    row: &EventRow,
+) -> sqlx::Result<i64> {
+    let key = write_run(connection, run, first).await?;
+    write_events(connection, key, std::slice::from_ref(row)).await?;
+    Ok(key)
+}
+
+async fn write_turn(
+    connection: &mut SqliteConnection,
+    key: i64,
+    rows: &[EventRow],
+    ended: &[EndedAttempt],
+    records: &[Record],
+) -> sqlx::Result<()> {
+    write_events(connection, key, rows).await?;
+    write_attempts(connection, key, ended).await?;
+    write_status(connection, key, records).await
 }
 
 async fn write_run(connection: &mut SqliteConnection, run: &NewRun, first: &Record) -> sqlx::Result<i64> {
