@@ -67,7 +67,7 @@ impl Sqlite {
     pub async fn open(home: &Home) -> Result<Sqlite, StoreError> {
         let path = home.database();
         if path.exists() {
-            inspect(&path).await?;
+            inspect(&path, home).await?;
         }
         let mut connection = connect(&path, false).await.map_err(|error| told(&path, error))?;
         MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(&path, error))?;
@@ -209,10 +209,7 @@ impl Sqlite {
     }
 
     fn check_witness(&self, run: &RunId, last: u64, witness: &File) -> Result<(), StoreError> {
-        let mut bytes = [0; 8];
-        let seen =
-            witness.read_at(&mut bytes, 0).map(|read| if read == 8 { u64::from_le_bytes(bytes) } else { 0 });
-        match seen.unwrap_or(0) {
+        match seen_by(witness) {
             seen if seen > last => Err(self.damaged(format!(
                 "the log of run {run} ends at event {last}, but {seen} had been written; \
                  its end was lost, perhaps with conductor.db-wal"
@@ -416,8 +413,28 @@ fn stored_run(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<StoredRun> {
     })
 }
 
+/// Up to where a run's log had been acknowledged; 0 where nobody saw it.
+fn seen_by(witness: &File) -> u64 {
+    let mut bytes = [0; 8];
+    match witness.read_at(&mut bytes, 0) {
+        Ok(8) => u64::from_le_bytes(bytes),
+        _ => 0,
+    }
+}
+
+/// Whether a run had been written once, whatever the database says of it now.
+pub fn was_written(home: &Home, run: &RunId) -> bool {
+    File::open(home.run(run).join("head")).is_ok_and(|witness| seen_by(&witness) > 0)
+}
+
+fn any_witnessed(home: &Home) -> Option<RunId> {
+    let names = std::fs::read_dir(home.root().join("runs")).into_iter().flatten().flatten();
+    let mut runs = names.filter_map(|entry| RunId::parse(entry.file_name().to_str()?));
+    runs.find(|run| was_written(home, run))
+}
+
 /// Looks at an existing file without writing to it: is it ours, whole, and of a form we know?
-async fn inspect(path: &Path) -> Result<(), StoreError> {
+async fn inspect(path: &Path, home: &Home) -> Result<(), StoreError> {
     let mut connection = connect(path, true).await.map_err(|error| told(path, error))?;
     let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0);
     let tables: i64 =
@@ -425,14 +442,24 @@ async fn inspect(path: &Path) -> Result<(), StoreError> {
             .fetch_one(&mut connection)
             .await
             .map_err(|error| told(path, error))?;
-    if tables > 0 {
-        let found: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
+    let found: Option<i64> = match tables {
+        0 => None,
+        _ => sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
             .fetch_one(&mut connection)
             .await
-            .map_err(|error| told(path, error))?;
-        if let Some(found) = found.filter(|&found| found > known) {
+            .map_err(|error| told(path, error))?,
+    };
+    let lost = if found.is_none() { any_witnessed(home) } else { None };
+    match (found, lost) {
+        (Some(found), _) if found > known => {
             return Err(StoreError::Newer { path: path.to_owned(), found, known });
         }
+        (None, Some(run)) => {
+            let why =
+                format!("it is empty, but run {run} had been written; perhaps conductor.db-wal was lost");
+            return Err(StoreError::Damaged { path: path.to_owned(), why });
+        }
+        _ => {}
     }
     let _ = connection.close().await;
     Ok(())
