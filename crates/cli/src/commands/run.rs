@@ -4,6 +4,7 @@ mod signals;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use conductor_core::event::{DrainReason, Options, RunOutcome};
 use conductor_core::graph::{self, Graph};
@@ -173,23 +174,43 @@ fn block_on(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fau
     runtime.block_on(work)
 }
 
+/// Before a run is there to wait for its store, as it will once it is: a full disk or a foreign lock is no failure.
+async fn patiently<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut told = None;
+    loop {
+        match call().await {
+            Err(StoreError::Unavailable { why }) => {
+                if told.as_ref() != Some(&why) {
+                    anstream::eprintln!("conductor: {why}; waiting for it");
+                    told = Some(why);
+                }
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            done => return done,
+        }
+    }
+}
+
 async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let home = Home::open()?;
-    let store = Sqlite::open(&home).await?;
+    let store = patiently(|| Sqlite::open(&home)).await?;
     let id = new_id();
     let claim = home.claim(&id)?;
     let options = args.options(&plan, None)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
-    store.create(&new, &created).await?;
+    patiently(|| store.create(&new, &created)).await?;
     let world = world(store, claim, args.directory.clone(), &options);
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
 }
 
 async fn take_up(args: Resolved<'_>) -> Result<Exit, Fault> {
     let home = Home::open()?;
-    let store = Sqlite::open(&home).await?;
+    let store = patiently(|| Sqlite::open(&home)).await?;
     let (stored, claim, run) = match read_back(&args, &home, &store).await {
         Ok(read) => read,
         Err(fault) => {
