@@ -6,10 +6,13 @@
 
 mod harness;
 
+mod agents;
+mod clock;
 mod crash;
 mod exit_codes;
 mod graph;
 mod input;
 mod run;
 mod signals;
+mod store;
 mod validate;
