@@ -31,6 +31,8 @@ impl Transcript {
             (io::ErrorKind::NotFound, Some(parent)) => fs::create_dir_all(parent).and_then(|()| open()),
             _ => Err(error),
         })?;
+        // An earlier run may have written to the same directory.
+        file.set_len(0)?;
         Ok(Transcript { path, file, punched: HEAD })
     }
 
