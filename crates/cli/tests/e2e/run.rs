@@ -225,3 +225,12 @@ fn answers_are_on_stdout_and_progress_on_stderr() {
         "{ended:?}"
     );
 }
+
+#[test]
+fn a_second_run_into_the_same_directory_does_not_mix_with_the_first() {
+    let world = World::with("tasks: [{ id: a, run: echo hello }]");
+    for _ in 0..2 {
+        world.conductor(&["run", "tasks.yaml", "-o", "out"]).expect(0);
+        assert_eq!(world.read("out/executor_1/a/transcript.log"), "hello\n");
+    }
+}

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::harness::{World, expect_no_leftovers};
+use crate::harness::{World, expect_no_leftovers, wait_for};
 
 /// One task that ends when told to, one that waits for its turn.
 const TWO: &str = "
@@ -87,4 +87,43 @@ fn a_reader_that_goes_away_does_not_end_the_run() {
     world.write("go", "");
     child.wait().unwrap();
     assert_eq!(world.read("done").lines().count(), 2);
+}
+
+/// `conductor run tasks.yaml 2>&1 | head`: with nobody to tell, it still does as it is told.
+#[test]
+fn termination_works_where_nobody_listens() {
+    let world = World::with(TWO);
+    let mut command = world.command(&["run", "tasks.yaml"]);
+    let mut child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    world.wait_for_file("started");
+    drop((child.stdout.take(), child.stderr.take()));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).unwrap();
+    let ended = wait_for("it to stop", || child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(143));
+    expect_no_leftovers(&world.run_id());
+}
+
+#[test]
+fn the_exit_code_is_the_runs_even_where_nobody_reads_the_end() {
+    for (task, code) in [("'true'", 0), ("'false'", 100)] {
+        for args in [&["run", "tasks.yaml"][..], &["run", "tasks.yaml", "--json"]] {
+            let world = World::with(&format!("tasks: [{{ id: a, run: {task} }}]"));
+            let mut child = world.command(args).stdout(std::process::Stdio::piped()).spawn().unwrap();
+            drop(child.stdout.take());
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_a_retry() {
+    let world = World::with(
+        "tasks: [{ id: later, run: 'AGENT touch tries; test -e mended', retry_policy: { max_attempts: 2, initial_delay: 50m } }]",
+    );
+    let live = world.start(&["run", "tasks.yaml"]);
+    live.wait_for_stderr("retry   later");
+    live.signal(Signal::INT);
+    live.ended_within(Duration::from_secs(10)).expect(130).says("--resume");
+    assert_eq!(world.read("tries").lines().count(), 1);
 }

@@ -239,6 +239,42 @@ fn what_a_dead_coordinator_left_is_ended_before_it_runs_again() {
     expect_no_leftovers(&id);
 }
 
+/// The same for what hid in sessions of its own.
+#[test]
+fn daemons_of_a_dead_coordinator_are_found_on_resume() {
+    let world = World::with(
+        "tasks: [{ id: breeder, run: AGENT touch up then grandchildren 30 bred then daemon daemon.pid then await go }]",
+    );
+    let mut live = world.start(&["run", "tasks.yaml"]);
+    wait_for("the daemon", || world.read("daemon.pid").parse::<u32>().ok());
+    live.child.kill().unwrap();
+    live.child.wait().unwrap();
+    let id = world.run_id();
+    let old = crate::harness::leftovers(&id);
+    assert!(old.len() > 30, "{old:?}");
+    fs::remove_file(world.path("up")).unwrap();
+    let live = world.start(&["run", "--resume"]);
+    world.wait_for_file("up");
+    let left = crate::harness::leftovers(&id);
+    let survivors: Vec<_> = old.iter().filter(|process| left.contains(process)).collect();
+    assert!(survivors.is_empty(), "still there when the task runs again: {survivors:?}");
+    world.write("go", "");
+    live.ended().expect(0);
+    expect_no_leftovers(&id);
+}
+
+/// Many first runs at once, all of them making the same database.
+#[test]
+fn runs_started_at_the_same_moment_share_a_new_database() {
+    let world = World::with("tasks: [{ id: a, run: AGENT touch done }, { id: b, run: AGENT touch done }]");
+    let all: Vec<_> = (0..8).map(|_| world.start(&["run", "tasks.yaml"])).collect();
+    for live in all {
+        live.ended().expect(0);
+    }
+    assert_eq!(world.read("done").lines().count(), 16);
+    assert_eq!(world.sql("SELECT count(*) FROM runs WHERE status = 'completed'").trim(), "8");
+}
+
 impl Drop for Holder {
     fn drop(&mut self) {
         let _ = self.shell.kill();
