@@ -66,6 +66,8 @@ impl Sqlite {
     /// Opens the store, making it where there is none. A file that is damaged or too new is refused untouched.
     pub async fn open(home: &Home) -> Result<Sqlite, StoreError> {
         let path = home.database();
+        // Two that make the database at the same moment would each make its tables.
+        let _alone = home.alone().map_err(|error| unavailable(&error))?;
         if path.exists() {
             inspect(&path, home).await?;
         }
