@@ -3,7 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::harness::{World, expect_no_leftovers, is_alive, leftovers, wait_for, zombies_of};
+use rustix::process::Signal;
+
+use crate::harness::{CONDUCTOR, World, expect_no_leftovers, is_alive, leftovers, wait_for, zombies_of};
 
 /// A number that a soak test raises.
 fn amount(name: &str, usual: u64) -> u64 {
@@ -221,4 +223,26 @@ fn a_task_has_nothing_to_read() {
     let ended = world.conductor_with_input(&["run", "tasks.yaml"], b"typed by the user").expect(0);
     assert!(!ended.stdout.contains("typed"), "{}", ended.stdout);
     assert_eq!(world.transcript("reader"), b"");
+}
+
+/// An agent may be a conductor itself. Killed, it cannot see to its own, who carry another run's mark.
+#[test]
+fn what_an_inner_conductor_started_does_not_outlive_the_outer_run() {
+    let mut world = World::with("tasks: [{ id: outer, run: CONDUCTOR run inner.yaml }]");
+    world.write("tasks.yaml", &world.read("tasks.yaml").replace("CONDUCTOR", CONDUCTOR));
+    world.write(
+        "inner.yaml",
+        "tasks: [{ id: inner, run: AGENT ignore-term then pid inner.pid then touch up then sleep 600 }]",
+    );
+    // The inner one finds its state by the home both have.
+    world.unset("CONDUCTOR_HOME");
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("up");
+    let inner: u32 = world.read("inner.pid").parse().unwrap();
+    for said in ["starting nothing new", "stopping what runs", "killing what runs"] {
+        live.signal(Signal::INT);
+        live.wait_for_stderr(said);
+    }
+    live.ended().expect(130);
+    assert!(!is_alive(inner), "the inner task goes on without anybody");
 }

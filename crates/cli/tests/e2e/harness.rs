@@ -73,6 +73,10 @@ impl World {
         self.env.insert(name.into(), value.into());
     }
 
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.env.remove(std::ffi::OsStr::new(name));
+    }
+
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("state")
     }
@@ -220,6 +224,15 @@ impl World {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let results = summary["results"].as_array().unwrap().iter();
         results.map(|result| (text(&result["task_id"]), text(&result["status"]))).collect()
+    }
+}
+
+/// A test that failed half-way must not leave its agents to the next.
+impl Drop for World {
+    fn drop(&mut self) {
+        for (pid, _) in self.runs().iter().flat_map(|run| leftovers(run)) {
+            let _ = Pid::from_raw(pid as i32).map(|pid| rustix::process::kill_process(pid, Signal::KILL));
+        }
     }
 }
 
