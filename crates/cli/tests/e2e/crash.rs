@@ -146,7 +146,7 @@ fn check(world: &World, graph: &RandomGraph, completed: &BTreeMap<String, usize>
 }
 
 fn expect_order(world: &World, graph: &RandomGraph) {
-    let mut seen = vec![false; TASKS];
+    let mut seen = [false; TASKS];
     for line in world.read("done").lines() {
         let task: usize = line.split(' ').next().unwrap()[1..].parse().unwrap();
         for &on in &graph.before[task] {
