@@ -50,6 +50,13 @@ impl Home {
         self.root.join("runs").join(run.as_str())
     }
 
+    /// Waits until no other process is here too. For moments only; the lock goes with the file, or with the process.
+    pub(crate) fn alone(&self) -> io::Result<File> {
+        let file = File::options().create(true).truncate(false).write(true).open(self.root.join("lock"))?;
+        file.lock()?;
+        Ok(file)
+    }
+
     /// Takes a run for this process. The lock goes with the process, however it ends.
     pub fn claim(&self, run: &RunId) -> Result<RunClaim, HomeError> {
         let directory = self.run(run);

@@ -4,6 +4,7 @@ mod signals;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use conductor_core::event::{DrainReason, Options, RunOutcome};
 use conductor_core::graph::{self, Graph};
@@ -16,7 +17,7 @@ use conductor_core::units::{Now, Tick, Usd};
 use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Start, World};
 use conductor_engine::home::{Home, RunClaim};
-use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun};
+use conductor_engine::stores::{NewRun, Sqlite, Store, StoreError, StoredRun, was_written};
 use conductor_engine::workspaces::InPlace;
 use conductor_engine::{agents, output};
 
@@ -173,37 +174,74 @@ fn block_on(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fau
     runtime.block_on(work)
 }
 
+/// Before a run is there to wait for its store, as it will once it is: a full disk or a foreign lock is no failure.
+async fn patiently<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut told = None;
+    loop {
+        match call().await {
+            Err(StoreError::Unavailable { why }) => {
+                if told.as_ref() != Some(&why) {
+                    anstream::eprintln!("conductor: {why}; waiting for it");
+                    told = Some(why);
+                }
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            done => return done,
+        }
+    }
+}
+
 async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let home = Home::open()?;
-    let store = Sqlite::open(&home).await?;
+    let store = patiently(|| Sqlite::open(&home)).await?;
     let id = new_id();
     let claim = home.claim(&id)?;
     let options = args.options(&plan, None)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
-    store.create(&new, &created).await?;
+    patiently(|| store.create(&new, &created)).await?;
     let world = world(store, claim, args.directory.clone(), &options);
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
 }
 
 async fn take_up(args: Resolved<'_>) -> Result<Exit, Fault> {
     let home = Home::open()?;
-    let store = Sqlite::open(&home).await?;
-    let stored = find(&args, &store.runs().await?)?;
+    let store = patiently(|| Sqlite::open(&home)).await?;
+    let (stored, claim, run) = match read_back(&args, &home, &store).await {
+        Ok(read) => read,
+        Err(fault) => {
+            // Closing the store would fold its log into the file, and a file that is refused stays as it is.
+            std::mem::forget(store);
+            return Err(fault);
+        }
+    };
+    let options = args.options(run.plan(), Some(run.options()))?;
+    let world = world(store, claim, stored.directory.clone(), &options);
+    carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
+}
+
+/// Finds the run that is meant and reads it; writes nothing.
+async fn read_back(
+    args: &Resolved<'_>,
+    home: &Home,
+    store: &Sqlite,
+) -> Result<(StoredRun, RunClaim, Run), Fault> {
+    let stored = find(args, home, &store.runs().await?)?;
     let claim = home.claim(&stored.id)?;
     let run = Run::replay(&store.load(&stored.id).await?).map_err(|error| {
         Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
     })?;
-    worth_taking_up(&args, &stored, &run)?;
+    worth_taking_up(args, &stored, &run)?;
     check_agents(run.plan())?;
     if !stored.directory.is_dir() {
         let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
         return Err(Fault::new(Exit::Unexpected, message).help("bring the directory back, then resume"));
     }
-    let options = args.options(run.plan(), Some(run.options()))?;
-    let world = world(store, claim, stored.directory.clone(), &options);
-    carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
+    Ok((stored, claim, run))
 }
 
 fn world(store: Sqlite, claim: RunClaim, directory: PathBuf, options: &Options) -> World {
@@ -212,12 +250,17 @@ fn world(store: Sqlite, claim: RunClaim, directory: PathBuf, options: &Options) 
 }
 
 /// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
-fn find(args: &Resolved<'_>, runs: &[StoredRun]) -> Result<StoredRun, Fault> {
+fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, Fault> {
     let word = args.resume.as_deref().unwrap_or_default();
     if !word.is_empty() {
         let fitting: Vec<&StoredRun> = runs.iter().filter(|run| run.id.as_str().starts_with(word)).collect();
         return match fitting.as_slice() {
             [one] => Ok((*one).clone()),
+            [] if RunId::parse(word).is_some_and(|id| was_written(home, &id)) => {
+                let (path, why) =
+                    (home.database(), format!("it knows nothing of run {word}, which had been written"));
+                Err(StoreError::Damaged { path, why }.into())
+            }
             [] => Err(Fault::new(Exit::Usage, format!("there is no run '{word}'"))),
             [first, second, ..] => Err(Fault::new(
                 Exit::Usage,
@@ -296,7 +339,8 @@ async fn carry_out(
     output::write_summary(&directory, &id, &ended, &graph)?;
     view.finish(&id, &ended, &graph);
     if args.ui() != Ui::Json {
-        answer(&end_block::text(&id, &ended, &graph, &directory))?;
+        // A reader that went away changes nothing about what the run came to.
+        let _ = answer(&end_block::text(&id, &ended, &graph, &directory));
     }
     Ok(exit(&ended, signalled.received()))
 }

@@ -72,11 +72,11 @@ impl Running {
             .stdout(output)
             .stderr(errors)
             .process_group(0);
+        if let Some(bytes) = launch.memory {
+            limit_memory(&mut command, bytes);
+        }
         let child = command.spawn()?;
         tree::remember(child.id());
-        if let Some(bytes) = launch.memory {
-            limit_memory(child.id(), bytes);
-        }
         let group = pid(child.id()).ok_or_else(|| io::Error::other("the process has no number"))?;
         Ok(Running { child, group, mark })
     }
@@ -116,15 +116,18 @@ impl Running {
     }
 }
 
-/// Set from outside right after the start, so that starting needs no code between fork and exec.
-fn limit_memory(of: u32, bytes: u64) {
-    #[cfg(target_os = "linux")]
-    {
-        let limit = rustix::process::Rlimit { current: Some(bytes), maximum: Some(bytes) };
-        let _ = rustix::process::prlimit(pid(of), rustix::process::Resource::Data, limit);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (of, bytes);
+/// Set before the program begins: set from outside a moment later, what the program had started by then would be free.
+#[expect(unsafe_code, reason = "what runs between fork and exec has to be vouched for")]
+fn limit_memory(command: &mut Command, bytes: u64) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let most = getrlimit(Resource::Data).maximum.map_or(bytes, |most| most.min(bytes));
+    let set = move || {
+        let _ = setrlimit(Resource::Data, Rlimit { current: Some(most), maximum: Some(most) });
+        Ok(())
+    };
+    // SAFETY: one system call; it takes no lock and allocates nothing.
+    unsafe { command.pre_exec(set) };
 }
 
 /// Bytes of memory this machine has, where that can be told.

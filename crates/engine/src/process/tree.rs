@@ -103,14 +103,12 @@ pub(super) async fn sweep(mark: &Mark) {
     chase(|environment| mark.is_on(environment)).await;
 }
 
-/// Ends every straggler of a run, those without a readable mark too. For when nothing of it is to run any more.
+/// Ends every straggler of a run. Where nobody waits for any process any more that is every orphan we have: those that
+/// wiped their mark, and those an inner conductor left, which carry the mark of its own run.
 pub async fn sweep_all(run: &RunId) {
     due().clear();
     let known_empty = known().is_empty();
-    chase(|environment| {
-        has_variable(environment, RUN, run.as_str()) || (known_empty && !has_name(environment, RUN))
-    })
-    .await;
+    chase(|environment| known_empty || has_variable(environment, RUN, run.as_str())).await;
 }
 
 /// Kills matching stragglers until a look finds none: each death brings its children to the surface.
@@ -208,12 +206,6 @@ fn has_variable(environment: &[u8], name: &str, value: &str) -> bool {
     environment.split(|&byte| byte == 0).any(|entry| {
         entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) == Some(value.as_bytes())
     })
-}
-
-fn has_name(environment: &[u8], name: &str) -> bool {
-    environment
-        .split(|&byte| byte == 0)
-        .any(|entry| entry.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")))
 }
 
 struct Stat {

@@ -15,7 +15,7 @@ use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::units::{Millis, Timestamp};
 use thiserror::Error;
 
-pub use sqlite::{Sqlite, sqlite_version};
+pub use sqlite::{Sqlite, sqlite_version, was_written};
 
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 

@@ -63,8 +63,10 @@ impl Sqlite {
     /// Opens the store, making it where there is none. A file that is damaged or too new is refused untouched.
     pub async fn open(home: &Home) -> Result<Sqlite, StoreError> {
         let path = home.database();
+        // Two that make the database at the same moment would each make its tables.
+        let _alone = home.alone().map_err(|error| unavailable(&error))?;
         if path.exists() {
-            inspect(&path).await?;
+            inspect(&path, home).await?;
         }
         let mut connection = connect(&path, false).await.map_err(|error| told(&path, error))?;
         MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(&path, error))?;
@@ -103,24 +105,17 @@ impl Sqlite {
             .ok_or_else(|| StoreError::NoSuchRun(run.clone()))
     }
 
+    /// In one transaction: a run without its first record could never be read again.
     async fn create_run(&self, run: &NewRun, first: &Record) -> Result<(), StoreError> {
-        let mut connection = self.connection.lock().await;
-        let key: i64 = sqlx::query_scalar(
-            "INSERT INTO runs (id, directory, source, tasks, status, created_at)
-             VALUES (?, ?, ?, ?, 'created', ?) RETURNING key",
-        )
-        .bind(run.id.as_str())
-        .bind(run.directory.to_string_lossy().into_owned())
-        .bind(&run.source)
-        .bind(run.tasks as i64)
-        .bind(first.at.0)
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(|error| self.told(error))?;
-        drop(connection);
         let witness = self.witness(&run.id).map_err(|error| unavailable(&error))?;
+        let row = self.row(0, first)?;
+        let mut connection = self.connection.lock().await;
+        begin(&mut connection).await.map_err(|error| self.told(error))?;
+        let written = write_first(&mut connection, run, first, &row).await;
+        let key = end(&mut connection, written).await.map_err(|error| self.told(error))?;
         *self.lock_open() = Some(OpenRun { id: run.id.clone(), key, last_seq: 0, sum: 0, witness });
-        self.append_records(&run.id, std::slice::from_ref(first), &[]).await
+        self.acknowledge(&row);
+        Ok(())
     }
 
     async fn append_records(
@@ -149,12 +144,18 @@ impl Sqlite {
         let mut sum = open.sum;
         let mut rows = Vec::with_capacity(records.len());
         for record in records.iter().filter(|record| record.seq > open.last_seq) {
-            let body = serde_json::to_string(&record.event)
-                .map_err(|error| StoreError::Failed { path: self.path.clone(), why: error.to_string() })?;
-            sum = chained(sum, record.seq, &body);
-            rows.push(EventRow { seq: record.seq, at: record.at, tick: record.tick, sum, body });
+            let row = self.row(sum, record)?;
+            sum = row.sum;
+            rows.push(row);
         }
         Ok((open.key, rows))
+    }
+
+    fn row(&self, before: u32, record: &Record) -> Result<EventRow, StoreError> {
+        let body = serde_json::to_string(&record.event)
+            .map_err(|error| StoreError::Failed { path: self.path.clone(), why: error.to_string() })?;
+        let sum = chained(before, record.seq, &body);
+        Ok(EventRow { seq: record.seq, at: record.at, tick: record.tick, sum, body })
     }
 
     fn acknowledge(&self, last: &EventRow) {
@@ -209,10 +210,7 @@ impl Sqlite {
     }
 
     fn check_witness(&self, run: &RunId, last: u64, witness: &File) -> Result<(), StoreError> {
-        let mut bytes = [0; 8];
-        let seen =
-            witness.read_at(&mut bytes, 0).map(|read| if read == 8 { u64::from_le_bytes(bytes) } else { 0 });
-        match seen.unwrap_or(0) {
+        match seen_by(witness) {
             seen if seen > last => Err(self.damaged(format!(
                 "the log of run {run} ends at event {last}, but {seen} had been written; \
                  its end was lost, perhaps with conductor.db-wal"
@@ -275,6 +273,51 @@ fn chained(before: u32, seq: u64, body: &str) -> u32 {
     hasher.finalize()
 }
 
+/// Our own words instead of sqlx's `Transaction`: SQLite rolls back by itself where the disk is full, and sqlx, whose
+/// own rollback then fails, would take itself to be inside a transaction for ever.
+async fn begin(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    sqlx::query("BEGIN IMMEDIATE").execute(connection).await.map(drop)
+}
+
+/// Commits what could be written, and leaves nothing open where it could not.
+async fn end<T>(connection: &mut SqliteConnection, written: sqlx::Result<T>) -> sqlx::Result<T> {
+    let ended = match written {
+        Ok(value) => sqlx::query("COMMIT").execute(&mut *connection).await.map(|_| value),
+        Err(error) => Err(error),
+    };
+    if ended.is_err() {
+        // Fails where SQLite has done it already.
+        let _ = sqlx::query("ROLLBACK").execute(connection).await;
+    }
+    ended
+}
+
+async fn write_first(
+    connection: &mut SqliteConnection,
+    run: &NewRun,
+    first: &Record,
+    row: &EventRow,
+) -> sqlx::Result<i64> {
+    let key = write_run(connection, run, first).await?;
+    let events = events(std::slice::from_ref(row));
+    sqlx::query(ADD_EVENTS).bind(key).bind(events).execute(connection).await?;
+    Ok(key)
+}
+
+async fn write_run(connection: &mut SqliteConnection, run: &NewRun, first: &Record) -> sqlx::Result<i64> {
+    sqlx::query_scalar(
+        "INSERT INTO runs (id, directory, source, tasks, status, created_at)
+         VALUES (?, ?, ?, ?, 'created', ?) RETURNING key",
+    )
+    .bind(run.id.as_str())
+    .bind(run.directory.to_string_lossy().into_owned())
+    .bind(&run.source)
+    .bind(run.tasks as i64)
+    .bind(first.at.0)
+    .fetch_one(connection)
+    .await
+}
+
 /// What one call of `append` writes, ready to be bound.
 struct Turn {
     key: i64,
@@ -285,8 +328,6 @@ struct Turn {
 
 impl Turn {
     fn new(key: i64, rows: &[EventRow], ended: &[EndedAttempt], records: &[Record]) -> Turn {
-        let events: Vec<_> =
-            rows.iter().map(|row| (row.seq, row.at, row.tick.0, EVENT_VERSION, row.sum, &row.body)).collect();
         let attempts: Vec<_> = ended
             .iter()
             .map(|one| {
@@ -296,7 +337,7 @@ impl Turn {
             .collect();
         Turn {
             key,
-            events: array(&events),
+            events: events(rows),
             attempts: (!attempts.is_empty()).then(|| array(&attempts)),
             status: records.iter().rev().find_map(status),
         }
@@ -315,6 +356,11 @@ impl Turn {
         }
         query.execute(connection).await.map(drop)
     }
+}
+
+fn events(rows: &[EventRow]) -> String {
+    let rows = rows.iter().map(|row| (row.seq, row.at, row.tick.0, EVENT_VERSION, row.sum, &row.body));
+    array(&rows.collect::<Vec<_>>())
 }
 
 /// Numbers and strings only, which JSON can always hold.
@@ -353,23 +399,55 @@ fn stored_run(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<StoredRun> {
     })
 }
 
+/// Up to where a run's log had been acknowledged; 0 where nobody saw it.
+fn seen_by(witness: &File) -> u64 {
+    let mut bytes = [0; 8];
+    match witness.read_at(&mut bytes, 0) {
+        Ok(8) => u64::from_le_bytes(bytes),
+        _ => 0,
+    }
+}
+
+/// Whether a run had been written once, whatever the database says of it now.
+pub fn was_written(home: &Home, run: &RunId) -> bool {
+    File::open(home.run(run).join("head")).is_ok_and(|witness| seen_by(&witness) > 0)
+}
+
+fn any_witnessed(home: &Home) -> Option<RunId> {
+    let names = std::fs::read_dir(home.root().join("runs")).into_iter().flatten().flatten();
+    let mut runs = names.filter_map(|entry| RunId::parse(entry.file_name().to_str()?));
+    runs.find(|run| was_written(home, run))
+}
+
 /// Looks at an existing file without writing to it: is it ours, whole, and of a form we know?
-async fn inspect(path: &Path) -> Result<(), StoreError> {
-    let mut connection = connect(path, true).await.map_err(|error| told(path, error))?;
+async fn inspect(path: &Path, home: &Home) -> Result<(), StoreError> {
+    // Killed while it made the file, a process leaves a journal that only a writer can undo; once made, there is none.
+    let read_only = !path.with_extension("db-journal").exists();
+    let mut connection = connect(path, read_only).await.map_err(|error| told(path, error))?;
     let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0);
     let tables: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
             .fetch_one(&mut connection)
             .await
             .map_err(|error| told(path, error))?;
-    if tables > 0 {
-        let found: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
+    let found: Option<i64> = match tables {
+        0 => None,
+        _ => sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
             .fetch_one(&mut connection)
             .await
-            .map_err(|error| told(path, error))?;
-        if let Some(found) = found.filter(|&found| found > known) {
+            .map_err(|error| told(path, error))?,
+    };
+    let lost = if found.is_none() { any_witnessed(home) } else { None };
+    match (found, lost) {
+        (Some(found), _) if found > known => {
             return Err(StoreError::Newer { path: path.to_owned(), found, known });
         }
+        (None, Some(run)) => {
+            let why =
+                format!("it is empty, but run {run} had been written; perhaps conductor.db-wal was lost");
+            return Err(StoreError::Damaged { path: path.to_owned(), why });
+        }
+        _ => {}
     }
     let _ = connection.close().await;
     Ok(())

@@ -1,0 +1,18 @@
+//! The program as its users meet it: one file for each verb and each kind of fault.
+//!
+//! Every test has a home, a working directory and an environment of its own, and waits for what it waits for instead of
+//! sleeping. Agents are played by `examples/fake-agent.rs`.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod harness;
+
+mod agents;
+mod clock;
+mod crash;
+mod exit_codes;
+mod graph;
+mod input;
+mod run;
+mod signals;
+mod store;
+mod validate;
