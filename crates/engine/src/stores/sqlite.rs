@@ -437,7 +437,9 @@ fn any_witnessed(home: &Home) -> Option<RunId> {
 
 /// Looks at an existing file without writing to it: is it ours, whole, and of a form we know?
 async fn inspect(path: &Path, home: &Home) -> Result<(), StoreError> {
-    let mut connection = connect(path, true).await.map_err(|error| told(path, error))?;
+    // Killed while it made the file, a process leaves a journal that only a writer can undo; once made, there is none.
+    let read_only = !path.with_extension("db-journal").exists();
+    let mut connection = connect(path, read_only).await.map_err(|error| told(path, error))?;
     let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0);
     let tables: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
