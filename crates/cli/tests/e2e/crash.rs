@@ -98,12 +98,15 @@ fn crash_one_graph(rng: &mut Rng, most: usize) -> usize {
     loop {
         let mut live = take_up(&world);
         if kills == most || lives_through(&mut live, rng) {
-            live.ended().expect(0).says(&format!("{TASKS} of {TASKS} completed"));
+            let ended = live.ended();
+            expect_no_failure(&world);
+            ended.expect(0).says(&format!("{TASKS} of {TASKS} completed"));
             break;
         }
         live.child.kill().unwrap();
         live.child.wait().unwrap();
         kills += 1;
+        expect_no_failure(&world);
         note_completed(&world, &mut completed);
         if completed.len() == TASKS && world.sql("SELECT status FROM runs").trim() == "completed" {
             // The last kill came after the last event: there is nothing left to take up.
@@ -113,6 +116,24 @@ fn crash_one_graph(rng: &mut Rng, most: usize) -> usize {
     }
     check(&world, &graph, &completed);
     kills
+}
+
+/// No task here can fail by itself, and being killed with the coordinator is no failure.
+fn expect_no_failure(world: &World) {
+    let failed =
+        "SELECT seq, body FROM events WHERE json_extract(body, '$.attempt_ended.outcome.failed') IS NOT NULL";
+    let failed = world.try_sql(failed).unwrap_or_default();
+    assert!(failed.is_empty(), "{failed}\nlog:\n{}", around(world, &failed));
+}
+
+/// What the log says before and after the first of these.
+fn around(world: &World, failed: &str) -> String {
+    let seq: i64 = failed.split('|').next().and_then(|seq| seq.parse().ok()).unwrap_or(0);
+    world.sql(&format!(
+        "SELECT seq, at, substr(body, 1, 200) FROM events WHERE seq BETWEEN {} AND {}",
+        seq - 12,
+        seq + 4
+    ))
 }
 
 /// Remembers how often each completed task had run; those known before must not have run since.

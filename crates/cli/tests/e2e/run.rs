@@ -234,3 +234,11 @@ fn a_second_run_into_the_same_directory_does_not_mix_with_the_first() {
         assert_eq!(world.read("out/executor_1/a/transcript.log"), "hello\n");
     }
 }
+
+/// Each is over before anybody has looked at it, while others' leftovers are being looked for.
+#[test]
+fn a_thousand_tasks_that_end_at_once_all_complete() {
+    let tasks: String = (0..1000).map(|task| format!("  - {{ id: t{task}, run: 'true' }}\n")).collect();
+    let world = World::with(&format!("tasks:\n{tasks}"));
+    world.conductor(&["run", "tasks.yaml", "-p", "8"]).expect(0).says("1000 of 1000 completed");
+}

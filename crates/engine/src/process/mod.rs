@@ -75,8 +75,10 @@ impl Running {
         if let Some(bytes) = launch.memory {
             limit_memory(&mut command, bytes);
         }
+        let starting = tree::starting();
         let child = command.spawn()?;
         tree::remember(child.id());
+        drop(starting);
         let group = pid(child.id()).ok_or_else(|| io::Error::other("the process has no number"))?;
         Ok(Running { child, group, mark })
     }

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use conductor_core::event::Process;
@@ -63,6 +63,14 @@ fn known() -> MutexGuard<'static, HashSet<u32>> {
 
 fn due() -> MutexGuard<'static, Vec<Mark>> {
     DUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held (for reading) from before a process is started until it is known. A look at the process table waits for it:
+/// one that had ended in between would be taken for a straggler and collected before its owner could.
+static STARTING: RwLock<()> = RwLock::new(());
+
+pub(super) fn starting() -> RwLockReadGuard<'static, ()> {
+    STARTING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn remember(process: u32) {
@@ -123,7 +131,9 @@ async fn chase(belongs: impl Fn(&[u8]) -> bool) {
 fn kill_stragglers(belongs: &impl Fn(&[u8]) -> bool) -> usize {
     let us = std::process::id();
     let mut killed = 0;
-    for process in processes() {
+    let all: Vec<u32> = processes().collect();
+    drop(STARTING.write());
+    for process in all {
         if known().contains(&process) {
             continue;
         }
