@@ -17,7 +17,7 @@ as many slots and does nothing else: no graph, no log, no output. A ratio of 1.2
 dependencies, so beside a graph it shows what the processes alone cost.
 
 make, ninja and the raw loop keep no record of a task. Conductor writes each start and each end to its store, flushed to \
-the disk before it acts on them, and gives each task a transcript. make and Conductor start a plain command themselves, \
+the disk before it acts on them, and keeps what a task says. make and Conductor start a plain command themselves, \
 ninja and GNU parallel through a shell. Ratios carry over to other machines, seconds do not.";
 
 /// What was aimed at and what came of it.
