@@ -105,6 +105,7 @@ impl Drive {
         start: Start,
         world: World,
     ) -> Result<(Drive, mpsc::UnboundedReceiver<String>), DriveError> {
+        process::raise_descriptor_limit();
         process::adopt_orphans();
         process::end_leftovers(&id, &noted(&run));
         rescue_transcripts(&run, &world.output);

@@ -108,10 +108,10 @@ fn a_flood_of_output_costs_neither_memory_nor_disk() {
     let live = world.start(&["run", "tasks.yaml"]);
     live.wait_for_stderr("start   loud");
     let before = high_water(live.pid());
-    let transcript = wait_for("the transcript", || world.transcripts("loud").pop());
-    wait_for("the whole flood", || (fs::metadata(&transcript).ok()?.len() > bytes).then_some(()));
+    let spool = world.home().join("runs").join(world.run_id()).join("executor_1/spool.log");
+    wait_for("the whole flood", || (fs::metadata(&spool).ok()?.len() > bytes).then_some(()));
     wait_for("the middle to be given back", || {
-        let on_disk = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&transcript).ok()?) * 512;
+        let on_disk = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&spool).ok()?) * 512;
         (on_disk < 24 << 20).then_some(())
     });
     world.write("go", "");
@@ -123,7 +123,7 @@ fn a_flood_of_output_costs_neither_memory_nor_disk() {
     }
     live.ended().expect(0);
     assert!(after - before < 50 << 20, "grown by {} MiB", (after - before) >> 20);
-    let text = fs::read(&transcript).unwrap();
+    let text = fs::read(world.transcripts("loud").pop().unwrap()).unwrap();
     assert!(text.len() <= 17 << 20, "{} bytes kept", text.len());
     let text = String::from_utf8(text).unwrap();
     assert!(text.starts_with("the beginning\n") && text.ends_with("\nthe end\n"));

@@ -135,7 +135,7 @@ fn a_failed_attempt_is_tried_again_after_a_while() {
         "
 tasks:
   - id: flaky
-    run: 'AGENT touch tries; test $(wc -l < tries) -ge 2'
+    run: 'AGENT touch tries; wc -l < tries; test $(wc -l < tries) -ge 2'
     retry_policy: { max_attempts: 2, initial_delay: 100ms, jitter: 0 }
 ",
     );

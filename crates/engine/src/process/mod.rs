@@ -132,6 +132,20 @@ fn limit_memory(command: &mut Command, bytes: u64) {
     unsafe { command.pre_exec(set) };
 }
 
+/// Takes as many file descriptors as we may have: each process under way needs a few.
+pub fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// Whether a start failed only because too much is going on right now.
+pub fn is_scarcity(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    const SCARCE: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    error.raw_os_error().is_some_and(|code| SCARCE.iter().any(|scarce| scarce.raw_os_error() == code))
+}
+
 /// Bytes of memory this machine has, where that can be told.
 pub fn machine_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;

@@ -1,4 +1,5 @@
-//! Ctrl-C once drains, twice stops, thrice kills; a fourth leaves at once. Termination stops.
+//! Ctrl-C once drains, twice stops, thrice kills; a fourth leaves at once. Termination stops, and so does a terminal that
+//! goes away, unless whoever started us said (nohup) that it may.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -37,12 +38,35 @@ pub(super) fn watch(control: Control) -> Received {
     let received = Received::default();
     if let (Ok(interrupt), Ok(terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     {
-        tokio::spawn(listen(control, interrupt, terminate, received.clone()));
+        tokio::spawn(listen(control, interrupt, terminate, hangup(), received.clone()));
     }
     received
 }
 
-async fn listen(control: Control, mut interrupt: Signal, mut terminate: Signal, received: Received) {
+fn hangup() -> Option<Signal> {
+    const HANGUP_BIT: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (ignored & HANGUP_BIT == 0).then(|| signal(SignalKind::hangup()).ok()).flatten()
+}
+
+async fn next(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn listen(
+    control: Control,
+    mut interrupt: Signal,
+    mut terminate: Signal,
+    mut hangup: Option<Signal>,
+    received: Received,
+) {
     let mut times = 0;
     loop {
         tokio::select! {
@@ -51,6 +75,10 @@ async fn listen(control: Control, mut interrupt: Signal, mut terminate: Signal, 
                 times += 1;
             }
             _ = terminate.recv() => {
+                received.note(Signalled::Terminate);
+                times = times.max(1) + 1;
+            }
+            () = next(&mut hangup) => {
                 received.note(Signalled::Terminate);
                 times = times.max(1) + 1;
             }
