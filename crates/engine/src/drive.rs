@@ -270,7 +270,7 @@ impl Drive {
         records
             .iter()
             .filter_map(|record| match &record.event {
-                Event::AttemptEnded { task, attempt, outcome, elapsed } => {
+                Event::AttemptEnded { task, attempt, outcome, elapsed, .. } => {
                     let (planned, progress) = run.task(run.place(task)?);
                     Some(EndedAttempt {
                         task: task.clone(),

@@ -57,7 +57,7 @@ impl Worker {
     /// Carries the order out and reports how it ended, whatever happens.
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
         let outcome = self.attempt(&order, stop).await.unwrap_or_else(Outcome::Failed);
-        let report = Input::AttemptEnded { task: order.task, attempt: order.attempt, outcome };
+        let report = Input::AttemptEnded { task: order.task, attempt: order.attempt, outcome, change: None };
         self.report(report);
     }
 

@@ -54,7 +54,7 @@ impl Plain {
                 let why = self.why();
                 Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
             }
-            Event::TaskCompleted { task } => {
+            Event::TaskCompleted { task, .. } => {
                 let elapsed = self.last.as_ref().map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
                 Some(self.end(GREEN, "ok", task, &elapsed))
             }
