@@ -8,16 +8,18 @@ use std::sync::Arc;
 use conductor_core::event::{DrainReason, Options, RunOutcome};
 use conductor_core::graph::{self, Graph};
 use conductor_core::ids::RunId;
-use conductor_core::plan::Plan;
+use conductor_core::plan::{Isolation, Plan};
 use conductor_core::report;
 use conductor_core::run::{Run, Stage, Status};
 use conductor_core::select::select;
 use conductor_core::units::{Now, Tick, Usd};
 use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Start, World};
+use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
+use conductor_engine::merge::{self, Ending};
 use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun};
-use conductor_engine::workspaces::InPlace;
+use conductor_engine::workspaces::{InPlace, Rooms, Worktrees};
 use conductor_engine::{agents, output};
 
 use super::answer;
@@ -102,6 +104,7 @@ impl<'a> Resolved<'a> {
         options.strategy = typed.strategy.map_or(options.strategy, Into::into);
         options.fail_fast = (options.fail_fast || typed.fail_fast) && !typed.keep_going;
         options.allow_overlap |= typed.allow_overlap;
+        options.isolation = typed.isolation.map(Into::into).or(options.isolation);
         let limits = &mut options.limits;
         limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);
         limits.max_time = typed.max_time.or(limits.max_time);
@@ -120,6 +123,15 @@ impl<'a> Resolved<'a> {
             _ if self.typed.json => Ui::Json,
             Ui::Auto => Ui::Plain,
             ui => ui,
+        }
+    }
+}
+
+impl From<args::Isolation> for Isolation {
+    fn from(isolation: args::Isolation) -> Isolation {
+        match isolation {
+            args::Isolation::Worktree => Isolation::Worktree,
+            args::Isolation::None => Isolation::None,
         }
     }
 }
@@ -178,12 +190,13 @@ async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let store = Sqlite::open(&home).await?;
     let id = new_id();
     let claim = home.claim(&id)?;
-    let options = args.options(&plan, None)?;
+    let mut options = args.options(&plan, None)?;
+    let rooms = rooms(&plan, &mut options, &home, &id, &args.directory)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     store.create(&new, &created).await?;
-    let world = world(store, claim, args.directory.clone(), &options);
+    let world = world(store, claim, rooms, &options);
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
 }
 
@@ -201,14 +214,53 @@ async fn take_up(args: Resolved<'_>) -> Result<Exit, Fault> {
         let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
         return Err(Fault::new(Exit::Unexpected, message).help("bring the directory back, then resume"));
     }
-    let options = args.options(run.plan(), Some(run.options()))?;
-    let world = world(store, claim, stored.directory.clone(), &options);
+    let mut options = args.options(run.plan(), Some(run.options()))?;
+    let rooms = rooms(run.plan(), &mut options, &home, &stored.id, &stored.directory)?;
+    let world = world(store, claim, rooms, &options);
     carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
 }
 
-fn world(store: Sqlite, claim: RunClaim, directory: PathBuf, options: &Options) -> World {
+fn world(store: Sqlite, claim: RunClaim, rooms: Rooms, options: &Options) -> World {
     let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
-    World { store: Arc::new(store), claim, workspaces: Box::new(InPlace::new(directory)), output }
+    World { store: Arc::new(store), claim, rooms, output }
+}
+
+/// Where the tasks are to work. What was not said is settled here and recorded, so that a resume does the same.
+fn rooms(
+    plan: &Plan,
+    options: &mut Options,
+    home: &Home,
+    id: &RunId,
+    directory: &Path,
+) -> Result<Rooms, Fault> {
+    let in_place = Arc::new(InPlace::new(directory.to_owned()));
+    let wants = |options: &Options| {
+        let default = options.isolation;
+        plan.tasks.iter().any(|task| !matches!(task.isolation.or(default), Some(Isolation::None)))
+    };
+    if !wants(options) {
+        return Ok(Rooms { in_place, worktrees: None, default: Isolation::None });
+    }
+    let said = options.isolation.is_some() || plan.tasks.iter().any(|task| task.isolation.is_some());
+    let worktrees = match Repository::of(directory) {
+        Ok(repository) => {
+            let opened = Worktrees::open(repository, &home.run(id), id, directory, Vec::new());
+            Some(Arc::new(opened.map_err(|error| Fault::new(Exit::Unexpected, error))?))
+        }
+        Err(GitError::NotOne(_) | GitError::Missing(_)) if !said => None,
+        Err(error) => return Err(no_repository(error)),
+    };
+    let default = if worktrees.is_some() { Isolation::Worktree } else { Isolation::None };
+    let default = *options.isolation.get_or_insert(default);
+    Ok(Rooms { in_place, worktrees, default })
+}
+
+fn no_repository(error: GitError) -> Fault {
+    let help = match &error {
+        GitError::Unborn(_) => "make the first commit: git commit --allow-empty -m 'Start'",
+        _ => "run it in a checkout, or let tasks work where you are: --isolation none",
+    };
+    Fault::new(Exit::Unexpected, error).help(help)
 }
 
 /// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
@@ -274,6 +326,7 @@ async fn carry_out(
     world: World,
 ) -> Result<Exit, Fault> {
     let directory = world.output.clone();
+    let worktrees = world.rooms.worktrees.clone();
     let mut view = progress::of(args.ui(), &id, &run, &start.options);
     let (mut drive, mut notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
@@ -294,11 +347,28 @@ async fn carry_out(
         view.show(&batch);
     }
     output::write_summary(&directory, &id, &ended, &graph)?;
+    let ending = bring_home(args, worktrees, &ended).await?;
     view.finish(&id, &ended, &graph);
     if args.ui() != Ui::Json {
-        answer(&end_block::text(&id, &ended, &graph, &directory))?;
+        answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref()))?;
     }
     Ok(exit(&ended, signalled.received()))
+}
+
+/// A run that is over hands its work over; one that was left keeps its branch for the resume.
+async fn bring_home(
+    args: &Resolved<'_>,
+    worktrees: Option<Arc<Worktrees>>,
+    run: &Run,
+) -> Result<Option<Ending>, Fault> {
+    let (Some(worktrees), true) = (worktrees, run.all_ended()) else { return Ok(None) };
+    let into_branch = args.typed.merge == args::Merge::Branch;
+    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&worktrees, into_branch)).await;
+    match ending {
+        Ok(Ok(ending)) => Ok(Some(ending)),
+        Ok(Err(error)) => Err(Fault::new(Exit::Unexpected, error)),
+        Err(error) => Err(Fault::new(Exit::Unexpected, error)),
+    }
 }
 
 fn exit(run: &Run, signalled: Option<Signalled>) -> Exit {
