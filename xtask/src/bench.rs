@@ -1,0 +1,60 @@
+//! `cargo xtask bench`: what Conductor costs, measured in one go beside what others cost.
+//!
+//! The programs are built once in release mode, this one included; the release build of this program then measures.
+//! A missed goal is shown, not punished: this is a measurement, and machines differ.
+
+mod contest;
+mod core;
+mod graph;
+mod report;
+mod scratch;
+mod single;
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::Result;
+use crate::steps::{cargo, openly, root};
+use crate::tools;
+use scratch::Scratch;
+
+pub(crate) use core::print_core;
+pub(crate) use single::print_peak;
+
+/// What this program is called with by itself, so that each figure is of a process of its own.
+pub(crate) const MEASURE: &str = "bench-measure";
+pub(crate) const PEAK: &str = "bench-peak";
+pub(crate) const CORE: &str = "bench-core";
+
+pub(crate) fn run(options: &[&str]) -> Result {
+    if let Err(why) = tools::provide(&tools::FOR_BENCH) {
+        eprintln!("{why}; measuring without");
+    }
+    openly(&mut cargo(&["build", "--release", "--locked", "--package", "conductor", "--package", "xtask"]))?;
+    let mut command = Command::new(root().join("target/release/xtask"));
+    Err(command.arg(MEASURE).args(options).exec().into())
+}
+
+/// Everything that was measured.
+struct Figures {
+    cells: Vec<contest::Cell>,
+    singles: single::Singles,
+    cores: Vec<core::Figure>,
+}
+
+pub(crate) fn measure(quick: bool) -> Result {
+    let many = if quick { 1_000 } else { 10_000 };
+    let machine = report::machine();
+    let mut scratch = Scratch::new()?;
+    let figures = Figures {
+        cells: contest::hold(many, &mut scratch)?,
+        singles: single::measure(many, &mut scratch)?,
+        cores: core::measure(many)?,
+    };
+    let text = report::text(&machine, &figures, many);
+    println!("{text}");
+    if !quick {
+        std::fs::write(root().join("docs/BENCHMARKS.md"), text)?;
+    }
+    scratch.remove()
+}

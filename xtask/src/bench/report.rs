@@ -1,0 +1,218 @@
+//! The figures as a document: goals first, then everything that was measured.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use super::Figures;
+use super::contest::{Cell, Contestant};
+use super::core::{Figure, Load};
+use super::graph::{Shape, thousands};
+use crate::steps::root;
+
+const HOW_TO_READ: &str = "\
+Everything here was measured in one run of `cargo xtask bench`, the contestants taking turns, the best figure of each \
+counting (of 3; of 2 with 10,000 tasks; GNU parallel once with 10,000, at 8 slots). Every task of every contestant runs \
+`/bin/true`, so what is left is the price of the orchestrator. The *raw loop* starts and waits for as many processes in \
+as many slots and does nothing else: no graph, no log, no output. A ratio of 1.20× means 20 % more than that. It knows no \
+dependencies, so beside a graph it shows what the processes alone cost.
+
+make, ninja and the raw loop keep no record of a task. Conductor writes each start and each end to its store, flushed to \
+the disk before it acts on them, and gives each task a transcript. make and Conductor start a plain command themselves, \
+ninja and GNU parallel through a shell. Ratios carry over to other machines, seconds do not.";
+
+/// What was aimed at and what came of it.
+struct Goal {
+    what: String,
+    limit: String,
+    measured: String,
+    met: bool,
+}
+
+pub(super) fn text(machine: &str, figures: &Figures, many: usize) -> String {
+    let mut text = format!(
+        "# Benchmarks\n\n{machine}\n\n## Goals\n\n| goal | limit | measured | |\n|---|---|---|---|\n"
+    );
+    for Goal { what, limit, measured, met } in goals(figures, many) {
+        let word = if met { "ok" } else { "**MISSED**" };
+        let _ = writeln!(text, "| {what} | {limit} | {measured} | {word} |");
+    }
+    let _ = writeln!(text, "\n## Tasks that do nothing\n\n{}", contest(&figures.cells));
+    let _ = writeln!(text, "## Single commands\n\n{}", singles(figures, many));
+    let _ = writeln!(text, "## The pure core, without processes\n\n{}", cores(&figures.cores));
+    let _ = writeln!(text, "## How to read this\n\n{HOW_TO_READ}");
+    text
+}
+
+fn contest(cells: &[Cell]) -> String {
+    let mut text = String::from("| graph | slots |");
+    let mut rule = String::from("|---|--:|");
+    for contestant in Contestant::ALL {
+        let _ = write!(text, " {} |", contestant.name());
+        rule += "--:|";
+    }
+    let _ = writeln!(text, "\n{rule}");
+    for cell in cells {
+        let _ = write!(text, "| {} | {} |", cell.shape.name(), cell.slots);
+        for contestant in Contestant::ALL {
+            let _ = write!(text, " {} |", entry(cell, contestant));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn entry(cell: &Cell, of: Contestant) -> String {
+    match (cell.seconds(of), cell.ratio(of, Contestant::Raw)) {
+        _ if !of.is_installed() => "not installed".to_owned(),
+        (Some(seconds), _) if of == Contestant::Raw => format!("{seconds:.3} s"),
+        (Some(seconds), Some(ratio)) => format!("**{ratio:.2}×** {seconds:.3} s"),
+        _ if cell.failures.contains(&of) => "failed".to_owned(),
+        _ => "–".to_owned(),
+    }
+}
+
+fn singles(figures: &Figures, many: usize) -> String {
+    let singles = &figures.singles;
+    let many = thousands(many);
+    format!(
+        "| what | figure |\n|---|--:|\n\
+         | `conductor version` | {} |\n\
+         | `conductor validate`, {many} tasks with 3 dependencies each | {} |\n\
+         | `conductor run --resume` of half of {many} tasks, until the first task starts | {} |\n\
+         | peak memory of the coordinator, {many} tasks at 8 slots | {} |\n",
+        time(singles.version),
+        time(singles.validate),
+        time(singles.resume),
+        memory(singles.peak),
+    )
+}
+
+fn cores(figures: &[Figure]) -> String {
+    let mut text = String::from("| plan, at 64 slots | time | per task | peak memory |\n|---|--:|--:|--:|\n");
+    for figure in figures {
+        let (name, per_task) = (figure.name(), figure.micros_per_task());
+        let (time, memory) = (time(figure.seconds), memory(figure.peak));
+        let _ = writeln!(text, "| {name} | {time} | {per_task:.1} µs | {memory} |");
+    }
+    text
+}
+
+fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
+    let mut goals = ratio_goals(&figures.cells, many);
+    goals.push(success_goal(&figures.cells));
+    goals.extend(ninja_goal(&figures.cells));
+    goals.extend(core_goals(&figures.cores));
+    goals.extend(single_goals(figures, many));
+    goals
+}
+
+fn ratio_goals(cells: &[Cell], many: usize) -> Vec<Goal> {
+    let independent = Shape::Independent(many);
+    let layered = Shape::Layered { layers: many / 100, width: 100 };
+    let limits = [
+        (independent, 2, 1.8),
+        (independent, 8, 1.3),
+        (independent, 32, 1.3),
+        (layered, 8, 1.3),
+        (Shape::Chain(1_000), 8, 1.7),
+    ];
+    let goal = |(shape, slots, limit): (Shape, usize, f64)| {
+        let cell = cells.iter().find(|cell| cell.shape == shape && cell.slots == slots)?;
+        let ratio = cell.ratio(Contestant::Conductor, Contestant::Raw);
+        Some(Goal {
+            what: format!("{} at {slots} slots, to the raw loop", shape.name()),
+            limit: format!("≤ {limit:.1}×"),
+            measured: ratio.map_or_else(|| "failed".to_owned(), |ratio| format!("{ratio:.2}×")),
+            met: ratio.is_some_and(|ratio| ratio <= limit),
+        })
+    };
+    limits.into_iter().filter_map(goal).collect()
+}
+
+/// A run of tasks that cannot fail has no reason to.
+fn success_goal(cells: &[Cell]) -> Goal {
+    let failures = cells.iter().flat_map(|cell| &cell.failures);
+    let count = failures.filter(|&&contestant| contestant == Contestant::Conductor).count();
+    let what = "runs of Conductor above that failed".to_owned();
+    Goal { what, limit: "0".to_owned(), measured: count.to_string(), met: count == 0 }
+}
+
+fn ninja_goal(cells: &[Cell]) -> Option<Goal> {
+    let ratios = cells.iter().filter_map(|cell| {
+        let ratio = cell.ratio(Contestant::Conductor, Contestant::Ninja)?;
+        Some((ratio, format!("{ratio:.2}× ({} at {} slots)", cell.shape.name(), cell.slots)))
+    });
+    let (ratio, measured) = ratios.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let what = "ahead of ninja everywhere (the worst cell)".to_owned();
+    Some(Goal { what, limit: "< 1×".to_owned(), measured, met: ratio < 1.0 })
+}
+
+fn core_goals(figures: &[Figure]) -> Vec<Goal> {
+    let mut graphs = figures.iter().filter(|figure| figure.load == Load::Dependencies);
+    let (Some(small), Some(large)) = (graphs.next(), graphs.next_back()) else { return Vec::new() };
+    let growth = large.micros_per_task() / small.micros_per_task();
+    vec![
+        below(format!("core: {}", large.name()), large.seconds, 3.0, time),
+        below("core: its peak memory".to_owned(), large.peak as f64, 500.0 * 1024.0, kib),
+        Goal {
+            what: format!("core: time per task, {} to {}", thousands(large.tasks), thousands(small.tasks)),
+            limit: "≤ 2×".to_owned(),
+            measured: format!("{growth:.2}×"),
+            met: growth <= 2.0,
+        },
+    ]
+}
+
+fn single_goals(figures: &Figures, many: usize) -> Vec<Goal> {
+    let singles = &figures.singles;
+    let many = thousands(many);
+    vec![
+        below(format!("validate {many} tasks"), singles.validate, 0.5, time),
+        below(format!("resume half of {many} tasks, until one starts"), singles.resume, 1.0, time),
+        below(format!("peak memory of a run of {many} tasks"), singles.peak as f64, 100.0 * 1024.0, kib),
+        below("version".to_owned(), singles.version, 0.010, time),
+    ]
+}
+
+fn below(what: String, measured: f64, limit: f64, shown: fn(f64) -> String) -> Goal {
+    Goal { what, limit: format!("< {}", shown(limit)), measured: shown(measured), met: measured < limit }
+}
+
+fn time(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
+}
+
+fn kib(amount: f64) -> String {
+    format!("{:.0} MiB", amount / 1024.0)
+}
+
+fn memory(amount: u64) -> String {
+    kib(amount as f64)
+}
+
+/// What it was measured on and with, and how busy that was at the time.
+pub(super) fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let processor = said("sh", &["-c", "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1"]);
+    let lines = [
+        format!("- Date: {}", said("date", &["-u", "+%Y-%m-%d %H:%M UTC"])),
+        format!("- Conductor: {}", said("git", &["describe", "--always", "--dirty"])),
+        format!("- Machine: {cores} cores, {processor}, Linux {}", said("uname", &["-r"])),
+        format!("- Load average when it began: {}", said("cut", &["-d ", "-f1-3", "/proc/loadavg"])),
+        format!(
+            "- Built with {}; beside {}, ninja {}, {}",
+            said("rustc", &["--version"]),
+            said("make", &["--version"]),
+            said("ninja", &["--version"]),
+            said("parallel", &["--version"])
+        ),
+    ];
+    lines.join("\n")
+}
+
+/// The first line a program answers with.
+fn said(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).current_dir(root()).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().map_or_else(|| format!("no {program}"), |line| line.trim().to_owned())
+}

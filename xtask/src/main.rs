@@ -1,0 +1,38 @@
+//! `cargo xtask …`: the developers' and CI's commands, in one place.
+//!
+//! It knows how to call the tools, never what they check.
+
+mod bench;
+mod steps;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+/// What went wrong, in words for whoever typed the command.
+pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "\
+usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
+       cargo xtask bench [--quick]    Conductor beside make, ninja and parallel; writes docs/BENCHMARKS.md";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test"] => test::run(&[]),
+        ["test", "--", filter @ ..] => test::run(filter),
+        ["bench", options @ ..] if options.iter().all(|&option| option == "--quick") => bench::run(options),
+        [bench::MEASURE, options @ ..] => bench::measure(!options.is_empty()),
+        [bench::PEAK, program @ ..] => bench::print_peak(program),
+        [bench::CORE, load, tasks] => bench::print_core(load, tasks),
+        _ => Err(USAGE.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `cargo xtask test`: everything that must hold before a merge, cheapest first.
+//!
+//! There is no `cargo test --doc` among the steps because there are no doctests: examples live in real tests.
+
+use std::path::PathBuf;
+
+use crate::Result;
+use crate::steps::{cargo, openly, quietly, root, step};
+use crate::tools;
+
+pub(crate) fn run(filter: &[&str]) -> Result {
+    step("tools", || {
+        tools::provide(&tools::FOR_TESTS)?;
+        tools::provide_cargo_tools()
+    })?;
+    step("format", || quietly(&mut cargo(&["fmt", "--all", "--check"])))?;
+    step("lints", || {
+        quietly(&mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+    })?;
+    step("dependencies", dependencies)?;
+    step("tests", || openly(nextest().args(filter)))?;
+    step("quickstart", quickstart)
+}
+
+/// Known vulnerabilities are looked up only where their database is, for it comes from the network.
+fn dependencies() -> Result {
+    quietly(&mut cargo(&["fetch", "--locked", "--quiet"]))?;
+    quietly(&mut cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))?;
+    if !advisories().is_some_and(|path| path.is_dir()) {
+        eprintln!("   advisories: not checked, no database here (`cargo deny fetch` gets it)");
+        return Ok(());
+    }
+    eprintln!("   advisories: checked against the database of this machine");
+    quietly(&mut cargo(&["deny", "--offline", "check", "advisories"]))
+}
+
+fn advisories() -> Option<PathBuf> {
+    Some(cargo_home()?.join("advisory-dbs"))
+}
+
+fn nextest() -> std::process::Command {
+    let profile = if std::env::var("CI").is_ok_and(|ci| ci == "true") { "ci" } else { "default" };
+    cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile])
+}
+
+/// The README's first command, as somebody who has never used Conductor would run it.
+fn quickstart() -> Result {
+    let home = root().join("target/quickstart-home");
+    let _ = std::fs::remove_dir_all(&home);
+    std::fs::create_dir_all(&home)?;
+    let mut command = cargo(&["run", "--locked", "--quiet", "--"]);
+    command.args(["run", "examples/quickstart.yaml", "--parallel", "3"]);
+    command.env("HOME", &home).env_remove("CONDUCTOR_HOME");
+    // The compiler is not what is new here: it stays where it was found by the real HOME.
+    command.envs(cargo_home().map(|path| ("CARGO_HOME", path)));
+    command.envs(home_of("RUSTUP_HOME", ".rustup").map(|path| ("RUSTUP_HOME", path)));
+    quietly(&mut command)
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    home_of("CARGO_HOME", ".cargo")
+}
+
+fn home_of(variable: &str, directory: &str) -> Option<PathBuf> {
+    let set = std::env::var_os(variable).map(PathBuf::from);
+    set.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(directory)))
+}

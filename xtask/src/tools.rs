@@ -1,0 +1,75 @@
+//! The programs our commands need, and how a bare machine gets them.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::Result;
+use crate::steps::{answers, cargo, openly};
+
+/// A program of the operating system, and the Debian package it comes in.
+pub(crate) struct Program {
+    name: &'static str,
+    package: &'static str,
+}
+
+const fn program(name: &'static str, package: &'static str) -> Program {
+    Program { name, package }
+}
+
+/// What tests start. (A C compiler is needed too, but without one nobody reads this program's messages.)
+pub(crate) const FOR_TESTS: [Program; 3] =
+    [program("sqlite3", "sqlite3"), program("faketime", "faketime"), program("unshare", "util-linux")];
+
+/// What Conductor is measured against.
+pub(crate) const FOR_BENCH: [Program; 3] =
+    [program("make", "make"), program("ninja", "ninja-build"), program("parallel", "parallel")];
+
+/// Installs the missing ones where that is ours to do, else says what to do.
+pub(crate) fn provide(programs: &[Program]) -> Result {
+    let missing = missing(programs);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages = missing.iter().map(|program| program.package).collect::<Vec<_>>().join(" ");
+    if !nix::unistd::geteuid().is_root() || !on_path("apt-get") {
+        let names = missing.iter().map(|program| program.name).collect::<Vec<_>>().join(", ");
+        return Err(format!("missing: {names}; on Debian: sudo apt-get install {packages}").into());
+    }
+    openly(&mut apt(&["update", "-q"]))?;
+    openly(apt(&["install", "-q", "-y", "--no-install-recommends"]).args(packages.split(' ')))
+}
+
+/// Cargo's own tools: components that come with the compiler, and programs built from source.
+pub(crate) fn provide_cargo_tools() -> Result {
+    for component in ["fmt", "clippy"] {
+        if !answers(&mut cargo(&[component, "--version"])) {
+            return Err(format!("cargo {component} is missing; rustup component add rustfmt clippy").into());
+        }
+    }
+    for tool in ["nextest", "deny"] {
+        if !answers(&mut cargo(&[tool, "--version"])) {
+            openly(&mut cargo(&["install", "--quiet", "--locked", &format!("cargo-{tool}")]))?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn on_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| is_program(&directory.join(name)))
+}
+
+fn missing(programs: &[Program]) -> Vec<&Program> {
+    programs.iter().filter(|program| !on_path(program.name)).collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+fn apt(args: &[&str]) -> Command {
+    let mut command = Command::new("apt-get");
+    command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
