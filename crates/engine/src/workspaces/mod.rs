@@ -1,6 +1,8 @@
 //! Where a task works: a directory made ready for it, and what becomes of its work afterwards.
 
 mod in_place;
+#[cfg(test)]
+mod tests;
 mod worktree;
 
 use std::path::PathBuf;
