@@ -65,6 +65,14 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) allow_overlap: bool,
 
+    /// Where tasks work that do not say it: each in a worktree of its own (the default in a git repository) or here
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub(crate) isolation: Option<Isolation>,
+
+    /// What to do with the run's branch at the end
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None)]
+    pub(crate) merge: Merge,
+
     /// Start nothing new once this much has been spent
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
@@ -102,6 +110,20 @@ pub(crate) enum Strategy {
     Batch,
     /// One after the other, in file order
     Sequential,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Isolation {
+    Worktree,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Merge {
+    /// Leave it for you to look at and merge
+    None,
+    /// Bring the branch you started from forward, if nothing else moved it and its checkout is clean
+    Branch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,6 +8,7 @@ use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, RunId};
 use conductor_core::report::{self, Summary};
 use conductor_core::run::{Run, Stage, Status, TaskState};
+use conductor_engine::merge::Ending;
 use conductor_engine::transcript::{self, Speaker};
 
 /// How many failures are told in full, with how many lines of what each said last.
@@ -15,7 +16,13 @@ const FAILURES: usize = 10;
 const LINES: usize = 5;
 const SKIPS: usize = 20;
 
-pub(crate) fn text(id: &RunId, run: &Run, graph: &Graph, directory: &Path) -> String {
+pub(crate) fn text(
+    id: &RunId,
+    run: &Run,
+    graph: &Graph,
+    directory: &Path,
+    ending: Option<&Ending>,
+) -> String {
     let summary = Summary::of(run, graph);
     let mut out = String::new();
     let _ = writeln!(out, "\nrun {id} {}: {}", report::outcome_name(run.stage()), counts(&summary));
@@ -34,10 +41,29 @@ pub(crate) fn text(id: &RunId, run: &Run, graph: &Graph, directory: &Path) -> St
         let _ = writeln!(out, "cost   {}", summary.cost);
     }
     let _ = writeln!(out, "files  {}", directory.display());
+    if let Some(ending) = ending {
+        landed(&mut out, run, ending);
+    }
     if let Some(next) = next(id, run, &summary) {
         let _ = writeln!(out, "next   {next}");
     }
     out
+}
+
+fn landed(out: &mut String, run: &Run, ending: &Ending) {
+    let landed = run.tasks().filter(|(_, progress)| progress.landed.is_some()).count();
+    let plural = if landed == 1 { "" } else { "s" };
+    let _ = match ending {
+        Ending::Unchanged => writeln!(out, "result nothing was changed"),
+        Ending::Merged { branch, into } => {
+            writeln!(out, "result {landed} task{plural} landed on {branch}, and {into} holds it")
+        }
+        Ending::Left { branch, why } => {
+            let _ = writeln!(out, "result {landed} task{plural} landed on {branch}");
+            let because = why.as_ref().map(|why| format!("   ({why})")).unwrap_or_default();
+            writeln!(out, "next   git merge {branch}{because}")
+        }
+    };
 }
 
 fn counts(summary: &Summary) -> String {

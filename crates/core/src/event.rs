@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::Strategy;
 use crate::ids::{Attempt, TaskId};
-use crate::plan::{Limits, Plan};
+use crate::plan::{Isolation, Limits, Plan};
 use crate::units::{Millis, Tick, Timestamp, Usd};
 
 /// An event in its place in the log.
@@ -76,6 +76,21 @@ pub enum Event {
         attempt: Attempt,
         outcome: Outcome,
         elapsed: Millis,
+        /// What it left to be merged; nothing where it works in place or changed nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Change>,
+    },
+    /// The branch is about to be moved. A successor looks whether it was.
+    MergeIntended {
+        task: TaskId,
+        attempt: Attempt,
+        from: String,
+        to: String,
+    },
+    MergeFailed {
+        task: TaskId,
+        attempt: Attempt,
+        failure: Failure,
     },
 
     RetryScheduled {
@@ -84,6 +99,9 @@ pub enum Event {
     },
     TaskCompleted {
         task: TaskId,
+        /// The commit on the run's branch that holds its work, where it changed anything.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
     },
     TaskFailed {
         task: TaskId,
@@ -114,6 +132,9 @@ pub struct Options {
     /// Tasks whose file sets meet may run side by side after all.
     #[serde(default)]
     pub allow_overlap: bool,
+    /// Where tasks work that do not say it themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// The file's limits, overridden by flags and filled up with what the machine has.
     #[serde(default)]
     pub limits: Limits,
@@ -129,6 +150,7 @@ impl Options {
             strategy: Strategy::Queue,
             fail_fast: false,
             allow_overlap: false,
+            isolation: None,
             limits: Limits::default(),
             output: None,
         }
@@ -159,6 +181,15 @@ impl std::ops::AddAssign for Usage {
         self.tokens = self.tokens.saturating_add(more.tokens);
         self.turns = self.turns.saturating_add(more.turns);
     }
+}
+
+/// An attempt's work as git knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The commit it started from.
+    pub base: String,
+    /// The commit that holds all it did.
+    pub commit: String,
 }
 
 /// How an attempt ended.
@@ -197,6 +228,13 @@ pub enum FailureClass {
     Unstartable,
     /// A cap of the task itself was reached.
     Budget,
+    /// It ended well and changed nothing, where a change was due; or changed something where none was allowed.
+    NoChanges,
+    Unwanted,
+    /// A `verify:` command said no, in its own workspace or on the combined tree.
+    Unverified,
+    /// Its work does not merge with what landed meanwhile.
+    Conflict,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -36,7 +36,8 @@ pub fn rehearse(
     let mut now = Tick(0);
     while let Some(Reverse((tick, _, task, attempt))) = stage.ends.pop() {
         now = tick;
-        let ended = Input::AttemptEnded { task, attempt: Attempt(attempt), outcome: Outcome::Succeeded };
+        let (attempt, outcome) = (Attempt(attempt), Outcome::Succeeded);
+        let ended = Input::AttemptEnded { task, attempt, outcome, change: None };
         let decision = scheduler.handle(at(now), ended);
         stage.perform(&scheduler, now, decision);
     }

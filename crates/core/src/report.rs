@@ -242,7 +242,10 @@ mod tests {
         for (secs, task, outcome) in
             [(3, "a", Outcome::Succeeded), (5, "b", Outcome::Succeeded), (7, "c", failed)]
         {
-            scheduler.handle(at(secs), Input::AttemptEnded { task: id(task), attempt: Attempt(1), outcome });
+            scheduler.handle(
+                at(secs),
+                Input::AttemptEnded { task: id(task), attempt: Attempt(1), outcome, change: None },
+            );
         }
         scheduler
     }

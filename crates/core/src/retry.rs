@@ -12,7 +12,13 @@ pub fn delay(policy: &RetryPolicy, class: FailureClass, tried: u32, jitter: f64)
 
 fn worth_repeating(class: FailureClass) -> bool {
     match class {
-        FailureClass::Exit | FailureClass::Killed | FailureClass::TimedOut => true,
+        FailureClass::Exit
+        | FailureClass::Killed
+        | FailureClass::TimedOut
+        | FailureClass::NoChanges
+        | FailureClass::Unwanted
+        | FailureClass::Unverified
+        | FailureClass::Conflict => true,
         FailureClass::Unstartable | FailureClass::Budget => false,
     }
 }

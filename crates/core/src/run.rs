@@ -9,7 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::event::{
-    DrainReason, Event, Failure, Options, Outcome, Process, Record, RunOutcome, StopReason, Usage,
+    Change, DrainReason, Event, Failure, Options, Outcome, Process, Record, RunOutcome, StopReason, Usage,
 };
 use crate::ids::{Attempt, TaskId};
 use crate::plan::{Plan, Task};
@@ -49,6 +49,14 @@ pub struct Running {
     pub stopping: Option<StopReason>,
     /// Set once the attempt has ended and only the task's own end is outstanding.
     pub ended: bool,
+    /// What is being merged after a good end, and whether the branch may have been moved for it already.
+    pub landing: Option<Landing>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    pub change: Change,
+    pub intent: Option<(String, String)>,
 }
 
 /// A task's state as people and exports name it.
@@ -124,6 +132,8 @@ pub struct Progress {
     /// Time its attempts have run, all together.
     pub worked: Millis,
     pub executor: Option<u32>,
+    /// Where its work is on the run's branch.
+    pub landed: Option<String>,
     pub first_started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
 }
@@ -138,6 +148,7 @@ impl Progress {
             usage: Usage::default(),
             worked: Millis(0),
             executor: None,
+            landed: None,
             first_started: None,
             ended: None,
         }
@@ -386,6 +397,7 @@ impl Run {
                     }
                 }
             }
+            Event::TaskCompleted { commit, .. } => progress.landed.clone_from(commit),
             Event::TaskReopened { .. } => progress.tried = 0,
             _ => {}
         }
@@ -400,8 +412,10 @@ fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::UsageReported { task, .. } => (task, "usage_reported"),
         Event::StopRequested { task, .. } => (task, "stop_requested"),
         Event::AttemptEnded { task, .. } => (task, "attempt_ended"),
+        Event::MergeIntended { task, .. } => (task, "merge_intended"),
+        Event::MergeFailed { task, .. } => (task, "merge_failed"),
         Event::RetryScheduled { task, .. } => (task, "retry_scheduled"),
-        Event::TaskCompleted { task } => (task, "task_completed"),
+        Event::TaskCompleted { task, .. } => (task, "task_completed"),
         Event::TaskFailed { task, .. } => (task, "task_failed"),
         Event::TaskSkipped { task, .. } => (task, "task_skipped"),
         Event::TaskCancelled { task } => (task, "task_cancelled"),
@@ -424,9 +438,13 @@ fn step(progress: &Progress, event: &Event, record: &Record) -> Option<TaskState
                 process: None,
                 stopping: None,
                 ended: false,
+                landing: None,
             })
         }
         (S::Running(running), event) if !running.ended => step_running(running, event)?,
+        (S::Running(running), Event::MergeIntended { .. } | Event::MergeFailed { .. }) => {
+            step_landing(running, event)?
+        }
         (S::Running(_), Event::RetryScheduled { delay, .. }) => {
             S::Waiting { delay: *delay, since: record.at }
         }
@@ -451,10 +469,27 @@ fn step_running(running: &Running, event: &Event) -> Option<TaskState> {
         Event::StopRequested { attempt, why, .. } if *attempt == running.attempt => {
             next.stopping = Some(*why);
         }
-        Event::AttemptEnded { attempt, outcome, .. } if *attempt == running.attempt => match outcome {
-            Outcome::Interrupted => return Some(TaskState::Pending),
-            _ => next.ended = true,
-        },
+        Event::AttemptEnded { attempt, outcome, change, .. } if *attempt == running.attempt => {
+            if *outcome == Outcome::Interrupted {
+                return Some(TaskState::Pending);
+            }
+            next.ended = true;
+            next.landing = change.clone().map(|change| Landing { change, intent: None });
+        }
+        _ => return None,
+    }
+    Some(TaskState::Running(next))
+}
+
+fn step_landing(running: &Running, event: &Event) -> Option<TaskState> {
+    let mut next = running.clone();
+    match event {
+        Event::MergeIntended { attempt, from, to, .. } if *attempt == running.attempt => {
+            next.landing.as_mut()?.intent = Some((from.clone(), to.clone()));
+        }
+        Event::MergeFailed { attempt, .. } if *attempt == running.attempt => {
+            next.landing.take()?;
+        }
         _ => return None,
     }
     Some(TaskState::Running(next))

@@ -6,6 +6,7 @@
 //! durable.
 
 mod files;
+mod landing;
 mod pools;
 mod ready;
 mod release;
@@ -15,8 +16,8 @@ mod tests;
 mod timers;
 
 use crate::event::{
-    DrainReason, Event, Failure, FailureClass, Options, Outcome, Process, Record, RunOutcome, StopReason,
-    Usage,
+    Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Process, Record, RunOutcome,
+    StopReason, Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -27,6 +28,7 @@ use crate::units::{Now, Tick};
 
 pub use requests::{Refusal, Request};
 
+use landing::Train;
 use ready::Ready;
 use release::Blockers;
 use timers::Timers;
@@ -45,10 +47,30 @@ pub enum Input {
         attempt: Attempt,
         usage: Usage,
     },
+    /// `change` is what a good end left to be merged.
     AttemptEnded {
         task: TaskId,
         attempt: Attempt,
         outcome: Outcome,
+        change: Option<Change>,
+    },
+    /// Its work merges, and the combined tree is good: the branch can be moved from the one to the other.
+    MergePrepared {
+        task: TaskId,
+        attempt: Attempt,
+        from: String,
+        to: String,
+    },
+    MergeFailed {
+        task: TaskId,
+        attempt: Attempt,
+        failure: Failure,
+    },
+    /// The branch was moved as intended, or had been moved by somebody else before.
+    BranchMoved {
+        task: TaskId,
+        attempt: Attempt,
+        moved: bool,
     },
     Asked(Request),
     /// The time `next_deadline` named has come.
@@ -69,6 +91,19 @@ pub enum Action {
         attempt: Attempt,
         why: StopReason,
     },
+    /// Merge it onto the run's branch in memory and check the combined tree; one at a time.
+    Integrate {
+        task: TaskId,
+        attempt: Attempt,
+        change: Change,
+    },
+    /// Move the run's branch, unless it is there already.
+    MoveBranch {
+        task: TaskId,
+        attempt: Attempt,
+        from: String,
+        to: String,
+    },
     /// Nothing is left to do or to wait for.
     Finish,
 }
@@ -87,6 +122,7 @@ pub struct Scheduler {
     ready: Ready,
     timers: Timers,
     executors: Executors,
+    train: Train,
     done: bool,
     out: Decision,
 }
@@ -114,6 +150,7 @@ impl Scheduler {
             ready: Ready::new(run.plan(), &graph, &options),
             timers: Timers::default(),
             executors: Executors::default(),
+            train: Train::default(),
             done: false,
             out: Decision::default(),
             run,
@@ -124,6 +161,7 @@ impl Scheduler {
             scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
         }
         scheduler.rebuild(now);
+        scheduler.board_leftovers();
         scheduler.interrupt_leftovers(now);
         scheduler.arm_run_deadline(now);
         let decision = scheduler.conclude(now);
@@ -153,9 +191,16 @@ impl Scheduler {
                 self.on_process_started(now, task, attempt, process);
             }
             Input::UsageReported { task, attempt, usage } => self.on_usage(now, task, attempt, usage),
-            Input::AttemptEnded { task, attempt, outcome } => {
-                self.on_attempt_ended(now, &task, attempt, outcome);
+            Input::AttemptEnded { task, attempt, outcome, change } => {
+                self.on_attempt_ended(now, &task, attempt, outcome, change);
             }
+            Input::MergePrepared { task, attempt, from, to } => {
+                self.on_merge_prepared(now, task, attempt, from, to);
+            }
+            Input::MergeFailed { task, attempt, failure } => {
+                self.on_merge_failed(now, task, attempt, failure)
+            }
+            Input::BranchMoved { task, attempt, moved } => self.on_branch_moved(now, task, attempt, moved),
             Input::Asked(request) => self.on_request(now, request),
             Input::TimerDue => self.on_timer(now),
         }
@@ -212,21 +257,39 @@ impl Scheduler {
         }
     }
 
-    fn on_attempt_ended(&mut self, now: Now, task: &TaskId, attempt: Attempt, outcome: Outcome) {
+    fn on_attempt_ended(
+        &mut self,
+        now: Now,
+        task: &TaskId,
+        attempt: Attempt,
+        outcome: Outcome,
+        change: Option<Change>,
+    ) {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
         let outcome = self.judged(place, running.stopping, outcome);
-        let ended = Event::AttemptEnded { task: task.clone(), attempt, outcome: outcome.clone(), elapsed };
+        let change = change.filter(|_| outcome == Outcome::Succeeded);
+        let lands = change.is_some();
+        let ended =
+            Event::AttemptEnded { task: task.clone(), attempt, outcome: outcome.clone(), elapsed, change };
         self.emit(now, ended);
         self.timers.disarm(place as Node);
-        self.ready.release(place as Node);
         self.executors.free(executor);
+        if lands {
+            return self.board(place);
+        }
+        self.ready.release(place as Node);
         match outcome {
-            Outcome::Succeeded => self.end(now, place, Event::TaskCompleted { task: task.clone() }),
+            Outcome::Succeeded => self.complete(now, place, None),
             Outcome::Cancelled => self.end(now, place, Event::TaskCancelled { task: task.clone() }),
             Outcome::Interrupted => self.ready.insert(place as Node),
             Outcome::Failed(failure) => self.on_failure(now, place, failure),
         }
+    }
+
+    fn complete(&mut self, now: Now, place: usize, commit: Option<String>) {
+        let task = self.run.plan().tasks[place].id.clone();
+        self.end(now, place, Event::TaskCompleted { task, commit });
     }
 
     /// What a report means, given why the attempt was told to stop.
@@ -290,7 +353,9 @@ impl Scheduler {
 
     fn stop(&mut self, now: Now, place: usize, why: StopReason) {
         let (task, progress) = self.run.task(place);
-        let TaskState::Running(Running { attempt, stopping: None, .. }) = progress.state else { return };
+        let TaskState::Running(Running { attempt, stopping: None, ended: false, .. }) = progress.state else {
+            return;
+        };
         let task = task.id.clone();
         self.timers.disarm(place as Node);
         self.emit(now, Event::StopRequested { task: task.clone(), attempt, why });
@@ -338,7 +403,7 @@ impl Scheduler {
     fn may_start(&self) -> bool {
         self.run.stage() == Stage::Active
             && !self.run.is_paused()
-            && self.run.count(Status::Running) < self.run.options().slots
+            && (self.ready.working() as u32) < self.run.options().slots
     }
 
     fn start_attempt(&mut self, now: Now, place: usize) {
@@ -371,7 +436,7 @@ impl Scheduler {
     fn run_is_over_budget(&self) -> bool {
         let limits = &self.run.options().limits;
         let spent = self.run.spent();
-        let attempts = self.run.attempts() + self.run.count(Status::Running);
+        let attempts = self.run.attempts() + self.ready.working() as u32;
         limits.max_cost.is_some_and(|cap| spent.cost >= cap)
             || limits.max_tokens.is_some_and(|cap| spent.tokens >= cap)
             || limits.max_attempts.is_some_and(|cap| attempts >= cap)
@@ -400,7 +465,7 @@ impl Scheduler {
             let (task, progress) = self.run.task(place);
             if let TaskState::Running(Running { attempt, .. }) = progress.state {
                 let task = task.id.clone();
-                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted);
+                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted, None);
             }
         }
     }
@@ -414,6 +479,10 @@ impl Scheduler {
         for place in 0..self.graph.len() {
             let node = place as Node;
             match self.run.progress(place).state.clone() {
+                TaskState::Running(running) if running.ended => {
+                    self.ready.hold(node);
+                    self.ready.release_all_but_files(node);
+                }
                 TaskState::Running(running) => {
                     self.ready.hold(node);
                     self.executors.claim(running.executor);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Event, Options, Record};
+use conductor_core::event::{Change, Event, Failure, FailureClass, Options, Record};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
@@ -20,11 +20,12 @@ use crate::agents::Caller;
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
 use crate::home::RunClaim;
+use crate::merge::{self, Prepared, Unmerged};
 use crate::process;
 use crate::stores::{EndedAttempt, Store, StoreError};
-use crate::transcript::Speaker;
-use crate::worker::{Order, Stop, Worker};
-use crate::workspaces::Workspaces;
+use crate::transcript::{MERGE, Speaker};
+use crate::worker::{Order, Stop, Worker, aside, guest};
+use crate::workspaces::{Rooms, WorkspaceError, Workspaces as _, Worktrees};
 
 /// The number of a process is good to know and waits for company; everything else is acted on at once.
 const LAZY: Duration = Duration::from_millis(50);
@@ -69,7 +70,7 @@ impl Control {
 pub struct World {
     pub store: Arc<dyn Store>,
     pub claim: RunClaim,
-    pub workspaces: Box<dyn Workspaces>,
+    pub rooms: Rooms,
     /// Where transcripts and reports go.
     pub output: PathBuf,
 }
@@ -93,6 +94,7 @@ pub struct Drive {
     messages: mpsc::UnboundedReceiver<Message>,
     worker: Arc<Worker>,
     attempts: HashMap<TaskId, (Attempt, watch::Sender<Stop>)>,
+    merging: Option<watch::Sender<Stop>>,
     notices: mpsc::UnboundedSender<String>,
     finished: bool,
 }
@@ -109,16 +111,17 @@ impl Drive {
         process::adopt_orphans();
         process::end_leftovers(&id, &noted(&run));
         rescue_transcripts(&run, &world.output);
+        rescue_work(&run, &world.rooms);
         let mut clock = Clock::start();
         let take_up = if start.reopen { Scheduler::start_again } else { Scheduler::start };
         let (scheduler, first) = take_up(run, start.options, clock.now())?;
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
-        let World { store, claim, workspaces, output } = world;
+        let World { store, claim, rooms, output } = world;
         let worker = Arc::new(Worker {
             run: id.clone(),
             plan: scheduler.run().plan().clone(),
-            workspaces,
+            rooms,
             caller: Caller::new(std::env::vars_os()),
             output,
             reports: sender.clone(),
@@ -135,6 +138,7 @@ impl Drive {
             messages,
             worker,
             attempts: HashMap::new(),
+            merging: None,
             notices,
             finished: false,
         };
@@ -164,6 +168,7 @@ impl Drive {
             self.carry_out(decision).await?;
         }
         process::sweep_all(&self.id).await;
+        self.clear_rooms().await;
         Ok(self.scheduler.into_run())
     }
 
@@ -199,7 +204,7 @@ impl Drive {
                 urgent
             }
             Some(Message::KillAll) => {
-                for (_, stop) in self.attempts.values() {
+                for stop in self.attempts.values().map(|(_, stop)| stop).chain(&self.merging) {
                     let _ = stop.send(Stop::Kill);
                 }
                 false
@@ -271,7 +276,7 @@ impl Drive {
         records
             .iter()
             .filter_map(|record| match &record.event {
-                Event::AttemptEnded { task, attempt, outcome, elapsed } => {
+                Event::AttemptEnded { task, attempt, outcome, elapsed, .. } => {
                     let (planned, progress) = run.task(run.place(task)?);
                     Some(EndedAttempt {
                         task: task.clone(),
@@ -298,8 +303,37 @@ impl Drive {
                     let _ = stop.send(Stop::Ask);
                 }
             }
+            Action::Integrate { task, attempt, change } => self.integrate(task, attempt, change),
+            Action::MoveBranch { task, attempt, from, to } => self.move_branch(task, attempt, from, to),
             Action::Finish => self.finished = true,
         }
+    }
+
+    /// Merges off the loop and reports back; the scheduler asks for one at a time.
+    fn integrate(&mut self, task: TaskId, attempt: Attempt, change: Change) {
+        let (Some(place), Some(worktrees)) = (self.scheduler.run().place(&task), self.worktrees()) else {
+            return;
+        };
+        let (stop, stopped) = watch::channel(Stop::No);
+        self.merging = Some(stop);
+        let order = Order { place, task, attempt, executor: MERGE };
+        tokio::spawn(integrate(self.worker.clone(), worktrees, order, change, stopped));
+    }
+
+    fn move_branch(&self, task: TaskId, attempt: Attempt, from: String, to: String) {
+        let Some(worktrees) = self.worktrees() else { return };
+        let worker = self.worker.clone();
+        tokio::spawn(async move {
+            let moved = aside(true, move || merge::move_branch(&worktrees, &from, &to)).await;
+            worker.report(match moved {
+                Ok(moved) => Input::BranchMoved { task, attempt, moved },
+                Err(error) => Input::MergeFailed { task, attempt, failure: unmergeable(&error) },
+            });
+        });
+    }
+
+    fn worktrees(&self) -> Option<Arc<Worktrees>> {
+        self.worker.rooms.worktrees.clone()
     }
 
     fn start(&mut self, task: TaskId, attempt: Attempt, executor: u32) {
@@ -308,6 +342,14 @@ impl Drive {
         self.attempts.insert(task.clone(), (attempt, stop));
         let order = Order { place, task, attempt, executor };
         tokio::spawn(self.worker.clone().work(order, stopped));
+    }
+
+    /// A run that is over needs no worktrees; one that was only left may be taken up again soon.
+    async fn clear_rooms(&self) {
+        let (Some(worktrees), true) = (self.worktrees(), self.scheduler.run().all_ended()) else { return };
+        if let Err(error) = aside(true, move || worktrees.clear()).await {
+            self.notice(format!("worktrees could not be cleared: {error}"));
+        }
     }
 
     fn notice(&self, text: String) {
@@ -334,4 +376,47 @@ fn rescue_transcripts(run: &Run, output: &Path) {
             let _ = Speaker { output, executor, task: &task.id, attempt }.rescue();
         }
     }
+}
+
+/// What interrupted attempts had done is kept before their worktrees are used again.
+fn rescue_work(run: &Run, rooms: &Rooms) {
+    for (task, progress) in run.tasks() {
+        if let TaskState::Running(running) = &progress.state
+            && !running.ended
+            && let Ok((workspaces, true)) = rooms.of(task)
+        {
+            let _ = workspaces.rescue(&guest(task, running.executor, running.attempt));
+        }
+    }
+}
+
+async fn integrate(
+    worker: Arc<Worker>,
+    worktrees: Arc<Worktrees>,
+    order: Order,
+    change: Change,
+    stop: watch::Receiver<Stop>,
+) {
+    let prepared = {
+        let worker = worker.clone();
+        let place = order.place;
+        aside(true, move || Ok(merge::prepare(&worktrees, &worker.plan.tasks[place], &change))).await
+    };
+    let merged = match prepared {
+        Ok(Ok(Prepared { from, to, unverified: None })) => Ok((from, to)),
+        Ok(Ok(Prepared { from, to, unverified: Some(directory) })) => {
+            worker.verify_merge(&order, &directory, stop).await.map(|()| (from, to))
+        }
+        Ok(Err(Unmerged::Conflict(failure))) => Err(failure),
+        Ok(Err(Unmerged::Broken(error))) | Err(error) => Err(unmergeable(&error)),
+    };
+    let Order { task, attempt, .. } = order;
+    worker.report(match merged {
+        Ok((from, to)) => Input::MergePrepared { task, attempt, from, to },
+        Err(failure) => Input::MergeFailed { task, attempt, failure },
+    });
+}
+
+fn unmergeable(error: &WorkspaceError) -> Failure {
+    Failure::new(FailureClass::Unstartable, format!("its work could not be merged: {error}"))
 }

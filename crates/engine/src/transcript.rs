@@ -22,6 +22,11 @@ const TAIL: u64 = 8 << 20;
 /// Holes are punched in whole steps of this, well above any file system's block.
 const STEP: u64 = 1 << 20;
 
+const SPOOL: &str = "spool.log";
+
+/// The merge train speaks under no executor's number.
+pub const MERGE: u32 = 0;
+
 /// Whose words they are, and below which directory they are kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Speaker<'a> {
@@ -42,11 +47,11 @@ impl Speaker<'_> {
     }
 
     fn folder(&self) -> PathBuf {
-        self.output.join(format!("executor_{}", self.executor))
+        folder(self.output, self.executor)
     }
 
     fn spool(&self) -> PathBuf {
-        self.folder().join("spool.log")
+        self.folder().join(SPOOL)
     }
 
     /// Moves what an attempt of a dead coordinator wrote to where it belongs.
@@ -85,6 +90,11 @@ impl Transcript {
     /// A handle for the process to write to.
     pub fn writer(&self) -> io::Result<File> {
         self.file.try_clone()
+    }
+
+    /// A line of our own between what processes say. It is only a comment: where it cannot be written, it is left out.
+    pub fn note(&mut self, line: &str) {
+        let _ = writeln!(self.file, "{line}");
     }
 
     /// Gives the middle back to the disk where the file has become too long. A file system that cannot do that keeps
@@ -137,13 +147,21 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Takes away what is only of use while a run goes on. A spool that still holds words is left.
 pub fn clear_spools(output: &Path, executors: u32) {
-    for executor in 1..=executors {
-        let spool = output.join(format!("executor_{executor}/spool.log"));
+    for executor in MERGE..=executors {
+        let folder = folder(output, executor);
+        let spool = folder.join(SPOOL);
         if fs::metadata(&spool).is_ok_and(|metadata| metadata.len() == 0) {
             let _ = fs::remove_file(&spool);
         }
         // Goes only if nothing is in it.
-        let _ = fs::remove_dir(output.join(format!("executor_{executor}")));
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+fn folder(output: &Path, executor: u32) -> PathBuf {
+    match executor {
+        MERGE => output.join("merge"),
+        executor => output.join(format!("executor_{executor}")),
     }
 }
 

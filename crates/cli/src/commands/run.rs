@@ -9,16 +9,18 @@ use std::time::Duration;
 use conductor_core::event::{DrainReason, Options, RunOutcome};
 use conductor_core::graph::{self, Graph};
 use conductor_core::ids::RunId;
-use conductor_core::plan::Plan;
+use conductor_core::plan::{Isolation, Plan};
 use conductor_core::report;
 use conductor_core::run::{Run, Stage, Status};
 use conductor_core::select::select;
 use conductor_core::units::{Now, Tick, Usd};
 use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Start, World};
+use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
+use conductor_engine::merge::{self, Ending};
 use conductor_engine::stores::{NewRun, Sqlite, Store, StoreError, StoredRun, was_written};
-use conductor_engine::workspaces::InPlace;
+use conductor_engine::workspaces::{InPlace, Rooms, Worktrees};
 use conductor_engine::{agents, output};
 
 use super::answer;
@@ -103,6 +105,7 @@ impl<'a> Resolved<'a> {
         options.strategy = typed.strategy.map_or(options.strategy, Into::into);
         options.fail_fast = (options.fail_fast || typed.fail_fast) && !typed.keep_going;
         options.allow_overlap |= typed.allow_overlap;
+        options.isolation = typed.isolation.map(Into::into).or(options.isolation);
         let limits = &mut options.limits;
         limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);
         limits.max_time = typed.max_time.or(limits.max_time);
@@ -121,6 +124,15 @@ impl<'a> Resolved<'a> {
             _ if self.typed.json => Ui::Json,
             Ui::Auto => Ui::Plain,
             ui => ui,
+        }
+    }
+}
+
+impl From<args::Isolation> for Isolation {
+    fn from(isolation: args::Isolation) -> Isolation {
+        match isolation {
+            args::Isolation::Worktree => Isolation::Worktree,
+            args::Isolation::None => Isolation::None,
         }
     }
 }
@@ -199,12 +211,13 @@ async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let store = patiently(|| Sqlite::open(&home)).await?;
     let id = new_id();
     let claim = home.claim(&id)?;
-    let options = args.options(&plan, None)?;
+    let mut options = args.options(&plan, None)?;
+    let repository = repository(&plan, &mut options, &args.directory)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;
-    let world = world(store, claim, args.directory.clone(), &options);
+    let world = world(store, claim, rooms(repository, &options, &home, &id, &args.directory)?, &options);
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
 }
 
@@ -219,8 +232,14 @@ async fn take_up(args: Resolved<'_>) -> Result<Exit, Fault> {
             return Err(fault);
         }
     };
-    let options = args.options(run.plan(), Some(run.options()))?;
-    let world = world(store, claim, stored.directory.clone(), &options);
+    if let Some(fault) = nothing_to_do(&args, &stored, &run) {
+        complete_files(&stored.id, &run, claim.directory())?;
+        return Err(fault);
+    }
+    let mut options = args.options(run.plan(), Some(run.options()))?;
+    let repository = repository(run.plan(), &mut options, &stored.directory)?;
+    let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory)?;
+    let world = world(store, claim, rooms, &options);
     carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
 }
 
@@ -235,7 +254,6 @@ async fn read_back(
     let run = Run::replay(&store.load(&stored.id).await?).map_err(|error| {
         Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
     })?;
-    worth_taking_up(args, &stored, &run)?;
     check_agents(run.plan())?;
     if !stored.directory.is_dir() {
         let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
@@ -244,9 +262,52 @@ async fn read_back(
     Ok((stored, claim, run))
 }
 
-fn world(store: Sqlite, claim: RunClaim, directory: PathBuf, options: &Options) -> World {
+fn world(store: Sqlite, claim: RunClaim, rooms: Rooms, options: &Options) -> World {
     let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
-    World { store: Arc::new(store), claim, workspaces: Box::new(InPlace::new(directory)), output }
+    World { store: Arc::new(store), claim, rooms, output }
+}
+
+/// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,
+/// so that a resume does the same.
+fn repository(plan: &Plan, options: &mut Options, directory: &Path) -> Result<Option<Repository>, Fault> {
+    let said = options.isolation.is_some() || plan.tasks.iter().any(|task| task.isolation.is_some());
+    let wanted = |default: Option<Isolation>| {
+        plan.tasks.iter().any(|task| task.isolation.or(default) != Some(Isolation::None))
+    };
+    if !wanted(options.isolation) {
+        return Ok(None);
+    }
+    let found = match Repository::of(directory) {
+        Ok(repository) => Some(repository),
+        Err(GitError::NotOne(_) | GitError::Missing(_)) if !said => None,
+        Err(error) => return Err(no_repository(error)),
+    };
+    options.isolation.get_or_insert(if found.is_some() { Isolation::Worktree } else { Isolation::None });
+    Ok(found)
+}
+
+/// Where the tasks are to work.
+fn rooms(
+    repository: Option<Repository>,
+    options: &Options,
+    home: &Home,
+    id: &RunId,
+    directory: &Path,
+) -> Result<Rooms, Fault> {
+    let worktrees = repository
+        .map(|repository| Worktrees::open(repository, &home.run(id), id, directory, Vec::new()).map(Arc::new))
+        .transpose()
+        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    let in_place = Arc::new(InPlace::new(directory.to_owned()));
+    Ok(Rooms { in_place, worktrees, default: options.isolation.unwrap_or(Isolation::None) })
+}
+
+fn no_repository(error: GitError) -> Fault {
+    let help = match &error {
+        GitError::Unborn(_) => "make the first commit: git commit --allow-empty -m 'Start'",
+        _ => "run it in a checkout, or let tasks work where you are: --isolation none",
+    };
+    Fault::new(Exit::Unexpected, error).help(help)
 }
 
 /// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
@@ -280,17 +341,25 @@ fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRu
     })
 }
 
-fn worth_taking_up(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Result<(), Fault> {
+fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<Fault> {
     let bad = run.count(Status::Failed) + run.count(Status::Skipped) + run.count(Status::Cancelled);
     if !run.all_ended() || (args.typed.retry_failed && bad > 0) {
-        return Ok(());
+        return None;
     }
     let fault = Fault::new(Exit::NothingToDo, format!("run {} has nothing left to do", stored.id));
-    Err(match bad {
-        0 => fault,
-        _ => fault
-            .help(format!("to do again what failed: conductor run --resume {} --retry-failed", stored.id)),
-    })
+    let again = format!("to do again what failed: conductor run --resume {} --retry-failed", stored.id);
+    Some(if bad == 0 { fault } else { fault.help(again) })
+}
+
+/// A coordinator killed after the last event has left no report; whoever looks for the run later makes it.
+fn complete_files(id: &RunId, run: &Run, state: &Path) -> Result<(), Fault> {
+    let directory = run.options().output.as_ref().map_or_else(|| state.to_owned(), PathBuf::from);
+    if !directory.join("execution_summary.json").exists() {
+        let graph = Graph::new(run.plan(), run.options().strategy)
+            .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+        output::write_summary(&directory, id, run, &graph)?;
+    }
+    Ok(())
 }
 
 fn full_name(directory: &Path, file: &Path) -> String {
@@ -317,6 +386,7 @@ async fn carry_out(
     world: World,
 ) -> Result<Exit, Fault> {
     let directory = world.output.clone();
+    let worktrees = world.rooms.worktrees.clone();
     let mut view = progress::of(args.ui(), &id, &run, &start.options);
     let (mut drive, mut notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
@@ -337,12 +407,29 @@ async fn carry_out(
         view.show(&batch);
     }
     output::write_summary(&directory, &id, &ended, &graph)?;
+    let ending = bring_home(args, worktrees, &ended).await?;
     view.finish(&id, &ended, &graph);
     if args.ui() != Ui::Json {
         // A reader that went away changes nothing about what the run came to.
-        let _ = answer(&end_block::text(&id, &ended, &graph, &directory));
+        let _ = answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref()));
     }
     Ok(exit(&ended, signalled.received()))
+}
+
+/// A run that is over hands its work over; one that was left keeps its branch for the resume.
+async fn bring_home(
+    args: &Resolved<'_>,
+    worktrees: Option<Arc<Worktrees>>,
+    run: &Run,
+) -> Result<Option<Ending>, Fault> {
+    let (Some(worktrees), true) = (worktrees, run.all_ended()) else { return Ok(None) };
+    let into_branch = args.typed.merge == args::Merge::Branch;
+    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&worktrees, into_branch)).await;
+    match ending {
+        Ok(Ok(ending)) => Ok(Some(ending)),
+        Ok(Err(error)) => Err(Fault::new(Exit::Unexpected, error)),
+        Err(error) => Err(Fault::new(Exit::Unexpected, error)),
+    }
 }
 
 fn exit(run: &Run, signalled: Option<Signalled>) -> Exit {

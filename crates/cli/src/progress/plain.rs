@@ -1,5 +1,6 @@
 //! One line for each start and end, on standard error, with a counter.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 
 use conductor_core::event::{DrainReason, Event, Options, Outcome, Record};
@@ -19,8 +20,8 @@ pub(super) struct Plain {
     total: usize,
     ended: usize,
     width: usize,
-    /// Why and how long: what the end of an attempt said, until the task's own end is told.
-    last: Option<(Outcome, Millis)>,
+    /// Why and how long: what the end of each attempt said, until the task's own end is told.
+    last: HashMap<TaskId, (Outcome, Millis)>,
     colored: bool,
 }
 
@@ -36,7 +37,7 @@ impl Plain {
         let plural = if total == 1 { "" } else { "s" };
         anstream::eprintln!("{verb} {id}: {total} task{plural}, {} at a time{done}", options.slots);
         let colored = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-        Plain { total, ended, width: total.to_string().len(), last: None, colored }
+        Plain { total, ended, width: total.to_string().len(), last: HashMap::new(), colored }
     }
 
     fn line(&mut self, event: &Event) -> Option<String> {
@@ -46,16 +47,17 @@ impl Plain {
                 Some(self.aside(DIM, "start", task, &again))
             }
             Event::AttemptEnded { outcome, elapsed, task, .. } => {
-                self.last = Some((outcome.clone(), *elapsed));
+                self.last.insert(task.clone(), (outcome.clone(), *elapsed));
                 matches!(outcome, Outcome::Interrupted)
                     .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
             }
             Event::RetryScheduled { task, delay } => {
-                let why = self.why();
+                let why = self.why(task);
                 Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
             }
-            Event::TaskCompleted { task } => {
-                let elapsed = self.last.as_ref().map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
+            Event::TaskCompleted { task, .. } => {
+                let elapsed =
+                    self.last.remove(task).map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
                 Some(self.end(GREEN, "ok", task, &elapsed))
             }
             Event::TaskFailed { task, failure } => {
@@ -81,8 +83,8 @@ impl Plain {
         }
     }
 
-    fn why(&self) -> String {
-        match &self.last {
+    fn why(&self, task: &TaskId) -> String {
+        match self.last.get(task) {
             Some((Outcome::Failed(failure), _)) => super::super::end_block::one_line(&failure.message),
             _ => String::new(),
         }

@@ -48,8 +48,9 @@ pub(super) struct Ready {
     open: BTreeSet<(Rank, LaneNumber)>,
     pools: Pools,
     behind: HashMap<Node, BTreeSet<LaneNumber>>,
-    /// The running tasks, in order.
+    /// The tasks at work, in order.
     holders: BTreeSet<Node>,
+    /// The tasks whose files nobody else may touch now: at work, or waiting to land.
     holders_with_files: BTreeSet<Node>,
     waiting: usize,
 }
@@ -86,7 +87,12 @@ impl Ready {
         self.waiting == 0
     }
 
-    /// Who holds something, that is: who runs.
+    /// How many are at work.
+    pub(super) fn working(&self) -> usize {
+        self.holders.len()
+    }
+
+    /// Who holds a slot, that is: who is at work.
     pub(super) fn holders(&self) -> impl Iterator<Item = Node> {
         self.holders.iter().copied()
     }
@@ -136,12 +142,22 @@ impl Ready {
         }
     }
 
+    /// Gives back everything.
     pub(super) fn release(&mut self, task: Node) {
+        self.release_all_but_files(task);
+        self.release_files(task);
+    }
+
+    pub(super) fn release_all_but_files(&mut self, task: Node) {
         let number = self.lane_of[task as usize];
-        self.holders.remove(&task);
+        if self.holders.remove(&task) {
+            self.pools.give_back(&self.lanes[number].needs);
+            self.wake_pools_of(number);
+        }
+    }
+
+    pub(super) fn release_files(&mut self, task: Node) {
         self.holders_with_files.remove(&task);
-        self.pools.give_back(&self.lanes[number].needs);
-        self.wake_pools_of(number);
         for lane in self.behind.remove(&task).unwrap_or_default() {
             self.list(lane, Place::Open);
         }

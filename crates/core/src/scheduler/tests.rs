@@ -72,7 +72,31 @@ impl Script {
 
     fn ended(&mut self, task: &str, outcome: Outcome) -> String {
         let attempt = self.attempt_of(task);
-        self.input(Input::AttemptEnded { task: id(task), attempt, outcome })
+        self.input(Input::AttemptEnded { task: id(task), attempt, outcome, change: None })
+    }
+
+    /// Ends well and leaves something to merge.
+    fn left(&mut self, task: &str) -> String {
+        let attempt = self.attempt_of(task);
+        let change = Some(Change { base: "base".into(), commit: task.into() });
+        self.input(Input::AttemptEnded { task: id(task), attempt, outcome: Outcome::Succeeded, change })
+    }
+
+    fn merged(&mut self, task: &str) -> String {
+        let (attempt, task) = (self.attempt_of(task), id(task));
+        let to = format!("merged-{task}");
+        self.input(Input::MergePrepared { task, attempt, from: "tip".into(), to })
+    }
+
+    fn moved(&mut self, task: &str, moved: bool) -> String {
+        let attempt = self.attempt_of(task);
+        self.input(Input::BranchMoved { task: id(task), attempt, moved })
+    }
+
+    fn unmerged(&mut self, task: &str) -> String {
+        let attempt = self.attempt_of(task);
+        let failure = Failure::new(FailureClass::Conflict, "both changed a.rs");
+        self.input(Input::MergeFailed { task: id(task), attempt, failure })
     }
 
     fn ok(&mut self, task: &str) -> String {
@@ -116,8 +140,10 @@ fn tell(event: &Event) -> Option<String> {
         Event::AttemptStarted { task, attempt, .. } => write!(word, "start {task}#{attempt}"),
         Event::StopRequested { task, why, .. } => write!(word, "stop {task} ({why:?})"),
         Event::AttemptEnded { task, outcome: Outcome::Interrupted, .. } => write!(word, "interrupted {task}"),
+        Event::MergeIntended { task, .. } => write!(word, "merging {task}"),
+        Event::MergeFailed { task, .. } => write!(word, "unmerged {task}"),
         Event::RetryScheduled { task, delay } => write!(word, "retry {task} in {delay}"),
-        Event::TaskCompleted { task } => write!(word, "done {task}"),
+        Event::TaskCompleted { task, .. } => write!(word, "done {task}"),
         Event::TaskFailed { task, failure } => write!(word, "failed {task} ({:?})", failure.class),
         Event::TaskSkipped { task, culprit: Some(culprit) } => write!(word, "skip {task} (by {culprit})"),
         Event::TaskSkipped { task, culprit: None } => write!(word, "skip {task}"),
@@ -228,13 +254,19 @@ fn late_and_doubled_reports_change_nothing() {
     plan.tasks[0].retry = RetryPolicy::default();
     let (mut s, _) = Script::start(plan, queue(2));
     s.fail("a");
-    let late = Input::AttemptEnded { task: id("a"), attempt: Attempt(1), outcome: Outcome::Succeeded };
+    let late =
+        Input::AttemptEnded { task: id("a"), attempt: Attempt(1), outcome: Outcome::Succeeded, change: None };
     assert_eq!(s.input(late.clone()), "");
     assert_eq!(s.wait(5), "start a#2");
     assert_eq!(s.input(late), "");
     assert_eq!(s.ok("b"), "done b");
     assert_eq!(s.ok("b"), "");
-    let unknown = Input::AttemptEnded { task: id("zz"), attempt: Attempt(1), outcome: Outcome::Succeeded };
+    let unknown = Input::AttemptEnded {
+        task: id("zz"),
+        attempt: Attempt(1),
+        outcome: Outcome::Succeeded,
+        change: None,
+    };
     assert_eq!(s.input(unknown), "");
 }
 
@@ -433,7 +465,8 @@ fn after_a_crash_what_ran_is_interrupted_not_failed_and_runs_again() {
     let (mut s, told) = s.crash(queue(2));
     assert_eq!(told, "interrupted b, interrupted c, start b#2, start c#2");
     assert_eq!(s.ok("b"), "done b");
-    let stale = Input::AttemptEnded { task: id("c"), attempt: Attempt(1), outcome: Outcome::Succeeded };
+    let stale =
+        Input::AttemptEnded { task: id("c"), attempt: Attempt(1), outcome: Outcome::Succeeded, change: None };
     assert_eq!(s.input(stale), "");
     assert_eq!(s.ok("c"), "done c, finished (Completed)");
 }
@@ -499,4 +532,58 @@ fn a_place_at_a_pool_is_handed_on_when_the_one_it_was_meant_for_goes() {
     assert_eq!(s.ok("first"), "done first");
     assert_eq!(s.ask(Request::Skip(id("woken"))), "skip woken");
     assert_eq!(s.ask(Request::Continue), "start last");
+}
+
+#[test]
+fn done_means_landed_and_landing_is_one_after_the_other() {
+    let (mut s, told) = Script::start(plan("a; b; c <- a; d"), queue(2));
+    assert_eq!(told, "start a, start b");
+    assert_eq!(s.left("a"), "start d");
+    assert_eq!(s.left("b"), "");
+    assert_eq!(s.merged("b"), "", "b waits for a to land");
+    assert_eq!(s.merged("a"), "merging a");
+    assert_eq!(s.moved("a", true), "done a, start c");
+    assert_eq!(s.merged("b"), "merging b");
+    assert_eq!(s.moved("b", false), "", "somebody moved the branch: merged anew");
+    assert_eq!(s.merged("b"), "merging b");
+    assert_eq!(s.moved("b", true), "done b");
+}
+
+#[test]
+fn a_conflict_is_a_failure_and_the_train_goes_on() {
+    let (mut s, _) = Script::start(plan("a; b; c <- a"), queue(2));
+    s.left("a");
+    s.left("b");
+    assert_eq!(s.unmerged("a"), "unmerged a, failed a (Conflict), skip c (by a)");
+    assert_eq!(s.merged("b"), "merging b");
+    assert_eq!(s.moved("b", true), "done b, finished (Failed)");
+}
+
+#[test]
+fn files_stay_taken_until_the_work_has_landed() {
+    let mut plan = plan("a; b");
+    for place in [0, 1] {
+        plan.tasks[place].files = vec!["src/**".into()];
+    }
+    let (mut s, told) = Script::start(plan, queue(2));
+    assert_eq!(told, "start a");
+    assert_eq!(s.left("a"), "");
+    assert_eq!(s.merged("a"), "merging a");
+    assert_eq!(s.moved("a", true), "done a, start b");
+}
+
+/// Killed between the intent and the report: whether the branch was moved is looked up, not guessed.
+#[test]
+fn a_crash_in_the_middle_of_a_merge_asks_whether_it_happened() {
+    let (mut s, _) = Script::start(plan("a; b <- a"), queue(1));
+    s.left("a");
+    s.merged("a");
+    let run = Run::replay(&s.log).unwrap();
+    let (_, decision) = Scheduler::start(run, queue(1), now(0)).unwrap();
+    let asked =
+        Action::MoveBranch { task: id("a"), attempt: Attempt(1), from: "tip".into(), to: "merged-a".into() };
+    assert_eq!(decision.actions, [asked]);
+    let (mut s, told) = s.crash(queue(1));
+    assert_eq!(told, "");
+    assert_eq!(s.moved("a", true), "done a, start b");
 }

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use conductor_core::event::Outcome;
-use conductor_core::plan::Task;
+use conductor_core::plan::{Command, Task};
 use thiserror::Error;
 
 use crate::process::{Exit, Launch};
@@ -40,6 +40,11 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
         "default" => Err(AgentError::NoPrompts),
         other => Err(AgentError::Unknown(other.to_owned())),
     }
+}
+
+/// A command of ours, such as a check, in a task's directory and environment.
+pub fn command(line: &str, task: &Task, directory: &Path, caller: &Caller) -> Launch {
+    shell::launch(&Command::Line(line.to_owned()), task, directory, caller)
 }
 
 /// Whether there is somebody for this task, without starting anything.
@@ -108,7 +113,7 @@ fn names(pattern: &str, name: &OsString) -> bool {
 mod tests {
     use super::*;
     use conductor_core::ids::TaskId;
-    use conductor_core::plan::{Command, Work};
+    use conductor_core::plan::Work;
 
     #[test]
     fn secrets_of_the_caller_stay_out_unless_asked_for() {

@@ -16,14 +16,7 @@ impl Agent for Shell {
         let Work::Run(command) = &task.work else {
             return Err(AgentError::Unfit { agent: "shell", why: "it runs commands, not prompts".into() });
         };
-        let mut argv = argv(command).into_iter();
-        Ok(Launch {
-            program: argv.next().unwrap_or_default(),
-            args: argv.collect(),
-            env: caller.environment(task),
-            directory: directory.to_owned(),
-            memory: task.resources.get("memory").copied(),
-        })
+        Ok(launch(command, task, directory, caller))
     }
 
     fn finish(&self, exit: Exit) -> Outcome {
@@ -36,6 +29,18 @@ impl Agent for Shell {
                 Outcome::Failed(Failure::new(FailureClass::Killed, format!("killed by signal {signal}")))
             }
         }
+    }
+}
+
+/// A command in a task's directory and environment.
+pub(super) fn launch(command: &Command, task: &Task, directory: &Path, caller: &Caller) -> Launch {
+    let mut argv = argv(command).into_iter();
+    Launch {
+        program: argv.next().unwrap_or_default(),
+        args: argv.collect(),
+        env: caller.environment(task),
+        directory: directory.to_owned(),
+        memory: task.resources.get("memory").copied(),
     }
 }
 

@@ -61,6 +61,7 @@ async fn what_was_appended_is_there_when_opened_again_to_the_last_field() {
         attempt: Attempt(1),
         outcome: outcome.clone(),
         elapsed: Millis(5),
+        change: None,
     };
     let rest = vec![started(2), attempt_started(3, "a"), record(4, ended)];
     {

@@ -1,11 +1,10 @@
-//! Every task works in the directory the run was started in.
+//! Every task works in the directory the run was started in; there is nothing to merge and nothing to clear.
 
-use std::io;
 use std::path::PathBuf;
 
-use conductor_core::plan::Task;
+use conductor_core::event::Change;
 
-use super::Workspaces;
+use super::{Guest, Seat, WorkspaceError, Workspaces};
 
 pub struct InPlace {
     directory: PathBuf,
@@ -18,7 +17,19 @@ impl InPlace {
 }
 
 impl Workspaces for InPlace {
-    fn prepare(&self, _task: &Task) -> io::Result<PathBuf> {
-        Ok(self.directory.clone())
+    fn prepare(&self, _: &Guest) -> Result<Seat, WorkspaceError> {
+        Ok(Seat { directory: self.directory.clone(), base: None })
+    }
+
+    fn collect(&self, _: &Guest, _: &Seat) -> Result<Option<Change>, WorkspaceError> {
+        Ok(None)
+    }
+
+    fn rescue(&self, _: &Guest) -> Result<Option<String>, WorkspaceError> {
+        Ok(None)
+    }
+
+    fn clear(&self) -> Result<(), WorkspaceError> {
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Random graphs, random ends, random orders, crashes anywhere: what must hold whatever happens.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
@@ -89,6 +89,10 @@ struct Checked {
     options: Options,
     /// Every attempt that was started and not yet reported.
     live: Vec<(TaskId, Attempt)>,
+    /// The merge that was asked for and not yet answered; at most one.
+    merge: Option<Action>,
+    /// What the run's branch holds: survives every crash.
+    branch: HashSet<String>,
     completed: HashMap<TaskId, u32>,
     finished: bool,
 }
@@ -98,8 +102,15 @@ impl Checked {
         let (run, created) = Run::create(plan, now(0));
         let (scheduler, decision) = Scheduler::start(run, options.clone(), now(0)).unwrap();
         let script = Script { scheduler, log: vec![created], secs: 0 };
-        let mut checked =
-            Checked { script, options, live: Vec::new(), completed: HashMap::new(), finished: false };
+        let mut checked = Checked {
+            script,
+            options,
+            live: Vec::new(),
+            merge: None,
+            branch: HashSet::new(),
+            completed: HashMap::new(),
+            finished: false,
+        };
         checked.take(decision);
         checked
     }
@@ -111,8 +122,12 @@ impl Checked {
 
     fn take(&mut self, decision: Decision) {
         for record in &decision.records {
-            if let Event::TaskCompleted { task } = &record.event {
+            if let Event::TaskCompleted { task, commit } = &record.event {
                 *self.completed.entry(task.clone()).or_default() += 1;
+                assert!(
+                    commit.as_ref().is_none_or(|commit| self.branch.contains(commit)),
+                    "done means landed"
+                );
             }
         }
         self.script.log.extend(decision.records);
@@ -125,6 +140,9 @@ impl Checked {
                     self.live.push((task, attempt));
                 }
                 Action::Stop { task, attempt, .. } => assert!(self.live.contains(&(task, attempt))),
+                Action::Integrate { .. } | Action::MoveBranch { .. } => {
+                    assert!(self.merge.replace(action).is_none(), "one merge at a time");
+                }
                 Action::Finish => self.finished = true,
             }
         }
@@ -157,8 +175,13 @@ impl Checked {
 
     fn check_caps(&self, started: bool) {
         let run = self.script.scheduler.run();
-        let running: Vec<&Task> =
-            run.tasks().filter(|(_, p)| p.state.status() == Status::Running).map(|(task, _)| task).collect();
+        let held = |ended: bool| {
+            run.tasks()
+                .filter(move |(_, p)| matches!(&p.state, TaskState::Running(r) if ended || !r.ended))
+                .map(|(task, _)| task)
+                .collect::<Vec<&Task>>()
+        };
+        let (running, touching) = (held(false), held(true));
         let mut used: BTreeMap<String, u64> = BTreeMap::new();
         for task in &running {
             *used.entry(format!("group {:?}", task.group)).or_default() += 1;
@@ -179,8 +202,8 @@ impl Checked {
             let alone = running.iter().filter(|task| task.resources.contains_key("r0")).count();
             assert_eq!(alone, 1, "more than the machine has is held by one task alone");
         }
-        for (at, a) in running.iter().enumerate() {
-            for b in &running[at + 1..] {
+        for (at, a) in touching.iter().enumerate() {
+            for b in &touching[at + 1..] {
                 assert!(!FileSet::new(&a.files).meets(&FileSet::new(&b.files)), "{} meets {}", a.id, b.id);
             }
         }
@@ -189,6 +212,9 @@ impl Checked {
     /// One thing that happens, chosen by two bytes.
     fn happen(&mut self, what: u8, whom: u8) {
         let pick = |len: usize| whom as usize % len.max(1);
+        if what > 200 {
+            return self.answer_merge(whom);
+        }
         match what % 16 {
             0..=6 => self.report(pick(self.live.len()), Outcome::Succeeded, whom.is_multiple_of(5)),
             7..=9 => {
@@ -214,13 +240,42 @@ impl Checked {
         }
     }
 
+    /// The merge under way goes well, badly, or is overtaken by somebody who moves the branch.
+    fn answer_merge(&mut self, how: u8) {
+        match self.merge.take() {
+            Some(Action::Integrate { task, attempt, .. }) if how < 60 => {
+                let failure = Failure::new(FailureClass::Conflict, "both changed it");
+                self.input(Input::MergeFailed { task, attempt, failure });
+            }
+            Some(Action::Integrate { task, attempt, change }) => {
+                let to = format!("{}+{}", change.commit, self.branch.len());
+                self.input(Input::MergePrepared { task, attempt, from: "tip".into(), to });
+            }
+            Some(Action::MoveBranch { task, attempt, to, .. }) => {
+                let moved = self.branch.contains(&to) || how >= 40;
+                if moved {
+                    self.branch.insert(to);
+                }
+                // Sometimes the branch is moved and nobody lives to tell.
+                match how % 7 {
+                    0 => self.crash(),
+                    _ => self.input(Input::BranchMoved { task, attempt, moved }),
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// An attempt reports its end; sometimes the report comes twice.
     fn report(&mut self, which: usize, outcome: Outcome, twice: bool) {
         if self.live.is_empty() {
             return;
         }
         let (task, attempt) = self.live.swap_remove(which);
-        let report = Input::AttemptEnded { task, attempt, outcome };
+        let leaves_work = task.as_str().ends_with(['0', '2', '4', '6', '8']);
+        let commit = format!("{task}#{attempt}");
+        let change = leaves_work.then(|| Change { base: "base".into(), commit });
+        let report = Input::AttemptEnded { task, attempt, outcome, change };
         if twice {
             self.input(report.clone());
         }
@@ -239,6 +294,7 @@ impl Checked {
         let (scheduler, decision) =
             Scheduler::start(run, self.options.clone(), now(self.script.secs)).unwrap();
         self.script.scheduler = scheduler;
+        self.merge = None;
         self.finished = false;
         self.take(decision);
     }
@@ -246,14 +302,15 @@ impl Checked {
     /// From here on everybody behaves: the run must come to its end in a bounded number of steps.
     fn run_out(&mut self) {
         self.input(Input::Asked(Request::Continue));
-        let bound = 40 + 40 * self.script.scheduler.graph().len();
+        let bound = 100 + 100 * self.script.scheduler.graph().len();
         for _ in 0..bound {
             if self.finished {
                 return;
             }
-            match self.live.is_empty() {
-                true => self.pass_time(1000),
-                false => self.report(0, Outcome::Succeeded, false),
+            match (&self.merge, self.live.is_empty()) {
+                (Some(_), _) => self.answer_merge(100),
+                (None, false) => self.report(0, Outcome::Succeeded, false),
+                (None, true) => self.pass_time(1000),
             }
         }
         let run = self.script.scheduler.run();

@@ -1,0 +1,390 @@
+//! Worktrees against real repositories: nothing lost, nothing fired, the user's checkout untouched.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::plan::{self, Task, Work};
+
+use super::*;
+use crate::git::{GitError, Repository};
+use crate::merge::{self, Ending, Unmerged};
+
+struct Lab {
+    _dir: tempfile::TempDir,
+    repo: PathBuf,
+    state: PathBuf,
+}
+
+impl Lab {
+    fn new() -> Lab {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let lab = Lab { repo: root.join("repo"), state: root.join("state"), _dir: dir };
+        fs::create_dir_all(lab.repo.join("src")).unwrap();
+        lab.git(&["init", "-q", "-b", "main", "."]);
+        lab.git(&["config", "user.name", "User"]);
+        lab.git(&["config", "user.email", "user@localhost"]);
+        fs::write(lab.repo.join("src/a.txt"), "one\ntwo\nthree\n").unwrap();
+        fs::write(lab.repo.join(".gitignore"), "target\n").unwrap();
+        lab.git(&["add", "."]);
+        lab.git(&["commit", "-q", "-m", "start"]);
+        lab
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        git_in(&self.repo, args)
+    }
+
+    fn worktrees(&self) -> Arc<Worktrees> {
+        let repository = Repository::of(&self.repo).unwrap();
+        let run = RunId::parse("r1").unwrap();
+        Arc::new(Worktrees::open(repository, &self.state, &run, &self.repo, Vec::new()).unwrap())
+    }
+
+    /// Every file of the checkout with its bytes, and what git says of it.
+    fn checkout(&self) -> (Vec<(PathBuf, Vec<u8>)>, String) {
+        let mut files = Vec::new();
+        collect_files(&self.repo, &mut files);
+        (files, self.git(&["status", "--porcelain=v2", "--branch"]))
+    }
+}
+
+fn git_in(directory: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(args)
+        .current_dir(directory)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+fn collect_files(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries.into_iter().filter(|path| !path.ends_with(".git")) {
+        match path.is_dir() {
+            true => collect_files(&path, files),
+            false => files.push((path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+}
+
+fn guest(executor: u32, task: &str) -> Guest {
+    let task = TaskId::parse(task).unwrap();
+    Guest { executor, title: format!("{task}: does it"), task, attempt: Attempt(1) }
+}
+
+fn task(id: &str) -> Task {
+    Task::new(TaskId::parse(id).unwrap(), Work::Run(plan::Command::Line("true".into())))
+}
+
+/// Works as a task, and lands.
+fn land(
+    worktrees: &Arc<Worktrees>,
+    executor: u32,
+    name: &str,
+    work: impl FnOnce(&Path),
+) -> Result<(), Unmerged> {
+    let guest = guest(executor, name);
+    let seat = worktrees.prepare(&guest)?;
+    work(&seat.directory);
+    let change = worktrees.collect(&guest, &seat)?.unwrap();
+    let prepared = merge::prepare(worktrees, &task(name), &change)?;
+    assert!(merge::move_branch(worktrees, &prepared.from, &prepared.to)?);
+    Ok(())
+}
+
+#[test]
+fn work_lands_on_the_runs_branch_and_the_checkout_stays_to_the_byte() {
+    let lab = Lab::new();
+    fs::write(lab.repo.join("src/a.txt"), "dirty\n").unwrap();
+    fs::write(lab.repo.join("untracked"), "mine").unwrap();
+    let before = lab.checkout();
+    let worktrees = lab.worktrees();
+    land(&worktrees, 1, "one", |dir| fs::write(dir.join("new.txt"), "1").unwrap()).unwrap();
+    land(&worktrees, 1, "two", |dir| {
+        assert!(dir.join("new.txt").exists(), "it starts from what landed before");
+        fs::write(dir.join("src/a.txt"), "changed\n").unwrap();
+    })
+    .unwrap();
+    assert_eq!(lab.checkout(), before);
+    assert_eq!(lab.git(&["show", "conductor/r1:new.txt"]), "1");
+    assert_eq!(lab.git(&["show", "conductor/r1:src/a.txt"]), "changed");
+    let message = lab.git(&["log", "-1", "--format=%B", "conductor/r1"]);
+    assert!(message.contains("Conductor-Run: r1") && message.contains("Conductor-Task: two"), "{message}");
+}
+
+#[test]
+fn a_worktree_used_again_holds_nothing_of_its_last_guest() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    let seat = worktrees.prepare(&guest(1, "a")).unwrap();
+    fs::write(seat.directory.join("left.txt"), "x").unwrap();
+    fs::create_dir(seat.directory.join("target")).unwrap();
+    fs::write(seat.directory.join("target/out"), "x").unwrap();
+    fs::remove_file(seat.directory.join("src/a.txt")).unwrap();
+    let again = worktrees.prepare(&guest(1, "b")).unwrap();
+    assert_eq!(again.directory, seat.directory);
+    assert!(!again.directory.join("left.txt").exists() && !again.directory.join("target").exists());
+    assert_eq!(fs::read_to_string(again.directory.join("src/a.txt")).unwrap(), "one\ntwo\nthree\n");
+    assert_eq!(git_in(&again.directory, &["status", "--porcelain"]), "");
+    assert!(worktrees.collect(&guest(1, "b"), &again).unwrap().is_none(), "nothing done is nothing to merge");
+}
+
+#[test]
+fn both_sides_of_a_clean_merge_are_kept_and_a_conflict_names_its_file() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    let (first, second, third) = (guest(1, "first"), guest(2, "second"), guest(3, "third"));
+    let seats = [&first, &second, &third].map(|guest| worktrees.prepare(guest).unwrap());
+    fs::write(seats[0].directory.join("src/a.txt"), "ONE\ntwo\nthree\n").unwrap();
+    fs::write(seats[1].directory.join("b.txt"), "b").unwrap();
+    fs::write(seats[2].directory.join("src/a.txt"), "uno\ntwo\nthree\n").unwrap();
+    let change = |guest: &Guest, seat: &Seat| worktrees.collect(guest, seat).unwrap().unwrap();
+    for (guest, seat) in [(&first, &seats[0]), (&second, &seats[1])] {
+        let prepared = merge::prepare(&worktrees, &task("t"), &change(guest, seat)).unwrap();
+        assert!(merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap());
+    }
+    assert_eq!(lab.git(&["show", "conductor/r1:src/a.txt"]), "ONE\ntwo\nthree");
+    assert_eq!(lab.git(&["show", "conductor/r1:b.txt"]), "b");
+    match merge::prepare(&worktrees, &task("third"), &change(&third, &seats[2])) {
+        Err(Unmerged::Conflict(failure)) => {
+            assert!(failure.message.contains("src/a.txt"), "{}", failure.message)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn own_commits_of_an_agent_are_kept_and_rewritten_history_is_not_believed() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    let commit = |dir: &Path, args: &[&str]| {
+        git_in(dir, &["add", "-A"]);
+        git_in(
+            dir,
+            &[&["-c", "user.name=A", "-c", "user.email=a@x", "commit", "-q", "-m", "own"], args].concat(),
+        );
+    };
+    land(&worktrees, 1, "commits", |dir| {
+        fs::write(dir.join("own.txt"), "x").unwrap();
+        commit(dir, &[]);
+        fs::write(dir.join("left.txt"), "y").unwrap();
+    })
+    .unwrap();
+    assert_eq!(lab.git(&["log", "--format=%s", "-3", "conductor/r1"]), "commits: does it\nown\nstart");
+    land(&worktrees, 1, "rewrites", |dir| {
+        fs::write(dir.join("r.txt"), "x").unwrap();
+        git_in(dir, &["update-ref", "-d", "HEAD"]);
+        commit(dir, &[]);
+    })
+    .unwrap();
+    land(&worktrees, 1, "deletes", |dir| {
+        fs::write(dir.join("d.txt"), "x").unwrap();
+        fs::remove_file(dir.join(".git")).unwrap();
+    })
+    .unwrap();
+    for file in ["own.txt", "left.txt", "r.txt", "d.txt", "src/a.txt"] {
+        lab.git(&["cat-file", "-e", &format!("conductor/r1:{file}")]);
+    }
+    assert!(lab.git(&["log", "--format=%s", "conductor/r1"]).ends_with("start"), "history is unbroken");
+}
+
+#[test]
+fn a_hundred_worktrees_at_once_fail_none() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    std::thread::scope(|scope| {
+        for executor in 1..=100 {
+            let worktrees = &worktrees;
+            scope.spawn(move || {
+                let seat = worktrees.prepare(&guest(executor, &format!("t{executor}"))).unwrap();
+                assert!(seat.directory.join("src/a.txt").exists());
+            });
+        }
+    });
+    worktrees.clear().unwrap();
+    assert_eq!(lab.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(lab.git(&["for-each-ref", "refs/heads/conductor-task"]), "");
+}
+
+#[test]
+fn unfinished_work_is_kept_under_a_rescue_ref_and_survives_the_clearing() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    let guest = guest(1, "cut");
+    let seat = worktrees.prepare(&guest).unwrap();
+    fs::write(seat.directory.join("half.txt"), "half").unwrap();
+    let again = lab.worktrees();
+    assert_eq!(again.rescue(&guest).unwrap().as_deref(), Some("refs/conductor/rescue/r1/cut/1"));
+    again.clear().unwrap();
+    assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/cut/1:half.txt"]), "half");
+    assert_eq!(again.rescued().unwrap(), ["refs/conductor/rescue/r1/cut/1"]);
+}
+
+/// A user who moves the run's branch loses nothing: the merge is made anew on top of it.
+#[test]
+fn a_branch_moved_by_somebody_else_is_never_overwritten() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    for round in 0..100 {
+        let guest = guest(1, &format!("t{round}"));
+        let seat = worktrees.prepare(&guest).unwrap();
+        fs::write(seat.directory.join(format!("{round}.txt")), "x").unwrap();
+        let change = worktrees.collect(&guest, &seat).unwrap().unwrap();
+        let prepared = merge::prepare(&worktrees, &task("t"), &change).unwrap();
+        let tree = lab.git(&["rev-parse", "conductor/r1^{tree}"]);
+        let user = lab.git(&["commit-tree", &tree, "-p", "conductor/r1", "-m", "user"]);
+        lab.git(&["update-ref", "refs/heads/conductor/r1", &user]);
+        assert!(!merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap());
+        let prepared = merge::prepare(&worktrees, &task("t"), &change).unwrap();
+        assert!(merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap());
+        assert!(
+            merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap(),
+            "asked again, still so"
+        );
+        lab.git(&["merge-base", "--is-ancestor", &user, "conductor/r1"]);
+    }
+}
+
+/// Everything an agent could plant to have our git run a program; each would leave a file behind.
+#[test]
+fn nothing_planted_in_the_repository_fires_in_our_git() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    let fired = lab.repo.join(".git/fired");
+    let script = lab.repo.join(".git/planted.sh");
+    fs::write(&script, format!("#!/bin/sh\necho \"$0 $@\" >> {}\ncat 2>/dev/null\n", fired.display()))
+        .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = script.display().to_string();
+    land(&worktrees, 1, "plants", |dir| {
+        let hooks = [
+            "pre-commit",
+            "post-commit",
+            "post-checkout",
+            "post-index-change",
+            "reference-transaction",
+            "pre-merge-commit",
+            "post-merge",
+            "commit-msg",
+            "prepare-commit-msg",
+            "pre-auto-gc",
+            "post-rewrite",
+            "pre-push",
+            "update",
+        ];
+        for hook in hooks {
+            let path = lab.repo.join(".git/hooks").join(hook);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let _ = fs::remove_file(&path);
+            symlink(&script, path).unwrap();
+        }
+        for key in [
+            "core.fsmonitor",
+            "diff.external",
+            "filter.evil.clean",
+            "filter.evil.smudge",
+            "filter.evil.process",
+            "merge.evil.driver",
+            "diff.evil.textconv",
+            "diff.evil.command",
+            "core.pager",
+            "core.editor",
+            "gpg.program",
+            "core.sshCommand",
+            "credential.helper",
+            "core.alternateRefsCommand",
+            "sequence.editor",
+        ] {
+            git_in(&lab.repo, &["config", key, &script]);
+        }
+        git_in(&lab.repo, &["config", "commit.gpgSign", "true"]);
+        git_in(&lab.repo, &["config", "filter.evil.required", "true"]);
+        fs::write(dir.join(".gitattributes"), "* filter=evil merge=evil diff=evil\n").unwrap();
+    })
+    .unwrap();
+    let (one, two) = (guest(1, "one"), guest(2, "two"));
+    let seats = [&one, &two].map(|guest| worktrees.prepare(guest).unwrap());
+    fs::write(seats[0].directory.join("src/a.txt"), "one\ntwo\nTHREE\n").unwrap();
+    fs::write(seats[1].directory.join("src/a.txt"), "ONE\ntwo\nthree\n").unwrap();
+    for (guest, seat) in [(&one, &seats[0]), (&two, &seats[1])] {
+        let change = worktrees.collect(guest, seat).unwrap().unwrap();
+        if let Ok(prepared) = merge::prepare(&worktrees, &task("t"), &change) {
+            merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap();
+        }
+    }
+    worktrees.rescue(&two).unwrap();
+    worktrees.clear().unwrap();
+    merge::bring_home(&worktrees, false).unwrap();
+    assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
+    git_in(&lab.repo, &["checkout", "-q", "--detach"]);
+    assert_ne!(fs::read_to_string(&fired).unwrap_or_default(), "", "git as it is does fire them");
+}
+
+#[test]
+fn symlinks_out_of_the_tree_and_odd_names_travel_as_they_are() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    let outside = lab.state.join("outside");
+    fs::create_dir_all(&outside).unwrap();
+    fs::write(outside.join("precious"), "keep").unwrap();
+    let odd = std::ffi::OsStr::new("new\nline");
+    let raw = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"raw\xff\xfe");
+    land(&worktrees, 1, "odd", |dir| {
+        symlink(&outside, dir.join("link")).unwrap();
+        fs::write(dir.join(odd), "x").unwrap();
+        fs::write(dir.join(raw), "y").unwrap();
+    })
+    .unwrap();
+    let seat = worktrees.prepare(&guest(1, "next")).unwrap();
+    assert!(seat.directory.join(odd).exists() && seat.directory.join(raw).exists());
+    assert_eq!(fs::read_link(seat.directory.join("link")).unwrap(), outside);
+    worktrees.clear().unwrap();
+    assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "keep");
+}
+
+#[test]
+fn the_users_branch_is_brought_forward_only_when_that_is_safe() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    land(&worktrees, 1, "a", |dir| fs::write(dir.join("new.txt"), "1").unwrap()).unwrap();
+    fs::write(lab.repo.join("src/a.txt"), "dirty\n").unwrap();
+    let left = merge::bring_home(&worktrees, true).unwrap();
+    let dirty = Some("its checkout has uncommitted changes".to_owned());
+    assert_eq!(left, Ending::Left { branch: "conductor/r1".into(), why: dirty });
+    lab.git(&["checkout", "-q", "."]);
+    lab.git(&["commit", "-q", "--allow-empty", "-m", "user goes on"]);
+    let moved = Some("the branch it started from has moved".to_owned());
+    assert_eq!(
+        merge::bring_home(&worktrees, true).unwrap(),
+        Ending::Left { branch: "conductor/r1".into(), why: moved }
+    );
+    lab.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let merged = merge::bring_home(&worktrees, true).unwrap();
+    assert_eq!(merged, Ending::Merged { branch: "conductor/r1".into(), into: "main".into() });
+    assert_eq!(fs::read_to_string(lab.repo.join("new.txt")).unwrap(), "1");
+    assert_eq!(lab.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_is_no_place_to_start_from_is_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(Repository::of(dir.path()), Err(GitError::NotOne(_))));
+    git_in(dir.path(), &["init", "-q", "."]);
+    assert!(matches!(Repository::of(dir.path()), Err(GitError::Unborn(_))));
+    let bare = tempfile::tempdir().unwrap();
+    git_in(bare.path(), &["init", "-q", "--bare", "."]);
+    assert!(matches!(Repository::of(bare.path()), Err(GitError::Bare(_))));
+    let lab = Lab::new();
+    lab.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(Repository::of(&lab.repo).unwrap().branch, None);
+}
