@@ -126,6 +126,12 @@ fn killed_run() -> (World, String) {
     wait_for("the number of the process to be noted", || {
         world.logged("process_started").contains(&"second".to_owned()).then_some(())
     });
+    // Only what was acknowledged has to be missed when it is gone, and the witness of that is written last.
+    let head = world.home().join("runs").join(world.run_id()).join("head");
+    wait_for("the witness", || {
+        let seen = u64::from_le_bytes(fs::read(&head).ok()?.try_into().ok()?);
+        (seen.to_string() == world.sql("SELECT max(seq) FROM events").trim()).then_some(())
+    });
     live.child.kill().unwrap();
     live.child.wait().unwrap();
     let id = world.run_id();
