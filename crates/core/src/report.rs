@@ -2,11 +2,13 @@
 //!
 //! Every figure is measured. One that was not is null, never a guess.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::event::{DrainReason, RunOutcome};
+use crate::event::{DrainReason, Failure, RunOutcome};
 use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
 use crate::plan::{Plan, Task, Work};
@@ -58,91 +60,162 @@ impl Summary {
 }
 
 /// `execution_plan.json`.
-pub fn plan_json(plan: &Plan, graph: &Graph, slots: u32) -> Value {
-    let before = graph.dependencies();
-    let names = |tasks: &[Node]| tasks.iter().map(|&task| graph.id(task).clone()).collect::<Vec<TaskId>>();
-    let tasks: Vec<Value> =
-        plan.tasks.iter().enumerate().map(|(place, task)| planned(task, &names(&before[place]))).collect();
-    let dependencies: serde_json::Map<String, Value> = plan
-        .tasks
-        .iter()
-        .enumerate()
-        .filter(|(place, _)| !before[*place].is_empty())
-        .map(|(place, task)| (task.id.to_string(), json!(names(&before[place]))))
-        .collect();
-    json!({
-        "schema": PLAN_SCHEMA,
-        "num_tasks": plan.tasks.len(),
-        "executor_budget": slots,
-        "execution_model": "task_queue",
-        "tasks": tasks,
-        "dependencies": dependencies,
-        "execution_strategy": graph.batches().iter().map(|batch| names(batch)).collect::<Vec<_>>(),
-        "notes": plan.metadata.get("notes").cloned().unwrap_or(Value::Null),
-    })
+#[derive(Debug, Serialize)]
+pub struct PlanFile<'a> {
+    schema: &'static str,
+    num_tasks: usize,
+    executor_budget: u32,
+    execution_model: &'static str,
+    tasks: Vec<PlannedTask<'a>>,
+    dependencies: BTreeMap<&'a TaskId, Vec<&'a TaskId>>,
+    execution_strategy: Vec<Vec<&'a TaskId>>,
+    notes: Option<&'a Value>,
 }
 
-fn planned(task: &Task, before: &[TaskId]) -> Value {
-    let description = match &task.work {
-        Work::Prompt(prompt) => prompt.clone(),
-        Work::Run(command) => command.to_string(),
-    };
-    json!({
-        "id": task.id,
-        "name": task.name,
-        "description": description,
-        "priority": task.priority.0,
-        "dependencies": before,
-        "estimated_duration_ms": task.estimate.map(|estimate| estimate.0),
-    })
+#[derive(Debug, Serialize)]
+struct PlannedTask<'a> {
+    id: &'a TaskId,
+    name: &'a str,
+    description: String,
+    priority: u8,
+    dependencies: Vec<&'a TaskId>,
+    estimated_duration_ms: Option<Millis>,
+}
+
+impl<'a> PlanFile<'a> {
+    pub fn new(plan: &'a Plan, graph: &'a Graph, slots: u32) -> PlanFile<'a> {
+        let named = |tasks: &[Node]| tasks.iter().map(|&task| graph.id(task)).collect::<Vec<_>>();
+        let before: Vec<Vec<&TaskId>> = graph.dependencies().iter().map(|tasks| named(tasks)).collect();
+        let waiting = plan.tasks.iter().zip(&before).filter(|(_, before)| !before.is_empty());
+        PlanFile {
+            schema: PLAN_SCHEMA,
+            num_tasks: plan.tasks.len(),
+            executor_budget: slots,
+            execution_model: "task_queue",
+            dependencies: waiting.map(|(task, before)| (&task.id, before.clone())).collect(),
+            tasks: plan.tasks.iter().zip(before).map(|(task, before)| planned(task, before)).collect(),
+            execution_strategy: graph.batches().iter().map(|batch| named(batch)).collect(),
+            notes: plan.metadata.get("notes"),
+        }
+    }
+}
+
+fn planned<'a>(task: &'a Task, dependencies: Vec<&'a TaskId>) -> PlannedTask<'a> {
+    PlannedTask {
+        id: &task.id,
+        name: &task.name,
+        description: match &task.work {
+            Work::Prompt(prompt) => prompt.clone(),
+            Work::Run(command) => command.to_string(),
+        },
+        priority: task.priority.0,
+        dependencies,
+        estimated_duration_ms: task.estimate,
+    }
 }
 
 /// `execution_summary.json`.
-pub fn summary_json(id: &RunId, run: &Run, graph: &Graph) -> Value {
-    let summary = Summary::of(run, graph);
-    json!({
-        "schema": SUMMARY_SCHEMA,
-        "run": id,
-        "outcome": outcome_name(run.stage()),
-        "total_tasks": summary.total,
-        "completed": summary.completed,
-        "failed": summary.failed,
-        "skipped": summary.skipped,
-        "cancelled": summary.cancelled,
-        "open": summary.open,
-        "success_rate": rate(&summary),
-        "total_files_created": Value::Null,
-        "total_lines_of_code": Value::Null,
-        "average_test_coverage": Value::Null,
-        "attempts": summary.attempts,
-        "elapsed_ms": summary.elapsed.0,
-        "worked_ms": summary.worked.0,
-        "critical_path_ms": summary.critical_path.0,
-        "executors_used": summary.executors,
-        "cost_usd": summary.cost.dollars(),
-        "results": run.tasks().map(|(task, progress)| result_json(task, progress)).collect::<Vec<_>>(),
-    })
+#[derive(Debug, Serialize)]
+pub struct SummaryFile<'a> {
+    schema: &'static str,
+    run: &'a RunId,
+    outcome: &'static str,
+    total_tasks: u32,
+    completed: u32,
+    failed: u32,
+    skipped: u32,
+    cancelled: u32,
+    open: u32,
+    success_rate: Option<f64>,
+    /// Not measured yet, and so not claimed.
+    total_files_created: Option<u64>,
+    total_lines_of_code: Option<u64>,
+    average_test_coverage: Option<f64>,
+    attempts: u32,
+    elapsed_ms: Millis,
+    worked_ms: Millis,
+    critical_path_ms: Millis,
+    executors_used: u32,
+    cost_usd: f64,
+    results: Vec<TaskResult<'a>>,
+}
+
+impl<'a> SummaryFile<'a> {
+    pub fn new(id: &'a RunId, run: &'a Run, graph: &Graph) -> SummaryFile<'a> {
+        let summary = Summary::of(run, graph);
+        SummaryFile {
+            schema: SUMMARY_SCHEMA,
+            run: id,
+            outcome: outcome_name(run.stage()),
+            total_tasks: summary.total,
+            completed: summary.completed,
+            failed: summary.failed,
+            skipped: summary.skipped,
+            cancelled: summary.cancelled,
+            open: summary.open,
+            success_rate: rate(&summary),
+            total_files_created: None,
+            total_lines_of_code: None,
+            average_test_coverage: None,
+            attempts: summary.attempts,
+            elapsed_ms: summary.elapsed,
+            worked_ms: summary.worked,
+            critical_path_ms: summary.critical_path,
+            executors_used: summary.executors,
+            cost_usd: summary.cost.dollars(),
+            results: run.tasks().map(|(task, progress)| TaskResult::new(task, progress)).collect(),
+        }
+    }
 }
 
 /// One task's entry in the summary, and its own `result.json`.
-pub fn result_json(task: &Task, progress: &Progress) -> Value {
-    json!({
-        "task_id": task.id,
-        "name": task.name,
-        "status": progress.state.status().name(),
-        "error": match &progress.state {
-            TaskState::Failed(failure) => json!({ "class": failure.class, "message": failure.message }),
-            TaskState::Skipped { culprit } => json!({ "class": "skipped", "culprit": culprit }),
-            _ => Value::Null,
-        },
-        "attempts": progress.last_attempt,
-        "interruptions": progress.interruptions,
-        "executor": progress.executor,
-        "agent": task.agent_name(),
-        "worked_ms": progress.worked.0,
-        "cost_usd": progress.usage.cost.dollars(),
-        "tokens": progress.usage.tokens,
-    })
+#[derive(Debug, Serialize)]
+pub struct TaskResult<'a> {
+    task_id: &'a TaskId,
+    name: &'a str,
+    status: &'static str,
+    error: Option<TaskError<'a>>,
+    attempts: u32,
+    interruptions: u32,
+    executor: Option<u32>,
+    agent: &'a str,
+    worked_ms: Millis,
+    cost_usd: f64,
+    tokens: u64,
+    /// Where its work is on the run's branch.
+    commit: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum TaskError<'a> {
+    Failed(&'a Failure),
+    Skipped { class: &'static str, culprit: Option<&'a TaskId> },
+}
+
+impl<'a> TaskResult<'a> {
+    pub fn new(task: &'a Task, progress: &'a Progress) -> TaskResult<'a> {
+        TaskResult {
+            task_id: &task.id,
+            name: &task.name,
+            status: progress.state.status().name(),
+            error: match &progress.state {
+                TaskState::Failed(failure) => Some(TaskError::Failed(failure)),
+                TaskState::Skipped { culprit } => {
+                    Some(TaskError::Skipped { class: "skipped", culprit: culprit.as_ref() })
+                }
+                _ => None,
+            },
+            attempts: progress.last_attempt,
+            interruptions: progress.interruptions,
+            executor: progress.executor,
+            agent: task.agent_name(),
+            worked_ms: progress.worked,
+            cost_usd: progress.usage.cost.dollars(),
+            tokens: progress.usage.tokens,
+            commit: progress.landed.as_deref(),
+        }
+    }
 }
 
 /// `report.md`.
@@ -202,11 +275,9 @@ pub fn outcome_name(stage: Stage) -> &'static str {
 }
 
 /// Of all tasks, in percent with one decimal.
-fn rate(summary: &Summary) -> Value {
-    match summary.total {
-        0 => Value::Null,
-        total => json!((f64::from(summary.completed) * 1000.0 / f64::from(total)).round() / 10.0),
-    }
+fn rate(summary: &Summary) -> Option<f64> {
+    let (completed, total) = (f64::from(summary.completed), f64::from(summary.total));
+    (summary.total > 0).then(|| (completed * 1000.0 / total).round() / 10.0)
 }
 
 /// Text for a table cell: one line, bars escaped.
@@ -216,8 +287,10 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::event::{Failure, FailureClass, Options, Outcome};
+    use crate::event::{FailureClass, Options, Outcome};
     use crate::ids::Attempt;
     use crate::plan::{Command, Dependency};
     use crate::scheduler::{Input, Scheduler};
@@ -264,7 +337,8 @@ mod tests {
     fn what_was_not_measured_is_null() {
         let scheduler = ended();
         let id = RunId::parse("r1").unwrap();
-        let value = summary_json(&id, scheduler.run(), scheduler.graph());
+        let summary = SummaryFile::new(&id, scheduler.run(), scheduler.graph());
+        let value = serde_json::to_value(summary).unwrap();
         assert_eq!(value["success_rate"], json!(50.0));
         for key in ["total_files_created", "total_lines_of_code", "average_test_coverage"] {
             assert_eq!(value[key], Value::Null, "{key}");
@@ -276,7 +350,7 @@ mod tests {
     fn the_files_read_well() {
         let scheduler = ended();
         let id = RunId::parse("r1").unwrap();
-        let plan = plan_json(scheduler.run().plan(), scheduler.graph(), 3);
+        let plan = PlanFile::new(scheduler.run().plan(), scheduler.graph(), 3);
         insta::assert_snapshot!(format!(
             "{}\n----\n{}",
             serde_json::to_string_pretty(&plan).unwrap(),

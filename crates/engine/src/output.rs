@@ -5,42 +5,47 @@ use std::io;
 use std::path::Path;
 
 use conductor_core::graph::Graph;
-use conductor_core::ids::RunId;
+use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Plan;
-use conductor_core::report;
+use conductor_core::report::{self, PlanFile, SummaryFile, TaskResult};
 use conductor_core::run::Run;
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::transcript;
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    write_json(&directory.join("execution_plan.json"), &report::plan_json(plan, graph, slots))
+    write(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
 }
 
 pub fn write_summary(directory: &Path, id: &RunId, run: &Run, graph: &Graph) -> io::Result<()> {
-    write_json(&directory.join("execution_summary.json"), &report::summary_json(id, run, graph))?;
+    let summary = SummaryFile::new(id, run, graph);
+    write(&directory.join("execution_summary.json"), &json(&summary))?;
     write(&directory.join("report.md"), report::markdown(id, run, graph).as_bytes())?;
     transcript::clear_spools(directory, run.executors());
-    for (task, progress) in run.tasks() {
-        let Some(executor) = progress.executor else { continue };
-        let path = directory.join(format!("executor_{executor}/{}/result.json", task.id));
-        // A task that said nothing has no folder, and all there is to know of it is in the summary.
-        match fs::write(path, json(&report::result_json(task, progress))) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+    for executor in 1..=run.executors() {
+        write_results(&directory.join(format!("executor_{executor}")), executor, run)?;
+    }
+    Ok(())
+}
+
+/// Into the folder of every task that has one. A task that said nothing has none, and all there is to know of it is in
+/// the summary.
+fn write_results(folder: &Path, executor: u32, run: &Run) -> io::Result<()> {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let task = entry.file_name().to_str().and_then(|name| TaskId::parse(name).ok());
+        let Some(place) = task.and_then(|task| run.place(&task)) else { continue };
+        let (task, progress) = run.task(place);
+        if progress.executor == Some(executor) {
+            fs::write(entry.path().join("result.json"), json(&TaskResult::new(task, progress)))?;
         }
     }
     Ok(())
 }
 
-fn write_json(path: &Path, value: &Value) -> io::Result<()> {
-    write(path, json(value).as_bytes())
-}
-
-fn json(value: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
+fn json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
+    text.push(b'\n');
     text
 }
 

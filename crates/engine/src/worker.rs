@@ -26,6 +26,9 @@ const BRIEF: Duration = Duration::from_millis(50);
 /// How often a full disk is tried again.
 const NO_ROOM: Duration = Duration::from_millis(500);
 
+/// Up to this many processes at once, one start after the other keeps the machine busy.
+const FEW: usize = 3;
+
 /// How often a start is tried again while processes, memory or descriptors are short.
 const SCARCE: Duration = Duration::from_millis(100);
 
@@ -175,7 +178,7 @@ impl Worker {
             |error: io::Error| Failure::new(FailureClass::Killed, format!("lost sight of it: {error}"));
         let started = Instant::now();
         let mut running = loop {
-            match transcript.writer().and_then(|writer| Running::start(launch, self.mark(order), writer)) {
+            match self.start(order, launch, transcript).await {
                 Err(error) if process::is_scarcity(&error) && *stop.borrow() == Stop::No => {
                     tokio::time::sleep(SCARCE).await;
                 }
@@ -191,6 +194,19 @@ impl Worker {
             }
         }
         running.finish(started.elapsed()).await.map_err(lost)
+    }
+
+    /// Starting blocks until the program is loaded. With few at work that is the shortest way; with many, it is done
+    /// aside, so that ends can be dealt with meanwhile.
+    async fn start(&self, order: &Order, launch: &Launch, transcript: &Transcript) -> io::Result<Running> {
+        let (mark, writer) = (self.mark(order), transcript.writer()?);
+        if process::under_way() < FEW {
+            return Running::start(launch, mark, writer);
+        }
+        let launch = launch.clone();
+        tokio::task::spawn_blocking(move || Running::start(&launch, mark, writer))
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
     fn speaker<'a>(&'a self, order: &'a Order) -> Speaker<'a> {

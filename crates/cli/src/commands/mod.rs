@@ -20,6 +20,6 @@ fn answer(text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn answer_json(value: &serde_json::Value) -> Result<(), Fault> {
+fn answer_json(value: &impl serde::Serialize) -> Result<(), Fault> {
     answer(&serde_json::to_string_pretty(value).unwrap_or_default())
 }

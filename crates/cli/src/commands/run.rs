@@ -10,7 +10,7 @@ use conductor_core::event::{DrainReason, Options, RunOutcome};
 use conductor_core::graph::{self, Graph};
 use conductor_core::ids::RunId;
 use conductor_core::plan::{Isolation, Plan};
-use conductor_core::report;
+use conductor_core::report::PlanFile;
 use conductor_core::run::{Run, Stage, Status};
 use conductor_core::select::select;
 use conductor_core::units::{Now, Tick, Usd};
@@ -168,7 +168,7 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
     let options = args.options(plan, None)?;
     let graph = Graph::new(plan, options.strategy).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
     if args.ui() == Ui::Json {
-        super::answer_json(&report::plan_json(plan, &graph, options.slots))?;
+        super::answer_json(&PlanFile::new(plan, &graph, options.slots))?;
     } else {
         answer(&graph.export(plan, graph::Format::Text, |task| plan.tasks[task as usize].expected()))?;
         answer(&format!(

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Stdout, Write};
 use conductor_core::event::Record;
 use conductor_core::graph::Graph;
 use conductor_core::ids::RunId;
-use conductor_core::report;
+use conductor_core::report::SummaryFile;
 use conductor_core::run::Run;
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,8 @@ impl Progress for Json {
     }
 
     fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph) {
-        let mut line = report::summary_json(id, run, graph);
+        let summary = SummaryFile::new(id, run, graph);
+        let mut line = serde_json::to_value(summary).unwrap_or_default();
         line["type"] = json!("summary");
         self.line(&line);
         let _ = self.out.flush();

@@ -17,7 +17,7 @@ use std::time::Duration;
 use conductor_core::event::Process as ProcessName;
 use rustix::process::{Pid, Signal};
 
-pub use tree::{Mark, adopt_orphans, end_leftovers, sweep_all};
+pub use tree::{Mark, adopt_orphans, end_leftovers, sweep_all, under_way};
 
 /// How long a process that was asked to end may take before it is made to.
 pub const GRACE: Duration = Duration::from_secs(10);

@@ -81,6 +81,11 @@ pub(super) fn forget(process: u32) {
     known().remove(&process);
 }
 
+/// How many processes are being waited for.
+pub fn under_way() -> usize {
+    known().len()
+}
+
 /// From here on, processes whose parents die become ours instead of init's.
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]

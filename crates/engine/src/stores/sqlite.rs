@@ -5,7 +5,7 @@
 //! only lag behind; a log that ends before its witness has lost something, and is refused instead of believed.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -70,6 +70,7 @@ impl Sqlite {
         }
         let mut connection = connect(&path, false).await.map_err(|error| told(&path, error))?;
         MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(&path, error))?;
+        let _ = lengthen_log(&path);
         Ok(Sqlite {
             path,
             home: home.clone(),
@@ -299,8 +300,17 @@ async fn write_first(
     row: &EventRow,
 ) -> sqlx::Result<i64> {
     let key = write_run(connection, run, first).await?;
-    let events = events(std::slice::from_ref(row));
-    sqlx::query(ADD_EVENTS).bind(key).bind(events).execute(connection).await?;
+    // The plan is in it, which may be large: not worth an array of one.
+    sqlx::query("INSERT INTO events (run, seq, at, tick, version, sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)")
+        .bind(key)
+        .bind(row.seq as i64)
+        .bind(row.at.0)
+        .bind(row.tick.0 as i64)
+        .bind(EVENT_VERSION)
+        .bind(i64::from(row.sum))
+        .bind(row.body.as_str())
+        .execute(connection)
+        .await?;
     Ok(key)
 }
 
@@ -484,6 +494,24 @@ fn told_migration(path: &Path, error: sqlx::migrate::MigrateError) -> StoreError
         sqlx::migrate::MigrateError::Execute(error) => told(path, error),
         other => StoreError::Failed { path: path.to_owned(), why: other.to_string() },
     }
+}
+
+/// Frames SQLite lets gather in the log before it starts it anew (its default of 1,000 pages), with their headers.
+const LOG_BYTES: u64 = 1_050 * (4096 + 24);
+
+/// Makes the log as long as it will become. A commit that makes a file longer has to sync its length too, which costs
+/// more than twice as much (250 against 105 microseconds where this was measured). SQLite goes by its frames' checksums
+/// and never by the file's length, so zeros behind the last frame mean nothing to it. Where it fails, nothing is lost
+/// but the time.
+fn lengthen_log(database: &Path) -> io::Result<()> {
+    let mut log = File::options().append(true).open(database.with_extension("db-wal"))?;
+    let zeros = [0; 1 << 16];
+    let mut length = log.metadata()?.len();
+    while length < LOG_BYTES {
+        log.write_all(&zeros)?;
+        length += zeros.len() as u64;
+    }
+    log.sync_all()
 }
 
 fn unavailable(error: &io::Error) -> StoreError {
