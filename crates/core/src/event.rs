@@ -31,7 +31,7 @@ pub enum Event {
     },
     /// A coordinator took the run up, for the first time or again.
     RunStarted {
-        options: Options,
+        options: Box<Options>,
     },
     RunPaused {},
     RunContinued {},
@@ -78,7 +78,7 @@ pub enum Event {
         elapsed: Millis,
         /// What it left to be merged; nothing where it works in place or changed nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        change: Option<Change>,
+        change: Option<Box<Change>>,
     },
     /// The branch is about to be moved. A successor looks whether it was.
     MergeIntended {

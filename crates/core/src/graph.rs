@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::ids::TaskId;
+use crate::ids::{Places, TaskId};
 use crate::plan::{Kind, Plan, When};
 
 pub use export::Format;
@@ -53,10 +53,7 @@ pub enum GraphError {
 #[derive(Debug, Clone)]
 pub struct Graph {
     ids: Vec<TaskId>,
-    /// Outgoing edges of every node, tasks first, then gates.
-    dependents: Vec<Vec<Edge>>,
-    /// How many edges come in.
-    blockers: Vec<u32>,
+    edges: Adjacency,
     /// All nodes, dependencies first, ties by number.
     order: Vec<Node>,
 }
@@ -66,13 +63,14 @@ impl Graph {
         let mut draft = Draft::of(plan)?;
         draft.epics(plan);
         draft.execution_order(plan);
-        let order = draft.sorted()?;
+        let (adjacency, order) = draft.sorted()?;
         match strategy {
-            Strategy::Queue => {}
-            Strategy::Batch => draft.barriers(&order),
+            Strategy::Queue => return Ok(draft.finished(adjacency, order)),
+            Strategy::Batch => draft.barriers(&adjacency, &order),
             Strategy::Sequential => draft.line(&order),
         }
-        draft.finish()
+        let (adjacency, order) = draft.sorted()?;
+        Ok(draft.finished(adjacency, order))
     }
 
     /// How many tasks, gates not counted.
@@ -86,7 +84,7 @@ impl Graph {
 
     /// Tasks and gates.
     pub fn nodes(&self) -> usize {
-        self.dependents.len()
+        self.edges.blockers.len()
     }
 
     pub fn is_gate(&self, node: Node) -> bool {
@@ -98,11 +96,11 @@ impl Graph {
     }
 
     pub fn dependents(&self, node: Node) -> &[Edge] {
-        &self.dependents[node as usize]
+        self.edges.dependents(node)
     }
 
     pub fn blocker_count(&self, node: Node) -> u32 {
-        self.blockers[node as usize]
+        self.edges.blockers[node as usize]
     }
 
     /// Every node, dependencies before dependents.
@@ -242,8 +240,8 @@ impl Draft {
         }
     }
 
-    fn barriers(&mut self, order: &[Node]) {
-        let levels = levels(order, self.ids.len(), &self.adjacency().0);
+    fn barriers(&mut self, adjacency: &Adjacency, order: &[Node]) {
+        let levels = levels(order, self.ids.len(), adjacency);
         let mut batches: BTreeMap<u32, Vec<Node>> = BTreeMap::new();
         for (task, &level) in levels[..self.ids.len()].iter().enumerate() {
             batches.entry(level).or_default().push(task as Node);
@@ -263,14 +261,15 @@ impl Draft {
     }
 
     /// Kahn's algorithm with the lowest number first, so that the order is the file's where it may be.
-    fn sorted(&self) -> Result<Vec<Node>, GraphError> {
-        let (dependents, mut waiting) = self.adjacency();
+    fn sorted(&self) -> Result<(Adjacency, Vec<Node>), GraphError> {
+        let adjacency = self.adjacency();
+        let mut waiting = adjacency.blockers.clone();
         let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<Node>> =
             (0..self.nodes as Node).filter(|&n| waiting[n as usize] == 0).map(std::cmp::Reverse).collect();
         let mut order = Vec::with_capacity(self.nodes);
         while let Some(std::cmp::Reverse(node)) = ready.pop() {
             order.push(node);
-            for edge in &dependents[node as usize] {
+            for edge in adjacency.dependents(node) {
                 waiting[edge.to as usize] -= 1;
                 if waiting[edge.to as usize] == 0 {
                     ready.push(std::cmp::Reverse(edge.to));
@@ -278,7 +277,7 @@ impl Draft {
             }
         }
         match order.len() == self.nodes {
-            true => Ok(order),
+            true => Ok((adjacency, order)),
             false => Err(GraphError::Cycle(self.cycle(&waiting))),
         }
     }
@@ -310,33 +309,55 @@ impl Draft {
         circle
     }
 
-    fn adjacency(&self) -> (Vec<Vec<Edge>>, Vec<u32>) {
-        let mut dependents = vec![Vec::new(); self.nodes];
+    fn adjacency(&self) -> Adjacency {
+        let mut starts = vec![0; self.nodes + 1];
         let mut blockers = vec![0; self.nodes];
         for (from, edge) in &self.edges {
-            dependents[*from as usize].push(*edge);
+            starts[*from as usize + 1] += 1;
             blockers[edge.to as usize] += 1;
         }
-        (dependents, blockers)
+        for node in 0..self.nodes {
+            starts[node + 1] += starts[node];
+        }
+        let mut next = starts.clone();
+        let mut edges = vec![Edge { to: 0, when: When::Landed, kind: Kind::Hard }; self.edges.len()];
+        for (from, edge) in &self.edges {
+            edges[next[*from as usize] as usize] = *edge;
+            next[*from as usize] += 1;
+        }
+        Adjacency { starts, edges, blockers }
     }
 
-    fn finish(self) -> Result<Graph, GraphError> {
-        let order = self.sorted()?;
-        let (dependents, blockers) = self.adjacency();
-        Ok(Graph { ids: self.ids, dependents, blockers, order })
+    fn finished(self, edges: Adjacency, order: Vec<Node>) -> Graph {
+        Graph { ids: self.ids, edges, order }
     }
 }
 
-fn places(plan: &Plan) -> HashMap<TaskId, Node> {
+/// Edges in one piece, sorted by where they leave, and how many arrive at each node. Tasks first, then gates.
+#[derive(Debug, Clone)]
+struct Adjacency {
+    /// Where each node's edges begin; the next one's beginning is their end.
+    starts: Vec<u32>,
+    edges: Vec<Edge>,
+    blockers: Vec<u32>,
+}
+
+impl Adjacency {
+    fn dependents(&self, node: Node) -> &[Edge] {
+        &self.edges[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+}
+
+fn places(plan: &Plan) -> Places<Node> {
     plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node)).collect()
 }
 
 /// The longest way to each node, counted in tasks; gates take no level of their own.
-fn levels(order: &[Node], tasks: usize, dependents: &[Vec<Edge>]) -> Vec<u32> {
-    let mut levels = vec![0; dependents.len()];
+fn levels(order: &[Node], tasks: usize, adjacency: &Adjacency) -> Vec<u32> {
+    let mut levels = vec![0; adjacency.blockers.len()];
     for &node in order {
         let next = levels[node as usize] + u32::from((node as usize) < tasks);
-        for edge in &dependents[node as usize] {
+        for edge in adjacency.dependents(node) {
             levels[edge.to as usize] = levels[edge.to as usize].max(next);
         }
     }

@@ -29,9 +29,10 @@ pub fn rehearse(
     options: Options,
     length: impl Fn(&Task) -> Millis,
 ) -> Result<Rehearsal, GraphError> {
+    let lengths = plan.tasks.iter().map(length).collect();
     let (run, _) = Run::create(plan, at(Tick(0)));
     let (mut scheduler, decision) = Scheduler::start(run, options, at(Tick(0)))?;
-    let mut stage = Stage { length, ends: BinaryHeap::new(), executors: 0, starts: Vec::new(), drawn: 0 };
+    let mut stage = Stage { lengths, ends: BinaryHeap::new(), executors: 0, starts: Vec::new(), drawn: 0 };
     stage.perform(&scheduler, Tick(0), decision);
     let mut now = Tick(0);
     while let Some(Reverse((tick, _, task, attempt))) = stage.ends.pop() {
@@ -52,20 +53,20 @@ pub fn rehearse(
 /// Attempts under way: when each ends, a number that keeps equals in the order they started, and whose it is.
 type Ends = BinaryHeap<Reverse<(Tick, u64, TaskId, u32)>>;
 
-struct Stage<F> {
-    length: F,
+struct Stage {
+    lengths: Vec<Millis>,
     ends: Ends,
     executors: u32,
     starts: Vec<(TaskId, Tick)>,
     drawn: u64,
 }
 
-impl<F: Fn(&Task) -> Millis> Stage<F> {
+impl Stage {
     fn perform(&mut self, scheduler: &Scheduler, now: Tick, decision: Decision) {
         for action in decision.actions {
             let Action::Start { task, attempt, executor } = action else { continue };
             let Some(place) = scheduler.run().place(&task) else { continue };
-            let end = now + (self.length)(scheduler.run().task(place).0);
+            let end = now + self.lengths[place];
             self.executors = self.executors.max(executor);
             self.starts.push((task.clone(), now));
             self.drawn += 1;

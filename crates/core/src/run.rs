@@ -3,7 +3,6 @@
 //! `Run::apply` is the only way it changes, live and on replay alike. It knows which transitions are legal, not which are
 //! wise: deciding is the scheduler's.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -11,7 +10,7 @@ use thiserror::Error;
 use crate::event::{
     Change, DrainReason, Event, Failure, Options, Outcome, Process, Record, RunOutcome, StopReason, Usage,
 };
-use crate::ids::{Attempt, TaskId};
+use crate::ids::{Attempt, Places, TaskId};
 use crate::plan::{Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
@@ -50,7 +49,7 @@ pub struct Running {
     /// Set once the attempt has ended and only the task's own end is outstanding.
     pub ended: bool,
     /// What is being merged after a good end, and whether the branch may have been moved for it already.
-    pub landing: Option<Landing>,
+    pub landing: Option<Box<Landing>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +166,7 @@ pub enum Stage {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     plan: Arc<Plan>,
-    places: HashMap<TaskId, usize>,
+    places: Places<usize>,
     options: Options,
     tasks: Vec<Progress>,
     counts: [u32; Status::ALL.len()],
@@ -330,7 +329,7 @@ impl Run {
             Event::RunStarted { options } => {
                 self.active_before = self.active();
                 self.active_now = record.tick;
-                self.options = options.clone();
+                self.options = options.as_ref().clone();
                 self.stage = Stage::Active;
                 self.paused = false;
                 self.ended = None;
@@ -474,7 +473,8 @@ fn step_running(running: &Running, event: &Event) -> Option<TaskState> {
                 return Some(TaskState::Pending);
             }
             next.ended = true;
-            next.landing = change.clone().map(|change| Landing { change, intent: None });
+            next.landing =
+                change.as_deref().cloned().map(|change| Box::new(Landing { change, intent: None }));
         }
         _ => return None,
     }

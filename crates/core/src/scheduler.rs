@@ -21,10 +21,10 @@ use crate::event::{
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
-use crate::plan::Work;
+use crate::plan::{Plan, Work};
 use crate::retry;
 use crate::run::{Run, Running, Stage, Status, TaskState};
-use crate::units::{Now, Tick};
+use crate::units::{Millis, Now, Tick};
 
 pub use requests::{Refusal, Request};
 
@@ -123,6 +123,8 @@ pub struct Scheduler {
     timers: Timers,
     executors: Executors,
     train: Train,
+    /// Each task's timeout; empty where no task has one, which spares the look at every start.
+    timeouts: Vec<Option<Millis>>,
     done: bool,
     out: Decision,
 }
@@ -151,12 +153,13 @@ impl Scheduler {
             timers: Timers::default(),
             executors: Executors::default(),
             train: Train::default(),
+            timeouts: timeouts(run.plan()),
             done: false,
             out: Decision::default(),
             run,
             graph,
         };
-        scheduler.emit(now, Event::RunStarted { options });
+        scheduler.emit(now, Event::RunStarted { options: Box::new(options) });
         if reopen {
             scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
         }
@@ -268,7 +271,7 @@ impl Scheduler {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
         let outcome = self.judged(place, running.stopping, outcome);
-        let change = change.filter(|_| outcome == Outcome::Succeeded);
+        let change = change.filter(|_| outcome == Outcome::Succeeded).map(Box::new);
         let lands = change.is_some();
         let ended =
             Event::AttemptEnded { task: task.clone(), attempt, outcome: outcome.clone(), elapsed, change };
@@ -288,7 +291,7 @@ impl Scheduler {
     }
 
     fn complete(&mut self, now: Now, place: usize, commit: Option<String>) {
-        let task = self.run.plan().tasks[place].id.clone();
+        let task = self.graph.id(place as Node).clone();
         self.end(now, place, Event::TaskCompleted { task, commit });
     }
 
@@ -407,8 +410,8 @@ impl Scheduler {
     }
 
     fn start_attempt(&mut self, now: Now, place: usize) {
-        let (task, progress) = self.run.task(place);
-        let (task, attempt) = (task.id.clone(), Attempt(progress.last_attempt + 1));
+        let task = self.graph.id(place as Node).clone();
+        let attempt = Attempt(self.run.progress(place).last_attempt + 1);
         let executor = self.executors.take();
         self.emit(now, Event::AttemptStarted { task: task.clone(), attempt, executor });
         self.arm_timeout(now, place);
@@ -416,7 +419,7 @@ impl Scheduler {
     }
 
     fn arm_timeout(&mut self, now: Now, place: usize) {
-        if let Some(timeout) = self.run.plan().tasks[place].timeout {
+        if let Some(timeout) = self.timeouts.get(place).copied().flatten() {
             self.timers.arm(place as Node, now.tick + timeout);
         }
     }
@@ -492,12 +495,19 @@ impl Scheduler {
                 }
                 TaskState::Waiting { delay, since } => {
                     let waited = (now.at - since).0.min(delay.0);
-                    self.timers.arm(node, now.tick + crate::units::Millis(delay.0 - waited));
+                    self.timers.arm(node, now.tick + Millis(delay.0 - waited));
                 }
                 TaskState::Pending if self.blockers.is_free(node) => self.ready.insert(node),
                 _ => {}
             }
         }
+    }
+}
+
+fn timeouts(plan: &Plan) -> Vec<Option<Millis>> {
+    match plan.tasks.iter().any(|task| task.timeout.is_some()) {
+        true => plan.tasks.iter().map(|task| task.timeout).collect(),
+        false => Vec::new(),
     }
 }
 

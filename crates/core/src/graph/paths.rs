@@ -13,7 +13,7 @@ pub struct CriticalPath {
 impl Graph {
     /// The tasks in batches: each holds what can start once the batches before it are done.
     pub fn batches(&self) -> Vec<Vec<Node>> {
-        let levels = super::levels(&self.order, self.len(), &self.dependents);
+        let levels = super::levels(&self.order, self.len(), &self.edges);
         let mut batches: Vec<Vec<Node>> = Vec::new();
         for (task, &level) in levels[..self.len()].iter().enumerate() {
             let level = level as usize;

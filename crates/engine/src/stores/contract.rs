@@ -42,7 +42,7 @@ fn record(seq: u64, event: Event) -> Record {
 }
 
 fn started(seq: u64) -> Record {
-    record(seq, Event::RunStarted { options: Options::with_slots(2) })
+    record(seq, Event::RunStarted { options: Box::new(Options::with_slots(2)) })
 }
 
 fn attempt_started(seq: u64, task: &str) -> Record {
