@@ -31,8 +31,18 @@ fn segments(glob: &str) -> Vec<String> {
     parts
 }
 
-/// Walks both globs at once over every pair of places that can be reached together.
+fn is_literal(segment: &str) -> bool {
+    !segment.contains(['*', '?', '[', '{', '\\'])
+}
+
+/// Plain names at the front decide most pairs; behind them, walks both globs at once over every pair of places that
+/// can be reached together.
 fn paths_meet(a: &[String], b: &[String]) -> bool {
+    let plain = a.iter().zip(b).take_while(|(x, y)| is_literal(x) && is_literal(y)).count();
+    if a[..plain] != b[..plain] {
+        return false;
+    }
+    let (a, b) = (&a[plain..], &b[plain..]);
     walk(a.len(), b.len(), |i, j| {
         let (x, y) = (a.get(i).map(String::as_str), b.get(j).map(String::as_str));
         let mut next = Vec::new();
@@ -60,6 +70,9 @@ fn paths_meet(a: &[String], b: &[String]) -> bool {
 }
 
 fn segments_meet(a: &str, b: &str) -> bool {
+    if is_literal(a) && is_literal(b) {
+        return a == b;
+    }
     if [a, b].iter().any(|segment| segment.contains(['[', '{', '\\'])) {
         return true;
     }
