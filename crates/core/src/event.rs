@@ -76,6 +76,8 @@ pub enum Event {
         attempt: Attempt,
         outcome: Outcome,
         elapsed: Millis,
+        #[serde(default)]
+        executor: u32,
         /// What it left to be merged; nothing where it works in place or changed nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<Box<Change>>,

@@ -273,8 +273,14 @@ impl Scheduler {
         let outcome = self.judged(place, running.stopping, outcome);
         let change = change.filter(|_| outcome == Outcome::Succeeded).map(Box::new);
         let lands = change.is_some();
-        let ended =
-            Event::AttemptEnded { task: task.clone(), attempt, outcome: outcome.clone(), elapsed, change };
+        let ended = Event::AttemptEnded {
+            task: task.clone(),
+            attempt,
+            outcome: outcome.clone(),
+            elapsed,
+            executor,
+            change,
+        };
         self.emit(now, ended);
         self.timers.disarm(place as Node);
         self.executors.free(executor);

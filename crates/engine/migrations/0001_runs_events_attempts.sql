@@ -27,10 +27,19 @@ CREATE TABLE attempts (
     run        INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE,
     task       TEXT    NOT NULL,
     attempt    INTEGER NOT NULL,
-    agent      TEXT    NOT NULL,
     executor   INTEGER NOT NULL,
     ended_at   INTEGER NOT NULL,
     elapsed_ms INTEGER NOT NULL,
     outcome    TEXT    NOT NULL,
     PRIMARY KEY (run, task, attempt)
 ) STRICT, WITHOUT ROWID;
+
+-- Filled by the log itself, so that a turn is one statement and the two can never differ.
+CREATE TRIGGER attempt_ended AFTER INSERT ON events WHEN NEW.body LIKE '{"attempt_ended":%'
+BEGIN
+    INSERT OR REPLACE INTO attempts (run, task, attempt, executor, ended_at, elapsed_ms, outcome)
+    SELECT NEW.run, ended ->> 'task', ended ->> 'attempt', ended ->> 'executor', NEW.at, ended ->> 'elapsed',
+           iif(json_type(ended, '$.outcome') = 'text', ended ->> 'outcome',
+               'failed:' || (ended ->> '$.outcome.failed.class'))
+    FROM (SELECT NEW.body -> 'attempt_ended' AS ended);
+END;

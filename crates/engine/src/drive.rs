@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Change, Event, Failure, FailureClass, Options, Record};
+use conductor_core::event::{Change, Failure, FailureClass, Options, Record};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
@@ -22,7 +22,7 @@ use crate::clock::{Clock, HEARTBEAT};
 use crate::home::RunClaim;
 use crate::merge::{self, Prepared, Unmerged};
 use crate::process;
-use crate::stores::{EndedAttempt, Store, StoreError};
+use crate::stores::{Store, StoreError};
 use crate::transcript::{MERGE, Speaker};
 use crate::worker::{Order, Stop, Worker, aside, guest};
 use crate::workspaces::{Rooms, WorkspaceError, Workspaces as _, Worktrees};
@@ -248,11 +248,10 @@ impl Drive {
 
     /// Waits for a full disk or a foreign lock to go away; only what no waiting can mend is an error.
     async fn append(&mut self, records: &[Record]) -> Result<(), DriveError> {
-        let ended = self.ended(records);
         let mut wait = FIRST_WAIT;
         let mut told = None;
         loop {
-            match self.store.append(&self.id, records, &ended).await {
+            match self.store.append(&self.id, records).await {
                 Ok(()) if told.is_some() => {
                     self.notice("the store can be written again, going on".to_owned());
                     return Ok(());
@@ -269,28 +268,6 @@ impl Drive {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    fn ended(&self, records: &[Record]) -> Vec<EndedAttempt> {
-        let run = self.scheduler.run();
-        records
-            .iter()
-            .filter_map(|record| match &record.event {
-                Event::AttemptEnded { task, attempt, outcome, elapsed, .. } => {
-                    let (planned, progress) = run.task(run.place(task)?);
-                    Some(EndedAttempt {
-                        task: task.clone(),
-                        attempt: *attempt,
-                        agent: planned.agent_name().to_owned(),
-                        executor: progress.executor.unwrap_or(0),
-                        ended: record.at,
-                        elapsed: *elapsed,
-                        outcome: outcome.clone(),
-                    })
-                }
-                _ => None,
-            })
-            .collect()
     }
 
     fn perform(&mut self, action: Action) {

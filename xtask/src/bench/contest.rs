@@ -63,7 +63,9 @@ impl Contestant {
             Contestant::Conductor => {
                 fs::write(directory.join("tasks.yaml"), shape.task_file())?;
                 let mut command = conductor(directory);
-                command.args(["run", "--isolation", "none", "tasks.yaml", "--parallel"]).arg(slots.to_string());
+                command
+                    .args(["run", "--isolation", "none", "tasks.yaml", "--parallel"])
+                    .arg(slots.to_string());
                 command
             }
             Contestant::Make => {

@@ -56,7 +56,8 @@ pub(super) fn best(turns: usize, mut measure: impl FnMut() -> Result<f64>) -> Re
 /// Leaves a run half done, then takes it up three times, each time only until something starts.
 fn resume(many: usize, directory: &Path) -> Result<f64> {
     let mut half = conductor(directory);
-    half.args(["run", "--isolation", "none", "tasks.yaml", "--parallel", "8", "--max-attempts"]).arg((many / 2).to_string());
+    half.args(["run", "--isolation", "none", "tasks.yaml", "--parallel", "8", "--max-attempts"])
+        .arg((many / 2).to_string());
     let status = half.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     if status.code() != Some(LIMIT_REACHED) {
         return Err(format!("half a run was to end with {LIMIT_REACHED}: {status}").into());
@@ -82,7 +83,14 @@ fn first_start(directory: &Path) -> Result<f64> {
 fn peak(directory: &Path) -> Result<u64> {
     let run = conductor(directory);
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg(PEAK).arg(run.get_program()).args(["run", "--isolation", "none", "tasks.yaml", "--parallel", "8"]);
+    command.arg(PEAK).arg(run.get_program()).args([
+        "run",
+        "--isolation",
+        "none",
+        "tasks.yaml",
+        "--parallel",
+        "8",
+    ]);
     command.current_dir(directory).env("CONDUCTOR_HOME", directory.join("home"));
     Ok(String::from_utf8(command.stderr(Stdio::null()).output()?.stdout)?.trim().parse()?)
 }

@@ -59,24 +59,16 @@ async fn what_was_appended_is_there_when_opened_again_to_the_last_field() {
     let ended = Event::AttemptEnded {
         task: task_id("a"),
         attempt: Attempt(1),
-        outcome: outcome.clone(),
+        outcome,
         elapsed: Millis(5),
+        executor: 1,
         change: None,
     };
     let rest = vec![started(2), attempt_started(3, "a"), record(4, ended)];
     {
         let store = open(dir.path()).await;
         store.create(&new, &first).await.unwrap();
-        let row = EndedAttempt {
-            task: task_id("a"),
-            attempt: Attempt(1),
-            agent: "shell".into(),
-            executor: 1,
-            ended: Timestamp(1_004),
-            elapsed: Millis(5),
-            outcome,
-        };
-        store.append(&id, &rest, &[row]).await.unwrap();
+        store.append(&id, &rest).await.unwrap();
     }
     let store = open(dir.path()).await;
     let loaded = store.load(&id).await.unwrap();
@@ -94,7 +86,7 @@ async fn appending_the_same_again_changes_nothing() {
     let store = open(dir.path()).await;
     store.create(&new, &first).await.unwrap();
     for _ in 0..3 {
-        store.append(&id, &[started(2), attempt_started(3, "a")], &[]).await.unwrap();
+        store.append(&id, &[started(2), attempt_started(3, "a")]).await.unwrap();
     }
     assert_eq!(store.load(&id).await.unwrap().len(), 3);
 }
@@ -107,7 +99,7 @@ async fn a_turn_of_a_thousand_events_is_one_turn() {
     let store = open(dir.path()).await;
     store.create(&new, &first).await.unwrap();
     let many: Vec<Record> = (2..=1001).map(|seq| record(seq, Event::RunPaused {})).collect();
-    store.append(&id, &many, &[]).await.unwrap();
+    store.append(&id, &many).await.unwrap();
     assert_eq!(store.load(&id).await.unwrap().len(), 1001);
 }
 
@@ -130,5 +122,5 @@ async fn runs_do_not_see_each_other_and_the_newest_comes_first() {
 async fn a_run_that_was_not_opened_cannot_be_appended_to() {
     let dir = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(open(dir.path()).await);
-    assert!(store.append(&run_id("r1"), &[started(2)], &[]).await.is_err());
+    assert!(store.append(&run_id("r1"), &[started(2)]).await.is_err());
 }

@@ -10,9 +10,9 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use conductor_core::event::{Outcome, Record};
-use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::units::{Millis, Timestamp};
+use conductor_core::event::Record;
+use conductor_core::ids::RunId;
+use conductor_core::units::Timestamp;
 use thiserror::Error;
 
 pub use sqlite::{Sqlite, sqlite_version, was_written};
@@ -26,8 +26,7 @@ pub trait Store: Send + Sync {
 
     /// When it completes, all of these are durable, in order; where it fails, none of them are. Appending what is there
     /// already is not an error, so a call whose answer was lost can be repeated.
-    fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record], ended: &'a [EndedAttempt])
-    -> Task<'a, ()>;
+    fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Task<'a, ()>;
 
     /// The whole log of a run, checked: complete, unbroken, readable by this version.
     fn load<'a>(&'a self, run: &'a RunId) -> Task<'a, Vec<Record>>;
@@ -54,18 +53,6 @@ pub struct StoredRun {
     /// `running`, `stopped`, `completed` or `failed`, as the log said last.
     pub status: String,
     pub created: Timestamp,
-}
-
-/// What is remembered of an attempt once it is over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndedAttempt {
-    pub task: TaskId,
-    pub attempt: Attempt,
-    pub agent: String,
-    pub executor: u32,
-    pub ended: Timestamp,
-    pub elapsed: Millis,
-    pub outcome: Outcome,
 }
 
 #[derive(Debug, Error)]

@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use conductor_core::event::{Event, Outcome, Record, RunOutcome};
+use conductor_core::event::{Event, Record, RunOutcome};
 use conductor_core::ids::RunId;
 use conductor_core::units::{Tick, Timestamp};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous,
 };
-use sqlx::{AssertSqlSafe, Connection, Row};
+use sqlx::{ConnectOptions, Connection, Row};
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::{EndedAttempt, NewRun, Store, StoreError, StoredRun, Task};
+use super::{NewRun, Store, StoreError, StoredRun, Task};
 use crate::home::Home;
 
 /// The form events are written in; an older number is brought up to date on reading.
@@ -31,17 +31,11 @@ static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 /// Another process may hold the write lock for a while; after this we say so, and go on waiting.
 const BUSY: Duration = Duration::from_secs(5);
 
-// One turn is one message to the database's thread: a script whose rows come as one JSON array each.
-const BEGIN: &str = "BEGIN IMMEDIATE;";
+// One turn is one statement, whose rows come as one JSON array; only where the run's status changes is it a script.
 const ADD_EVENTS: &str = "
     INSERT OR IGNORE INTO events (run, seq, at, tick, version, sum, body)
     SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?);";
-const ADD_ATTEMPTS: &str = "
-    INSERT OR REPLACE INTO attempts (run, task, attempt, agent, executor, ended_at, elapsed_ms, outcome)
-    SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
-    FROM json_each(?);";
 const SET_STATUS: &str = "UPDATE runs SET status = ?, ended_at = ? WHERE key = ?;";
-const COMMIT: &str = "COMMIT";
 
 pub struct Sqlite {
     path: PathBuf,
@@ -119,20 +113,15 @@ impl Sqlite {
         Ok(())
     }
 
-    async fn append_records(
-        &self,
-        run: &RunId,
-        records: &[Record],
-        ended: &[EndedAttempt],
-    ) -> Result<(), StoreError> {
+    async fn append_records(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError> {
         let (key, rows) = self.rows(run, records)?;
         let Some(last) = rows.last() else { return Ok(()) };
-        let turn = Turn::new(key, &rows, ended, records);
         let mut connection = self.connection.lock().await;
-        if let Err(error) = turn.write(&mut connection).await {
-            let _ = sqlx::query("ROLLBACK").execute(&mut *connection).await;
-            return Err(self.told(error));
-        }
+        let written = match records.iter().rev().find_map(status) {
+            None => add_events(&mut connection, key, &rows).await,
+            Some(status) => add_events_and_status(&mut connection, key, &rows, status).await,
+        };
+        written.map_err(|error| self.told(error))?;
         self.acknowledge(last);
         Ok(())
     }
@@ -241,13 +230,8 @@ impl Store for Sqlite {
         Box::pin(self.create_run(run, first))
     }
 
-    fn append<'a>(
-        &'a self,
-        run: &'a RunId,
-        records: &'a [Record],
-        ended: &'a [EndedAttempt],
-    ) -> Task<'a, ()> {
-        Box::pin(self.append_records(run, records, ended))
+    fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Task<'a, ()> {
+        Box::pin(self.append_records(run, records))
     }
 
     fn load<'a>(&'a self, run: &'a RunId) -> Task<'a, Vec<Record>> {
@@ -328,44 +312,24 @@ async fn write_run(connection: &mut SqliteConnection, run: &NewRun, first: &Reco
     .await
 }
 
-/// What one call of `append` writes, ready to be bound.
-struct Turn {
-    key: i64,
-    events: String,
-    attempts: Option<String>,
-    status: Option<(&'static str, Option<Timestamp>)>,
+async fn add_events(connection: &mut SqliteConnection, key: i64, rows: &[EventRow]) -> sqlx::Result<()> {
+    sqlx::query(ADD_EVENTS).bind(key).bind(events(rows)).execute(connection).await.map(drop)
 }
 
-impl Turn {
-    fn new(key: i64, rows: &[EventRow], ended: &[EndedAttempt], records: &[Record]) -> Turn {
-        let attempts: Vec<_> = ended
-            .iter()
-            .map(|one| {
-                let outcome = outcome_name(&one.outcome);
-                (&one.task, one.attempt, &one.agent, one.executor, one.ended, one.elapsed, outcome)
-            })
-            .collect();
-        Turn {
-            key,
-            events: events(rows),
-            attempts: (!attempts.is_empty()).then(|| array(&attempts)),
-            status: records.iter().rev().find_map(status),
-        }
-    }
-
-    async fn write(&self, connection: &mut SqliteConnection) -> sqlx::Result<()> {
-        let attempts = self.attempts.as_ref().map_or("", |_| ADD_ATTEMPTS);
-        let status = self.status.map_or("", |_| SET_STATUS);
-        let script = [BEGIN, ADD_EVENTS, attempts, status, COMMIT].concat();
-        let mut query = sqlx::query(AssertSqlSafe(script)).bind(self.key).bind(self.events.as_str());
-        if let Some(attempts) = &self.attempts {
-            query = query.bind(self.key).bind(attempts.as_str());
-        }
-        if let Some((status, ended)) = self.status {
-            query = query.bind(status).bind(ended.map(|at| at.0)).bind(self.key);
-        }
-        query.execute(connection).await.map(drop)
-    }
+async fn add_events_and_status(
+    connection: &mut SqliteConnection,
+    key: i64,
+    rows: &[EventRow],
+    (status, ended): (&str, Option<Timestamp>),
+) -> sqlx::Result<()> {
+    begin(connection).await?;
+    let written = async {
+        add_events(connection, key, rows).await?;
+        let query = sqlx::query(SET_STATUS).bind(status).bind(ended.map(|at| at.0)).bind(key);
+        query.execute(&mut *connection).await.map(drop)
+    };
+    let written = written.await;
+    end(connection, written).await
 }
 
 fn events(rows: &[EventRow]) -> String {
@@ -385,15 +349,6 @@ fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
         Event::RunFinished { outcome: RunOutcome::Completed } => Some(("completed", Some(record.at))),
         Event::RunFinished { outcome: RunOutcome::Failed } => Some(("failed", Some(record.at))),
         _ => None,
-    }
-}
-
-fn outcome_name(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Succeeded => "succeeded".to_owned(),
-        Outcome::Interrupted => "interrupted".to_owned(),
-        Outcome::Cancelled => "cancelled".to_owned(),
-        Outcome::Failed(failure) => format!("failed:{:?}", failure.class).to_lowercase(),
     }
 }
 
@@ -470,7 +425,8 @@ async fn connect(path: &Path, read_only: bool) -> sqlx::Result<SqliteConnection>
         .read_only(read_only)
         .busy_timeout(BUSY)
         .foreign_keys(true)
-        .locking_mode(SqliteLockingMode::Normal);
+        .locking_mode(SqliteLockingMode::Normal)
+        .disable_statement_logging();
     let options = match read_only {
         true => options,
         false => options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full),
