@@ -27,7 +27,7 @@ const BRIEF: Duration = Duration::from_millis(50);
 const NO_ROOM: Duration = Duration::from_millis(500);
 
 /// Up to this many processes at once, one start after the other keeps the machine busy.
-const FEW: usize = 3;
+const FEW: usize = 1;
 
 /// How often a start is tried again while processes, memory or descriptors are short.
 const SCARCE: Duration = Duration::from_millis(100);

@@ -8,6 +8,7 @@ mod shell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use conductor_core::event::Outcome;
 use conductor_core::plan::{Command, Task};
@@ -81,7 +82,7 @@ const PASSED: [&str; 22] = [
 /// The caller's environment, looked through once for the whole run.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
-    passed: BTreeMap<OsString, OsString>,
+    passed: Arc<BTreeMap<OsString, OsString>>,
     held_back: Vec<(OsString, OsString)>,
 }
 
@@ -89,16 +90,19 @@ impl Caller {
     pub fn new(environment: impl Iterator<Item = (OsString, OsString)>) -> Caller {
         let passes = |name: &OsString| PASSED.iter().any(|pattern| names(pattern, name));
         let (passed, held_back): (Vec<_>, Vec<_>) = environment.partition(|(name, _)| passes(name));
-        Caller { passed: passed.into_iter().collect(), held_back }
+        Caller { passed: Arc::new(passed.into_iter().collect()), held_back }
     }
 
     /// The environment of a task's program: what everybody gets, what the task asks for, what it sets itself.
-    fn environment(&self, task: &Task) -> BTreeMap<OsString, OsString> {
+    fn environment(&self, task: &Task) -> Arc<BTreeMap<OsString, OsString>> {
+        if task.env.is_empty() && task.env_pass.is_empty() {
+            return self.passed.clone();
+        }
         let asked = |name: &OsString| task.env_pass.iter().any(|pattern| names(pattern, name));
-        let mut environment = self.passed.clone();
+        let mut environment = self.passed.as_ref().clone();
         environment.extend(self.held_back.iter().filter(|(name, _)| asked(name)).cloned());
         environment.extend(task.env.iter().map(|(name, value)| (name.into(), value.into())));
-        environment
+        Arc::new(environment)
     }
 }
 

@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use conductor_core::event::Process as ProcessName;
@@ -27,7 +28,8 @@ pub const GRACE: Duration = Duration::from_secs(10);
 pub struct Launch {
     pub program: OsString,
     pub args: Vec<OsString>,
-    pub env: BTreeMap<OsString, OsString>,
+    /// Shared by all that have the same.
+    pub env: Arc<BTreeMap<OsString, OsString>>,
     pub directory: PathBuf,
     /// Bytes of memory any one of its processes may use.
     pub memory: Option<u64>,
@@ -65,7 +67,7 @@ impl Running {
         command
             .args(&launch.args)
             .env_clear()
-            .envs(&launch.env)
+            .envs(launch.env.iter())
             .envs(mark.variables())
             .current_dir(&launch.directory)
             .stdin(Stdio::null())

@@ -17,7 +17,7 @@ fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
     let launch = Launch {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), script.into()],
-        env: [("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
+        env: std::sync::Arc::new([("PATH".into(), std::env::var_os("PATH").unwrap())].into()),
         directory: directory.to_owned(),
         memory: None,
     };

@@ -136,7 +136,8 @@ async fn chase(belongs: impl Fn(&[u8]) -> bool) {
 fn kill_stragglers(belongs: &impl Fn(&[u8]) -> bool) -> usize {
     let us = std::process::id();
     let mut killed = 0;
-    let all: Vec<u32> = processes().collect();
+    let anew = numbers_began_anew(us);
+    let all: Vec<u32> = processes().filter(|&process| anew || process > us).collect();
     drop(STARTING.write());
     for process in all {
         if known().contains(&process) {
@@ -152,6 +153,12 @@ fn kill_stragglers(belongs: &impl Fn(&[u8]) -> bool) -> usize {
         }
     }
     killed
+}
+
+/// Whoever came after us has a higher number, until the system has used them up and begins anew.
+fn numbers_began_anew(us: u32) -> bool {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().nth(4).and_then(|last| last.parse().ok()).is_none_or(|last: u32| last < us)
 }
 
 fn collect(process: u32) {
