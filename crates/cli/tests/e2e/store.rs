@@ -227,7 +227,9 @@ fn a_truncated_log_is_found_and_the_file_left_alone() {
     for part in [0, 1, 10, 50, 90, 99] {
         let (world, id) = killed_run();
         let wal = world.home().join("conductor.db-wal");
-        let bytes = fs::read(&wal).unwrap();
+        let mut bytes = fs::read(&wal).unwrap();
+        // Behind the last frame the log is filled up with zeros, which nobody would miss.
+        bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1);
         fs::write(&wal, &bytes[..bytes.len() * part / 100]).unwrap();
         println!("{part} % of {} bytes left", bytes.len());
         refused(&world, &id).says("damaged").says("conductor.db");

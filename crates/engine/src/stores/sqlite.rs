@@ -64,7 +64,6 @@ impl Sqlite {
         }
         let mut connection = connect(&path, false).await.map_err(|error| told(&path, error))?;
         MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(&path, error))?;
-        let _ = lengthen_log(&path);
         Ok(Sqlite {
             path,
             home: home.clone(),
@@ -110,6 +109,7 @@ impl Sqlite {
         let key = end(&mut connection, written).await.map_err(|error| self.told(error))?;
         *self.lock_open() = Some(OpenRun { id: run.id.clone(), key, last_seq: 0, sum: 0, witness });
         self.acknowledge(&row);
+        let _ = lengthen_log(&self.path);
         Ok(())
     }
 
@@ -177,6 +177,8 @@ impl Sqlite {
         }
         let witness = self.witness(run).map_err(|error| unavailable(&error))?;
         self.check_witness(run, records.len() as u64, &witness)?;
+        // Not before it is known to be whole: what is damaged is left as it is.
+        let _ = lengthen_log(&self.path);
         *self.lock_open() =
             Some(OpenRun { id: run.clone(), key, last_seq: records.len() as u64, sum, witness });
         Ok(records)
@@ -454,12 +456,17 @@ fn told_migration(path: &Path, error: sqlx::migrate::MigrateError) -> StoreError
 
 /// Frames SQLite lets gather in the log before it starts it anew (its default of 1,000 pages), with their headers.
 const LOG_BYTES: u64 = 1_050 * (4096 + 24);
+const PLENTY: u64 = 32;
 
 /// Makes the log as long as it will become. A commit that makes a file longer has to sync its length too, which costs
 /// more than twice as much (250 against 105 microseconds where this was measured). SQLite goes by its frames' checksums
-/// and never by the file's length, so zeros behind the last frame mean nothing to it. Where it fails, nothing is lost
-/// but the time.
+/// and never by the file's length, so zeros behind the last frame mean nothing to it. Done only where there is plenty of
+/// room, and where it fails, nothing is lost but the time.
 fn lengthen_log(database: &Path) -> io::Result<()> {
+    let disk = rustix::fs::statvfs(database)?;
+    if disk.f_bavail.saturating_mul(disk.f_frsize) < PLENTY * LOG_BYTES {
+        return Ok(());
+    }
     let mut log = File::options().append(true).open(database.with_extension("db-wal"))?;
     let zeros = [0; 1 << 16];
     let mut length = log.metadata()?.len();
