@@ -60,9 +60,19 @@ pub struct Graph {
 
 impl Graph {
     pub fn new(plan: &Plan, strategy: Strategy) -> Result<Graph, GraphError> {
-        let mut draft = Draft::of(plan)?;
+        let places = plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node));
+        Graph::with_places(plan, strategy, &places.collect())
+    }
+
+    /// As `new`, for whoever knows already where each task stands.
+    pub(crate) fn with_places(
+        plan: &Plan,
+        strategy: Strategy,
+        places: &Places<Node>,
+    ) -> Result<Graph, GraphError> {
+        let mut draft = Draft::of(plan, places)?;
         draft.epics(plan);
-        draft.execution_order(plan);
+        draft.execution_order(plan, places);
         let (adjacency, order) = draft.sorted()?;
         match strategy {
             Strategy::Queue => return Ok(draft.finished(adjacency, order)),
@@ -148,8 +158,7 @@ const HARD: (When, Kind) = (When::Landed, Kind::Hard);
 const ORDER_ONLY: (When, Kind) = (When::Finished, Kind::Soft);
 
 impl Draft {
-    fn of(plan: &Plan) -> Result<Draft, GraphError> {
-        let place = places(plan);
+    fn of(plan: &Plan, place: &Places<Node>) -> Result<Draft, GraphError> {
         let mut edges = Vec::new();
         for (to, task) in plan.tasks.iter().enumerate() {
             for dependency in &task.dependencies {
@@ -204,11 +213,10 @@ impl Draft {
         }
     }
 
-    fn execution_order(&mut self, plan: &Plan) {
+    fn execution_order(&mut self, plan: &Plan, place: &Places<Node>) {
         if plan.execution_order.is_empty() {
             return;
         }
-        let place = places(plan);
         let steps: Vec<Vec<Node>> = plan
             .execution_order
             .iter()
@@ -346,10 +354,6 @@ impl Adjacency {
     fn dependents(&self, node: Node) -> &[Edge] {
         &self.edges[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
-}
-
-fn places(plan: &Plan) -> Places<Node> {
-    plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node)).collect()
 }
 
 /// The longest way to each node, counted in tasks; gates take no level of their own.

@@ -29,10 +29,11 @@ pub fn rehearse(
     options: Options,
     length: impl Fn(&Task) -> Millis,
 ) -> Result<Rehearsal, GraphError> {
-    let lengths = plan.tasks.iter().map(length).collect();
+    let lengths: Vec<Millis> = plan.tasks.iter().map(length).collect();
+    let starts = Vec::with_capacity(lengths.len());
     let (run, _) = Run::create(plan, at(Tick(0)));
     let (mut scheduler, decision) = Scheduler::start(run, options, at(Tick(0)))?;
-    let mut stage = Stage { lengths, ends: BinaryHeap::new(), executors: 0, starts: Vec::new(), drawn: 0 };
+    let mut stage = Stage { lengths, ends: BinaryHeap::new(), executors: 0, starts, drawn: 0 };
     stage.perform(&scheduler, Tick(0), decision);
     let mut now = Tick(0);
     while let Some(Reverse((tick, _, task, attempt))) = stage.ends.pop() {

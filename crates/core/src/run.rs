@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::event::{
     Change, DrainReason, Event, Failure, Options, Outcome, Process, Record, RunOutcome, StopReason, Usage,
 };
+use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
 use crate::plan::{Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
@@ -132,7 +133,7 @@ pub struct Progress {
     pub worked: Millis,
     pub executor: Option<u32>,
     /// Where its work is on the run's branch.
-    pub landed: Option<String>,
+    pub landed: Option<Box<str>>,
     pub first_started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
 }
@@ -166,7 +167,7 @@ pub enum Stage {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     plan: Arc<Plan>,
-    places: Places<usize>,
+    places: Places<Node>,
     options: Options,
     tasks: Vec<Progress>,
     counts: [u32; Status::ALL.len()],
@@ -204,7 +205,8 @@ impl Run {
     }
 
     fn of(plan: Arc<Plan>, created: Timestamp) -> Run {
-        let places = plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place)).collect();
+        let places =
+            plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node)).collect();
         let tasks = plan.tasks.iter().map(|_| Progress::new()).collect::<Vec<_>>();
         let mut counts = [0; Status::ALL.len()];
         counts[Status::Pending as usize] = tasks.len() as u32;
@@ -249,7 +251,11 @@ impl Run {
     }
 
     pub fn place(&self, task: &TaskId) -> Option<usize> {
-        self.places.get(task).copied()
+        self.places.get(task).map(|&place| place as usize)
+    }
+
+    pub(crate) fn places(&self) -> &Places<Node> {
+        &self.places
     }
 
     pub fn task(&self, place: usize) -> (&Task, &Progress) {
@@ -305,6 +311,11 @@ impl Run {
     }
 
     pub fn apply(&mut self, record: &Record) -> Result<(), IllegalEvent> {
+        self.apply_at(record, None)
+    }
+
+    /// As `apply`, for whoever knows already which task an event is about.
+    pub(crate) fn apply_at(&mut self, record: &Record, place: Option<usize>) -> Result<(), IllegalEvent> {
         if record.seq != self.seq + 1 {
             return Err(IllegalEvent::Gap { seq: record.seq, after: self.seq });
         }
@@ -317,7 +328,7 @@ impl Run {
             | Event::RunDrained { .. }
             | Event::RunStopped { .. }
             | Event::RunFinished { .. } => self.apply_to_run(record),
-            event => self.apply_to_task(record, event)?,
+            event => self.apply_to_task(record, event, place)?,
         }
         self.seq = record.seq;
         self.active_now = self.active_now.max(record.tick);
@@ -350,10 +361,16 @@ impl Run {
         }
     }
 
-    fn apply_to_task(&mut self, record: &Record, event: &Event) -> Result<(), IllegalEvent> {
+    fn apply_to_task(
+        &mut self,
+        record: &Record,
+        event: &Event,
+        place: Option<usize>,
+    ) -> Result<(), IllegalEvent> {
         let Some((task, name)) = subject(event) else { return Ok(()) };
-        let place = self
-            .place(task)
+        debug_assert!(place.is_none_or(|place| self.plan.tasks[place].id == *task));
+        let place = place
+            .or_else(|| self.place(task))
             .ok_or_else(|| IllegalEvent::UnknownTask { seq: record.seq, task: task.clone() })?;
         let before = self.tasks[place].state.status();
         let next = step(&self.tasks[place], event, record).ok_or_else(|| IllegalEvent::Transition {
@@ -396,7 +413,7 @@ impl Run {
                     }
                 }
             }
-            Event::TaskCompleted { commit, .. } => progress.landed.clone_from(commit),
+            Event::TaskCompleted { commit, .. } => progress.landed = commit.as_deref().map(Box::from),
             Event::TaskReopened { .. } => progress.tried = 0,
             _ => {}
         }

@@ -146,10 +146,10 @@ impl Scheduler {
         now: Now,
         reopen: bool,
     ) -> Result<(Scheduler, Decision), GraphError> {
-        let graph = Graph::new(run.plan(), options.strategy)?;
+        let graph = Graph::with_places(run.plan(), options.strategy, run.places())?;
         let mut scheduler = Scheduler {
             blockers: Blockers::none(&graph),
-            ready: Ready::new(run.plan(), &graph, &options),
+            ready: Ready::default(),
             timers: Timers::default(),
             executors: Executors::default(),
             train: Train::default(),
@@ -218,8 +218,12 @@ impl Scheduler {
 
     /// Makes an event part of the run and of the decision.
     fn emit(&mut self, now: Now, event: Event) {
+        self.emit_about(now, None, event);
+    }
+
+    fn emit_about(&mut self, now: Now, place: Option<usize>, event: Event) {
         let record = Record { seq: self.run.seq() + 1, at: now.at, tick: now.tick, event };
-        match self.run.apply(&record) {
+        match self.run.apply_at(&record, place) {
             Ok(()) => self.out.records.push(record),
             Err(illegal) => debug_assert!(false, "the scheduler decided something illegal: {illegal}"),
         }
@@ -281,7 +285,7 @@ impl Scheduler {
             executor,
             change,
         };
-        self.emit(now, ended);
+        self.emit_about(now, Some(place), ended);
         self.timers.disarm(place as Node);
         self.executors.free(executor);
         if lands {
@@ -340,7 +344,7 @@ impl Scheduler {
 
     /// A task's own end, and what it means for those who wait for it.
     fn end(&mut self, now: Now, place: usize, event: Event) {
-        self.emit(now, event);
+        self.emit_about(now, Some(place), event);
         self.release_dependents(now, place as Node);
     }
 
@@ -419,7 +423,7 @@ impl Scheduler {
         let task = self.graph.id(place as Node).clone();
         let attempt = Attempt(self.run.progress(place).last_attempt + 1);
         let executor = self.executors.take();
-        self.emit(now, Event::AttemptStarted { task: task.clone(), attempt, executor });
+        self.emit_about(now, Some(place), Event::AttemptStarted { task: task.clone(), attempt, executor });
         self.arm_timeout(now, place);
         self.act(Action::Start { task, attempt, executor });
     }

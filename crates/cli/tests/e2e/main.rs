@@ -12,6 +12,7 @@ mod crash;
 mod exit_codes;
 mod graph;
 mod input;
+mod landing;
 mod run;
 mod signals;
 mod store;

@@ -41,6 +41,7 @@ enum Place {
     Behind(Node),
 }
 
+#[derive(Default)]
 pub(super) struct Ready {
     ranks: Vec<Rank>,
     lane_of: Vec<LaneNumber>,

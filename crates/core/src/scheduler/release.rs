@@ -78,9 +78,6 @@ impl Scheduler {
         while let Some((node, end)) = ends.pop() {
             for at in 0..self.graph.dependents(node).len() {
                 let edge = self.graph.dependents(node)[at];
-                if self.is_behind_us(edge.to) {
-                    continue;
-                }
                 if let Some(next) = self.pass(now, edge, &end, open) {
                     ends.push((edge.to, next));
                 }
@@ -88,10 +85,12 @@ impl Scheduler {
         }
     }
 
-    /// Lets one end through one edge; the end of the node behind it, if that ends by this.
+    /// Lets one end through one edge; the end of the node behind it, if that ends by this. Every edge is passed once, so
+    /// the count needs no look at the node; only where it comes to something is it asked whether it still cares.
     fn pass(&mut self, now: Now, edge: Edge, end: &End, open: bool) -> Option<End> {
         let gate = self.graph.is_gate(edge.to);
         match end.through(&edge) {
+            Passage::Shut(_) if self.is_behind_us(edge.to) => None,
             Passage::Shut(culprit) => {
                 match gate {
                     true => self.pass_gate(edge.to),
@@ -101,13 +100,15 @@ impl Scheduler {
             }
             Passage::Open => {
                 self.blockers.left[edge.to as usize] -= 1;
-                let free = self.blockers.is_free(edge.to);
-                if free && gate {
+                if !self.blockers.is_free(edge.to) || self.is_behind_us(edge.to) {
+                    return None;
+                }
+                if gate {
                     self.pass_gate(edge.to);
-                } else if free && open {
+                } else if open {
                     self.ready.insert(edge.to);
                 }
-                (free && gate).then_some(End::Landed)
+                gate.then_some(End::Landed)
             }
         }
     }

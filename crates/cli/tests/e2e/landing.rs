@@ -1,0 +1,208 @@
+//! In a repository: done means landed, the checkout stays as it was, and nothing is lost or left behind.
+
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+use crate::harness::{World, expect_no_leftovers};
+
+/// A repository with one commit; the task file stands outside of it, and may say `HERE` for the folder around both.
+fn repository(tasks: &str) -> World {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("repo")).unwrap();
+    world.write("tasks.yaml", &tasks.replace("HERE", &world.path("").display().to_string()));
+    world.write("repo/f.txt", "a\nb\nc\n");
+    git(&world, &["init", "-q", "-b", "main", "."]);
+    git(&world, &["config", "user.name", "User"]);
+    git(&world, &["config", "user.email", "user@localhost"]);
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "start"]);
+    world
+}
+
+fn git(world: &World, args: &[&str]) -> String {
+    let output = world.command_of("git").current_dir(world.path("repo")).args(args).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+fn command(world: &World, args: &[&str]) -> std::process::Command {
+    let mut command = world.command(args);
+    command.current_dir(world.path("repo"));
+    command
+}
+
+/// What the checkout is like: its branch, its commit, and every difference.
+fn checkout(world: &World) -> String {
+    git(world, &["status", "--porcelain=v2", "--branch", "--untracked-files=all"]) + &world.read("repo/f.txt")
+}
+
+/// Nothing of a run is left in the repository but its branch and what it rescued.
+fn expect_tidy(world: &World) {
+    assert_eq!(git(world, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(git(world, &["for-each-ref", "refs/heads/conductor-task"]), "");
+    assert!(!world.home().join("runs").join(world.run_id()).join("workspaces").exists());
+    expect_no_leftovers(&world.run_id());
+}
+
+#[test]
+fn work_lands_on_the_runs_branch_and_a_dirty_checkout_stays_as_it_was() {
+    let world = repository(
+        "
+tasks:
+  - { id: a, run: echo one > a.txt, verify: [test -f a.txt] }
+  - { id: b, run: echo two > b.txt, verify: [test -f b.txt] }
+  - { id: both, run: cat a.txt b.txt > both.txt, dependencies: [a, b] }
+  - { id: nothing, run: 'true' }
+",
+    );
+    world.write("repo/f.txt", "dirty\n");
+    world.write("repo/mine.txt", "untracked");
+    let before = checkout(&world);
+    let ended = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "-p", "3"])).ended().expect(0);
+    let branch = format!("conductor/{}", world.run_id());
+    ended.says(&format!("3 tasks landed on {branch}")).says(&format!("git merge {branch}"));
+    assert_eq!(checkout(&world), before);
+    assert_eq!(git(&world, &["show", &format!("{branch}:both.txt")]), "one\ntwo");
+    assert_eq!(git(&world, &["show", &format!("{branch}:f.txt")]), "a\nb\nc");
+    assert_eq!(world.summary()["results"][3]["commit"], serde_json::Value::Null);
+    expect_tidy(&world);
+}
+
+#[test]
+fn liars_conflicts_and_red_combinations_do_not_land_and_hold_nobody_up() {
+    let world = repository(
+        "
+tasks:
+  - { id: liar, run: 'true', changes: required }
+  - { id: meddler, run: echo x > x.txt, changes: forbidden }
+  - { id: left, run: 'sed -i s/b/LEFT/ f.txt; AGENT make HERE/left; AGENT await HERE/right' }
+  - { id: right, run: 'sed -i s/b/RIGHT/ f.txt; AGENT make HERE/right; AGENT await HERE/left' }
+  - { id: red, run: echo no > n.txt, verify: ['! grep -q no n.txt'] }
+  - { id: good, run: echo fine > good.txt }
+  - { id: behind, run: 'true', dependencies: [red] }
+",
+    );
+    let ended = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "-p", "8"])).ended().expect(100);
+    ended
+        .says("changed nothing, where a change was due")
+        .says("it changed files, where none were to be changed");
+    let statuses = world.statuses();
+    let status = |task: &str| statuses[task].as_str();
+    assert_eq!((status("liar"), status("meddler"), status("red")), ("failed", "failed", "failed"));
+    assert_eq!((status("good"), status("behind")), ("completed", "skipped"));
+    let sides = [status("left"), status("right")];
+    assert!(sides.contains(&"completed") && sides.contains(&"failed"), "one of two lands: {sides:?}");
+    let branch = format!("conductor/{}", world.run_id());
+    let landed = git(&world, &["log", "--no-merges", "--format=%s", &format!("main..{branch}")]);
+    assert_eq!(landed.lines().count(), 2, "the log agrees: {landed}");
+    let rescued = git(&world, &["for-each-ref", "--format=%(refname)", "refs/conductor/rescue"]);
+    for task in ["meddler", "red"] {
+        assert!(rescued.contains(&format!("/{task}/")), "work of {task} is kept: {rescued}");
+    }
+    expect_tidy(&world);
+}
+
+/// Each is fine alone; together they are not. Whoever comes second is told so.
+#[test]
+fn what_is_green_alone_and_red_together_does_not_land() {
+    let world = repository(
+        "
+tasks:
+  - { id: one, run: 'touch only.1; AGENT make HERE/one; AGENT await HERE/two', verify: ['test $(ls only.* | wc -l) = 1'] }
+  - { id: two, run: 'touch only.2; AGENT make HERE/two; AGENT await HERE/one', verify: ['test $(ls only.* | wc -l) = 1'] }
+",
+    );
+    let ended = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "-p", "2"])).ended().expect(100);
+    ended.says("1 of 2 completed, 1 failed").says("on the combined tree: ");
+    expect_tidy(&world);
+}
+
+#[test]
+fn the_branch_one_is_on_is_brought_forward_when_asked_and_safe() {
+    let world = repository("tasks: [{ id: a, run: echo one > a.txt }]");
+    let run = ["run", "../tasks.yaml", "--merge", "branch"];
+    world.spawn(&mut command(&world, &run)).ended().expect(0).says("and main holds it");
+    assert_eq!(world.read("repo/a.txt"), "one\n");
+    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_repository_without_a_commit_is_told_what_to_do() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("repo")).unwrap();
+    world.write("tasks.yaml", "tasks: [{ id: a, run: AGENT touch done }]");
+    git(&world, &["init", "-q", "."]);
+    let refused = world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(1);
+    refused.says("has no commit yet").says("git commit --allow-empty");
+    world.spawn(&mut command(&world, &["run", "../tasks.yaml", "--isolation", "none"])).ended().expect(0);
+}
+
+const TASKS: usize = 40;
+
+fn graph(rng: &mut Rng) -> String {
+    let mut text = String::from("tasks:\n");
+    for task in 0..TASKS {
+        let on: Vec<String> = (0..rng.usize(0..3))
+            .filter(|_| task > 0)
+            .map(|_| format!("t{}", rng.usize(task.saturating_sub(8)..task)))
+            .collect();
+        let sleep = rng.u32(0..30);
+        text.push_str(&format!(
+            "  - {{ id: t{task}, run: 'sleep 0.0{sleep:02}; mkdir -p d{0}; echo {task} > d{0}/{task}.txt', \
+             dependencies: [{1}], changes: required }}\n",
+            task % 5,
+            on.join(", ")
+        ));
+    }
+    text
+}
+
+/// A1 with merges: killed anywhere, the branch ends up with the very tree of an undisturbed run, everything once.
+#[test]
+fn killed_at_random_moments_everything_lands_once() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut rng = Rng::with_seed(seed);
+    let tasks = graph(&mut rng);
+    let calm = repository(&tasks);
+    calm.spawn(&mut command(&calm, &["run", "../tasks.yaml", "-p", "4"])).ended().expect(0);
+    let tree = |world: &World| git(world, &["rev-parse", &format!("conductor/{}^{{tree}}", world.run_id())]);
+
+    let world = repository(&tasks);
+    let before = checkout(&world);
+    let mut kills = 0;
+    loop {
+        let known = world.database().exists()
+            && world.try_sql("SELECT id FROM runs").is_ok_and(|runs| !runs.is_empty());
+        let args: &[&str] =
+            if known { &["run", "--resume", "-p", "4"] } else { &["run", "../tasks.yaml", "-p", "4"] };
+        let mut live = world.spawn(&mut command(&world, args));
+        let end = Instant::now() + Duration::from_millis(rng.u64(0..900));
+        while kills < 12 && Instant::now() < end && live.is_running() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if kills == 12 || !live.is_running() {
+            live.ended().expect(0);
+            break;
+        }
+        live.child.kill().unwrap();
+        live.child.wait().unwrap();
+        kills += 1;
+        if known && world.sql("SELECT status FROM runs").trim() == "completed" {
+            break;
+        }
+    }
+    println!("{kills} kills");
+    assert_eq!(tree(&world), tree(&calm), "the tree of an undisturbed run");
+    let branch = format!("main..conductor/{}", world.run_id());
+    let subjects = git(&world, &["log", "--no-merges", "--format=%s", &branch]);
+    let mut landed: Vec<&str> = subjects.lines().collect();
+    landed.sort_unstable();
+    let count = landed.len();
+    landed.dedup();
+    assert_eq!((count, landed.len()), (TASKS, TASKS), "everything landed, once each");
+    assert_eq!(checkout(&world), before);
+    assert_eq!(world.sql("PRAGMA integrity_check").trim(), "ok");
+    expect_no_leftovers(&world.run_id());
+}
