@@ -5,6 +5,8 @@
 //! died. It starts no process, reads no clock and writes nothing: the engine performs the actions after the events are
 //! durable.
 
+mod budget;
+mod executors;
 mod files;
 mod landing;
 mod pools;
@@ -21,13 +23,14 @@ use crate::event::{
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
-use crate::plan::{Plan, Work};
+use crate::plan::Plan;
 use crate::retry;
 use crate::run::{Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick};
 
 pub use requests::{Refusal, Request};
 
+use executors::Executors;
 use landing::Train;
 use ready::Ready;
 use release::Blockers;
@@ -252,18 +255,6 @@ impl Scheduler {
         }
     }
 
-    fn on_usage(&mut self, now: Now, task: TaskId, attempt: Attempt, usage: Usage) {
-        let Some((place, _)) = self.current(&task, attempt) else { return };
-        self.emit(now, Event::UsageReported { task: task.clone(), attempt, usage });
-        if self.task_is_over_budget(place) {
-            self.stop(now, place, StopReason::Budget);
-        }
-        if self.run_is_over_budget() {
-            self.drain(now, DrainReason::Budget);
-            self.stop_paid_attempts(now);
-        }
-    }
-
     fn on_attempt_ended(
         &mut self,
         now: Now,
@@ -381,15 +372,6 @@ impl Scheduler {
         }
     }
 
-    /// Commands cost no money and may end in peace.
-    fn stop_paid_attempts(&mut self, now: Now) {
-        for place in self.running() {
-            if matches!(self.run.plan().tasks[place].work, Work::Prompt(_)) {
-                self.stop(now, place, StopReason::Interrupted);
-            }
-        }
-    }
-
     fn running(&self) -> Vec<usize> {
         self.ready.holders().map(|node| node as usize).collect()
     }
@@ -432,27 +414,6 @@ impl Scheduler {
         if let Some(timeout) = self.timeouts.get(place).copied().flatten() {
             self.timers.arm(place as Node, now.tick + timeout);
         }
-    }
-
-    fn arm_run_deadline(&mut self, now: Now) {
-        let limit = self.run.options().limits.max_time;
-        self.timers.arm_run(limit.map(|limit| now.tick + (Tick(limit.0) - Tick(self.run.active().0))));
-    }
-
-    fn task_is_over_budget(&self, place: usize) -> bool {
-        let (task, progress) = self.run.task(place);
-        task.max_cost.is_some_and(|cap| progress.usage.cost >= cap)
-            || task.max_tokens.is_some_and(|cap| progress.usage.tokens >= cap)
-            || task.max_turns.is_some_and(|cap| progress.usage.turns >= cap)
-    }
-
-    fn run_is_over_budget(&self) -> bool {
-        let limits = &self.run.options().limits;
-        let spent = self.run.spent();
-        let attempts = self.run.attempts() + self.ready.working() as u32;
-        limits.max_cost.is_some_and(|cap| spent.cost >= cap)
-            || limits.max_tokens.is_some_and(|cap| spent.tokens >= cap)
-            || limits.max_attempts.is_some_and(|cap| attempts >= cap)
     }
 
     /// Ends the run where nothing is left, or leaves it where nothing more may start.
@@ -518,31 +479,5 @@ fn timeouts(plan: &Plan) -> Vec<Option<Millis>> {
     match plan.tasks.iter().any(|task| task.timeout.is_some()) {
         true => plan.tasks.iter().map(|task| task.timeout).collect(),
         false => Vec::new(),
-    }
-}
-
-/// Numbers for who works, from 1, always the lowest free one: the highest ever given is how many the run could use.
-#[derive(Default)]
-struct Executors {
-    free: std::collections::BTreeSet<u32>,
-    highest: u32,
-}
-
-impl Executors {
-    fn take(&mut self) -> u32 {
-        self.free.pop_first().unwrap_or_else(|| {
-            self.highest += 1;
-            self.highest
-        })
-    }
-
-    fn claim(&mut self, number: u32) {
-        self.free.extend(self.highest + 1..number);
-        self.highest = self.highest.max(number);
-        self.free.remove(&number);
-    }
-
-    fn free(&mut self, number: u32) {
-        self.free.insert(number);
     }
 }

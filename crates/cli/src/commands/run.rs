@@ -1,34 +1,36 @@
 //! `conductor run`: a task file becomes a run, or a run that was left is taken up again.
 
+mod arguments;
+mod finding;
+mod places;
 mod signals;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{DrainReason, Options, RunOutcome};
+use conductor_core::event::{DrainReason, RunOutcome};
 use conductor_core::graph::{self, Graph};
 use conductor_core::ids::RunId;
-use conductor_core::plan::{Isolation, Plan};
+use conductor_core::plan::Plan;
 use conductor_core::report::PlanFile;
-use conductor_core::run::{Run, Stage, Status};
-use conductor_core::select::select;
-use conductor_core::units::{Now, Tick, Usd};
+use conductor_core::run::{Run, Stage};
+use conductor_core::units::{Now, Tick};
 use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Start, World};
-use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
-use conductor_engine::stores::{NewRun, Sqlite, Store, StoreError, StoredRun, was_written};
-use conductor_engine::workspaces::{InPlace, Rooms, Worktrees};
+use conductor_engine::stores::{NewRun, Sqlite, Store, StoreError, StoredRun};
+use conductor_engine::workspaces::Worktrees;
 use conductor_engine::{agents, output};
 
 use super::answer;
-use crate::args::{self, Strategy, Ui};
-use crate::diagnostics;
+use crate::args::{self, Ui};
 use crate::end_block;
 use crate::fault::{Exit, Fault};
 use crate::progress;
+use arguments::Resolved;
+use finding::{complete_files, find, full_name, nothing_to_do};
+use places::{repository, rooms, world};
 use signals::Signalled;
 
 pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
@@ -42,116 +44,6 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
         return block_on(start_new(args, plan));
     }
     block_on(take_up(args))
-}
-
-/// The arguments, with their second meanings settled.
-struct Resolved<'a> {
-    typed: &'a args::Run,
-    file: Option<PathBuf>,
-    resume: Option<String>,
-    directory: PathBuf,
-}
-
-impl<'a> Resolved<'a> {
-    fn new(typed: &'a args::Run) -> Result<Resolved<'a>, Fault> {
-        let directory = std::env::current_dir().map_err(|error| {
-            Fault::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
-        })?;
-        let mut resolved =
-            Resolved { typed, file: typed.file.clone(), resume: typed.resume.clone(), directory };
-        resolved.settle_file();
-        if typed.retry_failed && resolved.resume.is_none() {
-            resolved.resume = Some(String::new());
-        }
-        match (&resolved.file, &resolved.resume) {
-            (None, None) => Err(Fault::new(Exit::Usage, "nothing to run")
-                .help("name a task file, or use --resume to take up the newest run of this directory")),
-            _ => Ok(resolved),
-        }
-    }
-
-    /// In `run --resume tasks.yaml` the word after `--resume` is the file, not a run.
-    fn settle_file(&mut self) {
-        if let Some(word) = self.resume.as_deref().filter(|word| !word.is_empty())
-            && self.file.is_none()
-            && (word.contains(['.', '/']) || Path::new(word).is_file())
-        {
-            self.file = Some(PathBuf::from(word));
-            self.resume = Some(String::new());
-        }
-    }
-
-    fn is_new(&self) -> bool {
-        self.resume.is_none()
-    }
-
-    fn plan(&mut self) -> Result<Plan, Fault> {
-        let file = self.file.clone().unwrap_or_default();
-        let plan = diagnostics::load(&file)?;
-        Ok(match &self.typed.only {
-            Some(only) => select(&plan, only)?,
-            None => plan,
-        })
-    }
-
-    /// What the flags say, over what was so before, over what is built in.
-    fn options(&self, plan: &Plan, before: Option<&Options>) -> Result<Options, Fault> {
-        let typed = self.typed;
-        let mut options = match before {
-            Some(before) => before.clone(),
-            None => Options { limits: plan.limits.clone(), ..Options::with_slots(1) },
-        };
-        options.slots = typed.parallel.unwrap_or(options.slots);
-        options.strategy = typed.strategy.map_or(options.strategy, Into::into);
-        options.fail_fast = (options.fail_fast || typed.fail_fast) && !typed.keep_going;
-        options.allow_overlap |= typed.allow_overlap;
-        options.isolation = typed.isolation.map(Into::into).or(options.isolation);
-        let limits = &mut options.limits;
-        limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);
-        limits.max_time = typed.max_time.or(limits.max_time);
-        limits.max_attempts = typed.max_attempts.or(limits.max_attempts);
-        for (name, amount) in machine() {
-            limits.resources.entry(name).or_insert(amount);
-        }
-        if let Some(output) = &typed.output {
-            options.output = Some(std::path::absolute(output)?.display().to_string());
-        }
-        Ok(options)
-    }
-
-    fn ui(&self) -> Ui {
-        match self.typed.ui {
-            _ if self.typed.json => Ui::Json,
-            Ui::Auto => Ui::Plain,
-            ui => ui,
-        }
-    }
-}
-
-impl From<args::Isolation> for Isolation {
-    fn from(isolation: args::Isolation) -> Isolation {
-        match isolation {
-            args::Isolation::Worktree => Isolation::Worktree,
-            args::Isolation::None => Isolation::None,
-        }
-    }
-}
-
-impl From<Strategy> for graph::Strategy {
-    fn from(strategy: Strategy) -> graph::Strategy {
-        match strategy {
-            Strategy::Queue => graph::Strategy::Queue,
-            Strategy::Batch => graph::Strategy::Batch,
-            Strategy::Sequential => graph::Strategy::Sequential,
-        }
-    }
-}
-
-/// What this machine has of the resources everybody knows.
-fn machine() -> Vec<(String, u64)> {
-    let cpus = std::thread::available_parallelism().map(|count| ("cpu".to_owned(), count.get() as u64));
-    let memory = conductor_engine::process::machine_memory().map(|bytes| ("memory".to_owned(), bytes));
-    cpus.ok().into_iter().chain(memory).collect()
 }
 
 /// Every task needs somebody who can do it, before anything starts.
@@ -260,110 +152,6 @@ async fn read_back(
         return Err(Fault::new(Exit::Unexpected, message).help("bring the directory back, then resume"));
     }
     Ok((stored, claim, run))
-}
-
-fn world(store: Sqlite, claim: RunClaim, rooms: Rooms, options: &Options) -> World {
-    let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
-    World { store: Arc::new(store), claim, rooms, output }
-}
-
-/// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,
-/// so that a resume does the same.
-fn repository(plan: &Plan, options: &mut Options, directory: &Path) -> Result<Option<Repository>, Fault> {
-    let said = options.isolation.is_some() || plan.tasks.iter().any(|task| task.isolation.is_some());
-    let wanted = |default: Option<Isolation>| {
-        plan.tasks.iter().any(|task| task.isolation.or(default) != Some(Isolation::None))
-    };
-    if !wanted(options.isolation) {
-        return Ok(None);
-    }
-    let found = match Repository::of(directory) {
-        Ok(repository) => Some(repository),
-        Err(GitError::NotOne(_) | GitError::Missing(_)) if !said => None,
-        Err(error) => return Err(no_repository(error)),
-    };
-    options.isolation.get_or_insert(if found.is_some() { Isolation::Worktree } else { Isolation::None });
-    Ok(found)
-}
-
-/// Where the tasks are to work.
-fn rooms(
-    repository: Option<Repository>,
-    options: &Options,
-    home: &Home,
-    id: &RunId,
-    directory: &Path,
-) -> Result<Rooms, Fault> {
-    let worktrees = repository
-        .map(|repository| Worktrees::open(repository, &home.run(id), id, directory, Vec::new()).map(Arc::new))
-        .transpose()
-        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
-    let in_place = Arc::new(InPlace::new(directory.to_owned()));
-    Ok(Rooms { in_place, worktrees, default: options.isolation.unwrap_or(Isolation::None) })
-}
-
-fn no_repository(error: GitError) -> Fault {
-    let help = match &error {
-        GitError::Unborn(_) => "make the first commit: git commit --allow-empty -m 'Start'",
-        _ => "run it in a checkout, or let tasks work where you are: --isolation none",
-    };
-    Fault::new(Exit::Unexpected, error).help(help)
-}
-
-/// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
-fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, Fault> {
-    let word = args.resume.as_deref().unwrap_or_default();
-    if !word.is_empty() {
-        let fitting: Vec<&StoredRun> = runs.iter().filter(|run| run.id.as_str().starts_with(word)).collect();
-        return match fitting.as_slice() {
-            [one] => Ok((*one).clone()),
-            [] if RunId::parse(word).is_some_and(|id| was_written(home, &id)) => {
-                let (path, why) =
-                    (home.database(), format!("it knows nothing of run {word}, which had been written"));
-                Err(StoreError::Damaged { path, why }.into())
-            }
-            [] => Err(Fault::new(Exit::Usage, format!("there is no run '{word}'"))),
-            [first, second, ..] => Err(Fault::new(
-                Exit::Usage,
-                format!("'{word}' could be run {} or {}; give more of it", first.id, second.id),
-            )),
-        };
-    }
-    let source = args.file.as_ref().map(|file| full_name(&args.directory, file));
-    let here = |run: &&StoredRun| match &source {
-        Some(source) => run.source == *source,
-        None => run.directory == args.directory,
-    };
-    let open = |run: &&StoredRun| run.status != "completed";
-    runs.iter().filter(here).find(open).cloned().ok_or_else(|| {
-        Fault::new(Exit::NothingToDo, "there is no unfinished run here to resume")
-            .help("start one with `conductor run FILE`")
-    })
-}
-
-fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<Fault> {
-    let bad = run.count(Status::Failed) + run.count(Status::Skipped) + run.count(Status::Cancelled);
-    if !run.all_ended() || (args.typed.retry_failed && bad > 0) {
-        return None;
-    }
-    let fault = Fault::new(Exit::NothingToDo, format!("run {} has nothing left to do", stored.id));
-    let again = format!("to do again what failed: conductor run --resume {} --retry-failed", stored.id);
-    Some(if bad == 0 { fault } else { fault.help(again) })
-}
-
-/// A coordinator killed after the last event has left no report; whoever looks for the run later makes it.
-fn complete_files(id: &RunId, run: &Run, state: &Path) -> Result<(), Fault> {
-    let directory = run.options().output.as_ref().map_or_else(|| state.to_owned(), PathBuf::from);
-    if !directory.join("execution_summary.json").exists() {
-        let graph = Graph::new(run.plan(), run.options().strategy)
-            .map_err(|error| Fault::new(Exit::Unexpected, error))?;
-        output::write_summary(&directory, id, run, &graph)?;
-    }
-    Ok(())
-}
-
-fn full_name(directory: &Path, file: &Path) -> String {
-    directory.join(file).display().to_string()
 }
 
 /// Eight letters and digits that no eye confuses.

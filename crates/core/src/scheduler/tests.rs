@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::graph::Strategy;
-use crate::plan::{Command, Dependency, Group, Kind, Plan, Priority, RetryPolicy, Task, When};
+use crate::plan::{Command, Dependency, Group, Kind, Plan, Priority, RetryPolicy, Task, When, Work};
 use crate::units::{Millis, Timestamp, Usd};
 
 fn id(text: &str) -> TaskId {

@@ -1,0 +1,123 @@
+//! What was typed after `run`, with second meanings settled and defaults filled in.
+
+use std::path::{Path, PathBuf};
+
+use conductor_core::event::Options;
+use conductor_core::graph;
+use conductor_core::plan::{Isolation, Plan};
+use conductor_core::select::select;
+use conductor_core::units::Usd;
+
+use crate::args::{self, Strategy, Ui};
+use crate::diagnostics;
+use crate::fault::{Exit, Fault};
+
+/// The arguments, with their second meanings settled.
+pub(super) struct Resolved<'a> {
+    pub(super) typed: &'a args::Run,
+    pub(super) file: Option<PathBuf>,
+    pub(super) resume: Option<String>,
+    pub(super) directory: PathBuf,
+}
+
+impl<'a> Resolved<'a> {
+    pub(super) fn new(typed: &'a args::Run) -> Result<Resolved<'a>, Fault> {
+        let directory = std::env::current_dir().map_err(|error| {
+            Fault::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
+        })?;
+        let mut resolved =
+            Resolved { typed, file: typed.file.clone(), resume: typed.resume.clone(), directory };
+        resolved.settle_file();
+        if typed.retry_failed && resolved.resume.is_none() {
+            resolved.resume = Some(String::new());
+        }
+        match (&resolved.file, &resolved.resume) {
+            (None, None) => Err(Fault::new(Exit::Usage, "nothing to run")
+                .help("name a task file, or use --resume to take up the newest run of this directory")),
+            _ => Ok(resolved),
+        }
+    }
+
+    /// In `run --resume tasks.yaml` the word after `--resume` is the file, not a run.
+    fn settle_file(&mut self) {
+        if let Some(word) = self.resume.as_deref().filter(|word| !word.is_empty())
+            && self.file.is_none()
+            && (word.contains(['.', '/']) || Path::new(word).is_file())
+        {
+            self.file = Some(PathBuf::from(word));
+            self.resume = Some(String::new());
+        }
+    }
+
+    pub(super) fn is_new(&self) -> bool {
+        self.resume.is_none()
+    }
+
+    pub(super) fn plan(&mut self) -> Result<Plan, Fault> {
+        let file = self.file.clone().unwrap_or_default();
+        let plan = diagnostics::load(&file)?;
+        Ok(match &self.typed.only {
+            Some(only) => select(&plan, only)?,
+            None => plan,
+        })
+    }
+
+    /// What the flags say, over what was so before, over what is built in.
+    pub(super) fn options(&self, plan: &Plan, before: Option<&Options>) -> Result<Options, Fault> {
+        let typed = self.typed;
+        let mut options = match before {
+            Some(before) => before.clone(),
+            None => Options { limits: plan.limits.clone(), ..Options::with_slots(1) },
+        };
+        options.slots = typed.parallel.unwrap_or(options.slots);
+        options.strategy = typed.strategy.map_or(options.strategy, Into::into);
+        options.fail_fast = (options.fail_fast || typed.fail_fast) && !typed.keep_going;
+        options.allow_overlap |= typed.allow_overlap;
+        options.isolation = typed.isolation.map(Into::into).or(options.isolation);
+        let limits = &mut options.limits;
+        limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);
+        limits.max_time = typed.max_time.or(limits.max_time);
+        limits.max_attempts = typed.max_attempts.or(limits.max_attempts);
+        for (name, amount) in machine() {
+            limits.resources.entry(name).or_insert(amount);
+        }
+        if let Some(output) = &typed.output {
+            options.output = Some(std::path::absolute(output)?.display().to_string());
+        }
+        Ok(options)
+    }
+
+    pub(super) fn ui(&self) -> Ui {
+        match self.typed.ui {
+            _ if self.typed.json => Ui::Json,
+            Ui::Auto => Ui::Plain,
+            ui => ui,
+        }
+    }
+}
+
+impl From<args::Isolation> for Isolation {
+    fn from(isolation: args::Isolation) -> Isolation {
+        match isolation {
+            args::Isolation::Worktree => Isolation::Worktree,
+            args::Isolation::None => Isolation::None,
+        }
+    }
+}
+
+impl From<Strategy> for graph::Strategy {
+    fn from(strategy: Strategy) -> graph::Strategy {
+        match strategy {
+            Strategy::Queue => graph::Strategy::Queue,
+            Strategy::Batch => graph::Strategy::Batch,
+            Strategy::Sequential => graph::Strategy::Sequential,
+        }
+    }
+}
+
+/// What this machine has of the resources everybody knows.
+fn machine() -> Vec<(String, u64)> {
+    let cpus = std::thread::available_parallelism().map(|count| ("cpu".to_owned(), count.get() as u64));
+    let memory = conductor_engine::process::machine_memory().map(|bytes| ("memory".to_owned(), bytes));
+    cpus.ok().into_iter().chain(memory).collect()
+}

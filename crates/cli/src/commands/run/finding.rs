@@ -1,0 +1,69 @@
+//! Which run `--resume` means, and whether there is anything left of it to do.
+
+use std::path::{Path, PathBuf};
+
+use conductor_core::graph::Graph;
+use conductor_core::ids::RunId;
+use conductor_core::run::{Run, Status};
+use conductor_engine::home::Home;
+use conductor_engine::output;
+use conductor_engine::stores::{StoreError, StoredRun, was_written};
+
+use super::arguments::Resolved;
+use crate::fault::{Exit, Fault};
+
+/// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
+pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, Fault> {
+    let word = args.resume.as_deref().unwrap_or_default();
+    if !word.is_empty() {
+        let fitting: Vec<&StoredRun> = runs.iter().filter(|run| run.id.as_str().starts_with(word)).collect();
+        return match fitting.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] if RunId::parse(word).is_some_and(|id| was_written(home, &id)) => {
+                let (path, why) =
+                    (home.database(), format!("it knows nothing of run {word}, which had been written"));
+                Err(StoreError::Damaged { path, why }.into())
+            }
+            [] => Err(Fault::new(Exit::Usage, format!("there is no run '{word}'"))),
+            [first, second, ..] => Err(Fault::new(
+                Exit::Usage,
+                format!("'{word}' could be run {} or {}; give more of it", first.id, second.id),
+            )),
+        };
+    }
+    let source = args.file.as_ref().map(|file| full_name(&args.directory, file));
+    let here = |run: &&StoredRun| match &source {
+        Some(source) => run.source == *source,
+        None => run.directory == args.directory,
+    };
+    let open = |run: &&StoredRun| run.status != "completed";
+    runs.iter().filter(here).find(open).cloned().ok_or_else(|| {
+        Fault::new(Exit::NothingToDo, "there is no unfinished run here to resume")
+            .help("start one with `conductor run FILE`")
+    })
+}
+
+pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<Fault> {
+    let bad = run.count(Status::Failed) + run.count(Status::Skipped) + run.count(Status::Cancelled);
+    if !run.all_ended() || (args.typed.retry_failed && bad > 0) {
+        return None;
+    }
+    let fault = Fault::new(Exit::NothingToDo, format!("run {} has nothing left to do", stored.id));
+    let again = format!("to do again what failed: conductor run --resume {} --retry-failed", stored.id);
+    Some(if bad == 0 { fault } else { fault.help(again) })
+}
+
+/// A coordinator killed after the last event has left no report; whoever looks for the run later makes it.
+pub(super) fn complete_files(id: &RunId, run: &Run, state: &Path) -> Result<(), Fault> {
+    let directory = run.options().output.as_ref().map_or_else(|| state.to_owned(), PathBuf::from);
+    if !directory.join("execution_summary.json").exists() {
+        let graph = Graph::new(run.plan(), run.options().strategy)
+            .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+        output::write_summary(&directory, id, run, &graph)?;
+    }
+    Ok(())
+}
+
+pub(super) fn full_name(directory: &Path, file: &Path) -> String {
+    directory.join(file).display().to_string()
+}
