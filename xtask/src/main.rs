@@ -14,6 +14,7 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Erro
 
 const USAGE: &str = "\
 usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
+       cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
        cargo xtask bench [--quick]    Conductor beside make, ninja and parallel; writes docs/BENCHMARKS.md";
 
 fn main() -> ExitCode {
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test::run(&[]),
         ["test", "--", filter @ ..] => test::run(filter),
+        ["soak"] => test::soak(),
         ["bench", options @ ..] if options.iter().all(|&option| option == "--quick") => bench::run(options),
         [bench::MEASURE, options @ ..] => bench::measure(!options.is_empty()),
         [bench::PEAK, program @ ..] => bench::print_peak(program),

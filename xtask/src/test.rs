@@ -22,6 +22,16 @@ pub(crate) fn run(filter: &[&str]) -> Result {
     step("quickstart", quickstart)
 }
 
+/// What the test suite does in small, in the size users are promised.
+pub(crate) fn soak() -> Result {
+    step("tools", || tools::provide(&tools::FOR_TESTS))?;
+    let mut command = nextest();
+    command.args(["-E", "package(conductor) & (test(killed_at_random) | test(agents::))"]);
+    command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
+    command.env("CONDUCTOR_FLOOD_BYTES", "10000000000");
+    step("soak", || openly(&mut command))
+}
+
 /// Known vulnerabilities are looked up only where their database is, for it comes from the network.
 fn dependencies() -> Result {
     quietly(&mut cargo(&["fetch", "--locked", "--quiet"]))?;

@@ -17,8 +17,12 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one nobody reads this program's messages.)
-pub(crate) const FOR_TESTS: [Program; 3] =
-    [program("sqlite3", "sqlite3"), program("faketime", "faketime"), program("unshare", "util-linux")];
+pub(crate) const FOR_TESTS: [Program; 4] = [
+    program("git", "git"),
+    program("sqlite3", "sqlite3"),
+    program("faketime", "faketime"),
+    program("unshare", "util-linux"),
+];
 
 /// What Conductor is measured against.
 pub(crate) const FOR_BENCH: [Program; 3] =

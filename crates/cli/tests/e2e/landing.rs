@@ -140,6 +140,11 @@ fn a_repository_without_a_commit_is_told_what_to_do() {
 
 const TASKS: usize = 40;
 
+/// How often the coordinator is killed at the most; a soak test asks for more.
+fn points() -> usize {
+    std::env::var("CONDUCTOR_CRASH_POINTS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+}
+
 fn graph(rng: &mut Rng) -> String {
     let mut text = String::from("tasks:\n");
     for task in 0..TASKS {
@@ -171,7 +176,7 @@ fn killed_at_random_moments_everything_lands_once() {
 
     let world = repository(&tasks);
     let before = checkout(&world);
-    let mut kills = 0;
+    let (mut kills, most) = (0, points());
     loop {
         let known = world.database().exists()
             && world.try_sql("SELECT id FROM runs").is_ok_and(|runs| !runs.is_empty());
@@ -179,10 +184,10 @@ fn killed_at_random_moments_everything_lands_once() {
             if known { &["run", "--resume", "-p", "4"] } else { &["run", "../tasks.yaml", "-p", "4"] };
         let mut live = world.spawn(&mut command(&world, args));
         let end = Instant::now() + Duration::from_millis(rng.u64(0..900));
-        while kills < 12 && Instant::now() < end && live.is_running() {
+        while kills < most && Instant::now() < end && live.is_running() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        if kills == 12 || !live.is_running() {
+        if kills == most || !live.is_running() {
             live.ended().expect(0);
             break;
         }
