@@ -9,9 +9,10 @@ mod error;
 mod shadow;
 
 use std::ffi::OsStr;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
+
+use crate::process::run_own;
 
 pub use error::GitError;
 pub use shadow::{Merge, Shadow};
@@ -208,8 +209,7 @@ fn bare_command() -> Command {
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_EDITOR", "true")
         .env("GIT_PAGER", "cat")
-        .env("GIT_ATTR_NOSYSTEM", "1")
-        .stdin(Stdio::null());
+        .env("GIT_ATTR_NOSYSTEM", "1");
     command
 }
 
@@ -219,8 +219,13 @@ fn output(command: Command) -> Result<String, GitError> {
     Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
 }
 
-fn bytes(mut command: Command) -> Result<Vec<u8>, GitError> {
-    finished(&command.output().map_err(GitError::Missing)?, &command)
+fn bytes(command: Command) -> Result<Vec<u8>, GitError> {
+    said(command, &[])
+}
+
+fn said(mut command: Command, input: &[u8]) -> Result<Vec<u8>, GitError> {
+    let output = run_own(&mut command, input).map_err(GitError::Missing)?;
+    finished(&output, &command)
 }
 
 fn finished(output: &Output, command: &Command) -> Result<Vec<u8>, GitError> {
@@ -246,14 +251,7 @@ fn what(command: &Command) -> String {
         .join(" ")
 }
 
-fn with_input(mut command: Command, input: &[u8]) -> Result<String, GitError> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(GitError::Missing)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A git that went away early says why by its exit.
-        let _ = stdin.write_all(input);
-    }
-    let done = child.wait_with_output().map_err(GitError::Missing)?;
-    let text = finished(&done, &command)?;
+fn with_input(command: Command, input: &[u8]) -> Result<String, GitError> {
+    let text = said(command, input)?;
     Ok(String::from_utf8_lossy(&text).trim_end().to_owned())
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{GitError, Repository, bare_command, bytes, output, with_input};
+use crate::process::run_own;
 
 #[derive(Debug, Clone)]
 pub struct Shadow {
@@ -133,7 +134,7 @@ impl Shadow {
     pub fn merge(&self, ours: &str, theirs: &str) -> Result<Merge, GitError> {
         let mut command = self.command();
         command.args(["merge-tree", "--write-tree", "-z", "--name-only", "--messages", ours, theirs]);
-        let done = command.output().map_err(GitError::Missing)?;
+        let done = run_own(&mut command, &[]).map_err(GitError::Missing)?;
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
         match done.status.code() {
             Some(0) => Ok(Merge::Clean { tree: text.split('\0').next().unwrap_or_default().to_owned() }),

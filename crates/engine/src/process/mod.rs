@@ -8,10 +8,10 @@ mod tree;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,6 +118,24 @@ impl Running {
         tree::sweep_soon(&self.mark, lived).await;
         Ok(status.into())
     }
+}
+
+/// Runs a program of our own, such as git, to its end and gives what it said. It is known as long as it lives: a look
+/// for stragglers would otherwise take it for one. Blocks.
+pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let starting = tree::starting();
+    let mut child = command.spawn()?;
+    let number = child.id();
+    tree::remember(number);
+    drop(starting);
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that went away early says why by its exit.
+        let _ = stdin.write_all(input);
+    }
+    let output = child.wait_with_output();
+    tree::forget(number);
+    output
 }
 
 /// Set before the program begins: set from outside a moment later, what the program had started by then would be free.
