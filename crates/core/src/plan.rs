@@ -25,10 +25,17 @@ pub struct Plan {
     pub limits: Limits,
     #[serde(default, skip_serializing_if = "Notifications::is_empty")]
     pub notifications: Notifications,
+    /// Where workspaces are made, with `{run}`, `{n}` and the like filled in; under the state directory where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_path: Option<String>,
     /// The file's free `metadata` section, kept as it was written.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
+
+/// How often an agent may mend what our checks found, where nothing is said. A command does the same again, so it gets
+/// no such round unless it asks for one.
+const FIX_ROUNDS: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
@@ -59,8 +66,28 @@ pub struct Task {
     /// Globs of what it will touch. Tasks whose sets meet do not run side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// What it touched when it was last done; counts like `files`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learned_files: Vec<String>,
+    /// Commands that make a workspace ready before the work begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// Ignored files that stay in a workspace when it is used again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// Commands that must succeed on the result; the word `auto` stands for what the project's files suggest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
+    /// How often failing checks or a conflict go back to whoever did the work, within one attempt.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub fix_rounds: u32,
+    /// Whether `verify` is itself put to the test: it must fail where the work is damaged.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub gate_proof: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub merge_strategy: MergeStrategy,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_conflict: OnConflict,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Millis>,
     #[serde(default)]
@@ -99,9 +126,9 @@ impl Task {
             Work::Prompt(_) => Changes::Required,
             Work::Run(_) => Changes::Optional,
         };
-        let retry = match work {
-            Work::Prompt(_) => RetryPolicy::default(),
-            Work::Run(_) => RetryPolicy::once(),
+        let (retry, fix_rounds) = match work {
+            Work::Prompt(_) => (RetryPolicy::default(), FIX_ROUNDS),
+            Work::Run(_) => (RetryPolicy::once(), 0),
         };
         Task {
             name: id.to_string(),
@@ -118,7 +145,14 @@ impl Task {
             subagent_type: None,
             applicable_skills: Vec::new(),
             files: Vec::new(),
+            learned_files: Vec::new(),
+            setup: Vec::new(),
+            keep: Vec::new(),
             verify: Vec::new(),
+            fix_rounds,
+            gate_proof: false,
+            merge_strategy: MergeStrategy::default(),
+            on_conflict: OnConflict::default(),
             timeout: None,
             retry,
             env: BTreeMap::new(),
@@ -245,6 +279,44 @@ pub enum Isolation {
     None,
 }
 
+/// What a task's work becomes on the run's branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergeStrategy {
+    /// Its commits as they are, under a merge commit where the branch has moved.
+    #[default]
+    Merge,
+    /// One commit.
+    Squash,
+    /// Its commits, made anew on top of the branch.
+    Rebase,
+}
+
+/// Who wins where a task's work does not merge and nobody could mend it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnConflict {
+    /// A person: the task fails, its work is kept, `worktree resolve` takes it up.
+    #[default]
+    Manual,
+    /// What has landed already, hunk by hunk.
+    Ours,
+    /// The task, hunk by hunk.
+    Theirs,
+    /// Nobody yet: the task is done again from where the branch is, when all others before it have landed.
+    RetryLater,
+}
+
+/// Which tasks share a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    #[default]
+    Task,
+    /// An epic's tasks work one after the other in one workspace, and land together.
+    Epic,
+}
+
 /// Whether a result without a change in the tree is a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -310,6 +382,8 @@ pub struct Epic {
     /// Every task of these epics lands before the first of this one starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub isolation_scope: Scope,
 }
 
 /// What the whole run may use.

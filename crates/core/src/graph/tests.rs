@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::{Command, Dependency, Epic, Task, Work};
+use crate::plan::{Command, Dependency, Epic, Scope, Task, Work};
 use crate::units::Millis;
 
 fn id(text: &str) -> TaskId {
@@ -77,6 +77,7 @@ fn an_epic_waits_for_the_whole_of_the_one_before() {
         id: id.into(),
         name: None,
         dependencies: before.iter().map(|&s| s.to_owned()).collect(),
+        isolation_scope: Scope::Task,
     };
     plan.epics = vec![epic("two", &["one"]), epic("one", &[])];
     let graph = Graph::new(&plan, Strategy::Queue).unwrap();
@@ -89,10 +90,13 @@ fn epics_that_wait_for_each_other_are_a_cycle_of_their_tasks() {
     let mut plan = plan("a; b");
     plan.tasks[0].epic = Some("one".into());
     plan.tasks[1].epic = Some("two".into());
-    plan.epics = vec![
-        Epic { id: "one".into(), name: None, dependencies: vec!["two".into()] },
-        Epic { id: "two".into(), name: None, dependencies: vec!["one".into()] },
-    ];
+    let epic = |id: &str, before: &str| Epic {
+        id: id.into(),
+        name: None,
+        dependencies: vec![before.into()],
+        isolation_scope: Scope::Task,
+    };
+    plan.epics = vec![epic("one", "two"), epic("two", "one")];
     assert!(matches!(Graph::new(&plan, Strategy::Queue), Err(GraphError::Cycle(_))));
 }
 

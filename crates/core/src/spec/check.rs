@@ -34,7 +34,8 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
     let groups = groups(r, &ids, &mut parts);
     let named =
         parts.config.epic.iter().chain(parts.tasks.iter().filter_map(|task| task.settings.epic.as_ref()));
-    let epics = epics::resolve(r, parts.epics.take(), named);
+    let epics =
+        epics::resolve(r, parts.epics.take(), named, parts.config.isolation_scope.unwrap_or_default());
     let execution_order = order(r, &ids, &parts.tasks, &parts.order);
     let mut waits = Vec::new();
     let mut tasks = Vec::new();
@@ -46,8 +47,10 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
             waits.push(places);
         }
     }
-    let Parts { limits, notifications, metadata, .. } = Parts { tasks: Vec::new(), ..parts };
-    let mut plan = Plan { tasks, groups, epics, execution_order, limits, notifications, metadata };
+    let Parts { config, limits, notifications, metadata, .. } = Parts { tasks: Vec::new(), ..parts };
+    let workspace_path = config.workspace_path;
+    let mut plan =
+        Plan { tasks, groups, epics, execution_order, limits, notifications, workspace_path, metadata };
     Circles { waits, ids: &ids }.check(r, &mut plan);
     plan
 }

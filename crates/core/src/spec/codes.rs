@@ -33,6 +33,10 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("bad-repository", "A repository is written owner/name, as in its GitHub address."),
     ("bad-size", "An amount of memory is a number of bytes or has a unit, such as 512MiB, 4GiB or 2GB."),
+    (
+        "bad-template",
+        "A path template may name {home}, {repo}, {run} and {n}; {run} and {n} must be there, so that no two workspaces are in one place.",
+    ),
     ("bad-url", "A webhook needs an address that starts with http:// or https://."),
     (
         "case-twin",

@@ -136,6 +136,13 @@ pub(super) fn cost(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Usd> {
     Some(cost)
 }
 
+pub(super) fn flag(r: &mut Report<'_>, what: &str, node: &Node) -> Option<bool> {
+    match node.value {
+        Value::Bool(flag) => Some(flag),
+        _ => wrong(r, what, node, "true or false"),
+    }
+}
+
 /// One of a few words, each standing for a value.
 pub(super) fn choice<T: Copy>(
     words: &'static [(&'static str, T)],

@@ -2,20 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::plan::Epic;
+use crate::plan::{Epic, Scope};
 
-use super::decode::text;
+use super::decode::{choice, text};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::EPIC;
 use super::sections::objects;
-use super::settings::{Placed, placed};
+use super::settings::{Placed, SCOPES, placed};
 use super::tree::Node;
 
 pub(super) struct EpicDraft {
     id: Placed<String>,
     name: Option<String>,
     dependencies: Vec<Placed<String>>,
+    scope: Option<Scope>,
 }
 
 pub(super) fn read(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<EpicDraft>> {
@@ -30,8 +31,9 @@ fn epic(r: &mut Report<'_>, node: &Node) -> Option<EpicDraft> {
         super::decode::each(r, what, node, "an epic's id or a list of them", placed)
     };
     let dependencies = fields.get(r, "dependencies", list).unwrap_or_default();
+    let scope = fields.get(r, "isolation_scope", choice(SCOPES));
     fields.finish(r, |_| false);
-    Some(EpicDraft { id: id?, name, dependencies })
+    Some(EpicDraft { id: id?, name, dependencies, scope })
 }
 
 /// The plan's epics. Without an `epics` section, those that tasks name exist by being named.
@@ -39,8 +41,9 @@ pub(super) fn resolve<'d>(
     r: &mut Report<'_>,
     section: Option<Vec<EpicDraft>>,
     named: impl Iterator<Item = &'d Placed<String>>,
+    scope: Scope,
 ) -> Vec<Epic> {
-    let Some(mut drafts) = section else { return implicit(named) };
+    let Some(mut drafts) = section else { return implicit(named, scope) };
     drop_twins(r, &mut drafts);
     let known: HashSet<String> = drafts.iter().map(|epic| epic.id.value.clone()).collect();
     for epic in named.filter(|epic| !known.contains(&epic.value)) {
@@ -50,21 +53,27 @@ pub(super) fn resolve<'d>(
         check_dependencies(r, &known, &mut drafts, place);
     }
     break_cycle(r, &mut drafts);
-    drafts.into_iter().map(EpicDraft::finish).collect()
+    drafts.into_iter().map(|draft| draft.finish(scope)).collect()
 }
 
-fn implicit<'d>(named: impl Iterator<Item = &'d Placed<String>>) -> Vec<Epic> {
+fn implicit<'d>(named: impl Iterator<Item = &'d Placed<String>>, scope: Scope) -> Vec<Epic> {
     let mut seen = HashSet::new();
     named
         .filter(|epic| seen.insert(epic.value.clone()))
-        .map(|epic| Epic { id: epic.value.clone(), name: None, dependencies: Vec::new() })
+        .map(|epic| Epic {
+            id: epic.value.clone(),
+            name: None,
+            dependencies: Vec::new(),
+            isolation_scope: scope,
+        })
         .collect()
 }
 
 impl EpicDraft {
-    fn finish(self) -> Epic {
+    fn finish(self, default: Scope) -> Epic {
         let dependencies = self.dependencies.into_iter().map(|on| on.value).collect();
-        Epic { id: self.id.value, name: self.name, dependencies }
+        let isolation_scope = self.scope.unwrap_or(default);
+        Epic { id: self.id.value, name: self.name, dependencies, isolation_scope }
     }
 }
 

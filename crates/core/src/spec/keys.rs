@@ -15,6 +15,8 @@ pub(super) enum Shape {
     Count(u64, Option<u64>),
     Ratio(f64, f64),
     Cost,
+    /// true or false.
+    Flag,
     Choice(&'static [&'static str]),
     Dependencies,
     Order,
@@ -104,6 +106,16 @@ const DEFAULTS: &[KeySpec] = &[
         "How long to wait before a pull request is made.",
     ),
     key("default_auto_pr_timeout", Shape::Duration, "After how long a pull request is made without asking."),
+    key(
+        "isolation_scope",
+        Shape::Choice(SCOPES),
+        "Who shares a workspace: nobody (task), or the tasks of an epic, one after the other (epic).",
+    ),
+    key(
+        "workspace_path",
+        Shape::Text,
+        "Where workspaces are made, outside of the repository: a path with {run} and {n}, and {home}, {repo} if wanted.",
+    ),
 ];
 
 const SETTINGS: &[KeySpec] = &[
@@ -121,7 +133,29 @@ const SETTINGS: &[KeySpec] = &[
     key("subagent_type", Shape::Text, "Which of the agent's own specialists to ask for."),
     key("applicable_skills", Shape::Texts, "Skills the agent should use."),
     key("files", Shape::Texts, "Globs of what it will touch; tasks whose sets meet do not run side by side."),
-    key("verify", Shape::Texts, "Commands that must succeed on the result before it counts."),
+    key("setup", Shape::Texts, "Commands that make the workspace ready before the work begins."),
+    key("keep", Shape::Texts, "Ignored files that stay when a workspace is used again, such as target."),
+    key(
+        "verify",
+        Shape::Texts,
+        "Commands that must succeed on the result before it counts; auto takes those the project's files suggest.",
+    ),
+    key(
+        "fix_rounds",
+        Shape::Count(0, Some(MAX_FIX_ROUNDS)),
+        "How often failing checks or a conflict go back to be mended: 2 for a prompt, 0 for a run where absent.",
+    ),
+    key("gate_proof", Shape::Flag, "Whether verify is put to the test on damaged work."),
+    key(
+        "merge_strategy",
+        Shape::Choice(&["merge", "squash", "rebase"]),
+        "How the work is put on the branch.",
+    ),
+    key(
+        "on_conflict",
+        Shape::Choice(&["manual", "ours", "theirs", "retry-later"]),
+        "Who wins a conflict nobody could mend: a person, what landed before, the task, or another try later.",
+    ),
     key("timeout", Shape::Duration, "How long one attempt may take."),
     key("retry_policy", Shape::Object(RETRY), "How often and how fast it is tried again."),
     key("env", Shape::Env, "Environment variables for the work."),
@@ -144,6 +178,8 @@ const SETTINGS: &[KeySpec] = &[
 
 const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];
 pub(super) const MAX_TURNS: u64 = 100_000;
+pub(super) const MAX_FIX_ROUNDS: u64 = 20;
+const SCOPES: &[&str] = &["task", "epic"];
 
 pub(super) const RETRY: Table = &[&[
     key("max_attempts", Shape::Count(1, Some(100)), "Attempts in all, the first included."),
@@ -175,6 +211,7 @@ pub(super) const EPIC: Table = &[&[
     must("id", Shape::Text, "The epic's name in tasks and other epics."),
     key("name", Shape::Text, "What people read."),
     key("dependencies", Shape::Texts, "Epics whose tasks all land before this one starts."),
+    key("isolation_scope", Shape::Choice(SCOPES), "Whether its tasks share one workspace and land together."),
 ]];
 
 pub(super) const STEP: Table = &[&[

@@ -92,6 +92,7 @@ fn form(shape: Shape) -> Value {
         Shape::Count(least, most) => counted(least, most),
         Shape::Ratio(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
         Shape::Cost => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        Shape::Flag => json!({ "type": "boolean" }),
         Shape::Choice(words) => json!({ "enum": words }),
         Shape::Dependencies => one_or_list(&reference("dependency")),
         Shape::Order => json!({ "oneOf": [list(&reference("step")), object(STEP)] }),

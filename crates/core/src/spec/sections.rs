@@ -6,7 +6,7 @@ use super::decode::{choice, cost, count, each, map_of, priority, resources, text
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::{self, CONFIG, GROUP, LIMITS, MAX_PARALLEL, MAX_RUN_ATTEMPTS, NOTIFICATION, NOTIFICATIONS};
-use super::settings::{PR_STRATEGIES, Placed, Retry, Settings, group_name, placed, repository};
+use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, group_name, placed, repository};
 use super::tree::{Node, Value};
 
 pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Settings> {
@@ -18,8 +18,32 @@ pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Setting
     fill(&mut config.retry, fields.get(r, "default_retry_policy", Retry::read));
     fill(&mut config.pr_strategy, fields.get(r, "default_pr_strategy", choice(PR_STRATEGIES)));
     fill(&mut config.auto_pr_timeout, fields.get(r, "default_auto_pr_timeout", super::decode::duration));
+    config.isolation_scope = fields.get(r, "isolation_scope", choice(SCOPES));
+    config.workspace_path = fields.get(r, "workspace_path", workspace_path);
     fields.finish(r, |_| false);
     Some(config)
+}
+
+/// Two workspaces in one place would eat each other's files, so that run and number must be part of it.
+fn workspace_path(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
+    const NAMES: [&str; 4] = ["home", "repo", "run", "n"];
+    let path = text(r, what, node)?;
+    let unknown = path.split('{').skip(1).find(|rest| {
+        let name = rest.split_once('}').map(|(name, _)| name);
+        name.is_none_or(|name| !NAMES.contains(&name))
+    });
+    let problem = match unknown {
+        Some(rest) => {
+            format!("cannot fill in {}", shown(&format!("{{{}", rest.chars().take(20).collect::<String>())))
+        }
+        None if !path.contains("{run}") || !path.contains("{n}") => {
+            "must have {run} and {n} in it, so that no two workspaces are in one place".to_owned()
+        }
+        None => return Some(path),
+    };
+    r.error("bad-template", node.span, format!("'{what}' {problem}"))
+        .help("for instance ../workspaces/{repo}-{run}-{n}");
+    None
 }
 
 fn fill<T>(field: &mut Option<T>, value: Option<T>) {

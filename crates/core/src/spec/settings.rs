@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Changes, Isolation, PrStrategy, Priority, RetryPolicy, Task, Work};
+use crate::plan::{
+    Changes, Isolation, MergeStrategy, OnConflict, PrStrategy, Priority, RetryPolicy, Scope, Task, Work,
+};
 use crate::units::{Millis, Usd};
 
 use super::decode::{
-    choice, cost, count, duration, priority, ratio, resources, text, texts, time_limit, wrong,
+    choice, cost, count, duration, flag, priority, ratio, resources, text, texts, time_limit, wrong,
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
-use super::keys::{MAX_TURNS, RETRY};
+use super::keys::{MAX_FIX_ROUNDS, MAX_TURNS, RETRY};
 use super::source::Span;
 use super::tree::{Node, Value};
 
@@ -37,7 +39,13 @@ pub(super) struct Settings {
     subagent_type: Option<String>,
     applicable_skills: Option<Vec<String>>,
     pub(super) files: Option<Vec<String>>,
+    setup: Option<Vec<String>>,
+    keep: Option<Vec<String>>,
     verify: Option<Vec<String>>,
+    fix_rounds: Option<u32>,
+    gate_proof: Option<bool>,
+    merge_strategy: Option<MergeStrategy>,
+    on_conflict: Option<OnConflict>,
     timeout: Option<Millis>,
     pub(super) retry: Option<Retry>,
     env: Option<BTreeMap<String, String>>,
@@ -52,6 +60,9 @@ pub(super) struct Settings {
     pub(super) repository: Option<String>,
     pub(super) pr_strategy: Option<PrStrategy>,
     pub(super) auto_pr_timeout: Option<Millis>,
+    /// Of the whole file; read from its `config` only.
+    pub(super) isolation_scope: Option<Scope>,
+    pub(super) workspace_path: Option<String>,
 }
 
 pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
@@ -62,6 +73,15 @@ pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
 ];
 const ISOLATIONS: &[(&str, Isolation)] =
     &[("worktree", Isolation::Worktree), ("clone", Isolation::Clone), ("none", Isolation::None)];
+const MERGE_STRATEGIES: &[(&str, MergeStrategy)] =
+    &[("merge", MergeStrategy::Merge), ("squash", MergeStrategy::Squash), ("rebase", MergeStrategy::Rebase)];
+const ON_CONFLICT: &[(&str, OnConflict)] = &[
+    ("manual", OnConflict::Manual),
+    ("ours", OnConflict::Ours),
+    ("theirs", OnConflict::Theirs),
+    ("retry-later", OnConflict::RetryLater),
+];
+pub(super) const SCOPES: &[(&str, Scope)] = &[("task", Scope::Task), ("epic", Scope::Epic)];
 const CHANGES: &[(&str, Changes)] =
     &[("required", Changes::Required), ("optional", Changes::Optional), ("forbidden", Changes::Forbidden)];
 
@@ -79,7 +99,13 @@ impl Settings {
             subagent_type: fields.get(r, "subagent_type", text),
             applicable_skills: fields.get(r, "applicable_skills", texts),
             files: fields.get(r, "files", files),
+            setup: fields.get(r, "setup", texts),
+            keep: fields.get(r, "keep", files),
             verify: fields.get(r, "verify", texts),
+            fix_rounds: fields.get(r, "fix_rounds", count(0..=MAX_FIX_ROUNDS)),
+            gate_proof: fields.get(r, "gate_proof", flag),
+            merge_strategy: fields.get(r, "merge_strategy", choice(MERGE_STRATEGIES)),
+            on_conflict: fields.get(r, "on_conflict", choice(ON_CONFLICT)),
             timeout: fields.get(r, "timeout", time_limit),
             retry: fields.get(r, "retry_policy", Retry::read),
             env: fields.get(r, "env", env),
@@ -94,6 +120,8 @@ impl Settings {
             repository: fields.get(r, "repository", repository),
             pr_strategy: fields.get(r, "pr_strategy", choice(PR_STRATEGIES)),
             auto_pr_timeout: fields.get(r, "auto_pr_timeout", duration),
+            isolation_scope: None,
+            workspace_path: None,
         }
     }
 
@@ -115,7 +143,13 @@ impl Settings {
         set(&mut task.priority, self.priority, &config.priority);
         task.epic = self.epic.or_else(|| config.epic.clone()).map(|epic| epic.value);
         set(&mut task.files, self.files, &config.files);
+        set(&mut task.setup, self.setup, &config.setup);
+        set(&mut task.keep, self.keep, &config.keep);
         set(&mut task.verify, self.verify, &config.verify);
+        set(&mut task.fix_rounds, self.fix_rounds, &agents.fix_rounds);
+        set(&mut task.gate_proof, self.gate_proof, &config.gate_proof);
+        set(&mut task.merge_strategy, self.merge_strategy, &config.merge_strategy);
+        set(&mut task.on_conflict, self.on_conflict, &config.on_conflict);
         task.timeout = self.timeout.or(config.timeout);
         task.retry = Retry::effective(self.retry, config.retry, task.retry);
         task.env = joined(self.env, &config.env);

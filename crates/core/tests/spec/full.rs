@@ -19,6 +19,9 @@ config:
   verify: ["cargo test"]
   env: { A: one, B: base }
   timeout: 1h
+  keep: [target]
+  isolation_scope: epic
+  workspace_path: ../work/{repo}-{run}-{n}
 tasks:
   - id: schema
     run: [make, schema]
@@ -44,6 +47,11 @@ tasks:
     applicable_skills: [mcp-builder]
     files: ["src/api/**"]
     verify: cargo test -p api
+    setup: [npm ci]
+    fix_rounds: 4
+    gate_proof: true
+    merge_strategy: squash
+    on_conflict: retry-later
     timeout: 1800
     retry_policy: { initial_delay: 500ms, backoff_factor: 3, max_delay: 2m }
     env: { <<: *common, PORT: 8080, DEBUG: true, RATIO: 1.50 }
@@ -65,7 +73,7 @@ groups:
   - { name: checks, tasks: [e2e] }
 epics:
   - { id: foundation, name: Foundation }
-  - { id: backend, dependencies: [foundation] }
+  - { id: backend, dependencies: [foundation], isolation_scope: task }
 execution_order: [schema, { parallel: [api, db] }, e2e]
 limits:
   max_cost: 40
@@ -112,7 +120,13 @@ fn a_task_has_every_field() {
         subagent_type: Some("backend-architect".into()),
         applicable_skills: list(&["mcp-builder"]),
         files: list(&["src/api/**"]),
+        setup: list(&["npm ci"]),
+        keep: list(&["target"]),
         verify: list(&["cargo test -p api"]),
+        fix_rounds: 4,
+        gate_proof: true,
+        merge_strategy: MergeStrategy::Squash,
+        on_conflict: OnConflict::RetryLater,
         timeout: Some(Millis::from_secs(1800)),
         retry: RetryPolicy {
             max_attempts: 5,
@@ -152,10 +166,12 @@ fn defaults_come_from_config_then_from_the_kind_of_work() {
     assert_eq!(docs.auto_pr_timeout, Some(Millis::from_secs(1800)));
     assert_eq!((docs.timeout, docs.changes), (Some(Millis::from_secs(3600)), Changes::Required));
     assert_eq!(docs.verify, ["cargo test"]);
+    assert_eq!((docs.fix_rounds, docs.merge_strategy), (2, MergeStrategy::Merge));
 
     let schema = task("schema");
     assert_eq!(schema.work, Work::Run(Command::Argv(vec!["make".into(), "schema".into()])));
     assert_eq!((schema.agent_name(), schema.changes), ("shell", Changes::Optional));
+    assert_eq!((schema.fix_rounds, schema.on_conflict), (0, OnConflict::Manual));
     assert_eq!(schema.name, "schema");
 }
 
@@ -176,15 +192,20 @@ fn the_other_sections() {
         max_parallel: most,
     };
     assert_eq!(plan.groups, [group("infra", Some("The base"), Some(3)), group("checks", None, Some(1))]);
-    let epic = |id: &str, name: Option<&str>, on: &[&str]| Epic {
+    let epic = |id: &str, name: Option<&str>, on: &[&str], isolation_scope| Epic {
         id: id.into(),
         name: name.map(str::to_owned),
         dependencies: on.iter().map(|on| on.to_string()).collect(),
+        isolation_scope,
     };
     assert_eq!(
         plan.epics,
-        [epic("foundation", Some("Foundation"), &[]), epic("backend", None, &["foundation"])]
+        [
+            epic("foundation", Some("Foundation"), &[], Scope::Epic),
+            epic("backend", None, &["foundation"], Scope::Task)
+        ]
     );
+    assert_eq!(plan.workspace_path.as_deref(), Some("../work/{repo}-{run}-{n}"));
     let order: Vec<Vec<&str>> =
         plan.execution_order.iter().map(|step| step.iter().map(|id| id.as_str()).collect()).collect();
     assert_eq!(order, [vec!["schema"], vec!["api", "db"], vec!["e2e"]]);
