@@ -126,7 +126,7 @@ metadata: [x]
         file,
         "\
 1:27 duplicate-key 'default_priority' and 'priority' are the same setting [1:11 also set here]
-1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, verify, timeout, retry_policy, env, env_pass, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
+1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, merge_strategy, on_conflict, timeout, retry_policy, env, env_pass, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
 4:5 wrong-type a task is a mapping, found text (write its keys, such as id, name, title, description)
 5:11 wrong-type 'groups' wants a list, found a mapping
 6:8 wrong-type 'epics' wants a list, found text
@@ -139,6 +139,26 @@ metadata: [x]
 10:37 bad-url 'example.org' is not a web address (it starts with https:// or http://)
 11:11 wrong-type 'metadata' wants a mapping, found a list",
     );
+}
+
+#[test]
+fn a_path_template_that_two_workspaces_would_share() {
+    let file = |path: &str| {
+        format!("config: {{ workspace_path: '{path}', gate_proof: maybe }}\ntasks: [{{ id: a, run: x }}]\n")
+    };
+    for (path, expect) in [
+        ("/w/{run}", "must have {run} and {n} in it, so that no two workspaces are in one place"),
+        ("/w/{n}-{ran}", "cannot fill in '{ran}'"),
+        ("/w/{run}-{n", "cannot fill in '{n'"),
+    ] {
+        let gate = 43 + path.len();
+        check(
+            &file(path),
+            &format!(
+                "1:27 bad-template 'workspace_path' {expect} (for instance ../workspaces/{{repo}}-{{run}}-{{n}})\n1:{gate} wrong-type 'gate_proof' wants true or false, found text"
+            ),
+        );
+    }
 }
 
 #[test]
