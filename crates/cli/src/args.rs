@@ -65,13 +65,21 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) allow_overlap: bool,
 
-    /// Where tasks work that do not say it: each in a worktree of its own (the default in a git repository) or here
+    /// Where tasks work that do not say it (in a git repository: worktree)
     #[arg(long, value_enum, value_name = "WHERE")]
     pub(crate) isolation: Option<Isolation>,
 
     /// What to do with the run's branch at the end
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None)]
     pub(crate) merge: Merge,
+
+    /// Make an empty first commit where the repository has none
+    #[arg(long)]
+    pub(crate) first_commit: bool,
+
+    /// How often to look for conflicts ahead and for writes into your checkout; 0 is never
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT", default_value = "15s")]
+    pub(crate) lookout: Millis,
 
     /// Start nothing new once this much has been spent
     #[arg(long, value_name = "USD", value_parser = dollars)]
@@ -114,7 +122,11 @@ pub(crate) enum Strategy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Isolation {
+    /// Each in a worktree of its own
     Worktree,
+    /// Each in a private clone that shares the repository's objects, for work that is not trusted with it
+    Clone,
+    /// Here
     None,
 }
 

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use conductor_core::event::DrainReason;
+use conductor_core::event::{DrainReason, FailureClass};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, RunId};
+use conductor_core::ledger::Ledger;
 use conductor_core::report::{self, Summary};
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_engine::merge::Ending;
@@ -15,6 +16,8 @@ use conductor_engine::transcript::{self, Speaker};
 const FAILURES: usize = 10;
 const LINES: usize = 5;
 const SKIPS: usize = 20;
+/// How many lines of a conflict.
+const EVIDENCE: usize = 20;
 
 pub(crate) fn text(
     id: &RunId,
@@ -22,6 +25,7 @@ pub(crate) fn text(
     graph: &Graph,
     directory: &Path,
     ending: Option<&Ending>,
+    ledger: Option<&Ledger>,
 ) -> String {
     let summary = Summary::of(run, graph);
     let mut out = String::new();
@@ -41,6 +45,9 @@ pub(crate) fn text(
         let _ = writeln!(out, "cost   {}", summary.cost);
     }
     let _ = writeln!(out, "files  {}", directory.display());
+    if let Some(ledger) = ledger {
+        truth(&mut out, ledger);
+    }
     if let Some(ending) = ending {
         landed(&mut out, run, ending);
     }
@@ -48,6 +55,31 @@ pub(crate) fn text(
         let _ = writeln!(out, "next   {next}");
     }
     out
+}
+
+/// What was said, and what is there.
+fn truth(out: &mut String, ledger: &Ledger) {
+    let Ledger { claimed, verified, landed, .. } = ledger;
+    let (lost, leaked) = (ledger.lost.len(), ledger.leaked.len());
+    let _ = writeln!(
+        out,
+        "ledger {claimed} claimed, {verified} verified, {landed} landed; {lost} lost, {leaked} leaked"
+    );
+    for (word, list) in [("LOST", &ledger.lost), ("LEAKED", &ledger.leaked), ("in use", &ledger.parked)] {
+        for entry in list {
+            let _ = writeln!(out, "       {word}: {entry}");
+        }
+    }
+    for task in &ledger.unproven {
+        let _ = writeln!(out, "       the checks of {task} prove nothing: they pass on damaged work too");
+    }
+    if let Some(first) = ledger.rescued.first() {
+        let more = match ledger.rescued.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more; conductor worktree list"),
+        };
+        let _ = writeln!(out, "kept   {first}{more}");
+    }
 }
 
 fn landed(out: &mut String, run: &Run, ending: &Ending) {
@@ -88,6 +120,11 @@ fn failures(out: &mut String, run: &Run, directory: &Path) {
     });
     for (task, progress, failure) in failed.clone().take(FAILURES) {
         let _ = writeln!(out, "\nfailed {}: {}", task.id, one_line(&failure.message));
+        for line in
+            failure.evidence.lines().filter(|_| failure.class == FailureClass::Conflict).take(EVIDENCE)
+        {
+            let _ = writeln!(out, "       | {}", one_line(line));
+        }
         let (executor, attempt) = (progress.executor.unwrap_or(0), Attempt(progress.last_attempt));
         let path = Speaker { output: directory, executor, task: &task.id, attempt }.transcript();
         for line in transcript::last_lines(&path, LINES) {
@@ -95,6 +132,9 @@ fn failures(out: &mut String, run: &Run, directory: &Path) {
         }
         if path.exists() {
             let _ = writeln!(out, "       {}", path.display());
+        }
+        if failure.class == FailureClass::Conflict {
+            let _ = writeln!(out, "       conductor worktree resolve {}", task.id);
         }
     }
     let rest = failed.count().saturating_sub(FAILURES);

@@ -23,6 +23,7 @@ pub(crate) enum Exit {
     AgentMissing = 7,
     StillRunning = 8,
     TaskFailed = 100,
+    ConflictLeft = 101,
     Interrupted = 130,
     Terminated = 143,
 }

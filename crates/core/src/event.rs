@@ -87,7 +87,11 @@ pub enum Event {
         task: TaskId,
         attempt: Attempt,
         from: String,
+        /// The commit that holds its work.
         to: String,
+        /// Where the branch is to be in the end, where several land together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last: Option<String>,
     },
     MergeFailed {
         task: TaskId,
@@ -98,6 +102,8 @@ pub enum Event {
     RetryScheduled {
         task: TaskId,
         delay: Millis,
+        #[serde(default, skip_serializing_if = "Again::is_failed")]
+        again: Again,
     },
     TaskCompleted {
         task: TaskId,
@@ -121,6 +127,54 @@ pub enum Event {
     TaskReopened {
         task: TaskId,
     },
+    /// A person has brought onto the branch what could not be merged.
+    TaskResolved {
+        task: TaskId,
+        commit: String,
+    },
+
+    /// A person set the run's branch back; the tasks that had landed since are reopened.
+    BranchRolledBack {
+        to: String,
+    },
+    /// The work of two tasks as it is now does not merge; or of one with what has landed.
+    ConflictForeseen {
+        task: TaskId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        with: Option<TaskId>,
+        files: Vec<String>,
+    },
+    /// The user's checkout or branches changed while these tasks were at work, which were to stay out of them.
+    CheckoutTouched {
+        tasks: Vec<TaskId>,
+        what: Vec<String>,
+    },
+}
+
+/// Why a task is to be done once more.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Again {
+    /// It failed, and its policy grants another try.
+    #[default]
+    Failed,
+    /// Its work is good but for what is said here, and goes back to whoever did it.
+    Mend(Box<Round>),
+    /// Its work does not fit any more and is done anew from where the branch is now.
+    Anew,
+}
+
+impl Again {
+    fn is_failed(&self) -> bool {
+        *self == Again::Failed
+    }
+}
+
+/// Work that goes back, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    pub change: Change,
+    pub failure: Failure,
 }
 
 /// How one taking-up of a run is to be carried out.
@@ -192,6 +246,43 @@ pub struct Change {
     pub base: String,
     /// The commit that holds all it did.
     pub commit: String,
+    #[serde(default, skip_serializing_if = "Touched::is_empty")]
+    pub touched: Touched,
+    /// Whether its checks notice damage, where that was put to the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
+}
+
+impl Change {
+    pub fn new(base: impl Into<String>, commit: impl Into<String>) -> Change {
+        Change { base: base.into(), commit: commit.into(), touched: Touched::default(), gate: None }
+    }
+}
+
+/// What differs between a change's base and its commit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Touched {
+    /// The first of them, where there are very many.
+    pub files: Vec<String>,
+    #[serde(default)]
+    pub created: u64,
+    #[serde(default)]
+    pub added: u64,
+    #[serde(default)]
+    pub removed: u64,
+}
+
+impl Touched {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// A file was damaged and the checks run again. A gate that holds has failed them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    pub file: String,
+    pub holds: bool,
 }
 
 /// How an attempt ended.
@@ -209,11 +300,18 @@ pub enum Outcome {
 pub struct Failure {
     pub class: FailureClass,
     pub message: String,
+    /// What there is to see of it: conflicting hunks, the last lines of a failing check.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub evidence: String,
 }
 
 impl Failure {
     pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
-        Failure { class, message: message.into() }
+        Failure { class, message: message.into(), evidence: String::new() }
+    }
+
+    pub fn with(self, evidence: impl Into<String>) -> Failure {
+        Failure { evidence: evidence.into(), ..self }
     }
 }
 

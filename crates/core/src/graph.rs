@@ -6,6 +6,7 @@
 
 mod export;
 mod paths;
+mod shared;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -46,6 +47,12 @@ pub enum GraphError {
     /// The tasks in order: each waits for the one before it, the first for the last.
     #[error("{} tasks wait for each other in a circle", .0.len())]
     Cycle(Vec<Node>),
+    #[error(
+        "epic {} cannot land as one: others wait for some of its tasks, and some of its tasks for those; \
+         give it isolation_scope: task",
+        .0.join(", ")
+    )]
+    SharedEpics(Vec<String>),
     #[error("task {task} depends on '{on}', which does not exist")]
     UnknownDependency { task: Node, on: TaskId },
 }
@@ -74,12 +81,14 @@ impl Graph {
         draft.epics(plan);
         draft.execution_order(plan, places);
         let (adjacency, order) = draft.sorted()?;
+        draft.check_shared_epics(plan)?;
         match strategy {
             Strategy::Queue => return Ok(draft.finished(adjacency, order)),
             Strategy::Batch => draft.barriers(&adjacency, &order),
             Strategy::Sequential => draft.line(&order),
         }
         let (adjacency, order) = draft.sorted()?;
+        draft.check_shared_epics(plan)?;
         Ok(draft.finished(adjacency, order))
     }
 

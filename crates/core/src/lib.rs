@@ -6,6 +6,7 @@
 pub mod event;
 pub mod graph;
 pub mod ids;
+pub mod ledger;
 pub mod plan;
 pub mod rehearse;
 pub mod report;

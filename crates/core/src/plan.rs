@@ -37,6 +37,16 @@ pub struct Plan {
 /// no such round unless it asks for one.
 const FIX_ROUNDS: u32 = 2;
 
+impl Plan {
+    pub fn place(&self, task: &TaskId) -> Option<usize> {
+        self.tasks.iter().position(|known| known.id == *task)
+    }
+
+    pub fn task(&self, task: &TaskId) -> Option<&Task> {
+        self.tasks.iter().find(|known| known.id == *task)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub id: TaskId,
@@ -178,6 +188,29 @@ impl Task {
             Work::Prompt(_) => PROMPT,
             Work::Run(_) => COMMAND,
         })
+    }
+
+    /// What its commit is called, after the custom of Conventional Commits; a name that follows it stays as it is.
+    pub fn commit_title(&self) -> String {
+        const KINDS: [(&str, &[&str]); 8] = [
+            ("fix", &["fix", "repair", "correct", "resolve"]),
+            ("feat", &["add", "build", "implement", "create", "introduce", "support", "feat"]),
+            ("docs", &["document", "docs", "explain", "describe"]),
+            ("test", &["test", "cover"]),
+            ("refactor", &["refactor", "rename", "split", "extract", "simplify", "move"]),
+            ("perf", &["optimise", "optimize", "speed"]),
+            ("build", &["upgrade", "bump", "update"]),
+            ("chore", &["chore"]),
+        ];
+        let kind_of =
+            |word: &str| KINDS.iter().find(|(_, words)| words.contains(&word)).map(|(kind, _)| *kind);
+        let head = self.name.split_once(": ").map(|(head, _)| head.trim_end_matches('!'));
+        let scopeless = head.map(|head| head.split('(').next().unwrap_or(head));
+        if scopeless.is_some_and(|head| KINDS.iter().any(|(kind, _)| *kind == head)) {
+            return self.name.clone();
+        }
+        let first = self.name.split_whitespace().next().unwrap_or_default().to_lowercase();
+        format!("{}({}): {}", kind_of(&first).unwrap_or("chore"), self.id, self.name)
     }
 
     /// The agent that does it, as limits and reports name it.

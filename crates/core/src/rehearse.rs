@@ -65,7 +65,7 @@ struct Stage {
 impl Stage {
     fn perform(&mut self, scheduler: &Scheduler, now: Tick, decision: Decision) {
         for action in decision.actions {
-            let Action::Start { task, attempt, executor } = action else { continue };
+            let Action::Start { task, attempt, executor, .. } = action else { continue };
             let Some(place) = scheduler.run().place(&task) else { continue };
             let end = now + self.lengths[place];
             self.executors = self.executors.max(executor);

@@ -11,8 +11,9 @@ use serde_json::Value;
 use crate::event::{DrainReason, Failure, RunOutcome};
 use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
+use crate::ledger::Ledger;
 use crate::plan::{Plan, Task, Work};
-use crate::run::{Progress, Run, Stage, Status, TaskState};
+use crate::run::{Landed, Progress, Run, Stage, Status, Stray, TaskState};
 use crate::units::Millis;
 
 pub const PLAN_SCHEMA: &str = "conductor.plan/1";
@@ -127,9 +128,10 @@ pub struct SummaryFile<'a> {
     cancelled: u32,
     open: u32,
     success_rate: Option<f64>,
-    /// Not measured yet, and so not claimed.
+    /// Of what has landed; nothing where nothing is merged and so nothing measured.
     total_files_created: Option<u64>,
     total_lines_of_code: Option<u64>,
+    /// Not measured, and so not claimed.
     average_test_coverage: Option<f64>,
     attempts: u32,
     elapsed_ms: Millis,
@@ -137,12 +139,17 @@ pub struct SummaryFile<'a> {
     critical_path_ms: Millis,
     executors_used: u32,
     cost_usd: f64,
+    ledger: Option<&'a Ledger>,
     results: Vec<TaskResult<'a>>,
 }
 
 impl<'a> SummaryFile<'a> {
-    pub fn new(id: &'a RunId, run: &'a Run, graph: &Graph) -> SummaryFile<'a> {
+    pub fn new(id: &'a RunId, run: &'a Run, graph: &Graph, ledger: Option<&'a Ledger>) -> SummaryFile<'a> {
         let summary = Summary::of(run, graph);
+        let landed = |figure: fn(&Landed) -> u64| {
+            let all = run.tasks().filter_map(|(_, progress)| progress.landed.as_deref());
+            ledger.map(|_| all.map(figure).sum())
+        };
         SummaryFile {
             schema: SUMMARY_SCHEMA,
             run: id,
@@ -154,8 +161,8 @@ impl<'a> SummaryFile<'a> {
             cancelled: summary.cancelled,
             open: summary.open,
             success_rate: rate(&summary),
-            total_files_created: None,
-            total_lines_of_code: None,
+            total_files_created: landed(|landed| landed.touched.created),
+            total_lines_of_code: landed(|landed| landed.touched.added),
             average_test_coverage: None,
             attempts: summary.attempts,
             elapsed_ms: summary.elapsed,
@@ -163,6 +170,7 @@ impl<'a> SummaryFile<'a> {
             critical_path_ms: summary.critical_path,
             executors_used: summary.executors,
             cost_usd: summary.cost.dollars(),
+            ledger,
             results: run.tasks().map(|(task, progress)| TaskResult::new(task, progress)).collect(),
         }
     }
@@ -184,6 +192,11 @@ pub struct TaskResult<'a> {
     tokens: u64,
     /// Where its work is on the run's branch.
     commit: Option<&'a str>,
+    files_touched: Option<&'a [String]>,
+    lines_added: Option<u64>,
+    lines_removed: Option<u64>,
+    /// Whether its checks notice damage, where that was put to the test.
+    gate_holds: Option<bool>,
 }
 
 #[derive(Debug, Serialize)]
@@ -195,6 +208,7 @@ enum TaskError<'a> {
 
 impl<'a> TaskResult<'a> {
     pub fn new(task: &'a Task, progress: &'a Progress) -> TaskResult<'a> {
+        let landed = progress.landed.as_deref();
         TaskResult {
             task_id: &task.id,
             name: &task.name,
@@ -213,13 +227,17 @@ impl<'a> TaskResult<'a> {
             worked_ms: progress.worked,
             cost_usd: progress.usage.cost.dollars(),
             tokens: progress.usage.tokens,
-            commit: progress.landed.as_deref(),
+            commit: landed.map(|landed| landed.commit.as_str()),
+            files_touched: landed.map(|landed| landed.touched.files.as_slice()),
+            lines_added: landed.map(|landed| landed.touched.added),
+            lines_removed: landed.map(|landed| landed.touched.removed),
+            gate_holds: landed.and_then(|landed| landed.gate.as_ref()).map(|gate| gate.holds),
         }
     }
 }
 
 /// `report.md`.
-pub fn markdown(id: &RunId, run: &Run, graph: &Graph) -> String {
+pub fn markdown(id: &RunId, run: &Run, graph: &Graph, ledger: Option<&Ledger>) -> String {
     let summary = Summary::of(run, graph);
     let mut out = String::new();
     let _ = writeln!(out, "# Run {id}: {}\n", outcome_name(run.stage()));
@@ -235,6 +253,12 @@ pub fn markdown(id: &RunId, run: &Run, graph: &Graph) -> String {
     let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, run.options().slots);
     let _ = writeln!(out, "| attempts | {} |", summary.attempts);
     let _ = writeln!(out, "| cost | {} |\n", summary.cost);
+    if let Some(ledger) = ledger {
+        let _ = writeln!(out, "{}", ledger.markdown());
+    }
+    for stray in run.strays() {
+        let _ = writeln!(out, "{}\n", stray_words(stray));
+    }
     let _ = writeln!(out, "| task | status | time | attempts | worker | note |\n|---|---|---|---|---|---|");
     for (task, progress) in run.tasks() {
         let _ = writeln!(
@@ -249,6 +273,16 @@ pub fn markdown(id: &RunId, run: &Run, graph: &Graph) -> String {
         );
     }
     out
+}
+
+/// Who may have written where nobody should.
+pub fn stray_words(stray: &Stray) -> String {
+    let tasks = stray.tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
+    let who = if tasks.is_empty() { "nobody".to_owned() } else { tasks };
+    format!(
+        "your checkout changed while {who} worked, by one of them or by yourself: {}",
+        stray.what.join(", ")
+    )
 }
 
 /// Why a task is in the state it is in, where that needs saying.
@@ -292,6 +326,7 @@ mod tests {
     use super::*;
     use crate::event::{FailureClass, Options, Outcome};
     use crate::ids::Attempt;
+    use crate::ledger::Ledger;
     use crate::plan::{Command, Dependency};
     use crate::scheduler::{Input, Scheduler};
     use crate::units::{Now, Tick, Timestamp};
@@ -337,7 +372,7 @@ mod tests {
     fn what_was_not_measured_is_null() {
         let scheduler = ended();
         let id = RunId::parse("r1").unwrap();
-        let summary = SummaryFile::new(&id, scheduler.run(), scheduler.graph());
+        let summary = SummaryFile::new(&id, scheduler.run(), scheduler.graph(), None);
         let value = serde_json::to_value(summary).unwrap();
         assert_eq!(value["success_rate"], json!(50.0));
         for key in ["total_files_created", "total_lines_of_code", "average_test_coverage"] {
@@ -351,10 +386,11 @@ mod tests {
         let scheduler = ended();
         let id = RunId::parse("r1").unwrap();
         let plan = PlanFile::new(scheduler.run().plan(), scheduler.graph(), 3);
+        let ledger = Ledger::claimed(scheduler.run());
         insta::assert_snapshot!(format!(
             "{}\n----\n{}",
             serde_json::to_string_pretty(&plan).unwrap(),
-            markdown(&id, scheduler.run(), scheduler.graph())
+            markdown(&id, scheduler.run(), scheduler.graph(), Some(&ledger))
         ));
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::event::{
-    Change, DrainReason, Event, Failure, Options, Outcome, Process, Record, RunOutcome, StopReason, Usage,
+    Again, Change, DrainReason, Event, Failure, Gate, Options, Outcome, Process, Record, Round, RunOutcome,
+    StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
@@ -56,7 +57,42 @@ pub struct Running {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing {
     pub change: Change,
-    pub intent: Option<(String, String)>,
+    pub intent: Option<Intent>,
+    /// The number of the event by which it began: who ended first lands first.
+    pub since: u64,
+}
+
+/// A move of the branch that may have been made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intent {
+    pub from: String,
+    /// The commit that holds the task's work.
+    pub to: String,
+    /// Where the branch ends up, with all that land together.
+    pub last: String,
+}
+
+/// Work that is on the run's branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    pub commit: String,
+    pub touched: Touched,
+    pub gate: Option<Gate>,
+}
+
+/// A conflict that has not cost anything yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreseen {
+    pub task: TaskId,
+    pub with: Option<TaskId>,
+    pub files: Vec<String>,
+}
+
+/// A change of the user's checkout or branches that was not ours, and who was at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    pub tasks: Vec<TaskId>,
+    pub what: Vec<String>,
 }
 
 /// A task's state as people and exports name it.
@@ -128,12 +164,17 @@ pub struct Progress {
     /// Tries since it was last opened that ended by their own doing.
     pub tried: u32,
     pub interruptions: u32,
+    /// Rounds of mending and beginnings anew since it was last opened.
+    pub rounds: u32,
+    pub anew: u32,
+    /// What its next attempt is to mend.
+    pub round: Option<Box<Round>>,
     pub usage: Usage,
     /// Time its attempts have run, all together.
     pub worked: Millis,
     pub executor: Option<u32>,
-    /// Where its work is on the run's branch.
-    pub landed: Option<Box<str>>,
+    /// What it brought onto the run's branch.
+    pub landed: Option<Box<Landed>>,
     pub first_started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
 }
@@ -145,6 +186,9 @@ impl Progress {
             last_attempt: 0,
             tried: 0,
             interruptions: 0,
+            rounds: 0,
+            anew: 0,
+            round: None,
             usage: Usage::default(),
             worked: Millis(0),
             executor: None,
@@ -179,6 +223,9 @@ pub struct Run {
     executors: u32,
     created: Timestamp,
     ended: Option<Timestamp>,
+    tip: Option<String>,
+    foreseen: Vec<Foreseen>,
+    strays: Vec<Stray>,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
     active_now: Tick,
@@ -224,6 +271,9 @@ impl Run {
             executors: 0,
             created,
             ended: None,
+            tip: None,
+            foreseen: Vec::new(),
+            strays: Vec::new(),
             active_before: Millis(0),
             active_now: Tick(0),
         }
@@ -305,6 +355,20 @@ impl Run {
         self.ended
     }
 
+    /// Where the run's branch was put last, if anything has landed.
+    pub fn tip(&self) -> Option<&str> {
+        self.tip.as_deref()
+    }
+
+    /// Conflicts ahead among the tasks at work.
+    pub fn foreseen(&self) -> &[Foreseen] {
+        &self.foreseen
+    }
+
+    pub fn strays(&self) -> &[Stray] {
+        &self.strays
+    }
+
     /// How long coordinators have worked on it, time between them not counted.
     pub fn active(&self) -> Millis {
         self.active_before + (self.active_now - Tick(0))
@@ -327,7 +391,10 @@ impl Run {
             | Event::ParallelChanged { .. }
             | Event::RunDrained { .. }
             | Event::RunStopped { .. }
-            | Event::RunFinished { .. } => self.apply_to_run(record),
+            | Event::RunFinished { .. }
+            | Event::BranchRolledBack { .. }
+            | Event::ConflictForeseen { .. }
+            | Event::CheckoutTouched { .. } => self.apply_to_run(record),
             event => self.apply_to_task(record, event, place)?,
         }
         self.seq = record.seq;
@@ -357,6 +424,15 @@ impl Run {
                 self.stage = Stage::Finished(*outcome);
                 self.ended = Some(record.at);
             }
+            Event::BranchRolledBack { to } => self.tip = Some(to.clone()),
+            Event::ConflictForeseen { task, with, files } => {
+                self.foreseen.retain(|known| (&known.task, &known.with) != (task, with));
+                let (task, with, files) = (task.clone(), with.clone(), files.clone());
+                self.foreseen.push(Foreseen { task, with, files });
+            }
+            Event::CheckoutTouched { tasks, what } => {
+                self.strays.push(Stray { tasks: tasks.clone(), what: what.clone() });
+            }
             _ => {}
         }
     }
@@ -383,6 +459,9 @@ impl Run {
         let progress = &mut self.tasks[place];
         progress.state = next;
         let after = progress.state.status();
+        if after != Status::Running && !self.foreseen.is_empty() {
+            self.foreseen.retain(|known| known.task != *task && known.with.as_ref() != Some(task));
+        }
         progress.ended = after.is_end().then_some(record.at);
         self.counts[before as usize] -= 1;
         self.counts[after as usize] += 1;
@@ -409,15 +488,42 @@ impl Run {
                     Outcome::Interrupted => progress.interruptions += 1,
                     Outcome::Succeeded | Outcome::Failed(_) | Outcome::Cancelled => {
                         progress.tried += 1;
+                        progress.round = None;
                         self.attempts += 1;
                     }
                 }
             }
-            Event::TaskCompleted { commit, .. } => progress.landed = commit.as_deref().map(Box::from),
-            Event::TaskReopened { .. } => progress.tried = 0,
+            Event::RetryScheduled { again, .. } => account_again(progress, again),
+            Event::TaskCompleted { commit: Some(commit), .. } | Event::TaskResolved { commit, .. } => {
+                let change = match &progress.state {
+                    TaskState::Running(running) => running.landing.as_ref().map(|landing| &landing.change),
+                    _ => None,
+                };
+                let (touched, gate) =
+                    change.map(|change| (change.touched.clone(), change.gate.clone())).unwrap_or_default();
+                progress.landed = Some(Box::new(Landed { commit: commit.clone(), touched, gate }));
+                self.tip = Some(commit.clone());
+            }
+            Event::TaskReopened { .. } => {
+                (progress.tried, progress.rounds, progress.anew) = (0, 0, 0);
+                progress.landed = None;
+            }
             _ => {}
         }
     }
+}
+
+/// What is mended or done anew was no failed try.
+fn account_again(progress: &mut Progress, again: &Again) {
+    match again {
+        Again::Failed => return,
+        Again::Mend(round) => {
+            progress.rounds += 1;
+            progress.round = Some(round.clone());
+        }
+        Again::Anew => progress.anew += 1,
+    }
+    progress.tried = progress.tried.saturating_sub(1);
 }
 
 /// The task an event is about, and the event's name.
@@ -436,6 +542,7 @@ fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::TaskSkipped { task, .. } => (task, "task_skipped"),
         Event::TaskCancelled { task } => (task, "task_cancelled"),
         Event::TaskReopened { task } => (task, "task_reopened"),
+        Event::TaskResolved { task, .. } => (task, "task_resolved"),
         _ => return None,
     })
 }
@@ -457,7 +564,7 @@ fn step(progress: &Progress, event: &Event, record: &Record) -> Option<TaskState
                 landing: None,
             })
         }
-        (S::Running(running), event) if !running.ended => step_running(running, event)?,
+        (S::Running(running), event) if !running.ended => step_running(running, event, record.seq)?,
         (S::Running(running), Event::MergeIntended { .. } | Event::MergeFailed { .. }) => {
             step_landing(running, event)?
         }
@@ -470,12 +577,15 @@ fn step(progress: &Progress, event: &Event, record: &Record) -> Option<TaskState
         (S::Pending | S::Waiting { .. }, Event::TaskSkipped { culprit, .. }) => {
             S::Skipped { culprit: culprit.clone() }
         }
-        (S::Failed(_) | S::Skipped { .. } | S::Cancelled, Event::TaskReopened { .. }) => S::Pending,
+        (S::Failed(_) | S::Skipped { .. } | S::Cancelled | S::Completed, Event::TaskReopened { .. }) => {
+            S::Pending
+        }
+        (S::Failed(_), Event::TaskResolved { .. }) => S::Completed,
         _ => return None,
     })
 }
 
-fn step_running(running: &Running, event: &Event) -> Option<TaskState> {
+fn step_running(running: &Running, event: &Event, seq: u64) -> Option<TaskState> {
     let mut next = running.clone();
     match event {
         Event::ProcessStarted { attempt, process, .. } if *attempt == running.attempt => {
@@ -490,8 +600,10 @@ fn step_running(running: &Running, event: &Event) -> Option<TaskState> {
                 return Some(TaskState::Pending);
             }
             next.ended = true;
-            next.landing =
-                change.as_deref().cloned().map(|change| Box::new(Landing { change, intent: None }));
+            next.landing = change
+                .as_deref()
+                .cloned()
+                .map(|change| Box::new(Landing { change, intent: None, since: seq }));
         }
         _ => return None,
     }
@@ -501,8 +613,9 @@ fn step_running(running: &Running, event: &Event) -> Option<TaskState> {
 fn step_landing(running: &Running, event: &Event) -> Option<TaskState> {
     let mut next = running.clone();
     match event {
-        Event::MergeIntended { attempt, from, to, .. } if *attempt == running.attempt => {
-            next.landing.as_mut()?.intent = Some((from.clone(), to.clone()));
+        Event::MergeIntended { attempt, from, to, last, .. } if *attempt == running.attempt => {
+            let last = last.as_ref().unwrap_or(to).clone();
+            next.landing.as_mut()?.intent = Some(Intent { from: from.clone(), to: to.clone(), last });
         }
         Event::MergeFailed { attempt, .. } if *attempt == running.attempt => {
             next.landing.take()?;

@@ -6,6 +6,7 @@
 //! durable.
 
 mod budget;
+mod epics;
 mod executors;
 mod files;
 mod landing;
@@ -18,8 +19,8 @@ mod tests;
 mod timers;
 
 use crate::event::{
-    Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Process, Record, RunOutcome,
-    StopReason, Usage,
+    Again, Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Process, Record, Round,
+    RunOutcome, StopReason, Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -28,8 +29,10 @@ use crate::retry;
 use crate::run::{Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick};
 
+pub use landing::{Car, LeftBehind, Side, Stacked};
 pub use requests::{Refusal, Request};
 
+use epics::Epics;
 use executors::Executors;
 use landing::Train;
 use ready::Ready;
@@ -55,25 +58,33 @@ pub enum Input {
         task: TaskId,
         attempt: Attempt,
         outcome: Outcome,
-        change: Option<Change>,
+        change: Option<Box<Change>>,
     },
-    /// Its work merges, and the combined tree is good: the branch can be moved from the one to the other.
-    MergePrepared {
-        task: TaskId,
-        attempt: Attempt,
+    /// What came of merging: these are stacked on one another and their combined tree is good, so that the branch can
+    /// be moved from here to the last of them; those do not fit. Who is in neither list was not looked at.
+    MergesPrepared {
         from: String,
-        to: String,
+        stacked: Vec<Stacked>,
+        failed: Vec<LeftBehind>,
     },
-    MergeFailed {
-        task: TaskId,
-        attempt: Attempt,
-        failure: Failure,
-    },
+    /// They were not looked at to the end, for the run is being left.
+    MergesPutOff,
     /// The branch was moved as intended, or had been moved by somebody else before.
     BranchMoved {
-        task: TaskId,
-        attempt: Attempt,
+        to: String,
         moved: bool,
+    },
+    /// The work of a task as it is now does not merge with another's, or with what has landed.
+    ConflictForeseen {
+        task: TaskId,
+        with: Option<TaskId>,
+        files: Vec<String>,
+    },
+    /// The user's checkout or branches are not what they were.
+    CheckoutTouched {
+        /// Who was at work since it was last looked at.
+        tasks: Vec<TaskId>,
+        what: Vec<String>,
     },
     Asked(Request),
     /// The time `next_deadline` named has come.
@@ -87,6 +98,7 @@ pub enum Action {
         task: TaskId,
         attempt: Attempt,
         executor: u32,
+        beginning: Option<Box<Beginning>>,
     },
     /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
     Stop {
@@ -94,21 +106,26 @@ pub enum Action {
         attempt: Attempt,
         why: StopReason,
     },
-    /// Merge it onto the run's branch in memory and check the combined tree; one at a time.
+    /// Merge these onto the run's branch in memory, one on the other, and check the combined tree.
     Integrate {
-        task: TaskId,
-        attempt: Attempt,
-        change: Change,
+        cars: Vec<Car>,
     },
     /// Move the run's branch, unless it is there already.
     MoveBranch {
-        task: TaskId,
-        attempt: Attempt,
         from: String,
         to: String,
     },
     /// Nothing is left to do or to wait for.
     Finish,
+}
+
+/// Where an attempt begins, if not simply at the tip of the run's branch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Beginning {
+    /// What the tasks of its epic have done so far.
+    pub onto: Option<String>,
+    /// What it is to mend, and how often it has been asked to.
+    pub round: Option<(u32, Round)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -126,6 +143,7 @@ pub struct Scheduler {
     timers: Timers,
     executors: Executors,
     train: Train,
+    epics: Epics,
     /// Each task's timeout; empty where no task has one, which spares the look at every start.
     timeouts: Vec<Option<Millis>>,
     done: bool,
@@ -156,6 +174,7 @@ impl Scheduler {
             timers: Timers::default(),
             executors: Executors::default(),
             train: Train::default(),
+            epics: Epics::new(run.plan()),
             timeouts: timeouts(run.plan()),
             done: false,
             out: Decision::default(),
@@ -200,13 +219,15 @@ impl Scheduler {
             Input::AttemptEnded { task, attempt, outcome, change } => {
                 self.on_attempt_ended(now, &task, attempt, outcome, change);
             }
-            Input::MergePrepared { task, attempt, from, to } => {
-                self.on_merge_prepared(now, task, attempt, from, to);
+            Input::MergesPrepared { from, stacked, failed } => {
+                self.on_merges_prepared(now, from, stacked, failed);
             }
-            Input::MergeFailed { task, attempt, failure } => {
-                self.on_merge_failed(now, task, attempt, failure)
+            Input::MergesPutOff => self.on_merges_put_off(),
+            Input::BranchMoved { to, moved } => self.on_branch_moved(now, &to, moved),
+            Input::ConflictForeseen { task, with, files } => self.on_foreseen(now, task, with, files),
+            Input::CheckoutTouched { tasks, what } => {
+                self.emit(now, Event::CheckoutTouched { tasks, what });
             }
-            Input::BranchMoved { task, attempt, moved } => self.on_branch_moved(now, task, attempt, moved),
             Input::Asked(request) => self.on_request(now, request),
             Input::TimerDue => self.on_timer(now),
         }
@@ -215,6 +236,7 @@ impl Scheduler {
 
     fn conclude(&mut self, now: Now) -> Decision {
         self.dispatch(now);
+        self.board_epics();
         self.settle(now);
         std::mem::take(&mut self.out)
     }
@@ -261,12 +283,12 @@ impl Scheduler {
         task: &TaskId,
         attempt: Attempt,
         outcome: Outcome,
-        change: Option<Change>,
+        change: Option<Box<Change>>,
     ) {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
         let outcome = self.judged(place, running.stopping, outcome);
-        let change = change.filter(|_| outcome == Outcome::Succeeded).map(Box::new);
+        let change = change.filter(|_| outcome == Outcome::Succeeded);
         let lands = change.is_some();
         let ended = Event::AttemptEnded {
             task: task.clone(),
@@ -280,7 +302,10 @@ impl Scheduler {
         self.timers.disarm(place as Node);
         self.executors.free(executor);
         if lands {
-            return self.board(place);
+            return match self.epics.of(place) {
+                Some(epic) => self.go_aboard(now, epic, place),
+                None => self.board(vec![place]),
+            };
         }
         self.ready.release(place as Node);
         match outcome {
@@ -321,7 +346,7 @@ impl Scheduler {
         let delay = retry::delay(&task.retry, failure.class, progress.tried, now.jitter);
         match delay.filter(|_| !self.task_is_over_budget(place)) {
             Some(delay) => {
-                self.emit(now, Event::RetryScheduled { task: id, delay });
+                self.emit(now, Event::RetryScheduled { task: id, delay, again: Again::Failed });
                 self.timers.arm(place as Node, now.tick + delay);
             }
             None => {
@@ -336,7 +361,8 @@ impl Scheduler {
     /// A task's own end, and what it means for those who wait for it.
     fn end(&mut self, now: Now, place: usize, event: Event) {
         self.emit_about(now, Some(place), event);
-        self.release_dependents(now, place as Node);
+        let through = self.disembark(place);
+        self.release_dependents(now, place as Node, through);
     }
 
     fn on_timer(&mut self, now: Now) {
@@ -407,7 +433,29 @@ impl Scheduler {
         let executor = self.executors.take();
         self.emit_about(now, Some(place), Event::AttemptStarted { task: task.clone(), attempt, executor });
         self.arm_timeout(now, place);
-        self.act(Action::Start { task, attempt, executor });
+        let beginning = self.beginning(place);
+        self.act(Action::Start { task, attempt, executor, beginning });
+    }
+
+    fn beginning(&self, place: usize) -> Option<Box<Beginning>> {
+        let progress = self.run.progress(place);
+        let round = progress.round.as_deref().map(|round| (progress.rounds, round.clone()));
+        let beginning = Beginning { onto: self.onto(place), round };
+        (beginning != Beginning::default()).then(|| Box::new(beginning))
+    }
+
+    /// Said once for as long as it stays so.
+    fn on_foreseen(&mut self, now: Now, task: TaskId, with: Option<TaskId>, files: Vec<String>) {
+        let known = |known: &crate::run::Foreseen| known.task == task && known.with == with;
+        let at_work = |task: &TaskId| {
+            self.run.place(task).is_some_and(|place| {
+                matches!(&self.run.progress(place).state, TaskState::Running(running) if !running.ended)
+            })
+        };
+        let news = !self.run.foreseen().iter().any(known);
+        if news && at_work(&task) && with.as_ref().is_none_or(at_work) {
+            self.emit(now, Event::ConflictForeseen { task, with, files });
+        }
     }
 
     fn arm_timeout(&mut self, now: Now, place: usize) {
@@ -418,7 +466,7 @@ impl Scheduler {
 
     /// Ends the run where nothing is left, or leaves it where nothing more may start.
     fn settle(&mut self, now: Now) {
-        if self.done || self.run.count(Status::Running) > 0 {
+        if self.done || self.run.count(Status::Running) as usize > self.epics.parked() + self.put_off() {
             return;
         }
         match self.run.stage() {
@@ -453,6 +501,7 @@ impl Scheduler {
         for place in 0..self.graph.len() {
             let node = place as Node;
             match self.run.progress(place).state.clone() {
+                TaskState::Running(running) if running.ended && self.epics.of(place).is_some() => {}
                 TaskState::Running(running) if running.ended => {
                     self.ready.hold(node);
                     self.ready.release_all_but_files(node);

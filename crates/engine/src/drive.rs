@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Change, Failure, FailureClass, Options, Record};
+use conductor_core::event::{Options, Record};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::scheduler::{Action, Decision, Input, Request, Scheduler};
+use conductor_core::scheduler::{Action, Beginning, Car, Decision, Input, Request, Scheduler};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
@@ -20,12 +20,13 @@ use crate::agents::Caller;
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
 use crate::home::RunClaim;
-use crate::merge::{self, Prepared, Unmerged};
+use crate::lookout::{AtWork, Lookout};
 use crate::process;
 use crate::stores::{Store, StoreError};
-use crate::transcript::{MERGE, Speaker};
-use crate::worker::{Order, Stop, Worker, aside, guest};
-use crate::workspaces::{Rooms, WorkspaceError, Workspaces as _, Worktrees};
+use crate::train;
+use crate::transcript::Speaker;
+use crate::worker::{Order, Stop, Worker, aside};
+use crate::workspaces::{Rooms, Yard};
 
 /// The number of a process is good to know and waits for company; everything else is acted on at once.
 const LAZY: Duration = Duration::from_millis(50);
@@ -73,6 +74,8 @@ pub struct World {
     pub rooms: Rooms,
     /// Where transcripts and reports go.
     pub output: PathBuf,
+    /// How often to look around while tasks are at work, if at all.
+    pub lookout: Option<Duration>,
 }
 
 /// How to take the run up.
@@ -80,6 +83,13 @@ pub struct Start {
     pub options: Options,
     /// Set back to pending what failed, was skipped or cancelled.
     pub reopen: bool,
+}
+
+/// A run that was driven as far as it goes.
+pub struct Driven {
+    pub run: Run,
+    /// Workspaces that are still there because somebody is in them.
+    pub parked: Vec<PathBuf>,
 }
 
 pub struct Drive {
@@ -95,6 +105,10 @@ pub struct Drive {
     worker: Arc<Worker>,
     attempts: HashMap<TaskId, (Attempt, watch::Sender<Stop>)>,
     merging: Option<watch::Sender<Stop>>,
+    at_work: AtWork,
+    lookout: Option<(Arc<Lookout>, Duration)>,
+    /// Folders that could not be cleared because somebody is in them.
+    parked: Vec<PathBuf>,
     notices: mpsc::UnboundedSender<String>,
     finished: bool,
 }
@@ -111,21 +125,30 @@ impl Drive {
         process::adopt_orphans();
         process::end_leftovers(&id, &noted(&run));
         rescue_transcripts(&run, &world.output);
-        rescue_work(&run, &world.rooms);
-        let mut clock = Clock::start();
-        let take_up = if start.reopen { Scheduler::start_again } else { Scheduler::start };
-        let (scheduler, first) = take_up(run, start.options, clock.now())?;
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
-        let World { store, claim, rooms, output } = world;
+        let World { store, claim, rooms, output, lookout } = world;
+        if let Some(yard) = rooms.yard() {
+            yard.listen(notices.clone());
+        }
+        let at_work = AtWork::default();
+        let lookout = rooms.yard().zip(lookout).map(|(yard, every)| {
+            let ours = vec![output.clone(), yard.home().to_owned()];
+            (Arc::new(Lookout::new(yard.clone(), at_work.clone(), ours)), every)
+        });
         let worker = Arc::new(Worker {
             run: id.clone(),
-            plan: scheduler.run().plan().clone(),
+            plan: run.plan().clone(),
             rooms,
             caller: Caller::new(std::env::vars_os()),
             output,
+            notices: notices.clone(),
             reports: sender.clone(),
         });
+        rescue_work(&run, &worker);
+        let mut clock = Clock::start();
+        let take_up = if start.reopen { Scheduler::start_again } else { Scheduler::start };
+        let (scheduler, first) = take_up(run, start.options, clock.now())?;
         let drive = Drive {
             id,
             store,
@@ -139,6 +162,9 @@ impl Drive {
             worker,
             attempts: HashMap::new(),
             merging: None,
+            at_work,
+            lookout,
+            parked: Vec::new(),
             notices,
             finished: false,
         };
@@ -158,7 +184,11 @@ impl Drive {
     }
 
     /// Drives the run until nothing is left to do or to wait for.
-    pub async fn run(mut self) -> Result<Run, DriveError> {
+    pub async fn run(mut self) -> Result<Driven, DriveError> {
+        let looking = self
+            .lookout
+            .clone()
+            .map(|(lookout, every)| tokio::spawn(lookout.keep(every, self.control.messages.clone())));
         if let Some(first) = self.first.take() {
             self.carry_out(first).await?;
         }
@@ -167,9 +197,11 @@ impl Drive {
             let decision = self.decide(inputs);
             self.carry_out(decision).await?;
         }
+        looking.inspect(|looking| looking.abort());
         process::sweep_all(&self.id).await;
+        self.look_a_last_time().await?;
         self.clear_rooms().await;
-        Ok(self.scheduler.into_run())
+        Ok(Driven { run: self.scheduler.into_run(), parked: self.parked })
     }
 
     /// Everything that has happened, as soon as anything has that cannot wait.
@@ -224,6 +256,7 @@ impl Drive {
                 && self.attempts.get(task).is_some_and(|(current, _)| current == attempt)
             {
                 self.attempts.remove(task);
+                self.at_work.ends(task);
             }
             let decision = self.scheduler.handle(now, input);
             all.records.extend(decision.records);
@@ -272,7 +305,9 @@ impl Drive {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Start { task, attempt, executor } => self.start(task, attempt, executor),
+            Action::Start { task, attempt, executor, beginning } => {
+                self.start(task, attempt, executor, beginning);
+            }
             Action::Stop { task, attempt, .. } => {
                 if let Some((current, stop)) = self.attempts.get(&task)
                     && *current == attempt
@@ -280,52 +315,57 @@ impl Drive {
                     let _ = stop.send(Stop::Ask);
                 }
             }
-            Action::Integrate { task, attempt, change } => self.integrate(task, attempt, change),
-            Action::MoveBranch { task, attempt, from, to } => self.move_branch(task, attempt, from, to),
+            Action::Integrate { cars } => self.integrate(cars),
+            Action::MoveBranch { from, to } => self.move_branch(from, to),
             Action::Finish => self.finished = true,
         }
     }
 
-    /// Merges off the loop and reports back; the scheduler asks for one at a time.
-    fn integrate(&mut self, task: TaskId, attempt: Attempt, change: Change) {
-        let (Some(place), Some(worktrees)) = (self.scheduler.run().place(&task), self.worktrees()) else {
-            return;
-        };
+    /// Merges off the loop and reports back; the scheduler asks for one train at a time.
+    fn integrate(&mut self, cars: Vec<Car>) {
+        let Some(yard) = self.yard() else { return };
         let (stop, stopped) = watch::channel(Stop::No);
         self.merging = Some(stop);
-        let order = Order { place, task, attempt, executor: MERGE };
-        tokio::spawn(integrate(self.worker.clone(), worktrees, order, change, stopped));
+        tokio::spawn(train::integrate(self.worker.clone(), yard, cars, stopped));
     }
 
-    fn move_branch(&self, task: TaskId, attempt: Attempt, from: String, to: String) {
-        let Some(worktrees) = self.worktrees() else { return };
-        let worker = self.worker.clone();
-        tokio::spawn(async move {
-            let moved = aside(true, move || merge::move_branch(&worktrees, &from, &to)).await;
-            worker.report(match moved {
-                Ok(moved) => Input::BranchMoved { task, attempt, moved },
-                Err(error) => Input::MergeFailed { task, attempt, failure: unmergeable(&error) },
-            });
-        });
+    fn move_branch(&self, from: String, to: String) {
+        let Some(yard) = self.yard() else { return };
+        tokio::spawn(train::move_branch(self.worker.clone(), yard, from, to));
     }
 
-    fn worktrees(&self) -> Option<Arc<Worktrees>> {
-        self.worker.rooms.worktrees.clone()
+    fn yard(&self) -> Option<Arc<Yard>> {
+        self.worker.rooms.yard().cloned()
     }
 
-    fn start(&mut self, task: TaskId, attempt: Attempt, executor: u32) {
+    fn start(&mut self, task: TaskId, attempt: Attempt, executor: u32, beginning: Option<Box<Beginning>>) {
         let Some(place) = self.scheduler.run().place(&task) else { return };
         let (stop, stopped) = watch::channel(Stop::No);
         self.attempts.insert(task.clone(), (attempt, stop));
-        let order = Order { place, task, attempt, executor };
+        let order = Order { place, task, attempt, executor, beginning };
+        if self.lookout.is_some() && self.worker.rooms.is_apart(&self.worker.plan.tasks[place]) {
+            self.at_work.begins(&order.task, self.worker.guest(&order).seat());
+        }
         tokio::spawn(self.worker.clone().work(order, stopped));
     }
 
-    /// A run that is over needs no worktrees; one that was only left may be taken up again soon.
-    async fn clear_rooms(&self) {
-        let (Some(worktrees), true) = (self.worktrees(), self.scheduler.run().all_ended()) else { return };
-        if let Err(error) = aside(true, move || worktrees.clear()).await {
-            self.notice(format!("worktrees could not be cleared: {error}"));
+    /// What somebody did in the last moments counts too.
+    async fn look_a_last_time(&mut self) -> Result<(), DriveError> {
+        let Some((lookout, _)) = self.lookout.clone() else { return Ok(()) };
+        let seen = tokio::task::spawn_blocking(move || lookout.checkout()).await.ok().flatten();
+        if let Some(input) = seen {
+            let decision = self.decide(vec![input]);
+            self.carry_out(decision).await?;
+        }
+        Ok(())
+    }
+
+    /// A run that is over needs no workspaces; one that was only left may be taken up again soon.
+    async fn clear_rooms(&mut self) {
+        let (Some(yard), true) = (self.yard(), self.scheduler.run().all_ended()) else { return };
+        match aside(true, move || yard.clear()).await {
+            Ok(parked) => self.parked = parked,
+            Err(error) => self.notice(format!("workspaces could not be cleared: {error}")),
         }
     }
 
@@ -355,45 +395,18 @@ fn rescue_transcripts(run: &Run, output: &Path) {
     }
 }
 
-/// What interrupted attempts had done is kept before their worktrees are used again.
-fn rescue_work(run: &Run, rooms: &Rooms) {
-    for (task, progress) in run.tasks() {
+/// What interrupted attempts had done is kept before their workspaces are used again.
+fn rescue_work(run: &Run, worker: &Worker) {
+    for (place, (task, progress)) in run.tasks().enumerate() {
         if let TaskState::Running(running) = &progress.state
             && !running.ended
-            && let Ok((workspaces, true)) = rooms.of(task)
+            && let Ok((workspaces, true)) = worker.rooms.of(task)
         {
-            let _ = workspaces.rescue(&guest(task, running.executor, running.attempt));
+            let (attempt, executor) = (running.attempt, running.executor);
+            let order = Order { place, task: task.id.clone(), attempt, executor, beginning: None };
+            if let Err(error) = workspaces.rescue(&worker.guest(&order)) {
+                worker.notice(format!("what {} had done could not be saved: {error}", task.id));
+            }
         }
     }
-}
-
-async fn integrate(
-    worker: Arc<Worker>,
-    worktrees: Arc<Worktrees>,
-    order: Order,
-    change: Change,
-    stop: watch::Receiver<Stop>,
-) {
-    let prepared = {
-        let worker = worker.clone();
-        let place = order.place;
-        aside(true, move || Ok(merge::prepare(&worktrees, &worker.plan.tasks[place], &change))).await
-    };
-    let merged = match prepared {
-        Ok(Ok(Prepared { from, to, unverified: None })) => Ok((from, to)),
-        Ok(Ok(Prepared { from, to, unverified: Some(directory) })) => {
-            worker.verify_merge(&order, &directory, stop).await.map(|()| (from, to))
-        }
-        Ok(Err(Unmerged::Conflict(failure))) => Err(failure),
-        Ok(Err(Unmerged::Broken(error))) | Err(error) => Err(unmergeable(&error)),
-    };
-    let Order { task, attempt, .. } = order;
-    worker.report(match merged {
-        Ok((from, to)) => Input::MergePrepared { task, attempt, from, to },
-        Err(failure) => Input::MergeFailed { task, attempt, failure },
-    });
-}
-
-fn unmergeable(error: &WorkspaceError) -> Failure {
-    Failure::new(FailureClass::Unstartable, format!("its work could not be merged: {error}"))
 }

@@ -5,14 +5,19 @@
 
 pub mod agents;
 pub mod bus;
+pub mod checkpoints;
 pub mod clock;
 pub mod drive;
+pub mod gates;
 pub mod git;
 pub mod home;
+pub mod ledger;
+mod lookout;
 pub mod merge;
 pub mod output;
 pub mod process;
 pub mod stores;
+mod train;
 pub mod transcript;
 pub mod worker;
 pub mod workspaces;

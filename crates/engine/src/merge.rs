@@ -1,69 +1,189 @@
-//! Merging one task's work onto the run's branch, in memory, and checking the combined tree before anything moves.
+//! Merging onto the run's branch, in memory: several changes stacked on one another, and the run's branch brought home.
+//!
+//! Nothing here is checked or moved; what is stacked becomes the branch only when the train moves it.
 
-use std::sync::Arc;
+use conductor_core::event::{Failure, FailureClass};
+use conductor_core::ids::RunId;
+use conductor_core::plan::{MergeStrategy, Task};
+use conductor_core::scheduler::{Car, Side};
 
-use conductor_core::event::{Change, Failure, FailureClass};
-use conductor_core::plan::Task;
+use crate::checkpoints;
+use crate::git::{Merge, Shadow};
+use crate::workspaces::{WorkspaceError, Yard, run_branch};
 
-use crate::git::Merge;
-use crate::workspaces::{WorkspaceError, Worktrees, run_branch};
-
-/// A merge that could land: the branch's place before and after.
+/// What merging came to: commits from the branch's place upwards, and who does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
+pub struct Stack {
     pub from: String,
+    pub steps: Vec<Step>,
+    /// Which car does not fit and why, with how many had been stacked by then.
+    pub failed: Vec<(usize, usize, Failure)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub car: usize,
+    /// The commit by which it is on the branch.
     pub to: String,
-    /// The folder that holds the combined tree, where that is not the tree the task was verified on.
-    pub unverified: Option<std::path::PathBuf>,
+    /// Its tree is the very one its task was verified on.
+    pub verified: bool,
 }
 
-#[derive(Debug)]
-pub enum Unmerged {
-    Conflict(Failure),
-    Broken(WorkspaceError),
+/// Stacks the cars on wherever the branch is now. Blocks.
+pub fn stack(yard: &Yard, cars: &[(&Task, &Car)]) -> Result<Stack, WorkspaceError> {
+    let from = yard.tip()?;
+    let mut stack = Stack { from: from.clone(), steps: Vec::new(), failed: Vec::new() };
+    let mut tip = from;
+    for (number, (task, car)) in cars.iter().enumerate() {
+        match coupled(yard, task, car, &tip)? {
+            Ok(to) => {
+                let verified = car.change.base == tip;
+                stack.steps.push(Step { car: number, to: to.clone(), verified });
+                tip = to;
+            }
+            Err(failure) => stack.failed.push((number, stack.steps.len(), failure)),
+        }
+    }
+    Ok(stack)
 }
 
-impl From<WorkspaceError> for Unmerged {
-    fn from(error: WorkspaceError) -> Unmerged {
-        Unmerged::Broken(error)
+/// One car on top of a commit, as its task wants it there.
+fn coupled(
+    yard: &Yard,
+    task: &Task,
+    car: &Car,
+    tip: &str,
+) -> Result<Result<String, Failure>, WorkspaceError> {
+    let coupling = Coupling { shadow: yard.shadow(), run: yard.run(), task, car, tip };
+    if car.change.base == tip {
+        return coupling.as_it_is().map(Ok);
+    }
+    match coupling.merged(None)? {
+        Ok(to) => Ok(Ok(to)),
+        Err(failure) => match car.favour {
+            None => Ok(Err(failure)),
+            Some(side) => {
+                let what = format!("the conflict of {} is decided", task.id);
+                checkpoints::before(yard, &what, &run_branch(yard.run()), tip)?;
+                coupling.merged(Some(side))
+            }
+        },
     }
 }
 
-impl From<crate::git::GitError> for Unmerged {
-    fn from(error: crate::git::GitError) -> Unmerged {
-        Unmerged::Broken(error.into())
+struct Coupling<'a> {
+    shadow: &'a Shadow,
+    run: &'a RunId,
+    task: &'a Task,
+    car: &'a Car,
+    tip: &'a str,
+}
+
+impl Coupling<'_> {
+    /// Nothing has landed since it started: its own tree is the combined tree. One commit of ours is what a squash would
+    /// be; own commits of an agent get a commit of ours above them, so that the branch has one entry for each task.
+    fn as_it_is(&self) -> Result<String, WorkspaceError> {
+        let commit = &self.car.change.commit;
+        let (parents, message) = self.shadow.read_commit(commit)?;
+        let ours = parents == [self.tip] && message.contains("\nConductor-Task: ");
+        if ours || self.task.merge_strategy == MergeStrategy::Rebase {
+            return Ok(commit.clone());
+        }
+        let tree = self.shadow.tree_of_commit(commit)?;
+        self.commit(&tree)
+    }
+
+    fn merged(&self, favour: Option<Side>) -> Result<Result<String, Failure>, WorkspaceError> {
+        if self.task.merge_strategy == MergeStrategy::Rebase {
+            return self.rebased(favour);
+        }
+        match self.shadow.merge(self.tip, &self.car.change.commit, favour)? {
+            Merge::Clean { tree } => self.commit(&tree).map(Ok),
+            conflict => Ok(Err(self.failure(&conflict)?)),
+        }
+    }
+
+    fn commit(&self, tree: &str) -> Result<String, WorkspaceError> {
+        let Task { id, name, .. } = self.task;
+        let trailers = self.trailers();
+        let commit = &self.car.change.commit;
+        Ok(match self.task.merge_strategy {
+            MergeStrategy::Squash => {
+                let title = self.task.commit_title();
+                self.shadow.commit(tree, &[self.tip], &format!("{title}\n\n{trailers}"))?
+            }
+            _ => self.shadow.commit(
+                tree,
+                &[self.tip, commit],
+                &format!("Merge task {id}: {name}\n\n{trailers}"),
+            )?,
+        })
+    }
+
+    fn trailers(&self) -> String {
+        let tasks = self.car.others.iter().chain([&self.task.id]);
+        let tasks: String = tasks.map(|task| format!("Conductor-Task: {task}\n")).collect();
+        format!("Conductor-Run: {}\n{tasks}", self.run)
+    }
+
+    /// Each of its commits made anew on top of the one before.
+    fn rebased(&self, favour: Option<Side>) -> Result<Result<String, Failure>, WorkspaceError> {
+        let mut tip = self.tip.to_owned();
+        for commit in self.shadow.line(&self.car.change.base, &self.car.change.commit)? {
+            let base = format!("{commit}^");
+            match self.shadow.merge_from(Some(&base), &tip, &commit, favour)? {
+                Merge::Clean { tree } => tip = self.shadow.commit_like(&commit, &tree, &tip)?,
+                conflict => return Ok(Err(self.failure(&conflict)?)),
+            }
+        }
+        Ok(Ok(tip))
+    }
+
+    fn failure(&self, conflict: &Merge) -> Result<Failure, WorkspaceError> {
+        let Merge::Conflict { tree, files, messages } = conflict else {
+            return Ok(Failure::new(FailureClass::Conflict, "conflicts"));
+        };
+        let named = match files.as_slice() {
+            [] => "its work".to_owned(),
+            [one] => one.clone(),
+            [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+        };
+        let mut evidence = String::new();
+        for path in files.iter().take(HUNK_FILES) {
+            let text = self.shadow.blob(tree, path).unwrap_or_default();
+            evidence.push_str(&hunks(path, &String::from_utf8_lossy(&text)));
+        }
+        if evidence.is_empty() {
+            evidence.clone_from(messages);
+        }
+        let message = format!("conflicts with what landed meanwhile in {named}");
+        Ok(Failure::new(FailureClass::Conflict, message).with(evidence))
     }
 }
 
-/// Merges onto wherever the branch is now. Blocks.
-pub fn prepare(worktrees: &Arc<Worktrees>, task: &Task, change: &Change) -> Result<Prepared, Unmerged> {
-    let from = worktrees.tip()?;
-    let shadow = worktrees.shadow();
-    if shadow.contains(&change.commit, &from)? {
-        // Nothing has landed since it started: its own tree is the combined tree.
-        return Ok(Prepared { from, to: change.commit.clone(), unverified: None });
-    }
-    let tree = match shadow.merge(&from, &change.commit)? {
-        Merge::Clean { tree } => tree,
-        Merge::Conflict { files, messages } => return Err(Unmerged::Conflict(conflict(&files, &messages))),
-    };
-    let message = format!("Merge task {}: {}\n\nConductor-Task: {}\n", task.id, task.name, task.id);
-    let to = shadow.commit(&tree, &[&from, &change.commit], &message)?;
-    let unverified = match task.verify.is_empty() {
-        true => None,
-        false => Some(worktrees.scratch(&to)?),
-    };
-    Ok(Prepared { from, to, unverified })
-}
+/// How much of a conflict is shown.
+const HUNK_FILES: usize = 5;
+const HUNK_LINES: usize = 60;
 
-/// Moves the run's branch if it still is where it was, or finds that it has been moved so already. Blocks.
-pub fn move_branch(worktrees: &Worktrees, from: &str, to: &str) -> Result<bool, WorkspaceError> {
-    let branch = run_branch(worktrees.run());
-    if worktrees.repository().move_ref(&branch, to, from)? {
-        return Ok(true);
+/// The conflicting parts of a file with their marks, and where they are.
+pub fn hunks(path: &str, text: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    let mut shown = 0;
+    for (number, line) in text.lines().enumerate() {
+        if line.starts_with("<<<<<<< ") {
+            inside = true;
+            out.push_str(&format!("{path}:{}\n", number + 1));
+        }
+        if inside && shown < HUNK_LINES {
+            out.extend(line.chars().take(200).chain(['\n']));
+            shown += 1;
+        }
+        if line.starts_with(">>>>>>> ") {
+            inside = false;
+        }
     }
-    let tip = worktrees.tip()?;
-    Ok(worktrees.shadow().contains(&tip, to)?)
+    out
 }
 
 /// What became of the run's branch at its end.
@@ -78,12 +198,12 @@ pub enum Ending {
 }
 
 /// Puts the run's work where the user wants it. Their branch is only ever brought forward, and only when nobody else
-/// moved it and its checkout, if there is one, has nothing uncommitted. Blocks.
-pub fn bring_home(worktrees: &Worktrees, into_branch: bool) -> Result<Ending, WorkspaceError> {
-    let (repository, full) = (worktrees.repository(), run_branch(worktrees.run()));
-    let tip = worktrees.tip()?;
+/// moved it, its checkout, if there is one, has nothing uncommitted, and nobody changed what git runs there. Blocks.
+pub fn bring_home(yard: &Yard, into_branch: bool) -> Result<Ending, WorkspaceError> {
+    let (repository, full) = (yard.repository(), run_branch(yard.run()));
+    let tip = yard.tip()?;
     let branch = short(&full);
-    if worktrees.shadow().contains(&repository.head, &tip)? {
+    if yard.shadow().contains(&repository.head, &tip)? {
         repository.delete_ref(&full)?;
         return Ok(Ending::Unchanged);
     }
@@ -93,13 +213,20 @@ pub fn bring_home(worktrees: &Worktrees, into_branch: bool) -> Result<Ending, Wo
     let left = |why: &str| Ok(Ending::Left { branch: branch.clone(), why: Some(why.to_owned()) });
     let Some(target) = &repository.branch else { return left("no branch is checked out") };
     let Some(now) = repository.read_ref(target)? else { return left("the branch it started from is gone") };
-    if !worktrees.shadow().contains(&tip, &now)? {
+    if !yard.shadow().contains(&tip, &now)? {
         return left("the branch it started from has moved");
     }
-    match repository.checkout_of(target)? {
-        Some(checkout) if repository.is_dirty(&checkout)? => {
-            return left("its checkout has uncommitted changes");
-        }
+    if repository.settings_changed() {
+        return left("git's configuration was changed while the run was at work; look at it first");
+    }
+    let checkout = repository.checkout_of(target)?;
+    if let Some(checkout) = &checkout
+        && repository.is_dirty(checkout)?
+    {
+        return left("its checkout has uncommitted changes");
+    }
+    checkpoints::before(yard, &format!("{branch} is merged"), target, &now)?;
+    match checkout {
         Some(checkout) => repository.fast_forward(&checkout, &tip)?,
         None if repository.move_ref(target, &tip, &now)? => {}
         None => return left("the branch it started from has moved"),
@@ -107,20 +234,6 @@ pub fn bring_home(worktrees: &Worktrees, into_branch: bool) -> Result<Ending, Wo
     Ok(Ending::Merged { branch, into: short(target) })
 }
 
-fn short(name: &str) -> String {
+pub fn short(name: &str) -> String {
     name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
-}
-
-fn conflict(files: &[String], messages: &str) -> Failure {
-    let named = match files {
-        [] => "its work".to_owned(),
-        [one] => one.clone(),
-        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
-    };
-    let mut message = format!("conflicts with what landed meanwhile in {named}");
-    if !messages.is_empty() {
-        message.push_str(": ");
-        message.push_str(messages);
-    }
-    Failure::new(FailureClass::Conflict, message)
 }

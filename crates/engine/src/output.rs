@@ -6,6 +6,7 @@ use std::path::Path;
 
 use conductor_core::graph::Graph;
 use conductor_core::ids::{RunId, TaskId};
+use conductor_core::ledger::Ledger;
 use conductor_core::plan::Plan;
 use conductor_core::report::{self, PlanFile, SummaryFile, TaskResult};
 use conductor_core::run::Run;
@@ -18,10 +19,16 @@ pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> i
     write(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
 }
 
-pub fn write_summary(directory: &Path, id: &RunId, run: &Run, graph: &Graph) -> io::Result<()> {
-    let summary = SummaryFile::new(id, run, graph);
+pub fn write_summary(
+    directory: &Path,
+    id: &RunId,
+    run: &Run,
+    graph: &Graph,
+    ledger: Option<&Ledger>,
+) -> io::Result<()> {
+    let summary = SummaryFile::new(id, run, graph, ledger);
     write(&directory.join("execution_summary.json"), &json(&summary))?;
-    write(&directory.join("report.md"), report::markdown(id, run, graph).as_bytes())?;
+    write(&directory.join("report.md"), report::markdown(id, run, graph, ledger).as_bytes())?;
     transcript::clear_spools(directory, run.executors());
     for executor in 1..=run.executors() {
         write_results(&directory.join(format!("executor_{executor}")), executor, run)?;

@@ -97,6 +97,11 @@ impl Transcript {
         let _ = writeln!(self.file, "{line}");
     }
 
+    /// What was said last, safe to show.
+    pub fn last_lines(&self, lines: usize) -> Vec<String> {
+        last_lines(&self.spool, lines)
+    }
+
     /// Gives the middle back to the disk where the file has become too long. A file system that cannot do that keeps
     /// the whole until the end.
     pub fn trim(&mut self) {

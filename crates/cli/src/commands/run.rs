@@ -5,23 +5,25 @@ mod finding;
 mod places;
 mod signals;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{DrainReason, RunOutcome};
+use conductor_core::event::{DrainReason, FailureClass, RunOutcome};
 use conductor_core::graph::{self, Graph};
 use conductor_core::ids::RunId;
+use conductor_core::ledger::Ledger;
 use conductor_core::plan::Plan;
 use conductor_core::report::PlanFile;
-use conductor_core::run::{Run, Stage};
+use conductor_core::run::{Run, Stage, TaskState};
 use conductor_core::units::{Now, Tick};
 use conductor_engine::clock::wall;
-use conductor_engine::drive::{Drive, Start, World};
+use conductor_engine::drive::{Drive, Driven, Start, World};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
 use conductor_engine::stores::{NewRun, Sqlite, Store, StoreError, StoredRun};
-use conductor_engine::workspaces::Worktrees;
-use conductor_engine::{agents, output};
+use conductor_engine::workspaces::{Yard, empty_trash};
+use conductor_engine::{agents, ledger, output};
 
 use super::answer;
 use crate::args::{self, Ui};
@@ -104,12 +106,14 @@ async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let id = new_id();
     let claim = home.claim(&id)?;
     let mut options = args.options(&plan, None)?;
-    let repository = repository(&plan, &mut options, &args.directory)?;
+    let repository = repository(&args, &plan, &mut options, &args.directory)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;
-    let world = world(store, claim, rooms(repository, &options, &home, &id, &args.directory)?, &options);
+    tidy_up(&home);
+    let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
+    let world = world(&args, store, claim, rooms, &options);
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
 }
 
@@ -129,9 +133,9 @@ async fn take_up(args: Resolved<'_>) -> Result<Exit, Fault> {
         return Err(fault);
     }
     let mut options = args.options(run.plan(), Some(run.options()))?;
-    let repository = repository(run.plan(), &mut options, &stored.directory)?;
-    let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory)?;
-    let world = world(store, claim, rooms, &options);
+    let repository = repository(&args, run.plan(), &mut options, &stored.directory)?;
+    let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory, &run)?;
+    let world = world(&args, store, claim, rooms, &options);
     carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
 }
 
@@ -174,7 +178,7 @@ async fn carry_out(
     world: World,
 ) -> Result<Exit, Fault> {
     let directory = world.output.clone();
-    let worktrees = world.rooms.worktrees.clone();
+    let yard = world.rooms.yard().cloned();
     let mut view = progress::of(args.ui(), &id, &run, &start.options);
     let (mut drive, mut notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
@@ -194,25 +198,52 @@ async fn carry_out(
     while let Ok(batch) = records.try_recv() {
         view.show(&batch);
     }
-    output::write_summary(&directory, &id, &ended, &graph)?;
-    let ending = bring_home(args, worktrees, &ended).await?;
-    view.finish(&id, &ended, &graph);
+    while let Ok(notice) = notices.try_recv() {
+        view.notice(&notice);
+    }
+    let Driven { run: ended, parked } = ended;
+    let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
+    output::write_summary(&directory, &id, &ended, &graph, ledger.as_ref())?;
+    let ending = bring_home(args, yard, &ended).await?;
+    view.finish(&id, &ended, &graph, ledger.as_ref());
     if args.ui() != Ui::Json {
         // A reader that went away changes nothing about what the run came to.
-        let _ = answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref()));
+        let _ = answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref(), ledger.as_ref()));
     }
-    Ok(exit(&ended, signalled.received()))
+    Ok(exit(&ended, ledger.as_ref(), signalled.received()))
+}
+
+/// Looks up what is really there, where there is a repository to look into.
+async fn take_ledger(
+    id: &RunId,
+    run: &Run,
+    yard: Option<&Arc<Yard>>,
+    parked: Vec<PathBuf>,
+) -> Result<Option<Ledger>, Fault> {
+    let Some(yard) = yard.cloned() else { return Ok(None) };
+    let (id, run) = (id.clone(), run.clone());
+    let taken = tokio::task::spawn_blocking(move || ledger::take(&id, &run, &yard, &parked)).await;
+    match taken {
+        Ok(Ok(ledger)) => Ok(Some(ledger)),
+        Ok(Err(error)) => Err(Fault::new(Exit::Unexpected, error)),
+        Err(error) => Err(Fault::new(Exit::Unexpected, error)),
+    }
+}
+
+/// What earlier runs have thrown away goes off the disk while this one begins.
+fn tidy_up(home: &Home) {
+    empty_trash(home.root());
 }
 
 /// A run that is over hands its work over; one that was left keeps its branch for the resume.
 async fn bring_home(
     args: &Resolved<'_>,
-    worktrees: Option<Arc<Worktrees>>,
+    yard: Option<Arc<Yard>>,
     run: &Run,
 ) -> Result<Option<Ending>, Fault> {
-    let (Some(worktrees), true) = (worktrees, run.all_ended()) else { return Ok(None) };
+    let (Some(yard), true) = (yard, run.all_ended()) else { return Ok(None) };
     let into_branch = args.typed.merge == args::Merge::Branch;
-    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&worktrees, into_branch)).await;
+    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&yard, into_branch)).await;
     match ending {
         Ok(Ok(ending)) => Ok(Some(ending)),
         Ok(Err(error)) => Err(Fault::new(Exit::Unexpected, error)),
@@ -220,13 +251,27 @@ async fn bring_home(
     }
 }
 
-fn exit(run: &Run, signalled: Option<Signalled>) -> Exit {
+/// What is not where it should be is worse than any failed task.
+fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exit {
+    if ledger.is_some_and(|ledger| !ledger.is_clean()) {
+        return Exit::Unexpected;
+    }
     match (run.stage(), signalled) {
         (Stage::Finished(RunOutcome::Completed), _) => Exit::Done,
         (Stage::Stopped(DrainReason::User), Some(Signalled::Terminate)) => Exit::Terminated,
         (Stage::Stopped(DrainReason::User), _) => Exit::Interrupted,
         (Stage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
+        (Stage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
         (Stage::Finished(RunOutcome::Failed) | Stage::Stopped(DrainReason::FailFast), _) => Exit::TaskFailed,
         (Stage::Created | Stage::Active | Stage::Draining(_), _) => Exit::Unexpected,
     }
+}
+
+/// Whether nothing went wrong but that some work does not merge.
+fn only_conflicts(run: &Run) -> bool {
+    let mut failures = run.tasks().filter_map(|(_, progress)| match &progress.state {
+        TaskState::Failed(failure) => Some(failure.class),
+        _ => None,
+    });
+    failures.all(|class| class == FailureClass::Conflict)
 }

@@ -5,6 +5,7 @@ use std::io::{BufWriter, Stdout, Write};
 use conductor_core::event::Record;
 use conductor_core::graph::Graph;
 use conductor_core::ids::RunId;
+use conductor_core::ledger::Ledger;
 use conductor_core::report::SummaryFile;
 use conductor_core::run::Run;
 use serde_json::{Map, Value, json};
@@ -45,8 +46,8 @@ impl Progress for Json {
         let _ = self.out.flush();
     }
 
-    fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph) {
-        let summary = SummaryFile::new(id, run, graph);
+    fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph, ledger: Option<&Ledger>) {
+        let summary = SummaryFile::new(id, run, graph, ledger);
         let mut line = serde_json::to_value(summary).unwrap_or_default();
         line["type"] = json!("summary");
         self.line(&line);

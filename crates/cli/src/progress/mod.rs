@@ -6,6 +6,7 @@ mod plain;
 use conductor_core::event::{Options, Record};
 use conductor_core::graph::Graph;
 use conductor_core::ids::RunId;
+use conductor_core::ledger::Ledger;
 use conductor_core::run::Run;
 
 use crate::args::Ui;
@@ -14,7 +15,7 @@ pub(crate) trait Progress {
     fn show(&mut self, records: &[Record]);
     /// Something worth knowing that is no event: the store is waiting for space, a request was refused.
     fn notice(&mut self, text: &str);
-    fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph);
+    fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph, ledger: Option<&Ledger>);
 }
 
 pub(crate) fn of(ui: Ui, id: &RunId, run: &Run, options: &Options) -> Box<dyn Progress> {

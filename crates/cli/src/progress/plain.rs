@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 
-use conductor_core::event::{DrainReason, Event, Options, Outcome, Record};
+use conductor_core::event::{Again, DrainReason, Event, Options, Outcome, Record};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{RunId, TaskId};
-use conductor_core::run::{Run, Status};
+use conductor_core::ledger::Ledger;
+use conductor_core::report;
+use conductor_core::run::{Run, Status, Stray};
 use conductor_core::units::Millis;
 
 use super::Progress;
@@ -51,7 +53,26 @@ impl Plain {
                 matches!(outcome, Outcome::Interrupted)
                     .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
             }
-            Event::RetryScheduled { task, delay } => {
+            Event::RetryScheduled { task, again: Again::Mend(round), .. } => {
+                let why = super::super::end_block::one_line(&round.failure.message);
+                Some(self.aside(YELLOW, "mend", task, &format!("  {why}")))
+            }
+            Event::RetryScheduled { task, again: Again::Anew, .. } => {
+                Some(self.aside(YELLOW, "again", task, "  does not fit what landed meanwhile, done anew"))
+            }
+            Event::ConflictForeseen { task, with, files } => {
+                let with = with.as_ref().map_or("what has landed", TaskId::as_str);
+                let files = super::super::end_block::one_line(&files.join(", "));
+                Some(self.aside(YELLOW, "ahead", task, &format!("  will conflict with {with} in {files}")))
+            }
+            Event::CheckoutTouched { tasks, what } => {
+                let stray = Stray { tasks: tasks.clone(), what: what.clone() };
+                Some(format!(
+                    "conductor: {}",
+                    super::super::end_block::one_line(&report::stray_words(&stray))
+                ))
+            }
+            Event::RetryScheduled { task, delay, .. } => {
                 let why = self.why(task);
                 Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
             }
@@ -125,5 +146,5 @@ impl Progress for Plain {
         anstream::eprintln!("conductor: {text}");
     }
 
-    fn finish(&mut self, _: &RunId, _: &Run, _: &Graph) {}
+    fn finish(&mut self, _: &RunId, _: &Run, _: &Graph, _: Option<&Ledger>) {}
 }

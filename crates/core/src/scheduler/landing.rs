@@ -1,117 +1,292 @@
-//! The merge train: what ended well and has something to merge waits here, and lands one after the other.
+//! The merge train: what ended well and has something to merge waits here, and lands in the order of its ends.
 //!
-//! A task that waits to land holds no slot and no resource any more, but its files: nobody who touches them starts from
-//! a tree without its work.
+//! All that wait when the train is free travel together: they are stacked on one another, checked once, and the branch is
+//! moved once. Who does not fit or fails the check is left behind; who stood behind that one waits for the next train.
+//! A task that waits to land holds no slot and no resource any more, but its files: nobody who touches them starts from a
+//! tree without its work.
 
 use std::collections::VecDeque;
 
 use super::{Action, Scheduler};
-use crate::event::{Event, Failure};
+use crate::event::{Again, Event, Failure, FailureClass, Round};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
-use crate::run::{Landing, Running, TaskState};
-use crate::units::Now;
+use crate::plan::OnConflict;
+use crate::run::{Intent, Landing, Running, TaskState};
+use crate::units::{Millis, Now};
+
+/// How many travel together at the most: a red stack of this size is taken apart in four checks.
+const LONGEST: usize = 16;
+
+/// How often work that does not fit is done anew before a person has to look at it.
+const ANEW: u32 = 3;
+
+/// One change to be merged. Mostly of one task; where an epic lands as one, of all its tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Car {
+    /// Whose commit it is.
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub change: crate::event::Change,
+    /// Who else's work is in it.
+    pub others: Vec<TaskId>,
+    /// Which side wins a conflict, where the time for mending it is over.
+    pub favour: Option<Side>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// What has landed.
+    Ours,
+    /// The task.
+    Theirs,
+}
+
+/// A car that fits, and the commit by which it would be on the branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stacked {
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub to: String,
+}
+
+/// A car that does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftBehind {
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub failure: Failure,
+}
+
+/// The places of a car's tasks, the one whose commit it is last.
+type Places = Vec<usize>;
 
 #[derive(Debug, Default)]
 pub(super) struct Train {
-    waiting: VecDeque<usize>,
-    landing: Option<usize>,
+    waiting: VecDeque<Places>,
+    under_way: Vec<Places>,
+    /// Nothing is sent off any more: whoever takes the run up again does that.
+    halted: bool,
 }
 
 impl Scheduler {
-    /// Its attempt is over and left something; it lands when everybody before it has.
-    pub(super) fn board(&mut self, place: usize) {
-        self.ready.release_all_but_files(place as Node);
-        self.train.waiting.push_back(place);
+    pub(super) fn on_merges_put_off(&mut self) {
+        for car in std::mem::take(&mut self.train.under_way).into_iter().rev() {
+            self.train.waiting.push_front(car);
+        }
+        self.train.halted = true;
+    }
+
+    /// How many wait for a train that does not go any more.
+    pub(super) fn put_off(&self) -> usize {
+        match self.train.halted {
+            true => self.train.waiting.iter().map(Vec::len).sum(),
+            false => 0,
+        }
+    }
+
+    /// Their attempts are over and left something; they land when everybody before them has.
+    pub(super) fn board(&mut self, car: Places) {
+        for &place in &car {
+            self.ready.release_all_but_files(place as Node);
+        }
+        self.train.waiting.push_back(car);
         self.pull();
     }
 
-    /// What was waiting to land when the run was left.
+    /// What was waiting to land when the run was left, in the order of its ends.
     pub(super) fn board_leftovers(&mut self) {
+        let mut cars: Vec<(u64, Places)> = Vec::new();
         for place in 0..self.graph.len() {
-            let state = &self.run.progress(place).state;
-            if matches!(state, TaskState::Running(running) if running.landing.is_some()) {
-                self.board(place);
+            let Some((_, landing)) = self.landing(place) else { continue };
+            match (self.epics.of(place), &landing.intent) {
+                (None, _) => cars.push((landing.since, vec![place])),
+                (Some(epic), intent) => {
+                    let (since, sent) = (landing.since, intent.is_some());
+                    self.epics.join(epic, place, since, sent);
+                }
             }
         }
+        cars.extend(self.epics.sent());
+        cars.sort();
+        for (_, car) in cars {
+            self.train.waiting.push_back(car);
+        }
+        self.pull();
     }
 
-    /// Sends the next one off if nobody is under way.
+    /// Sends the next ones off if nobody is under way: to be merged, or, where the branch may have been moved for them
+    /// by a coordinator that died, to see whether it was.
     fn pull(&mut self) {
-        if self.train.landing.is_none() {
-            self.train.landing = self.train.waiting.pop_front();
-            self.send();
+        if !self.train.under_way.is_empty() || self.train.halted {
+            return;
+        }
+        let Some(first) = self.train.waiting.front() else { return };
+        match self.intent_of(first) {
+            Some(Intent { from, last, .. }) => {
+                let all = std::mem::take(&mut self.train.waiting);
+                let same = |car: &Places| self.intent_of(car).is_some_and(|intent| intent.last == last);
+                let (together, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(same);
+                (self.train.under_way, self.train.waiting) = (together, rest.into());
+                self.act(Action::MoveBranch { from, to: last });
+            }
+            None => {
+                let fresh = |car: &&Places| self.intent_of(car).is_none();
+                let count = self.train.waiting.iter().take_while(fresh).count().min(LONGEST);
+                self.train.under_way = self.train.waiting.drain(..count).collect();
+                self.integrate();
+            }
         }
     }
 
-    /// Sends whoever is at the head on its way: to be merged, or, where the branch may have been moved for it by a
-    /// coordinator that died, to see whether it was.
-    fn send(&mut self) {
-        let Some((place, attempt, landing)) = self.head() else { return };
-        let task = self.run.plan().tasks[place].id.clone();
-        let Landing { change, intent } = landing.clone();
-        self.act(match intent {
-            Some((from, to)) => Action::MoveBranch { task, attempt, from, to },
-            None => Action::Integrate { task, attempt, change },
-        });
+    fn integrate(&mut self) {
+        let cars = self.train.under_way.iter().filter_map(|car| self.car(car)).collect();
+        self.act(Action::Integrate { cars });
     }
 
-    fn head(&self) -> Option<(usize, Attempt, &Landing)> {
-        let place = self.train.landing?;
-        match &self.run.progress(place).state {
-            TaskState::Running(Running { attempt, landing: Some(landing), .. }) => {
-                Some((place, *attempt, landing))
-            }
+    fn car(&self, places: &Places) -> Option<Car> {
+        let (&place, others) = places.split_last()?;
+        let (attempt, landing) = self.landing(place)?;
+        let id = |place: usize| self.graph.id(place as Node).clone();
+        Some(Car {
+            task: id(place),
+            attempt,
+            change: landing.change.clone(),
+            others: others.iter().map(|&place| id(place)).collect(),
+            favour: self.favour(place),
+        })
+    }
+
+    /// Before somebody wins, whoever did the work has had the chance to mend it.
+    fn favour(&self, place: usize) -> Option<Side> {
+        let (task, progress) = self.run.task(place);
+        let mended = progress.rounds >= task.fix_rounds || self.epics.of(place).is_some();
+        match task.on_conflict {
+            OnConflict::Ours if mended => Some(Side::Ours),
+            OnConflict::Theirs if mended => Some(Side::Theirs),
             _ => None,
         }
     }
 
-    /// Whether a report is about the very merge that is under way.
-    fn is_head(&self, task: &TaskId, attempt: Attempt) -> Option<usize> {
-        let (place, current, _) = self.head()?;
-        (self.run.plan().tasks[place].id == *task && current == attempt).then_some(place)
+    fn landing(&self, place: usize) -> Option<(Attempt, &Landing)> {
+        match &self.run.progress(place).state {
+            TaskState::Running(Running { attempt, landing: Some(landing), .. }) => Some((*attempt, landing)),
+            _ => None,
+        }
     }
 
-    pub(super) fn on_merge_prepared(
+    fn intent_of(&self, car: &Places) -> Option<Intent> {
+        self.landing(*car.last()?)?.1.intent.clone()
+    }
+
+    /// Takes the car a report is about off the train; nothing where the report is not about the merge under way.
+    fn uncouple(&mut self, task: &TaskId, attempt: Attempt) -> Option<Places> {
+        let place = self.run.place(task)?;
+        let at = self.train.under_way.iter().position(|car| car.last() == Some(&place))?;
+        let (current, _) = self.landing(place)?;
+        (current == attempt).then(|| self.train.under_way.remove(at))
+    }
+
+    /// Who was neither stacked nor left behind waits for the next train, ahead of those who came later.
+    pub(super) fn on_merges_prepared(
         &mut self,
         now: Now,
-        task: TaskId,
-        attempt: Attempt,
         from: String,
-        to: String,
+        stacked: Vec<Stacked>,
+        failed: Vec<LeftBehind>,
     ) {
-        if self.is_head(&task, attempt).is_some() {
-            self.emit(now, Event::MergeIntended { task, attempt, from, to });
-            self.send();
-        }
-    }
-
-    pub(super) fn on_merge_failed(&mut self, now: Now, task: TaskId, attempt: Attempt, failure: Failure) {
-        let Some(place) = self.is_head(&task, attempt) else { return };
-        self.emit(now, Event::MergeFailed { task, attempt, failure: failure.clone() });
-        self.alight(place);
-        self.on_failure(now, place, failure);
-    }
-
-    pub(super) fn on_branch_moved(&mut self, now: Now, task: TaskId, attempt: Attempt, moved: bool) {
-        let Some((place, _, Landing { change, intent: Some((_, to)) })) = self.head() else { return };
-        let (change, to) = (change.clone(), to.clone());
-        if self.is_head(&task, attempt).is_none() {
+        let failed: Vec<(Places, Failure)> = failed
+            .into_iter()
+            .filter_map(|left| Some((self.uncouple(&left.task, left.attempt)?, left.failure)))
+            .collect();
+        let stacked: Vec<(Places, String)> = stacked
+            .into_iter()
+            .filter_map(|car| Some((self.uncouple(&car.task, car.attempt)?, car.to)))
+            .collect();
+        let last = stacked.last().map(|(_, to)| to.clone());
+        if failed.is_empty() && last.is_none() {
             return;
         }
-        match moved {
-            true => {
-                self.alight(place);
-                self.complete(now, place, Some(to));
+        for car in std::mem::take(&mut self.train.under_way).into_iter().rev() {
+            self.train.waiting.push_front(car);
+        }
+        if let Some(last) = last {
+            for (car, to) in stacked {
+                self.intend(now, &car, &from, &to, &last);
+                self.train.under_way.push(car);
             }
-            // Somebody else moved the branch in between: merge anew onto where it is now.
-            false => self.act(Action::Integrate { task, attempt, change }),
+            self.act(Action::MoveBranch { from, to: last });
+        }
+        for (car, failure) in failed {
+            self.leave_behind(now, &car, &failure);
+        }
+        self.pull();
+    }
+
+    fn intend(&mut self, now: Now, car: &Places, from: &str, to: &str, last: &str) {
+        for &place in car {
+            let Some((attempt, _)) = self.landing(place) else { continue };
+            let task = self.graph.id(place as Node).clone();
+            let (from, to) = (from.to_owned(), to.to_owned());
+            let last = (last != to).then(|| last.to_owned());
+            self.emit(now, Event::MergeIntended { task, attempt, from, to, last });
         }
     }
 
-    fn alight(&mut self, place: usize) {
-        self.train.landing = None;
-        self.ready.release_files(place as Node);
+    fn leave_behind(&mut self, now: Now, car: &Places, failure: &Failure) {
+        for &place in car {
+            let Some((attempt, landing)) = self.landing(place) else { continue };
+            let change = landing.change.clone();
+            let task = self.graph.id(place as Node).clone();
+            self.emit(now, Event::MergeFailed { task: task.clone(), attempt, failure: failure.clone() });
+            self.ready.release_files(place as Node);
+            match self.epics.of(place) {
+                Some(_) => self.end(now, place, Event::TaskFailed { task, failure: failure.clone() }),
+                None => self.on_unmerged(now, place, change, failure.clone()),
+            }
+        }
+    }
+
+    /// Back to whoever did it, as long as that may help; then as the task says.
+    fn on_unmerged(&mut self, now: Now, place: usize, change: crate::event::Change, failure: Failure) {
+        let (task, progress) = self.run.task(place);
+        let mendable = matches!(failure.class, FailureClass::Conflict | FailureClass::Unverified);
+        let later = task.on_conflict == OnConflict::RetryLater && failure.class == FailureClass::Conflict;
+        let again = if self.task_is_over_budget(place) {
+            None
+        } else if mendable && progress.rounds < task.fix_rounds {
+            Some(Again::Mend(Box::new(Round { change, failure: failure.clone() })))
+        } else if later && progress.anew < ANEW {
+            Some(Again::Anew)
+        } else {
+            None
+        };
+        match again {
+            Some(again) => {
+                let task = task.id.clone();
+                self.emit(now, Event::RetryScheduled { task, delay: Millis(0), again });
+                self.ready.insert(place as Node);
+            }
+            None => self.on_failure(now, place, failure),
+        }
+    }
+
+    pub(super) fn on_branch_moved(&mut self, now: Now, to: &str, moved: bool) {
+        let awaited = self.train.under_way.last().and_then(|car| self.intent_of(car));
+        if awaited.is_none_or(|intent| intent.last != to) {
+            return;
+        }
+        if !moved {
+            // Somebody else moved the branch in between: merged anew onto where it is now.
+            return self.integrate();
+        }
+        for car in std::mem::take(&mut self.train.under_way) {
+            let commit = self.intent_of(&car).map(|intent| intent.to);
+            for place in car {
+                self.ready.release_files(place as Node);
+                self.complete(now, place, commit.clone());
+            }
+        }
         self.pull();
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ready::{LaneNumber, Rank};
 use crate::event::Options;
-use crate::plan::{Plan, Task};
+use crate::plan::{Plan, Scope, Task};
 
 pub(super) type PoolNumber = usize;
 
@@ -22,6 +22,8 @@ struct Pool {
 pub(super) struct Pools {
     pools: Vec<Pool>,
     groups: BTreeMap<String, PoolNumber>,
+    /// Epics with one workspace, which is one task's at a time.
+    epics: BTreeMap<String, PoolNumber>,
     agents: BTreeMap<String, PoolNumber>,
     resources: BTreeMap<String, PoolNumber>,
 }
@@ -37,6 +39,10 @@ impl Pools {
                 let number = pools.add(limit.into());
                 pools.groups.insert(group.name.clone(), number);
             }
+        }
+        for epic in plan.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic) {
+            let number = pools.add(1);
+            pools.epics.insert(epic.id.clone(), number);
         }
         for (agent, &limit) in &options.limits.agents {
             let number = pools.add(limit.into());
@@ -59,13 +65,20 @@ impl Pools {
     pub(super) fn needs(&self, task: &Task) -> Needs {
         let place = |number: Option<&PoolNumber>| number.map(|&number| (number, 1));
         let group = place(task.group.as_ref().and_then(|group| self.groups.get(group)));
+        let epic = place(task.epic.as_ref().and_then(|epic| self.epics.get(epic)));
         let agent = place(self.agents.get(task.agent_name()));
         let resources = task
             .resources
             .iter()
             .filter_map(|(name, &amount)| Some((*self.resources.get(name)?, amount)))
             .map(|(number, amount)| (number, amount.min(self.pools[number].capacity)));
-        group.into_iter().chain(agent).chain(resources).filter(|&(_, amount)| amount > 0).collect()
+        group
+            .into_iter()
+            .chain(epic)
+            .chain(agent)
+            .chain(resources)
+            .filter(|&(_, amount)| amount > 0)
+            .collect()
     }
 
     /// The first pool that has not enough left, or where somebody of better rank is waiting already.

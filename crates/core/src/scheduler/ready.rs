@@ -11,7 +11,7 @@ use super::files::FileSet;
 use super::pools::{Needs, PoolNumber, Pools};
 use crate::event::Options;
 use crate::graph::{Graph, Node};
-use crate::plan::{Kind, Plan, Priority};
+use crate::plan::{Kind, Plan, Priority, Task};
 use crate::units::Millis;
 
 pub(super) type LaneNumber = usize;
@@ -63,7 +63,7 @@ impl Ready {
         let mut lanes = Vec::new();
         let mut lane_of = Vec::with_capacity(plan.tasks.len());
         for task in &plan.tasks {
-            let files = (!task.files.is_empty() && !options.allow_overlap).then(|| FileSet::new(&task.files));
+            let files = file_set(task, options);
             let number = *numbers.entry((pools.needs(task), files)).or_insert_with_key(|(needs, files)| {
                 let (needs, files) = (needs.clone(), files.clone());
                 lanes.push(Lane { needs, files, waiting: BTreeSet::new(), listed: None });
@@ -234,6 +234,18 @@ impl Ready {
             None => {}
         }
     }
+}
+
+/// What a task is known to touch, by its own word or by what it touched before.
+fn file_set(task: &Task, options: &Options) -> Option<FileSet> {
+    let (declared, learned) = (&task.files, &task.learned_files);
+    if options.allow_overlap || (declared.is_empty() && learned.is_empty()) {
+        return None;
+    }
+    Some(match learned.is_empty() {
+        true => FileSet::new(declared),
+        false => FileSet::new(&[declared.as_slice(), learned].concat()),
+    })
 }
 
 fn ranks(plan: &Plan, graph: &Graph) -> Vec<Rank> {

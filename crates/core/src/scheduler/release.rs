@@ -1,6 +1,7 @@
 //! What a task's end means for the tasks behind it: one blocker fewer, or no point in running any more.
 
 use super::Scheduler;
+use super::epics::Through;
 use crate::event::Event;
 use crate::graph::{Edge, Graph, Node};
 use crate::ids::TaskId;
@@ -52,21 +53,26 @@ impl Blockers {
 }
 
 impl Scheduler {
-    pub(super) fn release_dependents(&mut self, now: Now, ended: Node) {
+    pub(super) fn release_dependents(&mut self, now: Now, ended: Node, through: Through) {
         let Some(end) = self.end_of(ended) else { return };
-        self.spread(now, vec![(ended, end)], true);
+        self.spread(now, vec![(ended, end, through)], true);
+    }
+
+    /// Lets those go on who need not wait for its landing.
+    pub(super) fn release_early(&mut self, now: Now, aboard: Node) {
+        self.spread(now, vec![(aboard, End::Landed, Through::Early)], true);
     }
 
     /// Counts every blocker anew from the ends the run knows, and skips what turns out to be pointless.
     pub(super) fn rebuild_blockers(&mut self, now: Now) {
         self.blockers = Blockers::none(&self.graph);
-        let ended: Vec<(Node, End)> =
-            (0..self.graph.len() as Node).filter_map(|node| Some((node, self.end_of(node)?))).collect();
-        let free_gates: Vec<(Node, End)> = (self.graph.len() as Node..self.graph.nodes() as Node)
+        let ended: Vec<(Node, End, Through)> =
+            (0..self.graph.len() as Node).filter_map(|node| self.reach_of(node)).collect();
+        let free_gates: Vec<(Node, End, Through)> = (self.graph.len() as Node..self.graph.nodes() as Node)
             .filter(|&gate| self.blockers.is_free(gate))
-            .map(|gate| (gate, End::Landed))
+            .map(|gate| (gate, End::Landed, Through::All))
             .collect();
-        for (gate, _) in &free_gates {
+        for (gate, _, _) in &free_gates {
             self.pass_gate(*gate);
         }
         self.spread(now, ended, false);
@@ -74,15 +80,29 @@ impl Scheduler {
     }
 
     /// Follows ends along the edges. `open` says whether tasks that become free join the ready ones at once.
-    fn spread(&mut self, now: Now, mut ends: Vec<(Node, End)>, open: bool) {
-        while let Some((node, end)) = ends.pop() {
+    fn spread(&mut self, now: Now, mut ends: Vec<(Node, End, Through)>, open: bool) {
+        while let Some((node, end, through)) = ends.pop() {
             for at in 0..self.graph.dependents(node).len() {
                 let edge = self.graph.dependents(node)[at];
-                if let Some(next) = self.pass(now, edge, &end, open) {
-                    ends.push((edge.to, next));
+                if self.goes(through, node, &edge)
+                    && let Some(next) = self.pass(now, edge, &end, open)
+                {
+                    ends.push((edge.to, next, Through::All));
                 }
             }
         }
+    }
+
+    /// How a task ended and for whom that counts; one that is aboard counts for those who need not wait.
+    fn reach_of(&self, task: Node) -> Option<(Node, End, Through)> {
+        let aboard = || match &self.run.progress(task as usize).state {
+            TaskState::Running(running) if running.landing.is_some() => {
+                self.epics.of(task as usize).map(|_| (End::Landed, Through::Early))
+            }
+            _ => None,
+        };
+        let (end, through) = self.end_of(task).map(|end| (end, Through::All)).or_else(aboard)?;
+        Some((task, end, through))
     }
 
     /// Lets one end through one edge; the end of the node behind it, if that ends by this. Every edge is passed once, so

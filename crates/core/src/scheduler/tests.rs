@@ -1,5 +1,6 @@
 //! Scripts: what comes in, and what the scheduler makes of it, written as one line of words.
 
+mod landing;
 mod properties;
 
 use std::fmt::Write as _;
@@ -38,6 +39,8 @@ fn now(secs: u64) -> Now {
 struct Script {
     scheduler: Scheduler,
     log: Vec<Record>,
+    /// Of the last decision.
+    actions: Vec<Action>,
     secs: u64,
 }
 
@@ -45,12 +48,13 @@ impl Script {
     fn start(plan: Plan, options: Options) -> (Script, String) {
         let (run, created) = Run::create(plan, now(0));
         let (scheduler, decision) = Scheduler::start(run, options, now(0)).unwrap();
-        let mut script = Script { scheduler, log: vec![created], secs: 0 };
+        let mut script = Script { scheduler, log: vec![created], actions: Vec::new(), secs: 0 };
         let told = script.told(decision);
         (script, told)
     }
 
     fn told(&mut self, decision: Decision) -> String {
+        self.actions = decision.actions.clone();
         let mut words = Vec::new();
         for record in &decision.records {
             words.extend(tell(&record.event));
@@ -78,25 +82,27 @@ impl Script {
     /// Ends well and leaves something to merge.
     fn left(&mut self, task: &str) -> String {
         let attempt = self.attempt_of(task);
-        let change = Some(Change { base: "base".into(), commit: task.into() });
+        let change = Some(Box::new(Change::new("base", task)));
         self.input(Input::AttemptEnded { task: id(task), attempt, outcome: Outcome::Succeeded, change })
     }
 
-    fn merged(&mut self, task: &str) -> String {
-        let (attempt, task) = (self.attempt_of(task), id(task));
-        let to = format!("merged-{task}");
-        self.input(Input::MergePrepared { task, attempt, from: "tip".into(), to })
+    /// These are stacked in this order; those do not fit.
+    fn merged(&mut self, stacked: &str, failed: &str) -> String {
+        let attempt = |task: &str| self.attempt_of(task);
+        let stacked = stacked
+            .split_whitespace()
+            .map(|task| Stacked { task: id(task), attempt: attempt(task), to: format!("merged-{task}") })
+            .collect();
+        let failure = Failure::new(FailureClass::Conflict, "both changed a.rs");
+        let failed = failed
+            .split_whitespace()
+            .map(|task| LeftBehind { task: id(task), attempt: attempt(task), failure: failure.clone() })
+            .collect();
+        self.input(Input::MergesPrepared { from: "tip".into(), stacked, failed })
     }
 
     fn moved(&mut self, task: &str, moved: bool) -> String {
-        let attempt = self.attempt_of(task);
-        self.input(Input::BranchMoved { task: id(task), attempt, moved })
-    }
-
-    fn unmerged(&mut self, task: &str) -> String {
-        let attempt = self.attempt_of(task);
-        let failure = Failure::new(FailureClass::Conflict, "both changed a.rs");
-        self.input(Input::MergeFailed { task: id(task), attempt, failure })
+        self.input(Input::BranchMoved { to: format!("merged-{task}"), moved })
     }
 
     fn ok(&mut self, task: &str) -> String {
@@ -126,7 +132,7 @@ impl Script {
     fn crash(self, options: Options) -> (Script, String) {
         let run = Run::replay(&self.log).unwrap();
         let (scheduler, decision) = Scheduler::start(run, options, now(self.secs)).unwrap();
-        let mut script = Script { scheduler, log: self.log, secs: self.secs };
+        let mut script = Script { scheduler, log: self.log, actions: Vec::new(), secs: self.secs };
         let told = script.told(decision);
         (script, told)
     }
@@ -142,7 +148,11 @@ fn tell(event: &Event) -> Option<String> {
         Event::AttemptEnded { task, outcome: Outcome::Interrupted, .. } => write!(word, "interrupted {task}"),
         Event::MergeIntended { task, .. } => write!(word, "merging {task}"),
         Event::MergeFailed { task, .. } => write!(word, "unmerged {task}"),
-        Event::RetryScheduled { task, delay } => write!(word, "retry {task} in {delay}"),
+        Event::RetryScheduled { task, delay, again: Again::Failed } => {
+            write!(word, "retry {task} in {delay}")
+        }
+        Event::RetryScheduled { task, again: Again::Mend(_), .. } => write!(word, "mend {task}"),
+        Event::RetryScheduled { task, again: Again::Anew, .. } => write!(word, "anew {task}"),
         Event::TaskCompleted { task, .. } => write!(word, "done {task}"),
         Event::TaskFailed { task, failure } => write!(word, "failed {task} ({:?})", failure.class),
         Event::TaskSkipped { task, culprit: Some(culprit) } => write!(word, "skip {task} (by {culprit})"),
@@ -532,58 +542,4 @@ fn a_place_at_a_pool_is_handed_on_when_the_one_it_was_meant_for_goes() {
     assert_eq!(s.ok("first"), "done first");
     assert_eq!(s.ask(Request::Skip(id("woken"))), "skip woken");
     assert_eq!(s.ask(Request::Continue), "start last");
-}
-
-#[test]
-fn done_means_landed_and_landing_is_one_after_the_other() {
-    let (mut s, told) = Script::start(plan("a; b; c <- a; d"), queue(2));
-    assert_eq!(told, "start a, start b");
-    assert_eq!(s.left("a"), "start d");
-    assert_eq!(s.left("b"), "");
-    assert_eq!(s.merged("b"), "", "b waits for a to land");
-    assert_eq!(s.merged("a"), "merging a");
-    assert_eq!(s.moved("a", true), "done a, start c");
-    assert_eq!(s.merged("b"), "merging b");
-    assert_eq!(s.moved("b", false), "", "somebody moved the branch: merged anew");
-    assert_eq!(s.merged("b"), "merging b");
-    assert_eq!(s.moved("b", true), "done b");
-}
-
-#[test]
-fn a_conflict_is_a_failure_and_the_train_goes_on() {
-    let (mut s, _) = Script::start(plan("a; b; c <- a"), queue(2));
-    s.left("a");
-    s.left("b");
-    assert_eq!(s.unmerged("a"), "unmerged a, failed a (Conflict), skip c (by a)");
-    assert_eq!(s.merged("b"), "merging b");
-    assert_eq!(s.moved("b", true), "done b, finished (Failed)");
-}
-
-#[test]
-fn files_stay_taken_until_the_work_has_landed() {
-    let mut plan = plan("a; b");
-    for place in [0, 1] {
-        plan.tasks[place].files = vec!["src/**".into()];
-    }
-    let (mut s, told) = Script::start(plan, queue(2));
-    assert_eq!(told, "start a");
-    assert_eq!(s.left("a"), "");
-    assert_eq!(s.merged("a"), "merging a");
-    assert_eq!(s.moved("a", true), "done a, start b");
-}
-
-/// Killed between the intent and the report: whether the branch was moved is looked up, not guessed.
-#[test]
-fn a_crash_in_the_middle_of_a_merge_asks_whether_it_happened() {
-    let (mut s, _) = Script::start(plan("a; b <- a"), queue(1));
-    s.left("a");
-    s.merged("a");
-    let run = Run::replay(&s.log).unwrap();
-    let (_, decision) = Scheduler::start(run, queue(1), now(0)).unwrap();
-    let asked =
-        Action::MoveBranch { task: id("a"), attempt: Attempt(1), from: "tip".into(), to: "merged-a".into() };
-    assert_eq!(decision.actions, [asked]);
-    let (mut s, told) = s.crash(queue(1));
-    assert_eq!(told, "");
-    assert_eq!(s.moved("a", true), "done a, start b");
 }

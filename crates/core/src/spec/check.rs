@@ -300,7 +300,11 @@ impl Circles<'_> {
             retain(waits, &keep);
         }
         for _ in 0..MAX_CIRCLES {
-            let Err(GraphError::Cycle(circle)) = Graph::new(plan, Strategy::Queue) else { return };
+            let circle = match Graph::new(plan, Strategy::Queue) {
+                Err(GraphError::Cycle(circle)) => circle,
+                Err(error @ GraphError::SharedEpics(_)) => return self.knot(r, plan, &error),
+                _ => return,
+            };
             let mut circle: Vec<usize> = circle.into_iter().map(|node| node as usize).collect();
             // From "the next waits for this one" to "this one waits for the next", the first staying first.
             circle.reverse();
@@ -309,6 +313,27 @@ impl Circles<'_> {
                 return;
             }
         }
+    }
+
+    /// Shown where the first task of such an epic waits for somebody outside of it.
+    fn knot(&self, r: &mut Report<'_>, plan: &Plan, error: &GraphError) {
+        let GraphError::SharedEpics(epics) = error else { return };
+        let epic_of =
+            |id: &TaskId| plan.tasks.iter().find(|task| task.id == *id).and_then(|task| task.epic.as_ref());
+        let spans = plan
+            .tasks
+            .iter()
+            .zip(&self.waits)
+            .filter(|(task, _)| task.epic.as_ref().is_some_and(|epic| epics.contains(epic)));
+        let mut outside = spans.flat_map(|(task, spans)| {
+            task.dependencies.iter().zip(spans).filter(|(on, _)| epic_of(&on.id) != task.epic.as_ref())
+        });
+        let span = outside.next().map_or(Span::default(), |(_, span)| *span);
+        let message = format!(
+            "epic {} cannot land as one: others wait for some of its tasks, and some of its tasks for those",
+            epics.join(", ")
+        );
+        r.error("shared-epic-cycle", span, message).help("give it isolation_scope: task");
     }
 
     fn report(&mut self, r: &mut Report<'_>, plan: &mut Plan, circle: &[usize]) -> bool {

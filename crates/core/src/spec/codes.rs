@@ -72,6 +72,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("nul-byte", "Text with a NUL character cannot be handed to a program."),
     ("out-of-range", "A number or text is smaller, larger or longer than it may be."),
     ("self-dependency", "A task or epic depends on itself and could never start."),
+    (
+        "shared-epic-cycle",
+        "Epics with isolation_scope: epic land as one when all their tasks are done, so that nothing outside can wait for one of their tasks while another of them waits for it.",
+    ),
     ("syntax", "The text is not valid YAML or JSON."),
     ("too-deep", "Values are nested deeper than any task file needs."),
     ("too-large", "The file holds more values than can be a task file."),

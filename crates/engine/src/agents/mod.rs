@@ -7,7 +7,6 @@ mod shell;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
 use std::sync::Arc;
 
 use conductor_core::event::Outcome;
@@ -15,6 +14,7 @@ use conductor_core::plan::{Command, Task};
 use thiserror::Error;
 
 use crate::process::{Exit, Launch};
+use crate::workspaces::Seat;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
@@ -27,8 +27,8 @@ pub enum AgentError {
 }
 
 pub trait Agent: Send + Sync {
-    /// The program that does this task in this directory.
-    fn launch(&self, task: &Task, directory: &Path, caller: &Caller) -> Result<Launch, AgentError>;
+    /// The program that does this task in this place.
+    fn launch(&self, task: &Task, seat: &Seat, caller: &Caller) -> Result<Launch, AgentError>;
 
     /// What its exit means.
     fn finish(&self, exit: Exit) -> Outcome;
@@ -43,14 +43,14 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
     }
 }
 
-/// A command of ours, such as a check, in a task's directory and environment.
-pub fn command(line: &str, task: &Task, directory: &Path, caller: &Caller) -> Launch {
-    shell::launch(&Command::Line(line.to_owned()), task, directory, caller)
+/// A command of ours, such as a check, in a task's place and environment.
+pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch {
+    shell::launch(&Command::Line(line.to_owned()), task, seat, caller)
 }
 
 /// Whether there is somebody for this task, without starting anything.
 pub fn check(task: &Task) -> Result<(), AgentError> {
-    agent(task.agent_name())?.launch(task, Path::new("."), &Caller::default()).map(drop)
+    agent(task.agent_name())?.launch(task, &Seat::default(), &Caller::default()).map(drop)
 }
 
 /// Names every program may expect; the rest of the caller's environment, keys and tokens above all, stays out.
@@ -93,13 +93,15 @@ impl Caller {
         Caller { passed: Arc::new(passed.into_iter().collect()), held_back }
     }
 
-    /// The environment of a task's program: what everybody gets, what the task asks for, what it sets itself.
-    fn environment(&self, task: &Task) -> Arc<BTreeMap<OsString, OsString>> {
-        if task.env.is_empty() && task.env_pass.is_empty() {
+    /// The environment of a task's program: what everybody gets, what its place has, what the task asks for, what it
+    /// sets itself.
+    fn environment(&self, task: &Task, seat: &Seat) -> Arc<BTreeMap<OsString, OsString>> {
+        if task.env.is_empty() && task.env_pass.is_empty() && seat.env.is_empty() {
             return self.passed.clone();
         }
         let asked = |name: &OsString| task.env_pass.iter().any(|pattern| names(pattern, name));
         let mut environment = self.passed.as_ref().clone();
+        environment.extend(seat.env.iter().map(|(name, value)| (name.into(), value.into())));
         environment.extend(self.held_back.iter().filter(|(name, _)| asked(name)).cloned());
         environment.extend(task.env.iter().map(|(name, value)| (name.into(), value.into())));
         Arc::new(environment)
@@ -137,7 +139,7 @@ mod tests {
         ];
         let caller = caller.into_iter().map(|(name, value)| (name.into(), value.into()));
         let shown: Vec<String> = Caller::new(caller)
-            .environment(&task)
+            .environment(&task, &Seat::default())
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();

@@ -1,22 +1,22 @@
 //! A command, as the task wrote it. Success is exit 0.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use conductor_core::event::{Failure, FailureClass, Outcome};
 use conductor_core::plan::{Command, Task, Work};
 
 use super::{Agent, AgentError, Caller};
 use crate::process::{Exit, Launch};
+use crate::workspaces::Seat;
 
 pub(super) struct Shell;
 
 impl Agent for Shell {
-    fn launch(&self, task: &Task, directory: &Path, caller: &Caller) -> Result<Launch, AgentError> {
+    fn launch(&self, task: &Task, seat: &Seat, caller: &Caller) -> Result<Launch, AgentError> {
         let Work::Run(command) = &task.work else {
             return Err(AgentError::Unfit { agent: "shell", why: "it runs commands, not prompts".into() });
         };
-        Ok(launch(command, task, directory, caller))
+        Ok(launch(command, task, seat, caller))
     }
 
     fn finish(&self, exit: Exit) -> Outcome {
@@ -32,14 +32,14 @@ impl Agent for Shell {
     }
 }
 
-/// A command in a task's directory and environment.
-pub(super) fn launch(command: &Command, task: &Task, directory: &Path, caller: &Caller) -> Launch {
+/// A command in a task's place and environment.
+pub(super) fn launch(command: &Command, task: &Task, seat: &Seat, caller: &Caller) -> Launch {
     let mut argv = argv(command).into_iter();
     Launch {
         program: argv.next().unwrap_or_default(),
         args: argv.collect(),
-        env: caller.environment(task),
-        directory: directory.to_owned(),
+        env: caller.environment(task, seat),
+        directory: seat.directory.clone(),
         memory: task.resources.get("memory").copied(),
     }
 }

@@ -15,6 +15,24 @@ pub enum GitError {
     Unborn(PathBuf),
     #[error("git {what} failed{}: {said}", .code.map(|code| format!(" with {code}")).unwrap_or_default())]
     Failed { what: String, code: Option<i32>, said: String },
+    /// Somebody who lives holds a lock, and did not let go of it in time.
+    #[error("git {what} failed: {said}\n{} is held by {holder}", .lock.display())]
+    Locked { what: String, said: String, lock: PathBuf, holder: String },
+    #[error("there is no {0}")]
+    NoRef(String),
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
+}
+
+impl GitError {
+    /// Git tells a full disk only in words.
+    pub fn is_no_space(&self) -> bool {
+        match self {
+            GitError::Failed { said, .. } => said.contains("No space left on device"),
+            GitError::Missing(source) | GitError::File { source, .. } => {
+                source.kind() == io::ErrorKind::StorageFull
+            }
+            _ => false,
+        }
+    }
 }

@@ -6,15 +6,17 @@
 //! repository itself (its worktree list, its refs) is done there, with hooks and helpers switched off.
 
 mod error;
+mod glimpse;
+mod locks;
 mod shadow;
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::process::run_own;
-
 pub use error::GitError;
+pub use glimpse::Glimpse;
 pub use shadow::{Merge, Shadow};
 
 /// Switched off wherever git runs in the user's repository.
@@ -44,6 +46,8 @@ pub struct Repository {
     pub branch: Option<String>,
     /// The commit that is checked out.
     pub head: String,
+    /// What git's settings were when we looked first.
+    settings: Vec<Option<Vec<u8>>>,
 }
 
 impl Repository {
@@ -70,7 +74,8 @@ impl Repository {
         let branch = output(ask(&["symbolic-ref", "--quiet", "HEAD"])).ok();
         let head = output(ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]))
             .map_err(|_| GitError::Unborn(root.clone()))?;
-        Ok(Repository { root, common, branch, head })
+        let settings = settings(&common);
+        Ok(Repository { root, common, branch, head, settings })
     }
 
     /// A command in the repository itself, with nothing of its own configuration that starts programs.
@@ -80,12 +85,54 @@ impl Repository {
         command
     }
 
+    /// A command in one of its checkouts, whose own git directory git finds. All they share is said, not found.
+    fn in_checkout(&self, checkout: &Path) -> Command {
+        let mut command = deaf(checkout);
+        command.env("GIT_COMMON_DIR", &self.common);
+        command
+    }
+
+    /// Whether somebody has changed what decides which programs git runs here.
+    pub fn settings_changed(&self) -> bool {
+        settings(&self.common) != self.settings
+    }
+
+    /// Makes the first commit of a repository that has none, with nothing in it. Neither index nor files are touched.
+    pub fn begin(directory: &Path) -> Result<(), GitError> {
+        let ask = |args: &[&str]| {
+            let mut command = deaf(directory);
+            command.args(args);
+            command
+        };
+        let tree = with_input(ask(&["mktree"]), &[])?;
+        let root = PathBuf::from(output(ask(&["rev-parse", "--show-toplevel"]))?);
+        let common = output(ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"]))?;
+        let unborn = Repository {
+            root,
+            common: common.into(),
+            branch: None,
+            head: String::new(),
+            settings: Vec::new(),
+        };
+        let (name, email) = unborn.identity();
+        let mut commit = ask(&["commit-tree", &tree, "-m", "Start"]);
+        commit.env("GIT_AUTHOR_NAME", &name).env("GIT_AUTHOR_EMAIL", &email);
+        commit.env("GIT_COMMITTER_NAME", &name).env("GIT_COMMITTER_EMAIL", &email);
+        let commit = output(commit)?;
+        output(ask(&["update-ref", "-m", "conductor: first commit", "HEAD", &commit])).map(drop)
+    }
+
     pub fn objects(&self) -> PathBuf {
         self.common.join("objects")
     }
 
-    /// What a ref points to; nothing where there is no such ref.
+    /// What a ref points to; nothing where there is no such ref. Most are a small file, which needs no git to be read.
     pub fn read_ref(&self, name: &str) -> Result<Option<String>, GitError> {
+        let file = std::fs::read_to_string(self.common.join(name)).unwrap_or_default();
+        if name.starts_with("refs/") && matches!(file.trim_end().len(), 40 | 64) && !file.starts_with("ref:")
+        {
+            return Ok(Some(file.trim_end().to_owned()));
+        }
         let mut command = self.command();
         command
             .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
@@ -148,11 +195,22 @@ impl Repository {
         output(command).map(drop)
     }
 
-    /// Whether a checkout of this branch exists anywhere, and where.
-    pub fn checkout_of(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
+    /// Every checkout git knows of, the user's own first.
+    pub fn worktrees(&self) -> Result<Vec<PathBuf>, GitError> {
+        let text = self.worktree_list()?;
+        let paths = text.split('\0').filter_map(|line| line.strip_prefix("worktree "));
+        Ok(paths.map(PathBuf::from).collect())
+    }
+
+    fn worktree_list(&self) -> Result<String, GitError> {
         let mut command = self.command();
         command.args(["worktree", "list", "--porcelain", "-z"]);
-        let text = output(command)?;
+        output(command)
+    }
+
+    /// Whether a checkout of this branch exists anywhere, and where.
+    pub fn checkout_of(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
+        let text = self.worktree_list()?;
         let wanted = format!("branch {branch}");
         let found = text.split("\0\0").find(|entry| entry.split('\0').any(|line| line == wanted));
         Ok(found
@@ -162,16 +220,45 @@ impl Repository {
 
     /// Whether a checkout has anything that is not committed.
     pub fn is_dirty(&self, checkout: &Path) -> Result<bool, GitError> {
-        let mut command = deaf(checkout);
+        let mut command = self.in_checkout(checkout);
         command.args(["status", "--porcelain", "-z", "--untracked-files=no"]);
         Ok(!output(command)?.is_empty())
     }
 
     /// Brings a clean checkout of a branch forward to a commit that contains it.
     pub fn fast_forward(&self, checkout: &Path, commit: &str) -> Result<(), GitError> {
-        let mut command = deaf(checkout);
+        let mut command = self.in_checkout(checkout);
         command.args(["merge", "--ff-only", "--quiet", commit]);
         output(command).map(drop)
+    }
+
+    /// Sets a clean checkout and its branch to a commit; what git does not track stays.
+    pub fn reset(&self, checkout: &Path, commit: &str) -> Result<(), GitError> {
+        let mut command = deaf(checkout);
+        command.env("GIT_COMMON_DIR", &self.common).args(["reset", "--keep", "--quiet", commit]);
+        output(command).map(drop)
+    }
+
+    /// Makes an annotated tag.
+    pub fn tag(&self, name: &str, commit: &str, message: &str) -> Result<(), GitError> {
+        let (user, email) = self.identity();
+        let mut command = self.command();
+        command.env("GIT_COMMITTER_NAME", user).env("GIT_COMMITTER_EMAIL", email);
+        command.args(["tag", "--annotate", "--no-sign", "--cleanup=verbatim", "-F", "-", "--", name, commit]);
+        with_input(command, message.as_bytes()).map(drop)
+    }
+
+    /// Annotated tags below a prefix: name, commit, when made, message.
+    pub fn tags(&self, prefix: &str) -> Result<Vec<(String, String, i64, String)>, GitError> {
+        let mut command = self.command();
+        let format = "--format=%(refname)%00%(*objectname)%00%(taggerdate:unix)%00%(contents)%01";
+        command.args(["for-each-ref", format, prefix]);
+        let text = output(command)?;
+        let entry = |entry: &str| {
+            let mut parts = entry.trim_start_matches('\n').splitn(4, '\0').map(str::to_owned);
+            Some((parts.next()?, parts.next()?, parts.next()?.parse().ok()?, parts.next()?))
+        };
+        Ok(text.split('\u{1}').filter_map(entry).collect())
     }
 
     /// Who the user is to git, for commits made in their name.
@@ -184,6 +271,27 @@ impl Repository {
         let name = ask("user.name").unwrap_or_else(|| "Conductor".to_owned());
         (name, ask("user.email").unwrap_or_else(|| "conductor@localhost".to_owned()))
     }
+}
+
+/// The files `git ls-files` gives for a checkout, by their names below it. Only the checkout itself is asked: neither a
+/// repository it happens to lie in, nor another folder that its configuration names.
+pub(crate) fn list_files<S: AsRef<OsStr>>(checkout: &Path, args: &[S]) -> Result<Vec<PathBuf>, GitError> {
+    let mut command = deaf(checkout);
+    command.env("GIT_WORK_TREE", checkout).args(["ls-files", "-z"]).args(args);
+    if let Some(above) = checkout.parent() {
+        command.env("GIT_CEILING_DIRECTORIES", above);
+    }
+    let text = bytes(command)?;
+    let names = text.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+}
+
+/// The files that decide which programs git runs.
+fn settings(common: &Path) -> Vec<Option<Vec<u8>>> {
+    ["config", "config.worktree", "info/attributes"]
+        .iter()
+        .map(|name| std::fs::read(common.join(name)).ok())
+        .collect()
 }
 
 /// Git in a directory, without prompts, locale, inherited repository or anything that runs programs.
@@ -224,8 +332,13 @@ fn bytes(command: Command) -> Result<Vec<u8>, GitError> {
 }
 
 fn said(mut command: Command, input: &[u8]) -> Result<Vec<u8>, GitError> {
-    let output = run_own(&mut command, input).map_err(GitError::Missing)?;
+    let output = run(&mut command, input)?;
     finished(&output, &command)
+}
+
+/// Every call of git passes here: what a killed one left locked is freed, what a living one holds is waited for.
+fn run(command: &mut Command, input: &[u8]) -> Result<Output, GitError> {
+    locks::run(command, input, locks::PATIENCE)
 }
 
 fn finished(output: &Output, command: &Command) -> Result<Vec<u8>, GitError> {

@@ -1,15 +1,18 @@
 //! The shadow: a git directory of our own that shares the repository's objects and nothing else.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{GitError, Repository, bare_command, bytes, output, with_input};
-use crate::process::run_own;
+use conductor_core::event::Touched;
+use conductor_core::scheduler::Side;
+
+use super::{GitError, Repository, bare_command, bytes, output, run, said, with_input};
 
 #[derive(Debug, Clone)]
 pub struct Shadow {
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
     objects: PathBuf,
     name: String,
     email: String,
@@ -21,8 +24,9 @@ pub enum Merge {
     Clean {
         tree: String,
     },
-    /// The files that both sides changed, and what git said of them.
+    /// The files that both sides changed, what git said of them, and the tree with the conflicts marked in it.
     Conflict {
+        tree: String,
         files: Vec<String>,
         messages: String,
     },
@@ -67,7 +71,7 @@ impl Shadow {
         command
     }
 
-    fn in_tree(&self, tree: &Path, index: &Path) -> Command {
+    pub(super) fn in_tree(&self, tree: &Path, index: &Path) -> Command {
         let mut command = self.command();
         command.env("GIT_WORK_TREE", tree).env("GIT_INDEX_FILE", index).current_dir(tree);
         command
@@ -94,12 +98,29 @@ impl Shadow {
 
     /// The tree of all that is in the folder now and not ignored.
     pub fn tree_of(&self, tree: &Path, index: &Path) -> Result<String, GitError> {
-        let mut add = self.in_tree(tree, index);
-        add.args(["add", "--all", "--ignore-errors", "--", ":/"]);
-        output(add)?;
         let mut write = self.in_tree(tree, index);
         write.arg("write-tree");
         output(write)
+    }
+
+    /// Takes all that is in the folder now and not ignored into the index. Folders that are repositories of their own
+    /// are named: git would take down their commit and not their files.
+    pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Vec<String>, GitError> {
+        let mut add = self.in_tree(tree, index);
+        add.args(["add", "--all", "--ignore-errors", "--", ":/"]);
+        let done = run(&mut add, &[])?;
+        let nested = nested(&String::from_utf8_lossy(&done.stderr));
+        match nested.is_empty() {
+            true => super::finished(&done, &add).map(|_| nested),
+            false => Ok(nested),
+        }
+    }
+
+    /// Forgets what the index says of these paths.
+    pub fn forget(&self, paths: &[String], tree: &Path, index: &Path) -> Result<(), GitError> {
+        let mut command = self.in_tree(tree, index);
+        command.args(["update-index", "--force-remove", "-z", "--stdin"]);
+        with_input(command, paths.join("\0").as_bytes()).map(drop)
     }
 
     pub fn tree_of_commit(&self, commit: &str) -> Result<String, GitError> {
@@ -130,11 +151,27 @@ impl Shadow {
         }
     }
 
-    /// Merges in memory: no folder is touched and nothing is moved.
-    pub fn merge(&self, ours: &str, theirs: &str) -> Result<Merge, GitError> {
+    /// Merges in memory: no folder is touched and nothing is moved. Where a side is favoured, it wins what both changed.
+    pub fn merge(&self, ours: &str, theirs: &str, favour: Option<Side>) -> Result<Merge, GitError> {
+        self.merge_from(None, ours, theirs, favour)
+    }
+
+    /// As `merge`, for whoever knows better what both began with.
+    pub fn merge_from(
+        &self,
+        base: Option<&str>,
+        ours: &str,
+        theirs: &str,
+        favour: Option<Side>,
+    ) -> Result<Merge, GitError> {
         let mut command = self.command();
-        command.args(["merge-tree", "--write-tree", "-z", "--name-only", "--messages", ours, theirs]);
-        let done = run_own(&mut command, &[]).map_err(GitError::Missing)?;
+        command.args(["merge-tree", "--write-tree", "-z", "--name-only", "--messages"]);
+        command.args(favour.map(|side| match side {
+            Side::Ours => "-Xours",
+            Side::Theirs => "-Xtheirs",
+        }));
+        command.args(base.map(|base| format!("--merge-base={base}"))).args([ours, theirs]);
+        let done = run(&mut command, &[])?;
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
         match done.status.code() {
             Some(0) => Ok(Merge::Clean { tree: text.split('\0').next().unwrap_or_default().to_owned() }),
@@ -147,13 +184,138 @@ impl Shadow {
         }
     }
 
-    /// Files that differ between two commits, with lines added and taken away.
-    pub fn changed_files(&self, from: &str, to: &str) -> Result<Vec<String>, GitError> {
+    /// Files that differ between two commits, and lines added and taken away.
+    pub fn touched(&self, from: &str, to: &str) -> Result<Touched, GitError> {
         let mut command = self.command();
-        command.args(["diff-tree", "-r", "-z", "--name-only", "--no-ext-diff", "--no-textconv", from, to]);
-        let text = bytes(command)?;
-        let names = text.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-        Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+        command.args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames"]);
+        command.args(["--no-ext-diff", "--no-textconv", from, to]);
+        Ok(touched(&bytes(command)?))
+    }
+
+    /// Which of these files of a commit have the marks of a conflict in them.
+    pub fn marked(&self, commit: &str, files: &[String]) -> Result<Vec<String>, GitError> {
+        let mut command = self.command();
+        command.args(["grep", "-z", "-l", "-I", "-E", "^(<{7}|>{7}) ", commit, "--"]);
+        command.args(files.iter().map(|file| format!(":(literal){file}")));
+        match output(command) {
+            Ok(text) => {
+                let names = text.split('\0').filter(|name| !name.is_empty());
+                Ok(names.map(|name| name.split_once(':').map_or(name, |(_, name)| name).to_owned()).collect())
+            }
+            Err(GitError::Failed { code: Some(1), .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Which of these commits are in the history of one.
+    pub fn reachable<'c>(
+        &self,
+        from: &str,
+        commits: impl Iterator<Item = &'c str>,
+    ) -> Result<HashSet<String>, GitError> {
+        let commits: HashSet<&str> = commits.collect();
+        if commits.is_empty() {
+            return Ok(HashSet::new());
+        }
+        // What is left when the history of the one is taken away is not in it.
+        let mut command = self.command();
+        command.args(["rev-list", "--stdin", "--no-walk=unsorted", "--ignore-missing"]);
+        let known = with_input(
+            command,
+            commits.iter().map(|commit| format!("{commit}\n")).collect::<String>().as_bytes(),
+        )?;
+        let mut command = self.command();
+        command.args(["rev-list", "--stdin", "--ignore-missing"]);
+        let wanted: String = known.lines().map(|commit| format!("{commit}\n")).collect();
+        let outside = with_input(command, format!("{wanted}^{from}\n").as_bytes())?;
+        let outside: HashSet<&str> = outside.lines().collect();
+        Ok(known.lines().filter(|commit| !outside.contains(commit)).map(str::to_owned).collect())
+    }
+
+    /// Puts a tree's files into a folder whose index stays at a commit: they look as if just changed there.
+    pub fn lay_out(&self, tree: &str, commit: &str, folder: &Path, index: &Path) -> Result<(), GitError> {
+        let mut files = self.in_tree(folder, index);
+        files.args(["read-tree", "--reset", "-u", tree]);
+        output(files)?;
+        let mut back = self.in_tree(folder, index);
+        back.args(["read-tree", "-m", commit]);
+        output(back).map(drop)
+    }
+
+    /// Takes commits out of a foreign object store, if they build on a commit of ours. Whether they do.
+    pub fn adopt(&self, objects: &Path, base: &str, head: &str) -> Result<bool, GitError> {
+        let foreign = |args: &[&str]| {
+            let mut command = self.command();
+            command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects).args(args);
+            command
+        };
+        match output(foreign(&["merge-base", "--is-ancestor", base, head])) {
+            Err(GitError::Failed { code: Some(1), .. }) => return Ok(false),
+            other => other?,
+        };
+        let wanted = with_input(
+            foreign(&["rev-list", "--objects", "--stdin"]),
+            format!("{head}\n^{base}\n").as_bytes(),
+        )?;
+        let names: String = wanted
+            .lines()
+            .filter_map(|line| line.split(' ').next())
+            .map(|name| format!("{name}\n"))
+            .collect();
+        let pack = said(foreign(&["pack-objects", "--stdout", "--quiet"]), names.as_bytes())?;
+        let mut command = self.command();
+        command.args(["unpack-objects", "-q", "--strict"]);
+        said(command, &pack)?;
+        Ok(true)
+    }
+
+    /// A commit's parents and message.
+    pub fn read_commit(&self, commit: &str) -> Result<(Vec<String>, String), GitError> {
+        let mut command = self.command();
+        command.args(["cat-file", "commit", commit]);
+        let text = output(command)?;
+        let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let parents = head.lines().filter_map(|line| line.strip_prefix("parent ")).map(str::to_owned);
+        Ok((parents.collect(), message.to_owned()))
+    }
+
+    /// The commits after one up to another, oldest first, following first parents.
+    pub fn line(&self, after: &str, to: &str) -> Result<Vec<String>, GitError> {
+        let mut command = self.command();
+        command.args(["rev-list", "--reverse", "--first-parent", to, &format!("^{after}")]);
+        Ok(output(command)?.lines().map(str::to_owned).collect())
+    }
+
+    /// A commit like another, in another place: same author, time and message.
+    pub fn commit_like(&self, like: &str, tree: &str, parent: &str) -> Result<String, GitError> {
+        let mut ask = self.command();
+        ask.args([
+            "show",
+            "-s",
+            "--no-show-signature",
+            "--format=%an%x00%ae%x00%ad%x00%B",
+            "--date=raw",
+            like,
+        ]);
+        let text = output(ask)?;
+        let mut parts = text.splitn(4, '\0');
+        let mut part = || parts.next().unwrap_or_default();
+        let mut command = self.command();
+        command.env("GIT_AUTHOR_NAME", part()).env("GIT_AUTHOR_EMAIL", part()).env("GIT_AUTHOR_DATE", part());
+        command.args(["commit-tree", tree, "-p", parent]);
+        with_input(command, part().as_bytes())
+    }
+
+    /// In whose name commits are made.
+    pub fn identity(&self) -> (&str, &str) {
+        (&self.name, &self.email)
+    }
+
+    /// A file of a tree or commit.
+    pub fn blob(&self, tree: &str, path: &str) -> Result<Vec<u8>, GitError> {
+        let mut command = self.command();
+        command.args(["cat-file", "blob", &format!("{tree}:{path}")]);
+        bytes(command)
     }
 
     /// The difference as a patch.
@@ -166,9 +328,47 @@ impl Shadow {
 
 /// `<tree> NUL (<file> NUL)* NUL` and then messages as `<count> NUL (<path> NUL)* <type> NUL <message> NUL`.
 fn conflict(text: &str) -> Merge {
-    let mut parts = text.split('\0').skip(1);
+    let mut parts = text.split('\0');
+    let tree = parts.next().unwrap_or_default().to_owned();
     let files: Vec<String> = parts.by_ref().take_while(|part| !part.is_empty()).map(str::to_owned).collect();
     let messages: Vec<&str> =
         parts.filter(|part| part.contains("CONFLICT")).filter(|part| part.len() > 20).collect();
-    Merge::Conflict { files, messages: messages.concat().trim_end().to_owned() }
+    Merge::Conflict { tree, files, messages: messages.concat().trim_end().to_owned() }
+}
+
+/// What `git add` says of repositories in the folder.
+fn nested(said: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let embedded = line.strip_prefix("warning: adding embedded git repository: ");
+        let unborn = line
+            .strip_prefix("error: '")
+            .and_then(|rest| rest.strip_suffix("' does not have a commit checked out"));
+        embedded.or(unborn).map(|name| name.trim_end_matches('/').to_owned())
+    };
+    said.lines().filter_map(name).collect()
+}
+
+/// How many names of touched files are worth remembering.
+const MANY_FILES: usize = 200;
+
+/// First `:<mode> <mode> <object> <object> <letter> NUL <file> NUL` for each file, then `<added> TAB <removed> TAB <file>
+/// NUL`; a binary file has `-` for its lines.
+fn touched(raw: &[u8]) -> Touched {
+    let mut touched = Touched::default();
+    let mut parts = raw.split(|&byte| byte == 0).filter(|part| !part.is_empty());
+    while let Some(part) = parts.next() {
+        if part.starts_with(b":") {
+            let file = parts.next().unwrap_or_default();
+            touched.created += u64::from(part.ends_with(b"A"));
+            if touched.files.len() < MANY_FILES {
+                touched.files.push(String::from_utf8_lossy(file).into_owned());
+            }
+            continue;
+        }
+        let text = String::from_utf8_lossy(part);
+        let mut lines = text.split('\t').map(|number| number.parse::<u64>().unwrap_or(0));
+        touched.added += lines.next().unwrap_or(0);
+        touched.removed += lines.next().unwrap_or(0);
+    }
+    touched
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use conductor_core::event::Process as ProcessName;
 use rustix::process::{Pid, Signal};
 
-pub use tree::{Mark, adopt_orphans, end_leftovers, sweep_all, under_way};
+pub use tree::{Mark, adopt_orphans, alive, end_leftovers, inside, sweep_all, under_way};
 
 /// How long a process that was asked to end may take before it is made to.
 pub const GRACE: Duration = Duration::from_secs(10);
@@ -120,6 +120,9 @@ impl Running {
     }
 }
 
+/// What fits into any pipe without a reader.
+const PIPE: usize = 4096;
+
 /// Runs a program of our own, such as git, to its end and gives what it said. It is known as long as it lives: a look
 /// for stragglers would otherwise take it for one. Blocks.
 pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
@@ -129,13 +132,28 @@ pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     let number = child.id();
     tree::remember(number);
     drop(starting);
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that went away early says why by its exit.
-        let _ = stdin.write_all(input);
-    }
-    let output = child.wait_with_output();
+    let stdin = child.stdin.take();
+    let output = std::thread::scope(|scope| {
+        // A program that answers before it has read everything must not wait for us while we wait for it. One that
+        // went away early says why by its exit.
+        let write = move || stdin.map(|mut stdin| stdin.write_all(input));
+        if input.len() > PIPE {
+            scope.spawn(move || drop(write()));
+        } else {
+            drop(write());
+        }
+        child.wait_with_output()
+    });
     tree::forget(number);
     output
+}
+
+/// Starts a program that may outlive us and that nobody waits for.
+pub fn leave_behind(program: &str, args: &[&std::ffi::OsStr]) {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    // One that cannot be started is no loss: its work is done by the next.
+    let _ = command.spawn();
 }
 
 /// Set before the program begins: set from outside a moment later, what the program had started by then would be free.

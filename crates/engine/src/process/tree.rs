@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
@@ -204,6 +205,20 @@ fn marked(run: &RunId) -> Vec<u32> {
         .filter(|&process| process != us && has_variable(&environment(process), RUN, run.as_str()))
         .filter(|&process| stat(process).is_some_and(|stat| stat.state != 'Z'))
         .collect()
+}
+
+/// Living processes of a run, by number.
+pub fn alive(run: &RunId) -> Vec<u32> {
+    marked(run)
+}
+
+/// Living processes that have their working directory in a folder.
+pub fn inside(folder: &Path) -> Vec<u32> {
+    let Ok(folder) = folder.canonicalize() else { return Vec::new() };
+    let is_inside = |process: &u32| {
+        fs::read_link(format!("/proc/{process}/cwd")).is_ok_and(|cwd| cwd.starts_with(&folder))
+    };
+    processes().filter(is_inside).collect()
 }
 
 /// How many living processes carry this very mark.

@@ -18,7 +18,7 @@ impl InPlace {
 
 impl Workspaces for InPlace {
     fn prepare(&self, _: &Guest) -> Result<Seat, WorkspaceError> {
-        Ok(Seat { directory: self.directory.clone(), base: None })
+        Ok(Seat { directory: self.directory.clone(), ..Seat::default() })
     }
 
     fn collect(&self, _: &Guest, _: &Seat) -> Result<Option<Change>, WorkspaceError> {
@@ -27,9 +27,5 @@ impl Workspaces for InPlace {
 
     fn rescue(&self, _: &Guest) -> Result<Option<String>, WorkspaceError> {
         Ok(None)
-    }
-
-    fn clear(&self) -> Result<(), WorkspaceError> {
-        Ok(())
     }
 }

@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{self, Task, Work};
+use conductor_core::scheduler::Car;
+
+use conductor_core::event::Failure;
 
 use super::*;
 use crate::git::{GitError, Repository};
-use crate::merge::{self, Ending, Unmerged};
+use crate::merge::{self, Ending};
 
 struct Lab {
     _dir: tempfile::TempDir,
@@ -39,10 +42,25 @@ impl Lab {
         git_in(&self.repo, args)
     }
 
-    fn worktrees(&self) -> Arc<Worktrees> {
+    fn worktrees(&self) -> Site {
+        self.site(false, &[], None)
+    }
+
+    fn clones(&self) -> Site {
+        self.site(true, &[], None)
+    }
+
+    fn site(&self, private: bool, keep: &[&str], template: Option<&str>) -> Site {
         let repository = Repository::of(&self.repo).unwrap();
         let run = RunId::parse("r1").unwrap();
-        Arc::new(Worktrees::open(repository, &self.state, &run, &self.repo, Vec::new()).unwrap())
+        let layout = Layout::new(&self.state, &run, &repository, &self.repo, template);
+        let keep = keep.iter().map(|&name| name.to_owned()).collect();
+        let yard = Arc::new(Yard::open(repository, &run, layout, keep, None).unwrap());
+        let rooms: Arc<dyn Workspaces> = match private {
+            true => Arc::new(Clones::new(yard.clone())),
+            false => Arc::new(Worktrees::new(yard.clone())),
+        };
+        Site { yard, rooms }
     }
 
     /// Every file of the checkout with its bytes, and what git says of it.
@@ -50,6 +68,44 @@ impl Lab {
         let mut files = Vec::new();
         collect_files(&self.repo, &mut files);
         (files, self.git(&["status", "--porcelain=v2", "--branch"]))
+    }
+}
+
+/// One backend in one repository.
+struct Site {
+    yard: Arc<Yard>,
+    rooms: Arc<dyn Workspaces>,
+}
+
+impl std::ops::Deref for Site {
+    type Target = dyn Workspaces;
+
+    fn deref(&self) -> &Self::Target {
+        self.rooms.as_ref()
+    }
+}
+
+impl Site {
+    /// Stacks one change on the branch; why not, where it does not fit.
+    fn merge(&self, task: &Task, change: &Change) -> Result<(String, String), Failure> {
+        let car = Car {
+            task: task.id.clone(),
+            attempt: Attempt(1),
+            change: change.clone(),
+            others: Vec::new(),
+            favour: None,
+        };
+        let mut stack = merge::stack(&self.yard, &[(task, &car)]).unwrap();
+        match stack.failed.pop() {
+            Some((_, _, failure)) => Err(failure),
+            None => Ok((stack.from, stack.steps.pop().unwrap().to)),
+        }
+    }
+
+    fn land(&self, task: &Task, change: &Change) -> Result<(), Failure> {
+        let (from, to) = self.merge(task, change)?;
+        assert!(self.yard.move_tip(&from, &to).unwrap());
+        Ok(())
     }
 }
 
@@ -79,7 +135,16 @@ fn collect_files(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
 
 fn guest(executor: u32, task: &str) -> Guest {
     let task = TaskId::parse(task).unwrap();
-    Guest { executor, title: format!("{task}: does it"), task, attempt: Attempt(1) }
+    Guest {
+        executor,
+        epic: None,
+        private: false,
+        title: format!("{task}: does it"),
+        task,
+        attempt: Attempt(1),
+        onto: None,
+        round: None,
+    }
 }
 
 fn task(id: &str) -> Task {
@@ -87,19 +152,12 @@ fn task(id: &str) -> Task {
 }
 
 /// Works as a task, and lands.
-fn land(
-    worktrees: &Arc<Worktrees>,
-    executor: u32,
-    name: &str,
-    work: impl FnOnce(&Path),
-) -> Result<(), Unmerged> {
+fn land(site: &Site, executor: u32, name: &str, work: impl FnOnce(&Path)) -> Result<(), Failure> {
     let guest = guest(executor, name);
-    let seat = worktrees.prepare(&guest)?;
+    let seat = site.prepare(&guest).unwrap();
     work(&seat.directory);
-    let change = worktrees.collect(&guest, &seat)?.unwrap();
-    let prepared = merge::prepare(worktrees, &task(name), &change)?;
-    assert!(merge::move_branch(worktrees, &prepared.from, &prepared.to)?);
-    Ok(())
+    let change = site.collect(&guest, &seat).unwrap().unwrap();
+    site.land(&task(name), &change)
 }
 
 #[test]
@@ -150,17 +208,14 @@ fn both_sides_of_a_clean_merge_are_kept_and_a_conflict_names_its_file() {
     fs::write(seats[2].directory.join("src/a.txt"), "uno\ntwo\nthree\n").unwrap();
     let change = |guest: &Guest, seat: &Seat| worktrees.collect(guest, seat).unwrap().unwrap();
     for (guest, seat) in [(&first, &seats[0]), (&second, &seats[1])] {
-        let prepared = merge::prepare(&worktrees, &task("t"), &change(guest, seat)).unwrap();
-        assert!(merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap());
+        worktrees.land(&task("t"), &change(guest, seat)).unwrap();
     }
     assert_eq!(lab.git(&["show", "conductor/r1:src/a.txt"]), "ONE\ntwo\nthree");
     assert_eq!(lab.git(&["show", "conductor/r1:b.txt"]), "b");
-    match merge::prepare(&worktrees, &task("third"), &change(&third, &seats[2])) {
-        Err(Unmerged::Conflict(failure)) => {
-            assert!(failure.message.contains("src/a.txt"), "{}", failure.message)
-        }
-        other => panic!("{other:?}"),
-    }
+    let failure = worktrees.merge(&task("third"), &change(&third, &seats[2])).unwrap_err();
+    assert_eq!(failure.message, "conflicts with what landed meanwhile in src/a.txt");
+    assert!(failure.evidence.starts_with("src/a.txt:1\n<<<<<<< "), "{}", failure.evidence);
+    assert!(failure.evidence.contains("\nONE\n=======\nuno\n"), "{}", failure.evidence);
 }
 
 #[test]
@@ -180,7 +235,9 @@ fn own_commits_of_an_agent_are_kept_and_rewritten_history_is_not_believed() {
         fs::write(dir.join("left.txt"), "y").unwrap();
     })
     .unwrap();
-    assert_eq!(lab.git(&["log", "--format=%s", "-3", "conductor/r1"]), "commits: does it\nown\nstart");
+    assert_eq!(lab.git(&["log", "--format=%s", "-2", "conductor/r1^2"]), "commits: does it\nown");
+    let one = lab.git(&["log", "--first-parent", "--format=%s", "conductor/r1"]);
+    assert_eq!(one, "Merge task commits: commits\nstart", "one entry for each task");
     land(&worktrees, 1, "rewrites", |dir| {
         fs::write(dir.join("r.txt"), "x").unwrap();
         git_in(dir, &["update-ref", "-d", "HEAD"]);
@@ -211,7 +268,7 @@ fn a_hundred_worktrees_at_once_fail_none() {
             });
         }
     });
-    worktrees.clear().unwrap();
+    worktrees.yard.clear().unwrap();
     assert_eq!(lab.git(&["worktree", "list"]).lines().count(), 1);
     assert_eq!(lab.git(&["for-each-ref", "refs/heads/conductor-task"]), "");
 }
@@ -225,9 +282,9 @@ fn unfinished_work_is_kept_under_a_rescue_ref_and_survives_the_clearing() {
     fs::write(seat.directory.join("half.txt"), "half").unwrap();
     let again = lab.worktrees();
     assert_eq!(again.rescue(&guest).unwrap().as_deref(), Some("refs/conductor/rescue/r1/cut/1"));
-    again.clear().unwrap();
+    again.yard.clear().unwrap();
     assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/cut/1:half.txt"]), "half");
-    assert_eq!(again.rescued().unwrap(), ["refs/conductor/rescue/r1/cut/1"]);
+    assert_eq!(again.yard.rescued().unwrap()[0].0, "refs/conductor/rescue/r1/cut/1");
 }
 
 /// A user who moves the run's branch loses nothing: the merge is made anew on top of it.
@@ -240,17 +297,14 @@ fn a_branch_moved_by_somebody_else_is_never_overwritten() {
         let seat = worktrees.prepare(&guest).unwrap();
         fs::write(seat.directory.join(format!("{round}.txt")), "x").unwrap();
         let change = worktrees.collect(&guest, &seat).unwrap().unwrap();
-        let prepared = merge::prepare(&worktrees, &task("t"), &change).unwrap();
+        let (from, to) = worktrees.merge(&task("t"), &change).unwrap();
         let tree = lab.git(&["rev-parse", "conductor/r1^{tree}"]);
         let user = lab.git(&["commit-tree", &tree, "-p", "conductor/r1", "-m", "user"]);
         lab.git(&["update-ref", "refs/heads/conductor/r1", &user]);
-        assert!(!merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap());
-        let prepared = merge::prepare(&worktrees, &task("t"), &change).unwrap();
-        assert!(merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap());
-        assert!(
-            merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap(),
-            "asked again, still so"
-        );
+        assert!(!worktrees.yard.move_tip(&from, &to).unwrap());
+        let (from, to) = worktrees.merge(&task("t"), &change).unwrap();
+        assert!(worktrees.yard.move_tip(&from, &to).unwrap());
+        assert!(worktrees.yard.move_tip(&from, &to).unwrap(), "asked again, still so");
         lab.git(&["merge-base", "--is-ancestor", &user, "conductor/r1"]);
     }
 }
@@ -318,13 +372,11 @@ fn nothing_planted_in_the_repository_fires_in_our_git() {
     fs::write(seats[1].directory.join("src/a.txt"), "ONE\ntwo\nthree\n").unwrap();
     for (guest, seat) in [(&one, &seats[0]), (&two, &seats[1])] {
         let change = worktrees.collect(guest, seat).unwrap().unwrap();
-        if let Ok(prepared) = merge::prepare(&worktrees, &task("t"), &change) {
-            merge::move_branch(&worktrees, &prepared.from, &prepared.to).unwrap();
-        }
+        let _ = worktrees.land(&task("t"), &change);
     }
     worktrees.rescue(&two).unwrap();
-    worktrees.clear().unwrap();
-    merge::bring_home(&worktrees, false).unwrap();
+    worktrees.yard.clear().unwrap();
+    merge::bring_home(&worktrees.yard, false).unwrap();
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
     git_in(&lab.repo, &["checkout", "-q", "--detach"]);
     assert_ne!(fs::read_to_string(&fired).unwrap_or_default(), "", "git as it is does fire them");
@@ -348,7 +400,7 @@ fn symlinks_out_of_the_tree_and_odd_names_travel_as_they_are() {
     let seat = worktrees.prepare(&guest(1, "next")).unwrap();
     assert!(seat.directory.join(odd).exists() && seat.directory.join(raw).exists());
     assert_eq!(fs::read_link(seat.directory.join("link")).unwrap(), outside);
-    worktrees.clear().unwrap();
+    worktrees.yard.clear().unwrap();
     assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "keep");
 }
 
@@ -358,18 +410,18 @@ fn the_users_branch_is_brought_forward_only_when_that_is_safe() {
     let worktrees = lab.worktrees();
     land(&worktrees, 1, "a", |dir| fs::write(dir.join("new.txt"), "1").unwrap()).unwrap();
     fs::write(lab.repo.join("src/a.txt"), "dirty\n").unwrap();
-    let left = merge::bring_home(&worktrees, true).unwrap();
+    let left = merge::bring_home(&worktrees.yard, true).unwrap();
     let dirty = Some("its checkout has uncommitted changes".to_owned());
     assert_eq!(left, Ending::Left { branch: "conductor/r1".into(), why: dirty });
     lab.git(&["checkout", "-q", "."]);
     lab.git(&["commit", "-q", "--allow-empty", "-m", "user goes on"]);
     let moved = Some("the branch it started from has moved".to_owned());
     assert_eq!(
-        merge::bring_home(&worktrees, true).unwrap(),
+        merge::bring_home(&worktrees.yard, true).unwrap(),
         Ending::Left { branch: "conductor/r1".into(), why: moved }
     );
     lab.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    let merged = merge::bring_home(&worktrees, true).unwrap();
+    let merged = merge::bring_home(&worktrees.yard, true).unwrap();
     assert_eq!(merged, Ending::Merged { branch: "conductor/r1".into(), into: "main".into() });
     assert_eq!(fs::read_to_string(lab.repo.join("new.txt")).unwrap(), "1");
     assert_eq!(lab.git(&["status", "--porcelain"]), "");

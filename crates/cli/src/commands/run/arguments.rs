@@ -100,6 +100,7 @@ impl From<args::Isolation> for Isolation {
     fn from(isolation: args::Isolation) -> Isolation {
         match isolation {
             args::Isolation::Worktree => Isolation::Worktree,
+            args::Isolation::Clone => Isolation::Clone,
             args::Isolation::None => Isolation::None,
         }
     }

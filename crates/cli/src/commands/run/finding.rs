@@ -59,7 +59,7 @@ pub(super) fn complete_files(id: &RunId, run: &Run, state: &Path) -> Result<(), 
     if !directory.join("execution_summary.json").exists() {
         let graph = Graph::new(run.plan(), run.options().strategy)
             .map_err(|error| Fault::new(Exit::Unexpected, error))?;
-        output::write_summary(&directory, id, run, &graph)?;
+        output::write_summary(&directory, id, run, &graph, None)?;
     }
     Ok(())
 }

@@ -1,27 +1,41 @@
 //! Where a run's tasks are to work, and what else it needs of the world.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use conductor_core::event::Options;
 use conductor_core::ids::RunId;
 use conductor_core::plan::{Isolation, Plan};
+use conductor_core::run::Run;
+use conductor_core::units::Millis;
 use conductor_engine::drive::World;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::stores::Sqlite;
-use conductor_engine::workspaces::{InPlace, Rooms, Worktrees};
+use conductor_engine::workspaces::{Grounds, InPlace, Layout, Rooms, Yard};
 
+use super::arguments::Resolved;
 use crate::fault::{Exit, Fault};
 
-pub(super) fn world(store: Sqlite, claim: RunClaim, rooms: Rooms, options: &Options) -> World {
+pub(super) fn world(
+    args: &Resolved<'_>,
+    store: Sqlite,
+    claim: RunClaim,
+    rooms: Rooms,
+    options: &Options,
+) -> World {
     let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
-    World { store: Arc::new(store), claim, rooms, output }
+    let every = args.typed.lookout;
+    let lookout = (every > Millis(0)).then_some(Duration::from_millis(every.0));
+    World { store: Arc::new(store), claim, rooms, output, lookout }
 }
 
 /// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,
 /// so that a resume does the same.
 pub(super) fn repository(
+    args: &Resolved<'_>,
     plan: &Plan,
     options: &mut Options,
     directory: &Path,
@@ -35,11 +49,29 @@ pub(super) fn repository(
     }
     let found = match Repository::of(directory) {
         Ok(repository) => Some(repository),
+        Err(GitError::Unborn(root)) if may_begin(args, &root) => {
+            Repository::begin(directory).map_err(no_repository)?;
+            Some(Repository::of(directory).map_err(no_repository)?)
+        }
         Err(GitError::NotOne(_) | GitError::Missing(_)) if !said => None,
         Err(error) => return Err(no_repository(error)),
     };
     options.isolation.get_or_insert(if found.is_some() { Isolation::Worktree } else { Isolation::None });
     Ok(found)
+}
+
+/// Asked for, or agreed to: where nobody can be asked, only asked for.
+fn may_begin(args: &Resolved<'_>, root: &Path) -> bool {
+    if args.typed.first_commit {
+        return true;
+    }
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return false;
+    }
+    anstream::eprint!("{} has no commit yet. Make an empty first one and go on? [Y/n] ", root.display());
+    let mut answer = String::new();
+    let _ = std::io::stdin().read_line(&mut answer);
+    matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
 }
 
 /// Where the tasks are to work.
@@ -49,18 +81,26 @@ pub(super) fn rooms(
     home: &Home,
     id: &RunId,
     directory: &Path,
+    run: &Run,
 ) -> Result<Rooms, Fault> {
-    let worktrees = repository
-        .map(|repository| Worktrees::open(repository, &home.run(id), id, directory, Vec::new()).map(Arc::new))
-        .transpose()
-        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    let open = |repository: Repository| {
+        let plan = run.plan();
+        let layout = Layout::new(home.root(), id, &repository, directory, plan.workspace_path.as_deref());
+        let mut keep: Vec<String> = plan.tasks.iter().flat_map(|task| task.keep.clone()).collect();
+        keep.sort();
+        keep.dedup();
+        Yard::open(repository, id, layout, keep, run.tip()).map(Grounds::new)
+    };
+    let grounds = repository.map(open).transpose().map_err(|error| Fault::new(Exit::Unexpected, error))?;
     let in_place = Arc::new(InPlace::new(directory.to_owned()));
-    Ok(Rooms { in_place, worktrees, default: options.isolation.unwrap_or(Isolation::None) })
+    Ok(Rooms { in_place, grounds, default: options.isolation.unwrap_or(Isolation::None) })
 }
 
 fn no_repository(error: GitError) -> Fault {
     let help = match &error {
-        GitError::Unborn(_) => "make the first commit: git commit --allow-empty -m 'Start'",
+        GitError::Unborn(_) => {
+            "let it be made: --first-commit; or make it yourself: git commit --allow-empty -m 'Start'"
+        }
         _ => "run it in a checkout, or let tasks work where you are: --isolation none",
     };
     Fault::new(Exit::Unexpected, error).help(help)

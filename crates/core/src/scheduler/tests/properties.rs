@@ -7,6 +7,7 @@ use proptest::strategy::Strategy;
 
 use super::*;
 use crate::graph::Strategy as Mode;
+use crate::plan::{Epic, OnConflict, Scope};
 use crate::scheduler::files::FileSet;
 
 #[derive(Debug, Clone)]
@@ -19,6 +20,9 @@ struct RandomTask {
     files: Option<u8>,
     max_attempts: u32,
     timeout: Option<u64>,
+    fix_rounds: u32,
+    on_conflict: u8,
+    epic: Option<u8>,
 }
 
 const FILES: [&str; 4] = ["src/**", "src/a.rs", "docs/*.md", "docs/a.md"];
@@ -33,9 +37,23 @@ fn random_task() -> impl Strategy<Value = RandomTask> {
         prop::option::weighted(0.3, 0u8..4),
         1u32..4,
         prop::option::weighted(0.2, 1u64..50),
+        (0u32..3, 0u8..3, prop::option::weighted(0.4, 0u8..3)),
     )
-        .prop_map(|(before, priority, group, agent, resource, files, max_attempts, timeout)| {
-            RandomTask { before, priority, group, agent, resource, files, max_attempts, timeout }
+        .prop_map(|(before, priority, group, agent, resource, files, max_attempts, timeout, merging)| {
+            let (fix_rounds, on_conflict, epic) = merging;
+            RandomTask {
+                before,
+                priority,
+                group,
+                agent,
+                resource,
+                files,
+                max_attempts,
+                timeout,
+                fix_rounds,
+                on_conflict,
+                epic,
+            }
         })
 }
 
@@ -43,12 +61,33 @@ fn random_plan() -> impl Strategy<Value = Plan> {
     (prop::collection::vec(random_task(), 1..24), 1u32..3).prop_map(|(tasks, group_limit)| {
         let limit =
             |name: &str| Group { name: name.into(), description: None, max_parallel: Some(group_limit) };
-        Plan {
+        untied(Plan {
             tasks: tasks.iter().enumerate().map(|(place, task)| built(place, task)).collect(),
             groups: vec![limit("g0"), limit("g1")],
+            epics: ["e0", "e1", "e2"].map(shared_epic).into(),
             ..Plan::default()
-        }
+        })
     })
+}
+
+fn shared_epic(name: &str) -> Epic {
+    Epic { id: name.into(), name: None, dependencies: Vec::new(), isolation_scope: Scope::Epic }
+}
+
+/// Epics that cannot land as one land task by task.
+fn untied(mut plan: Plan) -> Plan {
+    let knot = |plan: &Plan| {
+        let graphs = [Mode::Queue, Mode::Batch, Mode::Sequential].map(|mode| Graph::new(plan, mode));
+        graphs.into_iter().find_map(|graph| match graph {
+            Err(GraphError::SharedEpics(names)) => Some(names),
+            _ => None,
+        })
+    };
+    while let Some(names) = knot(&plan) {
+        let tied = plan.epics.iter_mut().find(|epic| names.contains(&epic.id)).unwrap();
+        tied.isolation_scope = Scope::Task;
+    }
+    plan
 }
 
 fn built(place: usize, random: &RandomTask) -> Task {
@@ -60,6 +99,10 @@ fn built(place: usize, random: &RandomTask) -> Task {
     task.files = random.files.iter().map(|&n| FILES[n as usize].to_owned()).collect();
     task.retry = RetryPolicy { max_attempts: random.max_attempts, ..RetryPolicy::default() };
     task.timeout = random.timeout.map(Millis::from_secs);
+    task.fix_rounds = random.fix_rounds;
+    task.on_conflict =
+        [OnConflict::Manual, OnConflict::Ours, OnConflict::RetryLater][random.on_conflict as usize];
+    task.epic = random.epic.map(|n| format!("e{n}"));
     for (before, how) in random.before.iter().filter(|_| place > 0) {
         task.dependencies.push(Dependency {
             id: id(&format!("t{}", before.index(place))),
@@ -93,6 +136,8 @@ struct Checked {
     merge: Option<Action>,
     /// What the run's branch holds: survives every crash.
     branch: HashSet<String>,
+    /// What the next move of the branch brings along.
+    stacked: Vec<String>,
     completed: HashMap<TaskId, u32>,
     finished: bool,
 }
@@ -101,13 +146,14 @@ impl Checked {
     fn start(plan: Plan, options: Options) -> Checked {
         let (run, created) = Run::create(plan, now(0));
         let (scheduler, decision) = Scheduler::start(run, options.clone(), now(0)).unwrap();
-        let script = Script { scheduler, log: vec![created], secs: 0 };
+        let script = Script { scheduler, log: vec![created], actions: Vec::new(), secs: 0 };
         let mut checked = Checked {
             script,
             options,
             live: Vec::new(),
             merge: None,
             branch: HashSet::new(),
+            stacked: Vec::new(),
             completed: HashMap::new(),
             finished: false,
         };
@@ -164,6 +210,9 @@ impl Checked {
         }
         for dependency in &planned.dependencies {
             let status = self.state(&dependency.id);
+            if status == Status::Running && self.builds_on(planned, &dependency.id, dependency) {
+                continue;
+            }
             let fits = match (dependency.kind, dependency.when) {
                 (Kind::Hard, When::Landed) => status == Status::Completed,
                 (Kind::Hard, When::Finished) => matches!(status, Status::Completed | Status::Failed),
@@ -173,11 +222,29 @@ impl Checked {
         }
     }
 
+    /// Within an epic that lands as one, a task builds on what is aboard; what only orders does not wait for landings.
+    fn builds_on(&self, task: &Task, on: &TaskId, dependency: &Dependency) -> bool {
+        let run = self.script.scheduler.run();
+        let (other, progress) = run.task(run.place(on).unwrap());
+        let orders = dependency.kind == Kind::Soft || dependency.when == When::Finished;
+        self.is_aboard(other, progress) && (orders || other.epic == task.epic)
+    }
+
+    fn is_aboard(&self, task: &Task, progress: &crate::run::Progress) -> bool {
+        let epics = &self.script.scheduler.run().plan().epics;
+        let shared = |epic: &String| {
+            epics.iter().any(|known| known.id == *epic && known.isolation_scope == Scope::Epic)
+        };
+        let left = matches!(&progress.state, TaskState::Running(running) if running.landing.is_some());
+        left && task.epic.as_ref().is_some_and(shared)
+    }
+
     fn check_caps(&self, started: bool) {
         let run = self.script.scheduler.run();
         let held = |ended: bool| {
             run.tasks()
                 .filter(move |(_, p)| matches!(&p.state, TaskState::Running(r) if ended || !r.ended))
+                .filter(|(task, p)| !self.is_aboard(task, p))
                 .map(|(task, _)| task)
                 .collect::<Vec<&Task>>()
         };
@@ -243,27 +310,40 @@ impl Checked {
     /// The merge under way goes well, badly, or is overtaken by somebody who moves the branch.
     fn answer_merge(&mut self, how: u8) {
         match self.merge.take() {
-            Some(Action::Integrate { task, attempt, .. }) if how < 60 => {
-                let failure = Failure::new(FailureClass::Conflict, "both changed it");
-                self.input(Input::MergeFailed { task, attempt, failure });
+            Some(Action::Integrate { cars }) => {
+                let (stacked, failed) = self.stack(cars, how);
+                self.stacked = stacked.iter().map(|car| car.to.clone()).collect();
+                self.input(Input::MergesPrepared { from: "tip".into(), stacked, failed });
             }
-            Some(Action::Integrate { task, attempt, change }) => {
-                let to = format!("{}+{}", change.commit, self.branch.len());
-                self.input(Input::MergePrepared { task, attempt, from: "tip".into(), to });
-            }
-            Some(Action::MoveBranch { task, attempt, to, .. }) => {
+            Some(Action::MoveBranch { to, .. }) => {
                 let moved = self.branch.contains(&to) || how >= 40;
                 if moved {
-                    self.branch.insert(to);
+                    self.branch.insert(to.clone());
+                    self.branch.extend(self.stacked.drain(..));
                 }
                 // Sometimes the branch is moved and nobody lives to tell.
                 match how % 7 {
                     0 => self.crash(),
-                    _ => self.input(Input::BranchMoved { task, attempt, moved }),
+                    _ => self.input(Input::BranchMoved { to, moved }),
                 }
             }
             _ => {}
         }
+    }
+
+    /// Some fit up to the first that does not; who stands behind that one is not looked at.
+    fn stack(&self, cars: Vec<Car>, how: u8) -> (Vec<Stacked>, Vec<LeftBehind>) {
+        let (mut stacked, mut failed) = (Vec::new(), Vec::new());
+        for (at, Car { task, attempt, change, .. }) in cars.into_iter().enumerate() {
+            if how < 60 && at == how as usize % 4 {
+                let failure = Failure::new(FailureClass::Conflict, "both changed it");
+                failed.push(LeftBehind { task, attempt, failure });
+                break;
+            }
+            let to = format!("{}+{}", change.commit, self.branch.len());
+            stacked.push(Stacked { task, attempt, to });
+        }
+        (stacked, failed)
     }
 
     /// An attempt reports its end; sometimes the report comes twice.
@@ -274,7 +354,7 @@ impl Checked {
         let (task, attempt) = self.live.swap_remove(which);
         let leaves_work = task.as_str().ends_with(['0', '2', '4', '6', '8']);
         let commit = format!("{task}#{attempt}");
-        let change = leaves_work.then(|| Change { base: "base".into(), commit });
+        let change = leaves_work.then(|| Box::new(Change::new("base", commit)));
         let report = Input::AttemptEnded { task, attempt, outcome, change };
         if twice {
             self.input(report.clone());
@@ -317,9 +397,10 @@ impl Checked {
         let open: Vec<String> = run
             .tasks()
             .filter(|(_, progress)| !progress.state.status().is_end())
-            .map(|(task, progress)| format!("{} is {:?}", task.id, progress.state))
+            .map(|(task, progress)| format!("{} ({:?}) is {}", task.id, task.epic, progress.state.status()))
             .collect();
-        panic!("the run does not end ({:?}): {open:?}", run.stage());
+        let log: Vec<String> = self.script.log.iter().filter_map(|record| tell(&record.event)).collect();
+        panic!("the run does not end ({:?}): {}\nlog: {}", run.stage(), open.join("\n"), log.join(", "));
     }
 }
 

@@ -1,0 +1,156 @@
+//! Epics whose tasks share a workspace: they work one after the other, each on top of what the one before it left, and
+//! land together when none of them is left to run.
+//!
+//! Until then a task's work is *aboard*: those of its own epic can build on it, everybody else waits for the landing.
+
+use super::Scheduler;
+use crate::graph::{Edge, Node};
+use crate::plan::{Kind, Plan, Scope, When};
+use crate::run::{Running, TaskState};
+
+#[derive(Debug, Default)]
+pub(super) struct Epics {
+    /// For each task the number of its epic; empty where no epic shares a workspace.
+    of: Vec<Option<usize>>,
+    epics: Vec<Epic>,
+}
+
+#[derive(Debug, Default)]
+struct Epic {
+    members: Vec<usize>,
+    /// Who is aboard, in the order of their ends, and whether the train has taken them already.
+    aboard: Vec<(u64, usize)>,
+    sent: bool,
+}
+
+impl Epics {
+    pub(super) fn new(plan: &Plan) -> Epics {
+        let shared: Vec<&str> = plan
+            .epics
+            .iter()
+            .filter(|epic| epic.isolation_scope == Scope::Epic)
+            .map(|epic| epic.id.as_str())
+            .collect();
+        if shared.is_empty() {
+            return Epics::default();
+        }
+        let number = |epic: &String| shared.iter().position(|name| name == epic);
+        let of: Vec<Option<usize>> =
+            plan.tasks.iter().map(|task| task.epic.as_ref().and_then(number)).collect();
+        let mut epics: Vec<Epic> = shared.iter().map(|_| Epic::default()).collect();
+        for (place, epic) in of.iter().enumerate() {
+            if let Some(epic) = epic {
+                epics[*epic].members.push(place);
+            }
+        }
+        Epics { of, epics }
+    }
+
+    pub(super) fn of(&self, place: usize) -> Option<usize> {
+        self.of.get(place).copied().flatten()
+    }
+
+    pub(super) fn join(&mut self, epic: usize, place: usize, since: u64, sent: bool) {
+        let epic = &mut self.epics[epic];
+        epic.aboard.push((since, place));
+        epic.aboard.sort_unstable();
+        epic.sent |= sent;
+    }
+
+    fn leave(&mut self, place: usize) {
+        if let Some(epic) = self.of(place) {
+            let epic = &mut self.epics[epic];
+            epic.aboard.retain(|(_, other)| *other != place);
+            epic.sent &= !epic.aboard.is_empty();
+        }
+    }
+
+    fn is_aboard(&self, place: usize) -> bool {
+        self.of(place).is_some_and(|epic| self.epics[epic].aboard.iter().any(|(_, other)| *other == place))
+    }
+
+    /// Whoever is aboard of an epic that is not done yet.
+    pub(super) fn parked(&self) -> usize {
+        self.epics.iter().filter(|epic| !epic.sent).map(|epic| epic.aboard.len()).sum()
+    }
+
+    /// The cars of epics that had been sent off before.
+    pub(super) fn sent(&self) -> Vec<(u64, Vec<usize>)> {
+        let sent = self.epics.iter().filter(|epic| epic.sent);
+        sent.map(|epic| (epic.aboard.last().map_or(0, |last| last.0), epic.car())).collect()
+    }
+}
+
+impl Epic {
+    fn car(&self) -> Vec<usize> {
+        self.aboard.iter().map(|&(_, place)| place).collect()
+    }
+}
+
+/// Which of a node's edges an end goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Through {
+    All,
+    /// Those that need no landing: to its own epic, and those that only order.
+    Early,
+    /// All but those.
+    Late,
+}
+
+impl Scheduler {
+    /// Its work is good and stays in the workspace, for the next of its epic. It gives up its files too: its epic may
+    /// have to wait for somebody who wants them.
+    pub(super) fn go_aboard(&mut self, now: crate::units::Now, epic: usize, place: usize) {
+        self.ready.release(place as Node);
+        self.epics.join(epic, place, self.run.seq(), false);
+        self.release_early(now, place as Node);
+    }
+
+    /// The commit the next task of an epic starts from.
+    pub(super) fn onto(&self, place: usize) -> Option<String> {
+        let epic = &self.epics.epics[self.epics.of(place)?];
+        let &(_, last) = epic.aboard.last()?;
+        match &self.run.progress(last).state {
+            TaskState::Running(Running { landing: Some(landing), .. }) => Some(landing.change.commit.clone()),
+            _ => None,
+        }
+    }
+
+    /// Sends off every epic of which nobody is left to run.
+    pub(super) fn board_epics(&mut self) {
+        for number in 0..self.epics.epics.len() {
+            let epic = &self.epics.epics[number];
+            let over = |&place: &usize| {
+                self.epics.is_aboard(place) || self.run.progress(place).state.status().is_end()
+            };
+            if epic.sent || epic.aboard.is_empty() || !epic.members.iter().all(over) {
+                continue;
+            }
+            let car = epic.car();
+            self.epics.epics[number].sent = true;
+            self.board(car);
+        }
+    }
+
+    /// How far a task's end reaches that may have been aboard before; it no longer is.
+    pub(super) fn disembark(&mut self, place: usize) -> Through {
+        let through = if self.epics.is_aboard(place) { Through::Late } else { Through::All };
+        self.epics.leave(place);
+        through
+    }
+
+    pub(super) fn goes(&self, through: Through, from: Node, edge: &Edge) -> bool {
+        match through {
+            Through::All => true,
+            Through::Early => self.is_early(from, edge),
+            Through::Late => !self.is_early(from, edge),
+        }
+    }
+
+    fn is_early(&self, from: Node, edge: &Edge) -> bool {
+        let own = self.epics.of(from as usize);
+        edge.kind == Kind::Soft
+            || edge.when == When::Finished
+            || (own.is_some() && own == self.epics.of(edge.to as usize))
+    }
+}

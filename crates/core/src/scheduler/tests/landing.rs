@@ -1,0 +1,187 @@
+//! The merge train and shared epics.
+
+use super::*;
+use crate::plan::{Epic, OnConflict, Scope};
+
+#[test]
+fn done_means_landed_and_who_comes_later_takes_the_next_train() {
+    let (mut s, told) = Script::start(plan("a; b; c <- a; d"), queue(2));
+    assert_eq!(told, "start a, start b");
+    assert_eq!(s.left("a"), "start d");
+    assert_eq!(s.left("b"), "");
+    assert_eq!(s.merged("b", ""), "", "b is not under way");
+    assert_eq!(s.merged("a", ""), "merging a");
+    assert_eq!(s.moved("a", true), "done a, start c");
+    assert_eq!(s.merged("b", ""), "merging b");
+    assert_eq!(s.moved("b", false), "", "somebody moved the branch: merged anew");
+    assert_eq!(s.merged("b", ""), "merging b");
+    assert_eq!(s.moved("b", true), "done b");
+}
+
+#[test]
+fn all_that_wait_travel_together_and_the_culprit_alone_is_left_behind() {
+    let (mut s, _) = Script::start(plan("a; b; c; d; e <- c"), queue(4));
+    s.left("a");
+    for task in ["b", "c", "d"] {
+        assert_eq!(s.left(task), "");
+    }
+    s.merged("a", "");
+    s.moved("a", true);
+    let cars = match &s.actions[..] {
+        [Action::Integrate { cars }] => cars.iter().map(|car| car.task.as_str()).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(cars, ["b", "c", "d"]);
+    assert_eq!(s.merged("b", "c"), "merging b, unmerged c, failed c (Conflict), skip e (by c)");
+    assert_eq!(s.actions, [Action::MoveBranch { from: "tip".into(), to: "merged-b".into() }]);
+    assert_eq!(s.moved("b", true), "done b");
+    assert_eq!(s.merged("d", ""), "merging d", "whom nobody looked at goes next");
+    assert_eq!(s.moved("d", true), "done d, finished (Failed)");
+}
+
+#[test]
+fn a_conflict_is_a_failure_and_the_train_goes_on() {
+    let (mut s, _) = Script::start(plan("a; b; c <- a"), queue(2));
+    s.left("a");
+    s.left("b");
+    assert_eq!(s.merged("", "a"), "unmerged a, failed a (Conflict), skip c (by a)");
+    assert_eq!(s.merged("b", ""), "merging b");
+    assert_eq!(s.moved("b", true), "done b, finished (Failed)");
+}
+
+#[test]
+fn a_conflict_goes_back_to_be_mended_before_it_is_a_failure() {
+    let mut plan = plan("a");
+    plan.tasks[0].fix_rounds = 2;
+    plan.tasks[0].on_conflict = OnConflict::Theirs;
+    let (mut s, _) = Script::start(plan, queue(1));
+    s.left("a");
+    assert_eq!(s.merged("", "a"), "unmerged a, mend a, start a#2");
+    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
+    let (number, round) = beginning.round.unwrap();
+    assert_eq!((number, round.change.commit.as_str(), round.failure.class), (1, "a", FailureClass::Conflict));
+    let (mut s, told) = s.crash(queue(1));
+    assert_eq!(told, "interrupted a, start a#3", "a round survives a crash");
+    assert!(matches!(&s.actions[..], [Action::Start { beginning: Some(_), .. }]));
+    s.left("a");
+    assert_eq!(s.merged("", "a"), "unmerged a, mend a, start a#4");
+    s.left("a");
+    let favour = match &s.actions[..] {
+        [Action::Integrate { cars }] => cars[0].favour,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(favour, Some(Side::Theirs), "only now does somebody win");
+    assert_eq!(s.merged("", "a"), "unmerged a, failed a (Conflict), finished (Failed)");
+}
+
+#[test]
+fn what_is_to_be_retried_later_is_done_anew_three_times() {
+    let mut plan = plan("a");
+    plan.tasks[0].on_conflict = OnConflict::RetryLater;
+    let (mut s, _) = Script::start(plan, queue(1));
+    for next in 2..=4 {
+        s.left("a");
+        assert_eq!(s.merged("", "a"), format!("unmerged a, anew a, start a#{next}"));
+        assert!(matches!(&s.actions[..], [Action::Start { beginning: None, .. }]));
+    }
+    s.left("a");
+    assert_eq!(s.merged("", "a"), "unmerged a, failed a (Conflict), finished (Failed)");
+}
+
+#[test]
+fn files_stay_taken_until_the_work_has_landed() {
+    let mut plan = plan("a; b");
+    plan.tasks[0].files = vec!["src/**".into()];
+    plan.tasks[1].learned_files = vec!["src/b.rs".into()];
+    let (mut s, told) = Script::start(plan, queue(2));
+    assert_eq!(told, "start a");
+    assert_eq!(s.left("a"), "");
+    assert_eq!(s.merged("a", ""), "merging a");
+    assert_eq!(s.moved("a", true), "done a, start b");
+}
+
+/// Killed between the intent and the report: whether the branch was moved is looked up, not guessed.
+#[test]
+fn a_crash_in_the_middle_of_a_merge_asks_whether_it_happened() {
+    let (mut s, _) = Script::start(plan("x; a; b; c <- b"), queue(3));
+    s.left("x");
+    s.left("b");
+    s.left("a");
+    s.merged("x", "");
+    s.moved("x", true);
+    assert_eq!(s.merged("b a", ""), "merging b, merging a");
+    let (mut s, told) = s.crash(queue(1));
+    assert_eq!(told, "");
+    assert_eq!(s.actions, [Action::MoveBranch { from: "tip".into(), to: "merged-a".into() }]);
+    assert_eq!(s.moved("a", true), "done b, done a, start c");
+    assert_eq!(s.scheduler.run().tip(), Some("merged-a"));
+}
+
+fn epics(mut plan: Plan, members: &str) -> Plan {
+    for (epic, tasks) in members.split(';').filter_map(|entry| entry.split_once(':')) {
+        for task in
+            plan.tasks.iter_mut().filter(|task| tasks.split(' ').any(|name| *name == *task.id.as_str()))
+        {
+            task.epic = Some(epic.trim().into());
+        }
+        let (id, isolation_scope) = (epic.trim().into(), Scope::Epic);
+        plan.epics.push(Epic { id, name: None, dependencies: Vec::new(), isolation_scope });
+    }
+    plan
+}
+
+#[test]
+fn an_epic_that_shares_a_workspace_works_in_line_and_lands_as_one() {
+    let (mut s, told) = Script::start(epics(plan("a; b <- a; c; x; y <- a"), "e: a b c"), queue(4));
+    assert_eq!(told, "start a, start x");
+    assert_eq!(s.left("a"), "start b", "b builds on a, y waits for the landing");
+    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(beginning.onto.as_deref(), Some("a"));
+    assert_eq!(s.ok("x"), "done x");
+    let (mut s, told) = s.crash(queue(4));
+    assert_eq!(told, "interrupted b, start b#2");
+    assert_eq!(s.left("b"), "start c");
+    assert_eq!(s.fail("c"), "failed c (Exit)");
+    let Some(Action::Integrate { cars }) = s.actions.pop() else { panic!() };
+    assert_eq!((cars[0].task.as_str(), cars[0].others.as_slice()), ("b", &[id("a")][..]));
+    assert_eq!(s.merged("b", ""), "merging a, merging b");
+    let (mut s, _) = s.crash(queue(4));
+    assert_eq!(s.actions, [Action::MoveBranch { from: "tip".into(), to: "merged-b".into() }]);
+    assert_eq!(s.moved("b", true), "done a, done b, start y");
+}
+
+#[test]
+fn an_epic_that_does_not_fit_fails_as_one_and_one_that_is_left_waits() {
+    let (mut s, _) = Script::start(epics(plan("a; b <- a"), "e: a b"), queue(4));
+    s.left("a");
+    assert_eq!(s.ask(Request::Drain), "drain (User)");
+    assert_eq!(s.ask(Request::Stop), "stop b (Interrupted)");
+    assert_eq!(s.fail("b"), "interrupted b, stopped (User)");
+    let (mut s, told) = s.crash(queue(4));
+    assert_eq!(told, "start b#2");
+    s.left("b");
+    let failed = "unmerged a, failed a (Conflict), unmerged b, failed b (Conflict), finished (Failed)";
+    assert_eq!(s.merged("", "b"), failed);
+}
+
+#[test]
+fn epics_that_each_land_as_one_cannot_wait_for_each_others_tasks() {
+    let plan = epics(plan("a1; b1; a2 <- b1; b2 <- a1"), "a: a1 a2; b: b1 b2");
+    let (run, _) = Run::create(plan, now(0));
+    let refused = Scheduler::start(run, queue(1), now(0)).err().unwrap();
+    assert!(refused.to_string().starts_with("epic a, b cannot land as one"), "{refused}");
+}
+
+#[test]
+fn a_conflict_ahead_is_told_once_and_gone_when_one_of_them_ends() {
+    let (mut s, _) = Script::start(plan("a; b"), queue(2));
+    let ahead = || Input::ConflictForeseen { task: id("a"), with: Some(id("b")), files: vec!["x".into()] };
+    s.input(ahead());
+    s.input(ahead());
+    assert_eq!(s.scheduler.run().foreseen().len(), 1);
+    assert_eq!(s.log.iter().filter(|r| matches!(r.event, Event::ConflictForeseen { .. })).count(), 1);
+    s.ok("a");
+    assert!(s.scheduler.run().foreseen().is_empty());
+    s.input(ahead());
+    assert!(s.scheduler.run().foreseen().is_empty(), "a has ended");
+}

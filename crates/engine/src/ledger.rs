@@ -1,0 +1,55 @@
+//! Looks up what became of a run: in git, on the disk, among the processes. Nothing here is taken from anybody's word.
+
+use std::path::PathBuf;
+
+use conductor_core::ids::RunId;
+use conductor_core::ledger::Ledger;
+use conductor_core::run::Run;
+
+use crate::process;
+use crate::workspaces::{WorkspaceError, Yard, run_branch, task_branches};
+
+/// Blocks.
+pub fn take(id: &RunId, run: &Run, yard: &Yard, parked: &[PathBuf]) -> Result<Ledger, WorkspaceError> {
+    let mut ledger = Ledger::claimed(run);
+    landed(&mut ledger, run, yard)?;
+    ledger.rescued = yard.rescued()?.into_iter().map(|(name, _)| name).collect();
+    ledger.parked = parked.iter().map(|path| path.display().to_string()).collect();
+    ledger.leaked.extend(process::alive(id).into_iter().map(|number| format!("process {number}")));
+    if run.all_ended() {
+        leaked(&mut ledger, yard, parked)?;
+    }
+    Ok(ledger)
+}
+
+/// The branch itself says what is on it.
+fn landed(ledger: &mut Ledger, run: &Run, yard: &Yard) -> Result<(), WorkspaceError> {
+    let branch = run_branch(yard.run());
+    let commits = || run.tasks().filter_map(|(task, progress)| Some((task, progress.landed.as_ref()?)));
+    let reachable = match yard.repository().read_ref(&branch)? {
+        Some(tip) => yard.shadow().reachable(&tip, commits().map(|(_, landed)| landed.commit.as_str()))?,
+        None => Default::default(),
+    };
+    for (task, landed) in commits() {
+        match reachable.contains(&landed.commit) {
+            true => ledger.landed += 1,
+            false => ledger.lost.push(format!("{} ({})", task.id, landed.commit)),
+        }
+    }
+    Ok(())
+}
+
+fn leaked(ledger: &mut Ledger, yard: &Yard, parked: &[PathBuf]) -> Result<(), WorkspaceError> {
+    let left = yard.folders()?.into_iter().filter(|folder| folder.exists() && !parked.contains(folder));
+    ledger.leaked.extend(left.map(|folder| format!("workspace {}", folder.display())));
+    let ours = yard.workspace_root("");
+    let ours = ours.parent().unwrap_or(&ours);
+    for tree in yard.repository().worktrees()? {
+        if tree.starts_with(ours) && !parked.contains(&tree) {
+            ledger.leaked.push(format!("worktree {}", tree.display()));
+        }
+    }
+    let branches = yard.repository().refs(&task_branches(yard.run()))?;
+    ledger.leaked.extend(branches.into_iter().map(|(name, _)| format!("branch {name}")));
+    Ok(())
+}

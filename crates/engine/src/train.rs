@@ -1,0 +1,152 @@
+//! The merge train at work: stacks what is to land, checks the combined tree, and finds the culprit where it is red.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use conductor_core::event::{Failure, FailureClass};
+use conductor_core::plan::Task;
+use conductor_core::scheduler::{Car, Input, LeftBehind, Stacked};
+use tokio::sync::watch;
+
+use crate::merge::{self, Stack};
+use crate::transcript::MERGE;
+use crate::worker::{Check, Order, Stop, Worker, aside};
+use crate::workspaces::{WorkspaceError, Yard};
+
+/// The folder in which combined trees are checked.
+const SCRATCH: &str = "merge";
+
+pub(crate) async fn integrate(
+    worker: Arc<Worker>,
+    yard: Arc<Yard>,
+    cars: Vec<Car>,
+    stop: watch::Receiver<Stop>,
+) {
+    let train = Train { worker: worker.clone(), yard, cars, stop };
+    let answer = match train.prepare().await {
+        Ok(input) => input,
+        Err(Broken::Stopped) => Input::MergesPutOff,
+        Err(Broken::Git(error)) => train.all_failed(&error),
+    };
+    worker.report(answer);
+}
+
+struct Train {
+    worker: Arc<Worker>,
+    yard: Arc<Yard>,
+    cars: Vec<Car>,
+    stop: watch::Receiver<Stop>,
+}
+
+enum Broken {
+    Stopped,
+    Git(WorkspaceError),
+}
+
+impl From<WorkspaceError> for Broken {
+    fn from(error: WorkspaceError) -> Broken {
+        Broken::Git(error)
+    }
+}
+
+impl Train {
+    async fn prepare(&self) -> Result<Input, Broken> {
+        let stack = self.stack().await?;
+        let (good, culprit) = self.first_red(&stack).await?;
+        let car = |number: usize| (self.cars[number].task.clone(), self.cars[number].attempt);
+        let stacked = stack.steps[..good].iter().map(|step| {
+            let (task, attempt) = car(step.car);
+            Stacked { task, attempt, to: step.to.clone() }
+        });
+        // Whoever was refused behind the culprit may have been refused because of it, and gets another chance.
+        let all_good = culprit.is_none();
+        let refused = stack.failed.iter().filter(|(_, below, _)| all_good || *below <= good);
+        let failed = refused.map(|(number, _, failure)| (*number, failure.clone()));
+        let red = culprit.map(|failure| (stack.steps[good].car, failure));
+        let failed = failed.chain(red).map(|(number, failure)| {
+            let (task, attempt) = car(number);
+            LeftBehind { task, attempt, failure }
+        });
+        Ok(Input::MergesPrepared {
+            from: stack.from.clone(),
+            stacked: stacked.collect(),
+            failed: failed.collect(),
+        })
+    }
+
+    async fn stack(&self) -> Result<Stack, WorkspaceError> {
+        let (worker, yard, cars) = (self.worker.clone(), self.yard.clone(), self.cars.clone());
+        self.worker
+            .patiently(&self.stop, move || {
+                let cars: Vec<(&Task, &Car)> =
+                    cars.iter().filter_map(|car| Some((worker.plan.task(&car.task)?, car))).collect();
+                merge::stack(&yard, &cars)
+            })
+            .await
+    }
+
+    /// How many from the bottom are good together, and what is wrong with the next. The whole is looked at first, for
+    /// mostly it is good; where it is not, half of what is left in doubt is looked at until one step is left.
+    async fn first_red(&self, stack: &Stack) -> Result<(usize, Option<Failure>), Broken> {
+        let (mut good, mut bad) = (0, stack.steps.len());
+        let Some(mut failure) = self.check(stack, bad).await? else { return Ok((bad, None)) };
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            match self.check(stack, middle).await? {
+                None => good = middle,
+                Some(found) => (bad, failure) = (middle, found),
+            }
+        }
+        Ok((good, Some(failure)))
+    }
+
+    /// The checks of the lowest `count` on their combined tree; nothing where that is fine.
+    async fn check(&self, stack: &Stack, count: usize) -> Result<Option<Failure>, Broken> {
+        let steps = &stack.steps[..count];
+        let checks = self.checks(steps.iter().map(|step| &self.cars[step.car]));
+        let is_known = count == 1 && steps.iter().all(|step| step.verified);
+        let Some(top) = steps.last().filter(|_| !checks.is_empty() && !is_known) else { return Ok(None) };
+        let (yard, to) = (self.yard.clone(), top.to.clone());
+        let seat = self.worker.patiently(&self.stop, move || yard.scratch(SCRATCH, &to)).await?;
+        let car = &self.cars[top.car];
+        let Some(place) = self.worker.plan.place(&car.task) else { return Ok(None) };
+        let (task, attempt) = (car.task.clone(), car.attempt);
+        let order = Order { place, task, attempt, executor: MERGE, beginning: None };
+        match self.worker.check_combined(&order, &checks, &seat, self.stop.clone()).await {
+            Ok(()) => Ok(None),
+            Err(_) if *self.stop.borrow() != Stop::No => Err(Broken::Stopped),
+            Err(failure) => Ok(Some(failure)),
+        }
+    }
+
+    /// Everybody's checks, each once.
+    fn checks<'a>(&'a self, cars: impl Iterator<Item = &'a Car>) -> Vec<Check<'a>> {
+        let plan = &self.worker.plan;
+        let tasks = cars.flat_map(|car| car.others.iter().chain([&car.task])).filter_map(|id| plan.task(id));
+        let mut seen = HashSet::new();
+        tasks
+            .flat_map(|task| task.verify.iter().map(move |command| Check { task, command }))
+            .filter(|check| seen.insert((check.command, format!("{:?}", check.task.env))))
+            .collect()
+    }
+
+    /// Git itself does not work: nobody's work is at fault, and nothing is lost, but nothing lands either.
+    fn all_failed(&self, error: &WorkspaceError) -> Input {
+        let failed = self.cars.iter().map(|car| LeftBehind {
+            task: car.task.clone(),
+            attempt: car.attempt,
+            failure: Failure::new(
+                FailureClass::Unstartable,
+                format!("its work could not be merged: {error}"),
+            ),
+        });
+        Input::MergesPrepared { from: String::new(), stacked: Vec::new(), failed: failed.collect() }
+    }
+}
+
+/// Moves the run's branch, and says whether it is there.
+pub(crate) async fn move_branch(worker: Arc<Worker>, yard: Arc<Yard>, from: String, to: String) {
+    let target = to.clone();
+    let moved = aside(true, move || yard.move_tip(&from, &target)).await;
+    worker.report(Input::BranchMoved { to, moved: moved.unwrap_or(false) });
+}

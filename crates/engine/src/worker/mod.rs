@@ -1,0 +1,311 @@
+//! One attempt at one task: workspace, process, transcript, our own look at the result, report.
+
+mod checks;
+mod running;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use conductor_core::event::{Change, Failure, FailureClass, Outcome};
+use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::plan::{Changes, Isolation, Plan, Scope, Task};
+use conductor_core::scheduler::{Beginning, Input};
+use tokio::sync::{mpsc, watch};
+
+use crate::agents::{self, AgentError, Caller};
+use crate::drive::Message;
+use crate::process::Mark;
+use crate::transcript::{Speaker, Transcript};
+use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces};
+use running::{NO_ROOM, open_transcript};
+
+pub(crate) use checks::Check;
+
+/// What is to be done, by whom, as which try, from where.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub place: usize,
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub executor: u32,
+    pub beginning: Option<Box<Beginning>>,
+}
+
+/// How urgently an attempt is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    No,
+    Ask,
+    Kill,
+}
+
+/// Everything attempts of one run share.
+pub struct Worker {
+    pub run: RunId,
+    pub plan: Arc<Plan>,
+    pub rooms: Rooms,
+    pub caller: Caller,
+    pub output: PathBuf,
+    pub(crate) notices: mpsc::UnboundedSender<String>,
+    pub(crate) reports: mpsc::UnboundedSender<Message>,
+}
+
+/// An attempt under way: who works where.
+struct Visit<'a> {
+    order: &'a Order,
+    task: &'a Task,
+    guest: Guest,
+    seat: Seat,
+    workspaces: Arc<dyn Workspaces>,
+    blocks: bool,
+}
+
+impl Worker {
+    /// Carries the order out and reports how it ended, whatever happens.
+    pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
+        let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, stop).await {
+            Ok(change) => (Outcome::Succeeded, change),
+            Err(outcome) => (outcome, None),
+        };
+        self.report(Input::AttemptEnded {
+            task: order.task,
+            attempt: order.attempt,
+            outcome,
+            change: change.map(Box::new),
+        });
+    }
+
+    async fn attempt(
+        &self,
+        order: &Order,
+        mut stop: watch::Receiver<Stop>,
+    ) -> Result<Option<Change>, Outcome> {
+        let task = &self.plan.tasks[order.place];
+        let (workspaces, blocks) = self.rooms.of(task).map_err(|error| no_workspace(&error))?;
+        let guest = self.guest(order);
+        let seat = {
+            let (workspaces, guest) = (workspaces.clone(), guest.clone());
+            self.seated(blocks, &stop, move || workspaces.prepare(&guest)).await?
+        };
+        let visit = Visit { order, task, guest, seat, workspaces, blocks };
+        let ended = self.perform(&visit, &mut stop).await;
+        if ended.is_err() && blocks {
+            self.rescue(visit, &stop).await;
+        }
+        ended
+    }
+
+    /// Setting up, the work and our look at it; where that finds something, again, as often as the task allows. What
+    /// comes of it is collected while the transcript can still be written to.
+    async fn perform(
+        &self,
+        visit: &Visit<'_>,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<Option<Change>, Outcome> {
+        let mut transcript = open_transcript(&self.speaker(visit.order), stop).await?;
+        let done = self.rounds(visit, &mut transcript, stop).await;
+        // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
+        let _ = transcript.finish();
+        done
+    }
+
+    async fn rounds(
+        &self,
+        visit: &Visit<'_>,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<Option<Change>, Outcome> {
+        let untouched = self.set_up(visit, transcript, stop).await?;
+        let mut feedback = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
+        loop {
+            let round = feedback.as_ref().map_or(0, |(number, _)| *number);
+            let found = match self.one_round(visit, feedback.as_ref(), transcript, stop).await {
+                Ok(()) => self.judged(visit, untouched.as_deref(), transcript, stop).await,
+                Err(outcome) => Err(outcome),
+            };
+            match found {
+                Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < visit.task.fix_rounds => {
+                    transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
+                    feedback = Some((round + 1, failure));
+                }
+                other => return other,
+            }
+            if *stop.borrow() != Stop::No {
+                return Err(Outcome::Interrupted);
+            }
+        }
+    }
+
+    /// The agent's work, then the commands that check it.
+    async fn one_round(
+        &self,
+        visit: &Visit<'_>,
+        feedback: Option<&(u32, Failure)>,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<(), Outcome> {
+        let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
+        let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
+        let launch = agent.launch(visit.task, &seat, &self.caller).map_err(unfit)?;
+        match self.run_process(visit.order, &launch, transcript, stop).await {
+            Ok(exit) => match agent.finish(exit) {
+                Outcome::Succeeded => {}
+                other => return Err(other),
+            },
+            Err(failure) => return Err(Outcome::Failed(failure)),
+        }
+        self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// What the work left, if that is what the task was to leave.
+    async fn judged(
+        &self,
+        visit: &Visit<'_>,
+        untouched: Option<&str>,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<Option<Change>, Outcome> {
+        let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), visit.seat.clone());
+        let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
+        // What setting up has changed is nobody's work.
+        let change = change.filter(|change| untouched.is_none_or(|untouched| untouched != change.commit));
+        let mut change = due(visit.task, change)?;
+        if let Some(change) = &mut change
+            && visit.task.gate_proof
+        {
+            change.gate = self.prove_gate(visit, change, transcript, stop).await;
+        }
+        Ok(change)
+    }
+
+    /// Whatever it did is kept. Where that fails, the worktree itself stays until somebody looks at it.
+    async fn rescue(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) {
+        let Visit { workspaces, guest, .. } = visit;
+        let task = guest.task.clone();
+        if let Err(error) = self.patiently(stop, move || workspaces.rescue(&guest)).await {
+            self.notice(format!(
+                "what {task} left could not be saved and is still in its workspace: {error}"
+            ));
+        }
+    }
+
+    /// Who sits where: an executor's next task, or an epic's.
+    pub fn guest(&self, order: &Order) -> Guest {
+        let task = &self.plan.tasks[order.place];
+        let shared = self.plan.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic);
+        let epic = shared.enumerate().find(|(_, epic)| Some(&epic.id) == task.epic.as_ref());
+        let beginning = order.beginning.as_deref().cloned().unwrap_or_default();
+        Guest {
+            executor: order.executor,
+            epic: epic.map(|(number, _)| number),
+            private: self.rooms.isolation(task) == Isolation::Clone,
+            task: task.id.clone(),
+            attempt: order.attempt,
+            title: task.commit_title(),
+            onto: beginning.onto,
+            round: beginning.round,
+        }
+    }
+
+    async fn seated<T: Send + 'static>(
+        &self,
+        blocks: bool,
+        stop: &watch::Receiver<Stop>,
+        work: impl FnMut() -> Result<T, WorkspaceError> + Send + 'static,
+    ) -> Result<T, Outcome> {
+        let done = match blocks {
+            true => self.patiently(stop, work).await,
+            false => aside(false, work).await,
+        };
+        done.map_err(|error| no_workspace(&error))
+    }
+
+    /// Blocking work off the loop; a full disk is waited for, unless it is told to stop.
+    pub(crate) async fn patiently<T: Send + 'static>(
+        &self,
+        stop: &watch::Receiver<Stop>,
+        mut work: impl FnMut() -> Result<T, WorkspaceError> + Send + 'static,
+    ) -> Result<T, WorkspaceError> {
+        let mut told = false;
+        loop {
+            let (done, again) = tokio::task::spawn_blocking(move || (work(), work))
+                .await
+                .map_err(|error| WorkspaceError::Broken(error.to_string()))?;
+            match done {
+                Err(error) if error.is_no_space() && *stop.borrow() == Stop::No => {
+                    if !told {
+                        self.notice(format!("{error}; waiting for room on the disk"));
+                        told = true;
+                    }
+                    tokio::time::sleep(NO_ROOM).await;
+                    work = again;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn speaker<'a>(&'a self, order: &'a Order) -> Speaker<'a> {
+        Speaker { output: &self.output, executor: order.executor, task: &order.task, attempt: order.attempt }
+    }
+
+    /// Nobody listens any more only where the whole run is being torn down.
+    pub(crate) fn report(&self, input: Input) {
+        let _ = self.reports.send(Message::Input(input));
+    }
+
+    pub(crate) fn notice(&self, text: String) {
+        let _ = self.notices.send(text);
+    }
+
+    fn mark(&self, order: &Order) -> Mark {
+        Mark { run: self.run.clone(), task: order.task.clone(), attempt: order.attempt }
+    }
+}
+
+/// Runs what blocks on a thread for that, and what does not right here.
+pub(crate) async fn aside<T: Send + 'static>(
+    blocks: bool,
+    mut work: impl FnMut() -> Result<T, WorkspaceError> + Send + 'static,
+) -> Result<T, WorkspaceError> {
+    match blocks {
+        false => work(),
+        true => tokio::task::spawn_blocking(work)
+            .await
+            .unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string()))),
+    }
+}
+
+/// What whoever did the work can be asked to put right.
+fn is_mendable(failure: &Failure) -> bool {
+    matches!(failure.class, FailureClass::Unverified | FailureClass::Conflict)
+}
+
+/// Whether a change, or none, is what the task was to leave.
+fn due(task: &Task, change: Option<Change>) -> Result<Option<Change>, Outcome> {
+    match (task.changes, &change) {
+        (Changes::Required, None) => {
+            let message = "it ended well but changed nothing, where a change was due";
+            Err(Outcome::Failed(Failure::new(FailureClass::NoChanges, message)))
+        }
+        (Changes::Forbidden, Some(_)) => {
+            let message = "it changed files, where none were to be changed";
+            Err(Outcome::Failed(Failure::new(FailureClass::Unwanted, message)))
+        }
+        _ => Ok(change),
+    }
+}
+
+fn no_workspace(error: &WorkspaceError) -> Outcome {
+    let (class, message) = match error {
+        WorkspaceError::Markers(_) | WorkspaceError::EpicConflict(_) => {
+            (FailureClass::Conflict, error.to_string())
+        }
+        error => (FailureClass::Unstartable, format!("no workspace: {error}")),
+    };
+    Outcome::Failed(Failure::new(class, message))
+}
+
+fn unfit(error: AgentError) -> Outcome {
+    Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string()))
+}

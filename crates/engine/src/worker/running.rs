@@ -1,0 +1,142 @@
+//! A process of an attempt, from its start to the end of all it started, with its words going to a transcript.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use conductor_core::event::{Failure, FailureClass, Outcome};
+use conductor_core::scheduler::Input;
+use tokio::sync::watch;
+
+use super::{Order, Stop, Worker};
+use crate::process::{self, Exit, GRACE, Launch, Running};
+use crate::transcript::{Speaker, Transcript};
+
+/// How often a running process's transcript is looked at for its length.
+const TRIM: Duration = Duration::from_millis(250);
+
+/// A process that is over sooner than this is not noted by its number: its mark is enough to find it by.
+const BRIEF: Duration = Duration::from_millis(50);
+
+/// How often a full disk is tried again.
+pub(super) const NO_ROOM: Duration = Duration::from_millis(500);
+
+/// Up to this many processes at once, one start after the other keeps the machine busy.
+const FEW: usize = 1;
+
+/// How often a start is tried again while processes, memory or descriptors are short.
+const SCARCE: Duration = Duration::from_millis(100);
+
+impl Worker {
+    pub(super) async fn run_process(
+        &self,
+        order: &Order,
+        launch: &Launch,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<Exit, Failure> {
+        let lost =
+            |error: io::Error| Failure::new(FailureClass::Killed, format!("lost sight of it: {error}"));
+        let started = Instant::now();
+        let mut running = loop {
+            match self.start(order, launch, transcript).await {
+                Err(error) if process::is_scarcity(&error) && *stop.borrow() == Stop::No => {
+                    tokio::time::sleep(SCARCE).await;
+                }
+                started => break started.map_err(|error| missing(launch, &error))?,
+            }
+        };
+        match tokio::time::timeout(BRIEF, running.exited()).await {
+            Ok(exited) => exited.map_err(lost)?,
+            Err(_) => {
+                let (task, attempt, process) = (order.task.clone(), order.attempt, running.name());
+                self.report(Input::ProcessStarted { task, attempt, process });
+                supervise(&mut running, transcript, stop).await.map_err(lost)?;
+            }
+        }
+        running.finish(started.elapsed()).await.map_err(lost)
+    }
+
+    /// Starting blocks until the program is loaded. With few at work that is the shortest way; with many, it is done
+    /// aside, so that ends can be dealt with meanwhile.
+    async fn start(&self, order: &Order, launch: &Launch, transcript: &Transcript) -> io::Result<Running> {
+        let (mark, writer) = (self.mark(order), transcript.writer()?);
+        if process::under_way() < FEW {
+            return Running::start(launch, mark, writer);
+        }
+        let launch = launch.clone();
+        tokio::task::spawn_blocking(move || Running::start(&launch, mark, writer))
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+}
+
+/// Until the main process has exited: keeps the transcript short and carries out a stop.
+async fn supervise(
+    running: &mut Running,
+    transcript: &mut Transcript,
+    stop: &mut watch::Receiver<Stop>,
+) -> io::Result<()> {
+    let mut trim = tokio::time::interval(TRIM);
+    trim.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    trim.reset();
+    let mut asked = Stop::No;
+    let mut deadline = None;
+    loop {
+        tokio::select! {
+            biased;
+            exited = running.exited() => return exited,
+            Ok(()) = stop.changed() => {
+                let wish = *stop.borrow_and_update();
+                if wish >= Stop::Ask && asked == Stop::No {
+                    running.ask_to_end();
+                    asked = Stop::Ask;
+                    deadline = Some(tokio::time::Instant::now() + GRACE);
+                }
+                if wish == Stop::Kill {
+                    return running.kill().await;
+                }
+            }
+            () = until(deadline) => return running.kill().await,
+            _ = trim.tick() => transcript.trim(),
+        }
+    }
+}
+
+async fn until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A full disk is not the task's fault: it waits for room, unless it is told to stop.
+pub(super) async fn open_transcript(
+    speaker: &Speaker<'_>,
+    stop: &watch::Receiver<Stop>,
+) -> Result<Transcript, Outcome> {
+    loop {
+        match Transcript::open(speaker) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && *stop.borrow() == Stop::No => {
+                tokio::time::sleep(NO_ROOM).await;
+            }
+            opened => return opened.map_err(|error| unwritable(speaker, &error)),
+        }
+    }
+}
+
+fn unwritable(speaker: &Speaker<'_>, error: &io::Error) -> Outcome {
+    let message = format!("cannot write to {}: {error}", speaker.output.display());
+    Outcome::Failed(Failure::new(FailureClass::Unstartable, message))
+}
+
+/// The system says "not found" for a missing program and for a missing directory alike.
+fn missing(launch: &Launch, error: &io::Error) -> Failure {
+    let program = launch.program.display();
+    let message = match error.kind() {
+        _ if !launch.directory.is_dir() => format!("the directory {} is gone", launch.directory.display()),
+        io::ErrorKind::NotFound => format!("command not found: {program}"),
+        io::ErrorKind::PermissionDenied => format!("not allowed to execute {program}"),
+        _ => format!("cannot start {program}: {error}"),
+    };
+    Failure::new(FailureClass::Unstartable, message)
+}
