@@ -76,6 +76,8 @@ pub struct Intent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landed {
     pub commit: String,
+    /// The commit it was before it was merged, squashed or rebased.
+    pub work: String,
     pub touched: Touched,
     pub gate: Option<Gate>,
 }
@@ -499,9 +501,9 @@ impl Run {
                     TaskState::Running(running) => running.landing.as_ref().map(|landing| &landing.change),
                     _ => None,
                 };
-                let (touched, gate) =
-                    change.map(|change| (change.touched.clone(), change.gate.clone())).unwrap_or_default();
-                progress.landed = Some(Box::new(Landed { commit: commit.clone(), touched, gate }));
+                let change = change.cloned().unwrap_or_else(|| Change::new("", commit));
+                let Change { commit: work, touched, gate, .. } = change;
+                progress.landed = Some(Box::new(Landed { commit: commit.clone(), work, touched, gate }));
                 self.tip = Some(commit.clone());
             }
             Event::TaskReopened { .. } => {

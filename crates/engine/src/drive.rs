@@ -3,7 +3,7 @@
 //! Nothing is done before the event that announces it is in the store. All that has piled up while a turn was being
 //! written goes into the next one, so the busier the run, the fewer the commits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -363,7 +363,9 @@ impl Drive {
     /// A run that is over needs no workspaces; one that was only left may be taken up again soon.
     async fn clear_rooms(&mut self) {
         let (Some(yard), true) = (self.yard(), self.scheduler.run().all_ended()) else { return };
-        match aside(true, move || yard.clear()).await {
+        let landed = self.scheduler.run().tasks().filter_map(|(_, progress)| progress.landed.as_deref());
+        let works: HashSet<String> = landed.map(|landed| landed.work.clone()).collect();
+        match aside(true, move || yard.clear(&works)).await {
             Ok(parked) => self.parked = parked,
             Err(error) => self.notice(format!("workspaces could not be cleared: {error}")),
         }

@@ -129,7 +129,7 @@ impl Coupling<'_> {
     /// Each of its commits made anew on top of the one before.
     fn rebased(&self, favour: Option<Side>) -> Result<Result<String, Failure>, WorkspaceError> {
         let mut tip = self.tip.to_owned();
-        for commit in self.shadow.line(&self.car.change.base, &self.car.change.commit)? {
+        for commit in self.shadow.line(self.tip, &self.car.change.commit)? {
             let base = format!("{commit}^");
             match self.shadow.merge_from(Some(&base), &tip, &commit, favour)? {
                 Merge::Clean { tree } => tip = self.shadow.commit_like(&commit, &tree, &tip)?,
@@ -151,7 +151,7 @@ impl Coupling<'_> {
         let mut evidence = String::new();
         for path in files.iter().take(HUNK_FILES) {
             let text = self.shadow.blob(tree, path).unwrap_or_default();
-            evidence.push_str(&hunks(path, &String::from_utf8_lossy(&text)));
+            evidence.push_str(&hunks(path, &String::from_utf8_lossy(&text), self.task.id.as_str()));
         }
         if evidence.is_empty() {
             evidence.clone_from(messages);
@@ -165,8 +165,8 @@ impl Coupling<'_> {
 const HUNK_FILES: usize = 5;
 const HUNK_LINES: usize = 60;
 
-/// The conflicting parts of a file with their marks, and where they are.
-pub fn hunks(path: &str, text: &str) -> String {
+/// The conflicting parts of a file and where they are, with whose they are instead of commits' names.
+pub fn hunks(path: &str, text: &str, theirs: &str) -> String {
     let mut out = String::new();
     let mut inside = false;
     let mut shown = 0;
@@ -175,13 +175,16 @@ pub fn hunks(path: &str, text: &str) -> String {
             inside = true;
             out.push_str(&format!("{path}:{}\n", number + 1));
         }
+        let ends = inside && line.starts_with(">>>>>>> ");
         if inside && shown < HUNK_LINES {
-            out.extend(line.chars().take(200).chain(['\n']));
+            match () {
+                () if line.starts_with("<<<<<<< ") => out.push_str("<<<<<<< landed\n"),
+                () if ends => out.push_str(&format!(">>>>>>> {theirs}\n")),
+                () => out.extend(line.chars().take(200).chain(['\n'])),
+            }
             shown += 1;
         }
-        if line.starts_with(">>>>>>> ") {
-            inside = false;
-        }
+        inside &= !ends;
     }
     out
 }

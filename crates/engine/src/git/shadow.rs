@@ -326,14 +326,20 @@ impl Shadow {
     }
 }
 
-/// `<tree> NUL (<file> NUL)* NUL` and then messages as `<count> NUL (<path> NUL)* <type> NUL <message> NUL`.
+/// `<tree> NUL (<file> NUL)* NUL` and then, for each message, `<count> NUL (<path> NUL)* <type> NUL <message> NUL`.
 fn conflict(text: &str) -> Merge {
     let mut parts = text.split('\0');
     let tree = parts.next().unwrap_or_default().to_owned();
     let files: Vec<String> = parts.by_ref().take_while(|part| !part.is_empty()).map(str::to_owned).collect();
-    let messages: Vec<&str> =
-        parts.filter(|part| part.contains("CONFLICT")).filter(|part| part.len() > 20).collect();
-    Merge::Conflict { tree, files, messages: messages.concat().trim_end().to_owned() }
+    let mut messages = String::new();
+    while let Some(count) = parts.next().and_then(|count| count.parse::<usize>().ok()) {
+        let kind = parts.by_ref().nth(count).unwrap_or_default();
+        let message = parts.next().unwrap_or_default();
+        if kind.starts_with("CONFLICT") {
+            messages.push_str(message);
+        }
+    }
+    Merge::Conflict { tree, files, messages: messages.trim_end().to_owned() }
 }
 
 /// What `git add` says of repositories in the folder.

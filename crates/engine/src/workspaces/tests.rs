@@ -1,5 +1,6 @@
 //! Worktrees against real repositories: nothing lost, nothing fired, the user's checkout untouched.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -271,7 +272,7 @@ fn a_hundred_worktrees_at_once_fail_none() {
             });
         }
     });
-    worktrees.yard.clear().unwrap();
+    worktrees.yard.clear(&HashSet::new()).unwrap();
     assert_eq!(lab.git(&["worktree", "list"]).lines().count(), 1);
     assert_eq!(lab.git(&["for-each-ref", "refs/heads/conductor-task"]), "");
 }
@@ -285,7 +286,7 @@ fn unfinished_work_is_kept_under_a_rescue_ref_and_survives_the_clearing() {
     fs::write(seat.directory.join("half.txt"), "half").unwrap();
     let again = lab.worktrees();
     assert_eq!(again.rescue(&guest).unwrap().as_deref(), Some("refs/conductor/rescue/r1/cut/1"));
-    again.yard.clear().unwrap();
+    again.yard.clear(&HashSet::new()).unwrap();
     assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/cut/1:half.txt"]), "half");
     assert_eq!(again.yard.rescued().unwrap()[0].0, "refs/conductor/rescue/r1/cut/1");
 }
@@ -378,7 +379,7 @@ fn nothing_planted_in_the_repository_fires_in_our_git() {
         let _ = worktrees.land(&task("t"), &change);
     }
     worktrees.rescue(&two).unwrap();
-    worktrees.yard.clear().unwrap();
+    worktrees.yard.clear(&HashSet::new()).unwrap();
     merge::bring_home(&worktrees.yard, false).unwrap();
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
     git_in(&lab.repo, &["checkout", "-q", "--detach"]);
@@ -403,7 +404,7 @@ fn symlinks_out_of_the_tree_and_odd_names_travel_as_they_are() {
     let seat = worktrees.prepare(&guest(1, "next")).unwrap();
     assert!(seat.directory.join(odd).exists() && seat.directory.join(raw).exists());
     assert_eq!(fs::read_link(seat.directory.join("link")).unwrap(), outside);
-    worktrees.yard.clear().unwrap();
+    worktrees.yard.clear(&HashSet::new()).unwrap();
     assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "keep");
 }
 

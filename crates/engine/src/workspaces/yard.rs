@@ -3,7 +3,7 @@
 //! It knows how a folder is brought to a commit and how what was done in it becomes one. What kind of folder it is, and
 //! how git finds it, is the backends' matter.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -547,8 +547,9 @@ impl Yard {
     }
 
     /// Takes away what only served the run: folders, task branches, temporary files. A folder somebody is in stays and
-    /// is named; a branch whose work has not landed is kept under a rescue ref.
-    pub fn clear(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
+    /// is named; a branch whose work has not landed is kept under a rescue ref. `works` are those that have, if in
+    /// another form.
+    pub fn clear(&self, works: &HashSet<String>) -> Result<Vec<PathBuf>, WorkspaceError> {
         let left = self.alone(|| self.clear_folders())?;
         locked(&self.leases).clear();
         let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
@@ -558,7 +559,8 @@ impl Yard {
         let landed = self.shadow.reachable(&tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
         let rescued: Vec<String> = self.rescued()?.into_iter().map(|(_, commit)| commit).collect();
         for (name, commit) in branches {
-            if !landed.contains(&commit) && !rescued.contains(&commit) {
+            let safe = landed.contains(&commit) || works.contains(&commit) || rescued.contains(&commit);
+            if !safe {
                 let task = name.strip_prefix(&prefix).unwrap_or_default();
                 self.keep_commit(&format!("{task}/unmerged"), &commit)?;
             }
