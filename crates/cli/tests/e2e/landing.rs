@@ -7,7 +7,7 @@ use fastrand::Rng;
 use crate::harness::{World, expect_no_leftovers};
 
 /// A repository with one commit; the task file stands outside of it, and may say `HERE` for the folder around both.
-fn repository(tasks: &str) -> World {
+pub(crate) fn repository(tasks: &str) -> World {
     let world = World::new();
     std::fs::create_dir_all(world.path("repo")).unwrap();
     world.write("tasks.yaml", &tasks.replace("HERE", &world.path("").display().to_string()));
@@ -20,25 +20,25 @@ fn repository(tasks: &str) -> World {
     world
 }
 
-fn git(world: &World, args: &[&str]) -> String {
+pub(crate) fn git(world: &World, args: &[&str]) -> String {
     let output = world.command_of("git").current_dir(world.path("repo")).args(args).output().unwrap();
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
-fn command(world: &World, args: &[&str]) -> std::process::Command {
+pub(crate) fn command(world: &World, args: &[&str]) -> std::process::Command {
     let mut command = world.command(args);
     command.current_dir(world.path("repo"));
     command
 }
 
 /// What the checkout is like: its branch, its commit, and every difference.
-fn checkout(world: &World) -> String {
+pub(crate) fn checkout(world: &World) -> String {
     git(world, &["status", "--porcelain=v2", "--branch", "--untracked-files=all"]) + &world.read("repo/f.txt")
 }
 
 /// Nothing of a run is left in the repository but its branch and what it rescued.
-fn expect_tidy(world: &World) {
+pub(crate) fn expect_tidy(world: &World) {
     assert_eq!(git(world, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(git(world, &["for-each-ref", "refs/heads/conductor-task"]), "");
     assert!(!world.home().join("runs").join(world.run_id()).join("workspaces").exists());

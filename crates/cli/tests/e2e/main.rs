@@ -13,6 +13,8 @@ mod exit_codes;
 mod graph;
 mod input;
 mod landing;
+mod ledger;
+mod repositories;
 mod run;
 mod signals;
 mod store;

@@ -1,0 +1,150 @@
+//! Repositories in every state, and agents that do to them what they should not.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+
+use crate::harness::{World, wait_for};
+use crate::landing::{checkout, command, expect_tidy, git, repository};
+
+fn run(world: &World, args: &[&str]) -> crate::harness::Live {
+    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
+}
+
+#[test]
+fn what_is_no_repository_or_a_bare_one_is_told_and_nothing_starts() {
+    let world = repository("tasks: [{ id: a, run: AGENT touch HERE/done }]");
+    fs::remove_dir_all(world.path("repo/.git")).unwrap();
+    run(&world, &["--isolation", "worktree"]).ended().expect(1).says("is not in a git repository");
+    git(&world, &["init", "-q", "--bare", "."]);
+    run(&world, &[]).ended().expect(1).says("is a bare repository").says("--isolation none");
+    assert!(!world.path("done").exists());
+}
+
+#[test]
+fn a_first_commit_is_made_when_asked_for_and_touches_nothing_else() {
+    let world = repository("tasks: [{ id: a, run: 'echo 1 > a.txt' }]");
+    fs::remove_dir_all(world.path("repo/.git")).unwrap();
+    git(&world, &["init", "-q", "-b", "main", "."]);
+    run(&world, &[]).ended().expect(1).says("has no commit yet").says("--first-commit");
+    run(&world, &["--first-commit"]).ended().expect(0);
+    assert_eq!(git(&world, &["log", "--format=%s", "main"]), "Start");
+    assert_eq!(
+        git(&world, &["status", "--porcelain"]),
+        "?? f.txt",
+        "what was there is still the user's to add"
+    );
+}
+
+#[test]
+fn a_detached_head_works_and_has_no_branch_to_bring_forward() {
+    let world = repository("tasks: [{ id: a, run: 'echo 1 > a.txt' }]");
+    git(&world, &["checkout", "-q", "--detach"]);
+    let before = checkout(&world);
+    run(&world, &["--merge", "branch"]).ended().expect(0).says("no branch is checked out");
+    assert_eq!(checkout(&world), before);
+    expect_tidy(&world);
+}
+
+#[test]
+fn a_target_that_is_dirty_moved_or_gone_is_left_alone_and_the_command_is_told() {
+    let tasks = "tasks: [{ id: a, run: 'echo 1 > a.txt; AGENT make HERE/at; AGENT await HERE/go' }]";
+    for (deed, words) in [
+        (vec!["commit", "-q", "--allow-empty", "-m", "mine"], "the branch it started from has moved"),
+        (vec!["checkout", "-q", "-b", "other"], "and main holds it"),
+        (vec!["rm", "-q", "--cached", "f.txt"], "its checkout has uncommitted changes"),
+    ] {
+        let world = repository(tasks);
+        let live = run(&world, &["--merge", "branch", "--lookout", "0"]);
+        world.wait_for_file("at");
+        git(&world, &deed);
+        let before = checkout(&world);
+        world.write("go", "");
+        live.ended().expect(0).says(words);
+        assert_eq!(checkout(&world), before, "{deed:?}");
+    }
+    let world = repository(tasks);
+    let live = run(&world, &["--merge", "branch"]);
+    world.wait_for_file("at");
+    git(&world, &["checkout", "-q", "--detach"]);
+    git(&world, &["branch", "-q", "-D", "main"]);
+    world.write("go", "");
+    live.ended().expect(0).says("the branch it started from is gone").says("git merge conductor/");
+}
+
+/// B4 and the rest of the list: whatever an agent does to its own worktree and to the repository around it, its files
+/// land or are kept, later tasks start clean and the checkout stays as it was.
+#[test]
+fn agents_that_commit_rewrite_delete_and_plant_harm_nobody() {
+    let world = repository(
+        "
+tasks:
+  - { id: commits, run: 'echo 1 > c.txt; git add c.txt; git -c user.name=A -c user.email=a commit -qm own; echo 2 > d.txt' }
+  - { id: rewrites, run: 'git update-ref -d HEAD; echo 1 > r.txt' }
+  - { id: deletes, run: 'rm -rf .git; echo 1 > e.txt' }
+  - { id: nested, run: 'mkdir n; cd n; git init -q; echo 1 > inner.txt' }
+  - { id: links, run: 'ln -s / rootlink; ln -s ../../outside away; echo 1 > l.txt' }
+  - { id: hooks, run: 'for h in pre-commit post-checkout reference-transaction post-merge; do printf \"#!/bin/sh\\ntouch HERE/fired\\n\" > ../../../../../work/repo/.git/hooks/$h; chmod +x ../../../../../work/repo/.git/hooks/$h; done; echo 1 > h.txt' }
+  - { id: names, run: \"printf x > 'new\\nline'; printf x > \\\"$(printf 'raw\\\\377')\\\"; echo 1 > o.txt\" }
+  - { id: last, run: 'ls -a | sort | tr \"\\n\" \" \"', dependencies: [commits, rewrites, deletes, nested, links, hooks, names] }
+",
+    );
+    let before = checkout(&world);
+    run(&world, &["-p", "1"]).ended().expect(0);
+    let branch = format!("conductor/{}", world.run_id());
+    for file in ["c.txt", "d.txt", "r.txt", "e.txt", "n/inner.txt", "l.txt", "h.txt", "o.txt", "f.txt"] {
+        git(&world, &["cat-file", "-e", &format!("{branch}:{file}")]);
+    }
+    assert_eq!(git(&world, &["cat-file", "-p", &format!("{branch}:rootlink")]), "/");
+    assert_eq!(checkout(&world), before);
+    assert!(!world.path("fired").exists(), "a planted hook fired");
+    expect_tidy(&world);
+}
+
+#[test]
+fn odd_file_names_land() {
+    let world = repository(
+        "tasks: [{ id: a, run: 'sh HERE/names.sh' }, { id: b, run: 'ls | wc -l', dependencies: [a] }]",
+    );
+    fs::write(
+        world.path("names.sh"),
+        b"printf x > 'new\nline'\nprintf y > 'raw\xff\xfe'\nprintf z > '-x $(id)'\n",
+    )
+    .unwrap();
+    run(&world, &[]).ended().expect(0);
+    let branch = format!("conductor/{}", world.run_id());
+    let output = world
+        .command_of("git")
+        .current_dir(world.path("repo"))
+        .args(["ls-tree", "-z", "--name-only", &branch])
+        .output()
+        .unwrap();
+    let names: Vec<&[u8]> = output.stdout.split(|&byte| byte == 0).collect();
+    for name in [b"new\nline".as_slice(), b"raw\xff\xfe", b"-x $(id)"] {
+        assert!(names.contains(&name), "{:?}", std::ffi::OsStr::from_bytes(name));
+    }
+}
+
+/// A large file is streamed: it lands, and neither we nor our git hold it in memory.
+#[test]
+fn a_huge_file_lands_without_being_held_in_memory() {
+    let bytes = std::env::var("CONDUCTOR_HUGE_FILE").unwrap_or_else(|_| "300M".to_owned());
+    let world = repository(&format!("tasks: [{{ id: a, run: 'truncate -s {bytes} huge.bin' }}]"));
+    let mut live = run(&world, &["--json"]);
+    let mut peak = 0;
+    wait_for("the run to end", || {
+        peak = peak.max(resident(live.pid()));
+        (!live.is_running()).then_some(())
+    });
+    let ended = live.ended().expect(0);
+    assert!(ended.stdout.contains("huge.bin"), "it is told: {}", ended.stdout);
+    assert!(peak < 100 << 10, "{peak} KiB resident");
+    let size = git(&world, &["cat-file", "-s", &format!("conductor/{}:huge.bin", world.run_id())]);
+    assert!(size.parse::<u64>().unwrap() >= 300 << 20);
+}
+
+/// In KiB.
+fn resident(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0)
+}
