@@ -7,6 +7,7 @@
 mod harness;
 
 mod agents;
+mod checks;
 mod clock;
 mod crash;
 mod exit_codes;
@@ -14,8 +15,10 @@ mod graph;
 mod input;
 mod landing;
 mod ledger;
+mod lookout;
 mod repositories;
 mod run;
 mod signals;
 mod store;
 mod validate;
+mod workspaces;

@@ -127,8 +127,9 @@ fn odd_file_names_land() {
 /// A large file is streamed: it lands, and neither we nor our git hold it in memory.
 #[test]
 fn a_huge_file_lands_without_being_held_in_memory() {
-    let bytes = std::env::var("CONDUCTOR_HUGE_FILE").unwrap_or_else(|_| "300M".to_owned());
-    let world = repository(&format!("tasks: [{{ id: a, run: 'truncate -s {bytes} huge.bin' }}]"));
+    let size: u64 =
+        std::env::var("CONDUCTOR_HUGE_MIB").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    let world = repository(&format!("tasks: [{{ id: a, run: 'truncate -s {size}M huge.bin' }}]"));
     let mut live = run(&world, &["--json"]);
     let mut peak = 0;
     wait_for("the run to end", || {
@@ -136,10 +137,45 @@ fn a_huge_file_lands_without_being_held_in_memory() {
         (!live.is_running()).then_some(())
     });
     let ended = live.ended().expect(0);
-    assert!(ended.stdout.contains("huge.bin"), "it is told: {}", ended.stdout);
+    assert!(ended.stdout.contains(&format!("a left huge.bin of {size} MiB")), "it is told: {}", ended.stdout);
     assert!(peak < 100 << 10, "{peak} KiB resident");
-    let size = git(&world, &["cat-file", "-s", &format!("conductor/{}:huge.bin", world.run_id())]);
-    assert!(size.parse::<u64>().unwrap() >= 300 << 20);
+    let landed = git(&world, &["cat-file", "-s", &format!("conductor/{}:huge.bin", world.run_id())]);
+    assert_eq!(landed.parse::<u64>().unwrap(), size << 20);
+}
+
+/// The disk the workspaces are on is full: that is nobody's failure, and the run goes on when there is room.
+#[test]
+fn no_room_for_a_workspace_is_waited_out() {
+    let world = repository(
+        "
+config: { workspace_path: 'HERE/small/{run}-{n}' }
+tasks: [{ id: a, run: 'echo 1 > a.txt' }]
+",
+    );
+    fs::create_dir(world.path("small")).unwrap();
+    fs::write(world.path("repo/big.bin"), vec![7; 700 << 10]).unwrap();
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "big"]);
+    let small = world.path("small").display().to_string();
+    let mount = format!("mount -t tmpfs -o size=1m tmpfs {small}");
+    let mountable = world.command_of("unshare").args(["-m", "sh", "-c", &mount]).output();
+    if !mountable.is_ok_and(|output| output.status.success()) {
+        return crate::harness::skipped("needs root and `unshare -m` to mount a small disk");
+    }
+    let script = format!(
+        "{mount} && head -c 600000 /dev/zero > {small}/fill || exit 9\n\
+         ({agent} await {go}; rm {small}/fill) &\n\
+         {conductor} run ../tasks.yaml",
+        agent = crate::harness::agent(),
+        go = world.path("go").display(),
+        conductor = crate::harness::CONDUCTOR,
+    );
+    let mut shell = world.command_of("unshare");
+    shell.args(["-m", "sh", "-c", &script]).current_dir(world.path("repo"));
+    let live = world.spawn(&mut shell);
+    live.wait_for_stderr("waiting for room on the disk");
+    world.write("go", "");
+    live.ended().expect(0).says("1 task landed");
 }
 
 /// In KiB.

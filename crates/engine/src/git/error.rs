@@ -25,6 +25,11 @@ pub enum GitError {
 }
 
 impl GitError {
+    /// A file could not be written, for whatever reason.
+    pub fn is_unwritable(&self) -> bool {
+        matches!(self, GitError::Failed { said, .. } if said.contains("unable to write"))
+    }
+
     /// Git tells a full disk only in words.
     pub fn is_no_space(&self) -> bool {
         match self {

@@ -38,6 +38,8 @@ pub enum WorkspaceError {
     EpicConflict(String),
     #[error("the marks of a conflict are still in {0}")]
     Markers(String),
+    #[error("the disk at {} is full", .0.display())]
+    Full(PathBuf),
     #[error("the work was cut short: {0}")]
     Broken(String),
 }
@@ -48,6 +50,7 @@ impl WorkspaceError {
         match self {
             WorkspaceError::File { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
             WorkspaceError::Git(error) => error.is_no_space(),
+            WorkspaceError::Full(_) => true,
             _ => false,
         }
     }

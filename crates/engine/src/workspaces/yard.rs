@@ -272,10 +272,23 @@ impl Yard {
         let index = self.layout.desk().join(format!("{name}.index"));
         fs::create_dir_all(&tree).map_err(|source| file(&tree, source))?;
         self.note_folder(name, &tree)?;
-        self.disk.take(|| self.shadow.check_out(commit, &tree, &index, &self.keep))?;
+        self.check_out(commit, &tree, &index)?;
         let seat = Seat { directory: tree.join(&self.layout.below), base: None, env: self.belongings(name)? };
         fs::create_dir_all(&seat.directory).map_err(|source| file(&seat.directory, source))?;
         Ok(seat)
+    }
+
+    /// Git does not say why a file could not be written; a disk with hardly any room left does.
+    fn check_out(&self, commit: &str, tree: &Path, index: &Path) -> Result<(), WorkspaceError> {
+        const HARDLY_ANY: u64 = 32 << 20;
+        let done = self.disk.take(|| self.shadow.check_out(commit, tree, index, &self.keep));
+        done.map_err(|error| {
+            let room = rustix::fs::statvfs(tree).map_or(u64::MAX, |disk| disk.f_bavail * disk.f_frsize);
+            match room < HARDLY_ANY && error.is_unwritable() {
+                true => WorkspaceError::Full(tree.to_owned()),
+                false => error.into(),
+            }
+        })
     }
 
     /// The top folder of a workspace, wherever in it the work begins.
@@ -321,7 +334,7 @@ impl Yard {
 
     /// Brings a folder to where its guest starts. The agent's git sees a clean checkout of the guest's own branch.
     pub(super) fn seat(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Seat, WorkspaceError> {
-        self.disk.take(|| self.shadow.check_out(base, &folder.tree, &folder.index, &self.keep))?;
+        self.check_out(base, &folder.tree, &folder.index)?;
         if let Some((_, round)) = &guest.round {
             self.lay_out(round, folder, base)?;
         }
@@ -396,7 +409,23 @@ impl Yard {
         };
         let touched = self.shadow.touched(base, &commit)?;
         write(&saved, &tree)?;
+        self.tell_of_huge_files(guest, folder, &touched.files);
         Ok(Some(Change { base: base.to_owned(), commit, touched, gate: None }))
+    }
+
+    /// Git takes any file; whoever the work is sent to may not.
+    fn tell_of_huge_files(&self, guest: &Guest, folder: &Folder, files: &[String]) {
+        const HUGE: u64 = 100 << 20;
+        for path in files {
+            let size = folder.tree.join(path).symlink_metadata().map_or(0, |found| found.len());
+            if size > HUGE {
+                self.notice(format!(
+                    "{} left {path} of {} MiB, more than many forges take",
+                    guest.task,
+                    size >> 20
+                ));
+            }
+        }
     }
 
     /// All the files in the folder, those of repositories somebody made in it too. What made these repositories is put

@@ -1,0 +1,197 @@
+//! Checks: sent back when they fail, found by themselves, proved on damaged work, and a culprit found among many.
+
+use crate::harness::{World, wait_for};
+use crate::landing::{command, expect_tidy, git, repository};
+
+fn run(world: &World, args: &[&str]) -> crate::harness::Live {
+    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
+}
+
+fn landed(world: &World, file: &str) -> String {
+    git(world, &["show", &format!("conductor/{}:{file}", world.run_id())])
+}
+
+#[test]
+fn failing_checks_go_back_with_what_they_said_as_often_as_allowed() {
+    let world = repository(
+        "
+tasks:
+  - id: mends
+    run: 'cp $CONDUCTOR_FEEDBACK HERE/feedback 2>/dev/null; echo ${CONDUCTOR_ROUND:-0} >> n.txt'
+    verify: ['echo only $(wc -l < n.txt); test $(wc -l < n.txt) = 3']
+    fix_rounds: 2
+  - { id: gives-up, run: 'echo ${CONDUCTOR_ROUND:-0} >> HERE/rounds', verify: ['false'], fix_rounds: 1 }
+  - { id: asks-for-none, run: 'echo x >> HERE/once', verify: ['false'] }
+",
+    );
+    run(&world, &["-p", "3"]).ended().expect(100).says("`false` failed: exit code 1");
+    assert_eq!(landed(&world, "n.txt"), "0\n1\n2", "one attempt, three rounds, one workspace");
+    assert!(world.read("feedback").contains("only 2"), "{}", world.read("feedback"));
+    assert_eq!(world.read("rounds"), "0\n1\n");
+    assert_eq!(world.read("once"), "x\n");
+    assert_eq!(world.summary()["results"][0]["attempts"], 1);
+}
+
+/// Two change the same line. The second gets its work back on top of the first's, conflicts marked, and mends it.
+#[test]
+fn a_conflict_goes_back_to_its_owner_with_the_hunks_in_the_files() {
+    let world = repository(
+        "
+tasks:
+  - { id: first, run: 'sed -i s/b/FIRST/ f.txt; AGENT make HERE/first' }
+  - id: second
+    fix_rounds: 1
+    run: 'if [ -n \"$CONDUCTOR_ROUND\" ]; then cp f.txt $CONDUCTOR_FEEDBACK HERE/; mv HERE/*second*.txt HERE/why; sed -i \"/^[<=>]/d\" f.txt; else sed -i s/b/SECOND/ f.txt; AGENT await HERE/landed; fi'
+  - { id: careless, fix_rounds: 1, run: 'test -z \"$CONDUCTOR_ROUND\" && sed -i s/b/CARELESS/ f.txt && AGENT await HERE/landed || true' }
+",
+    );
+    let live = run(&world, &["-p", "3"]);
+    wait_for("the first to land", || {
+        world.logged("task_completed").contains(&"first".to_owned()).then_some(())
+    });
+    world.write("landed", "");
+    live.ended().expect(101).says("the marks of a conflict are still in f.txt");
+    let marked = world.read("f.txt");
+    assert!(marked.contains("<<<<<<<") && marked.contains("\nFIRST\n=======\nSECOND\n"), "{marked}");
+    assert!(
+        world.read("why").contains("conflicts with what landed meanwhile in f.txt"),
+        "{}",
+        world.read("why")
+    );
+    assert_eq!(landed(&world, "f.txt"), "a\nFIRST\nSECOND\nc");
+    let statuses = world.statuses();
+    assert_eq!((statuses["second"].as_str(), statuses["careless"].as_str()), ("completed", "failed"));
+    expect_tidy(&world);
+}
+
+#[test]
+fn a_conflict_is_decided_as_the_task_says() {
+    for (policy, expect, code) in [
+        ("ours", "a\nFIRST\nc", 0),
+        ("theirs", "a\nOTHER\nc", 0),
+        ("retry-later", "a\nOTHER\nc", 0),
+        ("manual", "a\nFIRST\nc", 101),
+    ] {
+        let world = repository(&format!(
+            "
+tasks:
+  - {{ id: first, run: 'sed -i s/b/FIRST/ f.txt' }}
+  - {{ id: other, on_conflict: {policy}, run: 'sed -i \"2s/.*/OTHER/\" f.txt; echo x > own.txt; AGENT await HERE/landed' }}
+"
+        ));
+        let live = run(&world, &["-p", "2"]);
+        wait_for("the first to land", || {
+            world.logged("task_completed").contains(&"first".to_owned()).then_some(())
+        });
+        world.write("landed", "");
+        let ended = live.ended().expect(code);
+        assert_eq!(landed(&world, "f.txt"), expect, "{policy}");
+        let tags = git(&world, &["tag", "--list", "conductor-checkpoint/*"]);
+        assert_eq!(!tags.is_empty(), ["ours", "theirs"].contains(&policy), "{policy}: {tags}");
+        if policy == "manual" {
+            ended.says("| FIRST").says("| OTHER").says("conductor worktree resolve other");
+        }
+        expect_tidy(&world);
+    }
+}
+
+#[test]
+fn squash_and_rebase_leave_the_history_they_promise() {
+    let own = "git add .; git -c user.name=A -c user.email=a@x commit -qm own";
+    for (strategy, subjects, merges) in [
+        ("squash", "feat(task): Add it\nfeat(first): Add the first\nstart", 0),
+        ("rebase", "feat(task): Add it\nown\nfeat(first): Add the first\nstart", 0),
+        ("merge", "Merge task task: Add it\nfeat(first): Add the first\nstart", 1),
+    ] {
+        let world = repository(&format!(
+            "
+tasks:
+  - {{ id: first, name: Add the first, run: 'echo 1 > first.txt' }}
+  - {{ id: task, name: Add it, merge_strategy: {strategy}, run: 'echo 1 > a.txt; {own}; echo 2 > b.txt; AGENT await HERE/landed' }}
+"
+        ));
+        let live = run(&world, &["-p", "2"]);
+        wait_for("the first to land", || {
+            world.logged("task_completed").contains(&"first".to_owned()).then_some(())
+        });
+        world.write("landed", "");
+        live.ended().expect(0).says("2 landed; 0 lost, 0 leaked");
+        let branch = format!("conductor/{}", world.run_id());
+        assert_eq!(git(&world, &["log", "--first-parent", "--format=%s", &branch]), subjects, "{strategy}");
+        assert_eq!(git(&world, &["rev-list", "--count", "--merges", &branch]), merges.to_string());
+        let trailers = git(&world, &["log", "-1", "--format=%(trailers:unfold)", &branch]);
+        assert!(trailers.contains(&format!("Conductor-Run: {}", world.run_id())), "{trailers}");
+        assert!(trailers.contains("Conductor-Task: task"), "{trailers}");
+        assert_eq!(git(&world, &["for-each-ref", "refs/conductor"]), "", "landed in another form is landed");
+    }
+}
+
+#[test]
+fn checks_are_found_by_the_projects_files() {
+    let world = repository(
+        "tasks: [{ id: a, run: 'echo 1 > a.txt', verify: auto }, { id: b, run: 'echo 1 > b.txt; rm Makefile', verify: auto }]",
+    );
+    world.write("repo/Makefile", "test:\n\t@echo made; test -s a.txt\n");
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "make"]);
+    run(&world, &[]).ended().expect(100).says("verify:");
+    assert!(String::from_utf8(world.transcript("a")).unwrap().contains("$ make test\nmade\n"));
+    assert_eq!(world.statuses()["b"], "failed", "nothing to be found is not a pass");
+}
+
+#[test]
+fn checks_that_pass_on_damaged_work_are_told_to_prove_nothing() {
+    let world = repository(
+        "
+config: { gate_proof: true }
+tasks:
+  - { id: weak, run: 'echo \"print(1)\" > w.py', verify: [test -s w.py] }
+  - { id: strong, run: 'echo \"exit 0\" > s.sh', verify: [sh s.sh] }
+",
+    );
+    run(&world, &["-p", "2"]).ended().expect(0).says("the checks of weak prove nothing");
+    let results = &world.summary()["results"];
+    assert_eq!((&results[0]["gate_holds"], &results[1]["gate_holds"]), (&false.into(), &true.into()));
+    assert_eq!(landed(&world, "w.py"), "print(1)", "the damage was done elsewhere");
+    assert_eq!(world.summary()["ledger"]["unproven"][0], "weak");
+    expect_tidy(&world);
+}
+
+/// Six wait while the first is being merged, so that they travel together; one of them makes the whole red. The others
+/// land, and the check ran fewer times than one by one.
+#[test]
+fn the_culprit_among_many_is_found_by_halving_and_taken_out() {
+    let mut tasks = String::from(
+        "
+config: { verify: ['echo x >> HERE/checks; test ! -f t3.txt -o ! -f slow.txt'] }
+tasks:
+  - { id: slow, run: 'echo 1 > slow.txt; AGENT await HERE/started', verify: ['true'] }
+  - { id: gate, run: 'echo 1 > gate.txt; AGENT await HERE/started', verify: ['test ! -f slow.txt || AGENT await HERE/go'] }
+",
+    );
+    for n in 0..6 {
+        tasks
+            .push_str(&format!("  - {{ id: t{n}, run: 'echo {n} > t{n}.txt; AGENT await HERE/started' }}\n"));
+    }
+    let world = repository(&tasks);
+    let live = run(&world, &["-p", "8"]);
+    wait_for("all to start", || (world.logged("attempt_started").len() == 8).then_some(()));
+    world.write("started", "");
+    wait_for("all to wait for the train", || (world.logged("attempt_ended").len() == 8).then_some(()));
+    world.write("go", "");
+    live.ended().expect(100).says("7 of 8 completed, 1 failed").says("on the combined tree");
+    assert_eq!(world.statuses()["t3"], "failed");
+    let branch = format!("conductor/{}", world.run_id());
+    assert_eq!(
+        git(&world, &["ls-tree", "--name-only", &branch])
+            .lines()
+            .filter(|name| name.starts_with('t'))
+            .count(),
+        5
+    );
+    let own = 6;
+    let combined = world.read("checks").lines().count() - own;
+    println!("{combined} checks of combined trees");
+    assert!(combined <= 6 + 3, "{combined}");
+    expect_tidy(&world);
+}

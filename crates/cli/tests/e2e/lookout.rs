@@ -1,0 +1,75 @@
+//! What is seen while tasks are at work: conflicts ahead, writes where nobody should write, a branch that goes missing.
+
+use crate::harness::World;
+use crate::landing::{command, expect_tidy, git, repository};
+
+fn run(world: &World, args: &[&str]) -> crate::harness::Live {
+    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
+}
+
+#[test]
+fn a_conflict_is_told_before_it_costs_anything() {
+    let world = repository(
+        "
+tasks:
+  - { id: x, run: 'sed -i s/b/X/ f.txt; AGENT await HERE/go; git checkout -q f.txt; echo 1 > x.txt' }
+  - { id: y, run: 'sed -i s/b/Y/ f.txt; AGENT await HERE/go' }
+  - { id: z, run: 'echo 1 > z.txt; AGENT await HERE/go' }
+",
+    );
+    let live = run(&world, &["-p", "3", "--lookout", "100ms"]);
+    live.wait_for_stderr("will conflict with y in f.txt");
+    assert_eq!(world.logged("conflict_foreseen"), ["x"], "once, and nobody else");
+    world.write("go", "");
+    live.ended().expect(0);
+    expect_tidy(&world);
+}
+
+/// C12: seen and reported, and nothing of the user's is touched by us.
+#[test]
+fn writes_into_the_users_checkout_are_seen_and_reported() {
+    let world = repository(
+        "
+tasks:
+  - { id: stray, run: 'echo 1 > a.txt; echo stray >> HERE/repo/f.txt; echo x > HERE/repo/new.txt; git -C HERE/repo branch evil' }
+  - { id: later, run: 'echo 1 > b.txt', dependencies: [stray] }
+",
+    );
+    let ended = run(&world, &[]).ended().expect(0);
+    ended.says("your checkout changed while").says("f.txt").says("new.txt").says("refs/heads/evil is new");
+    assert_eq!(world.read("repo/f.txt"), "a\nb\nc\nstray\n", "it is the user's to decide what becomes of it");
+    let report =
+        std::fs::read_to_string(world.home().join("runs").join(world.run_id()).join("report.md")).unwrap();
+    assert!(report.contains("your checkout changed while later, stray worked"), "{report}");
+    let branch = format!("conductor/{}", world.run_id());
+    assert_eq!(git(&world, &["show", &format!("{branch}:f.txt")]), "a\nb\nc", "it did not land");
+}
+
+#[test]
+fn what_has_landed_stays_landed_whatever_is_done_to_the_branch() {
+    let world = repository(
+        "
+tasks:
+  - { id: a, run: 'echo 1 > a.txt' }
+  - { id: vandal, run: 'git update-ref -d refs/heads/conductor/$CONDUCTOR_RUN; echo 1 > v.txt', dependencies: [a] }
+  - { id: rewinder, run: 'git update-ref refs/heads/conductor/$CONDUCTOR_RUN main; echo 1 > r.txt', dependencies: [vandal] }
+  - { id: last, run: 'cat a.txt v.txt r.txt', dependencies: [rewinder] }
+",
+    );
+    run(&world, &[]).ended().expect(0).says("it was put back").says("3 landed; 0 lost, 0 leaked");
+    expect_tidy(&world);
+}
+
+/// B3 at the end of a run: planted configuration must not run when the user's branch is brought forward.
+#[test]
+fn a_changed_configuration_keeps_the_users_branch_where_it_is() {
+    let world = repository(
+        "
+tasks:
+  - { id: a, run: 'git config filter.evil.smudge \"touch HERE/fired; cat\"; echo \"* filter=evil\" > .gitattributes; echo 1 > a.txt' }
+",
+    );
+    let ended = run(&world, &["--merge", "branch"]).ended().expect(0);
+    ended.says("configuration was changed while the run was at work");
+    assert!(!world.path("fired").exists());
+}

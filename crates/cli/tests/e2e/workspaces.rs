@@ -1,0 +1,148 @@
+//! What a task finds in its workspace, and who shares one.
+
+use std::fs;
+
+use crate::harness::{World, wait_for};
+use crate::landing::{checkout, command, expect_tidy, git, repository};
+
+fn run(world: &World, args: &[&str]) -> crate::harness::Live {
+    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
+}
+
+fn said(world: &World, task: &str) -> String {
+    String::from_utf8(world.transcript(task)).unwrap()
+}
+
+fn landed(world: &World, file: &str) -> String {
+    git(world, &["show", &format!("conductor/{}:{file}", world.run_id())])
+}
+
+#[test]
+fn a_workspace_has_setup_kept_and_included_files_ports_and_a_temporary_folder_of_its_own() {
+    let world = repository(
+        "
+config: { keep: [target], setup: ['mkdir -p target; echo once >> target/cache; echo set up'] }
+tasks:
+  - { id: a, run: 'cat .env; wc -l < target/cache; echo $CONDUCTOR_PORTS; echo $TMPDIR; touch $TMPDIR/x; touch other.o' }
+  - { id: b, run: 'wc -l < target/cache; ls $TMPDIR | wc -l; ls other.o', dependencies: [a] }
+  - { id: c, run: 'true', changes: required, dependencies: [a] }
+",
+    );
+    world.write("repo/.gitignore", "target\n.env\n*.o\n");
+    world.write("repo/.worktreeinclude", ".env\n");
+    world.write("repo/.env", "SECRET=1\n");
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "ignore"]);
+    run(&world, &[]).ended().expect(100);
+    let (first, second) = (said(&world, "a"), said(&world, "b"));
+    let lines: Vec<&str> = first.lines().collect();
+    assert_eq!(lines[1..4], ["set up", "SECRET=1", "1"], "{first}");
+    let (from, to) = lines[4].split_once('-').unwrap();
+    assert_eq!(to.parse::<u16>().unwrap() - from.parse::<u16>().unwrap(), 9);
+    assert!(lines[5].starts_with(&world.home().display().to_string()), "{first}");
+    let lines: Vec<&str> = second.lines().collect();
+    assert_eq!(lines[2..4], ["2", "0"], "kept is kept, temporary files are not: {second}");
+    assert!(second.contains("No such file"), "other ignored files are not: {second}");
+    let statuses = world.statuses();
+    assert_eq!(statuses["c"], "failed", "what setting up does is not the task's change");
+    expect_tidy(&world);
+}
+
+#[test]
+fn a_setup_that_fails_fails_the_task_before_it_begins() {
+    let world = repository("tasks: [{ id: a, setup: [echo preparing, exit 4], run: AGENT touch HERE/done }]");
+    run(&world, &[]).ended().expect(100).says("setup `exit 4` failed: exit code 4");
+    assert!(!world.path("done").exists());
+}
+
+#[test]
+fn workspaces_can_be_put_elsewhere_but_not_into_the_repository() {
+    let world = repository(
+        "
+config: { workspace_path: 'HERE/elsewhere/{repo}/{run}/{n}' }
+tasks: [{ id: a, run: 'pwd; echo 1 > a.txt' }, { id: b, run: 'echo 1 > b.txt' }]
+",
+    );
+    run(&world, &["-p", "2"]).ended().expect(0);
+    assert!(said(&world, "a").contains("/elsewhere/repo/"), "{}", said(&world, "a"));
+    expect_tidy(&world);
+    let left = fs::read_dir(world.path("elsewhere/repo")).unwrap().flatten().count();
+    assert!(left <= 1, "nothing is left but empty folders");
+    let world = repository("config: { workspace_path: '.work/{run}-{n}' }\ntasks: [{ id: a, run: 'true' }]");
+    run(&world, &[]).ended().expect(1).says("would be inside of the repository");
+}
+
+/// A private clone: what it does to its own git stays there, what it did to the files lands.
+#[test]
+fn a_clone_shares_objects_and_nothing_else() {
+    let world = repository(
+        "
+config: { isolation: clone }
+tasks:
+  - { id: a, run: 'echo 1 > a.txt; git add a.txt; git commit -qm own; git branch mine; git config core.editor evil; echo 2 > b.txt' }
+  - { id: b, run: 'git log --oneline | wc -l; git branch; git config core.editor || echo clean; cat a.txt b.txt > c.txt', dependencies: [a] }
+",
+    );
+    let (before, config) = (checkout(&world), world.read("repo/.git/config"));
+    run(&world, &["-p", "2"]).ended().expect(0);
+    assert_eq!(landed(&world, "c.txt"), "1\n2");
+    assert!(
+        said(&world, "b").contains("clean") && !said(&world, "b").contains("mine"),
+        "{}",
+        said(&world, "b")
+    );
+    let subjects = git(&world, &["log", "--format=%s", &format!("conductor/{}", world.run_id())]);
+    assert!(subjects.contains("own"), "its own commit is there: {subjects}");
+    assert_eq!(git(&world, &["branch", "--list", "mine"]), "");
+    assert_eq!((checkout(&world), world.read("repo/.git/config")), (before, config));
+    expect_tidy(&world);
+}
+
+/// The tasks of an epic build on each other in one workspace; nobody else sees it before all of it has landed.
+#[test]
+fn an_epic_that_shares_a_workspace_lands_as_one() {
+    let world = repository(
+        "
+epics: [{ id: shop, isolation_scope: epic }]
+config: { keep: [out] }
+tasks:
+  - { id: one, epic: shop, run: 'pwd; echo 1 > shop.txt', verify: [test -s shop.txt] }
+  - { id: two, epic: shop, run: 'pwd; echo 2 >> shop.txt; AGENT await HERE/go', dependencies: [one], verify: [grep 2 shop.txt] }
+  - { id: bad, epic: shop, run: 'echo bad >> shop.txt; exit 1', dependencies: [two] }
+  - { id: three, epic: shop, run: 'pwd; echo 3 >> shop.txt', dependencies: [{ id: bad, when: finished }] }
+  - { id: other, run: 'echo x > other.txt' }
+  - { id: after, run: 'cat shop.txt other.txt', dependencies: [one, other] }
+",
+    );
+    let live = run(&world, &["-p", "4"]);
+    wait_for("the other one to land", || {
+        world.logged("task_completed").contains(&"other".to_owned()).then_some(())
+    });
+    let tip = git(&world, &["for-each-ref", "--format=%(refname)", "refs/heads/conductor/"]);
+    let files = git(&world, &["ls-tree", "--name-only", &tip]);
+    assert!(!files.contains("shop.txt"), "nothing of the epic is on the branch yet: {files}");
+    world.write("go", "");
+    live.ended().expect(100);
+    assert_eq!(landed(&world, "shop.txt"), "1\n2\n3");
+    assert!(said(&world, "after").starts_with("1\n2\n3\nx\n"), "{}", said(&world, "after"));
+    let place = |task: &str| said(&world, task).lines().next().unwrap().to_owned();
+    assert_eq!(place("one"), place("two"));
+    assert_eq!(place("two"), place("three"));
+    expect_tidy(&world);
+}
+
+/// What somebody sits in is not pulled from under them.
+#[test]
+fn a_workspace_somebody_is_in_stays_and_is_named() {
+    let world =
+        repository("tasks: [{ id: a, run: 'pwd > HERE/where; echo 1 > a.txt; AGENT await HERE/go' }]");
+    let live = run(&world, &[]);
+    wait_for("the task", || (!world.read("where").is_empty()).then_some(()));
+    let mut guest =
+        world.command_of("sleep").arg("600").current_dir(world.read("where").trim()).spawn().unwrap();
+    world.write("go", "");
+    let ended = live.ended().expect(0).says("in use: ");
+    assert!(fs::exists(world.read("where").trim()).unwrap(), "{}", ended.stdout);
+    guest.kill().unwrap();
+    guest.wait().unwrap();
+}
