@@ -10,6 +10,7 @@ pub mod clock;
 pub mod drive;
 pub mod gates;
 pub mod git;
+pub mod history;
 pub mod home;
 pub mod ledger;
 mod lookout;

@@ -23,7 +23,7 @@ use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
 use conductor_engine::stores::{NewRun, Sqlite, Store, StoreError, StoredRun};
 use conductor_engine::workspaces::{Yard, empty_trash};
-use conductor_engine::{agents, ledger, output};
+use conductor_engine::{agents, history, ledger, output};
 
 use super::answer;
 use crate::args::{self, Ui};
@@ -108,6 +108,10 @@ async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let mut options = args.options(&plan, None)?;
     let repository = repository(&args, &plan, &mut options, &args.directory)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
+    let mut plan = plan;
+    if repository.is_some() && !options.allow_overlap {
+        history::learn(&store, &source, &mut plan).await?;
+    }
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;

@@ -73,3 +73,24 @@ tasks:
     ended.says("configuration was changed while the run was at work");
     assert!(!world.path("fired").exists());
 }
+
+/// Two tasks that met last time are kept apart the next time, without anybody having said what they touch.
+#[test]
+fn what_tasks_touched_last_time_keeps_them_apart_the_next_time() {
+    let world = repository(
+        "
+tasks:
+  - { id: a, run: 'echo a >> HERE/order; sleep 0.2; echo a >> HERE/order; sed -i s/a/A/ f.txt' }
+  - { id: b, run: 'echo b >> HERE/order; sleep 0.2; echo b >> HERE/order; sed -i s/c/C/ f.txt' }
+",
+    );
+    let order = || world.read("order").replace('\n', "");
+    run(&world, &["-p", "2"]).ended();
+    assert!(["abab", "abba", "baab", "baba"].contains(&order().as_str()), "side by side: {}", order());
+    world.write("order", "");
+    run(&world, &["-p", "2"]).ended();
+    assert!(["aabb", "bbaa"].contains(&order().as_str()), "one after the other: {}", order());
+    world.write("order", "");
+    run(&world, &["-p", "2", "--allow-overlap"]).ended();
+    assert!(["abab", "abba", "baab", "baba"].contains(&order().as_str()), "side by side again: {}", order());
+}

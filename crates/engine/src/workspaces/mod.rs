@@ -3,6 +3,7 @@
 mod clone;
 mod in_place;
 mod include;
+mod names;
 mod ports;
 #[cfg(test)]
 mod tests;
@@ -21,8 +22,9 @@ use crate::git::GitError;
 
 pub use clone::Clones;
 pub use in_place::InPlace;
+pub use names::{branch_word, rescue_refs, run_branch, task_branches};
 pub use worktree::Worktrees;
-pub use yard::{Layout, Yard, branch_word, empty_trash, folders, rescue_refs, run_branch, task_branches};
+pub use yard::{Layout, Yard, empty_trash, folders};
 
 #[derive(Debug, Error)]
 pub enum WorkspaceError {

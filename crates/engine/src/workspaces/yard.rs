@@ -13,6 +13,7 @@ use conductor_core::event::{Change, Round};
 use conductor_core::ids::RunId;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::names::{branch_word, rescue_refs, run_branch, task_branches};
 use super::ports::{self, Lease};
 use super::{Guest, Seat, WorkspaceError, file};
 use crate::git::{Merge, Repository, Shadow};
@@ -148,21 +149,6 @@ impl Turns {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The branch a run's work lands on.
-pub fn run_branch(run: &RunId) -> String {
-    format!("refs/heads/conductor/{run}")
-}
-
-/// Where the branches of a run's tasks are.
-pub fn task_branches(run: &RunId) -> String {
-    format!("refs/heads/conductor-task/{run}/")
-}
-
-/// Where work is kept that is on no branch.
-pub fn rescue_refs(run: &RunId) -> String {
-    format!("refs/conductor/rescue/{run}/")
 }
 
 impl Yard {
@@ -706,30 +692,4 @@ fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
 
 fn is_name(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Names a Windows checkout of the repository could not have.
-const RESERVED: [&str; 22] = [
-    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",
-    "lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
-];
-
-/// Long enough for every task id, short enough for every file system.
-const LONGEST_WORD: usize = 80;
-
-/// A name as a part of a branch's: git refuses some characters and endings, file systems some words and lengths. What is
-/// fine stays as it is; what is changed gets a mark of its own, so that different names stay different.
-pub fn branch_word(name: &str) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let mut word: String =
-        name.chars().map(|c| if allowed(c) { c } else { '-' }).take(LONGEST_WORD).collect();
-    while word.contains("..") {
-        word = word.replace("..", ".");
-    }
-    let word = word.trim_matches('.').trim_start_matches('-').trim_end_matches(".lock").to_owned();
-    let stem = word.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    match word == name && !RESERVED.contains(&stem.as_str()) && !word.is_empty() {
-        true => word,
-        false => format!("{word}_{:08x}", crc32fast::hash(name.as_bytes())),
-    }
 }
