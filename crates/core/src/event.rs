@@ -301,16 +301,16 @@ pub struct Failure {
     pub class: FailureClass,
     pub message: String,
     /// What there is to see of it: conflicting hunks, the last lines of a failing check.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub evidence: String,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub evidence: Box<str>,
 }
 
 impl Failure {
     pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
-        Failure { class, message: message.into(), evidence: String::new() }
+        Failure { class, message: message.into(), evidence: Box::default() }
     }
 
-    pub fn with(self, evidence: impl Into<String>) -> Failure {
+    pub fn with(self, evidence: impl Into<Box<str>>) -> Failure {
         Failure { evidence: evidence.into(), ..self }
     }
 }

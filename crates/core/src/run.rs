@@ -167,8 +167,8 @@ pub struct Progress {
     pub tried: u32,
     pub interruptions: u32,
     /// Rounds of mending and beginnings anew since it was last opened.
-    pub rounds: u32,
-    pub anew: u32,
+    pub rounds: u8,
+    pub anew: u8,
     /// What its next attempt is to mend.
     pub round: Option<Box<Round>>,
     pub usage: Usage,
@@ -520,10 +520,10 @@ fn account_again(progress: &mut Progress, again: &Again) {
     match again {
         Again::Failed => return,
         Again::Mend(round) => {
-            progress.rounds += 1;
+            progress.rounds = progress.rounds.saturating_add(1);
             progress.round = Some(round.clone());
         }
-        Again::Anew => progress.anew += 1,
+        Again::Anew => progress.anew = progress.anew.saturating_add(1),
     }
     progress.tried = progress.tried.saturating_sub(1);
 }

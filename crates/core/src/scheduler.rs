@@ -439,7 +439,7 @@ impl Scheduler {
 
     fn beginning(&self, place: usize) -> Option<Box<Beginning>> {
         let progress = self.run.progress(place);
-        let round = progress.round.as_deref().map(|round| (progress.rounds, round.clone()));
+        let round = progress.round.as_deref().map(|round| (progress.rounds.into(), round.clone()));
         let beginning = Beginning { onto: self.onto(place), round };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
     }

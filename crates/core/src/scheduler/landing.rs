@@ -19,7 +19,7 @@ use crate::units::{Millis, Now};
 const LONGEST: usize = 16;
 
 /// How often work that does not fit is done anew before a person has to look at it.
-const ANEW: u32 = 3;
+const ANEW: u8 = 3;
 
 /// One change to be merged. Mostly of one task; where an epic lands as one, of all its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,7 +160,7 @@ impl Scheduler {
     /// Before somebody wins, whoever did the work has had the chance to mend it.
     fn favour(&self, place: usize) -> Option<Side> {
         let (task, progress) = self.run.task(place);
-        let mended = progress.rounds >= task.fix_rounds || self.epics.of(place).is_some();
+        let mended = u32::from(progress.rounds) >= task.fix_rounds || self.epics.of(place).is_some();
         match task.on_conflict {
             OnConflict::Ours if mended => Some(Side::Ours),
             OnConflict::Theirs if mended => Some(Side::Theirs),
@@ -254,7 +254,7 @@ impl Scheduler {
         let later = task.on_conflict == OnConflict::RetryLater && failure.class == FailureClass::Conflict;
         let again = if self.task_is_over_budget(place) {
             None
-        } else if mendable && progress.rounds < task.fix_rounds {
+        } else if mendable && u32::from(progress.rounds) < task.fix_rounds {
             Some(Again::Mend(Box::new(Round { change, failure: failure.clone() })))
         } else if later && progress.anew < ANEW {
             Some(Again::Anew)
