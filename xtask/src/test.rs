@@ -2,10 +2,13 @@
 //!
 //! There is no `cargo test --doc` among the steps because there are no doctests: examples live in real tests.
 
+mod quickstart;
+
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::Result;
-use crate::steps::{cargo, openly, quietly, root, step};
+use crate::steps::{cargo, openly, quietly, step};
 use crate::tools;
 
 pub(crate) fn run(filter: &[&str]) -> Result {
@@ -19,7 +22,7 @@ pub(crate) fn run(filter: &[&str]) -> Result {
     })?;
     step("dependencies", dependencies)?;
     step("tests", || openly(nextest().args(filter)))?;
-    step("quickstart", quickstart)
+    step("quickstart", quickstart::run)
 }
 
 /// What the test suite does in small, in the size users are promised.
@@ -48,23 +51,9 @@ fn advisories() -> Option<PathBuf> {
     Some(cargo_home()?.join("advisory-dbs"))
 }
 
-fn nextest() -> std::process::Command {
+fn nextest() -> Command {
     let profile = if std::env::var("CI").is_ok_and(|ci| ci == "true") { "ci" } else { "default" };
     cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile])
-}
-
-/// The README's first command, as somebody who has never used Conductor would run it.
-fn quickstart() -> Result {
-    let home = root().join("target/quickstart-home");
-    let _ = std::fs::remove_dir_all(&home);
-    std::fs::create_dir_all(&home)?;
-    let mut command = cargo(&["run", "--locked", "--quiet", "--"]);
-    command.args(["run", "examples/quickstart.yaml", "--parallel", "3"]);
-    command.env("HOME", &home).env_remove("CONDUCTOR_HOME");
-    // The compiler is not what is new here: it stays where it was found by the real HOME.
-    command.envs(cargo_home().map(|path| ("CARGO_HOME", path)));
-    command.envs(home_of("RUSTUP_HOME", ".rustup").map(|path| ("RUSTUP_HOME", path)));
-    quietly(&mut command)
 }
 
 fn cargo_home() -> Option<PathBuf> {

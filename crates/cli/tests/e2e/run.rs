@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::harness::{World, expect_no_leftovers};
 
-/// The shape of `examples/quickstart.yaml`, leaving a line for each task.
+/// The shape of `examples/graph.yaml`, leaving a line for each task.
 const DIAMOND: &str = "
 tasks:
   - { id: schema, run: AGENT touch done }
@@ -30,10 +30,23 @@ fn a_graph_completes_in_order() {
 }
 
 #[test]
-fn the_example_of_the_first_page_runs() {
+fn the_example_of_a_graph_runs() {
     let world = World::new();
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/quickstart.yaml");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graph.yaml");
     world.conductor(&["run", file, "--parallel", "3"]).expect(0).says("6 of 6 completed");
+}
+
+/// Where all tasks share one directory, no change is anybody's, so none can be missed or be too much.
+#[test]
+fn changes_are_not_judged_in_place() {
+    let world = World::with(
+        "
+tasks:
+  - { id: a, run: touch new, changes: required }
+  - { id: b, run: touch other, changes: forbidden }
+",
+    );
+    world.conductor(&["run", "tasks.yaml"]).expect(0).says("2 of 2 completed");
 }
 
 #[test]

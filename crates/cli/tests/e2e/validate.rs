@@ -47,6 +47,18 @@ fn the_same_ten_as_json() {
 }
 
 #[test]
+fn every_example_is_valid() {
+    let world = World::new();
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples")).unwrap();
+    let files = folder.map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|kind| kind == "yaml")).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        world.conductor(&["validate", file.to_str().unwrap()]).expect(0);
+    }
+}
+
+#[test]
 fn a_good_file_is_said_to_be_good() {
     let world = World::with("tasks: [{ id: a, run: make }, { id: b, run: make, dependencies: a }]");
     let ended = world.conductor(&["validate", "tasks.yaml"]).expect(0);
