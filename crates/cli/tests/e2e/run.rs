@@ -36,17 +36,19 @@ fn the_example_of_a_graph_runs() {
     world.conductor(&["run", file, "--parallel", "3"]).expect(0).says("6 of 6 completed");
 }
 
-/// Where all tasks share one directory, no change is anybody's, so none can be missed or be too much.
+/// Where all tasks share one directory a change is nobody's for sure; but where nothing changed at all, a liar lied.
 #[test]
-fn changes_are_not_judged_in_place() {
+fn in_place_only_nobody_having_changed_anything_is_judged() {
     let world = World::with(
         "
 tasks:
   - { id: a, run: touch new, changes: required }
   - { id: b, run: touch other, changes: forbidden }
+  - { id: liar, run: 'true', changes: required }
 ",
     );
-    world.conductor(&["run", "tasks.yaml"]).expect(0).says("2 of 2 completed");
+    let ended = world.conductor(&["run", "tasks.yaml"]).expect(100).says("2 of 3 completed, 1 failed");
+    ended.says("failed liar: it ended well but changed nothing, where a change was due");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::agents::{self, AgentError, Caller};
 use crate::drive::Message;
 use crate::process::Mark;
 use crate::transcript::{Speaker, Transcript};
-use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces};
+use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, look};
 use running::{NO_ROOM, open_transcript};
 
 pub(crate) use checks::Check;
@@ -58,6 +58,8 @@ struct Visit<'a> {
     seat: Seat,
     workspaces: Arc<dyn Workspaces>,
     blocks: bool,
+    /// What the directory looked like, where a change in it is due and cannot be told otherwise.
+    before: Option<u64>,
 }
 
 impl Worker {
@@ -87,7 +89,11 @@ impl Worker {
             let (workspaces, guest) = (workspaces.clone(), guest.clone());
             self.seated(blocks, &stop, move || workspaces.prepare(&guest)).await?
         };
-        let visit = Visit { order, task, guest, seat, workspaces, blocks };
+        let before = match task.changes == Changes::Required && !blocks {
+            true => self.looked(&seat).await,
+            false => None,
+        };
+        let visit = Visit { order, task, guest, seat, workspaces, blocks, before };
         let ended = self.perform(&visit, &mut stop).await;
         if ended.is_err() && blocks {
             self.rescue(visit, &stop).await;
@@ -169,17 +175,31 @@ impl Worker {
         let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
         // What setting up has changed is nobody's work.
         let change = change.filter(|change| untouched.is_none_or(|untouched| untouched != change.commit));
-        // Where there is nothing to compare with, nobody can tell who changed what.
-        let mut change = match &visit.seat.base {
-            Some(_) => due(visit.task, change)?,
-            None => change,
-        };
+        if visit.seat.base.is_none() {
+            return self.due_in_place(visit).await.map(|()| None);
+        }
+        let mut change = due(visit.task, change)?;
         if let Some(change) = &mut change
             && visit.task.gate_proof
         {
             change.gate = self.prove_gate(visit, change, transcript, stop).await;
         }
         Ok(change)
+    }
+
+    /// In the user's own directory it can only be told whether anybody changed anything while it was at work. Where
+    /// nobody did, neither did it.
+    async fn due_in_place(&self, visit: &Visit<'_>) -> Result<(), Outcome> {
+        let Some(before) = visit.before else { return Ok(()) };
+        match self.looked(&visit.seat).await == Some(before) {
+            true => due(visit.task, None).map(drop),
+            false => Ok(()),
+        }
+    }
+
+    async fn looked(&self, seat: &Seat) -> Option<u64> {
+        let directory = seat.directory.clone();
+        tokio::task::spawn_blocking(move || look(&directory)).await.ok().flatten()
     }
 
     /// Whatever it did is kept. Where that fails, the worktree itself stays until somebody looks at it.

@@ -21,7 +21,7 @@ use thiserror::Error;
 use crate::git::GitError;
 
 pub use clone::Clones;
-pub use in_place::InPlace;
+pub use in_place::{InPlace, look};
 pub use names::{branch_word, rescue_refs, run_branch, task_branches};
 pub use worktree::Worktrees;
 pub use yard::{Layout, Yard, empty_trash, folders};
