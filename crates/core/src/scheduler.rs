@@ -74,6 +74,11 @@ pub enum Input {
         to: String,
         moved: bool,
     },
+    /// The branch cannot be moved at all.
+    BranchStuck {
+        to: String,
+        failure: Failure,
+    },
     /// The work of a task as it is now does not merge with another's, or with what has landed.
     ConflictForeseen {
         task: TaskId,
@@ -224,6 +229,7 @@ impl Scheduler {
             }
             Input::MergesPutOff => self.on_merges_put_off(),
             Input::BranchMoved { to, moved } => self.on_branch_moved(now, &to, moved),
+            Input::BranchStuck { to, failure } => self.on_branch_stuck(now, &to, &failure),
             Input::ConflictForeseen { task, with, files } => self.on_foreseen(now, task, with, files),
             Input::CheckoutTouched { tasks, what } => {
                 self.emit(now, Event::CheckoutTouched { tasks, what });

@@ -258,6 +258,10 @@ impl Drive {
                 self.attempts.remove(task);
                 self.at_work.ends(task);
             }
+            if input == Input::Asked(Request::Stop) {
+                // What is being checked before it lands is put off; what is being moved is moved.
+                let _ = self.merging.as_ref().map(|stop| stop.send(Stop::Ask));
+            }
             let decision = self.scheduler.handle(now, input);
             all.records.extend(decision.records);
             all.actions.extend(decision.actions);
@@ -329,9 +333,11 @@ impl Drive {
         tokio::spawn(train::integrate(self.worker.clone(), yard, cars, stopped));
     }
 
-    fn move_branch(&self, from: String, to: String) {
+    fn move_branch(&mut self, from: String, to: String) {
         let Some(yard) = self.yard() else { return };
-        tokio::spawn(train::move_branch(self.worker.clone(), yard, from, to));
+        let (stop, stopped) = watch::channel(Stop::No);
+        self.merging = Some(stop);
+        tokio::spawn(train::move_branch(self.worker.clone(), yard, from, to, stopped));
     }
 
     fn yard(&self) -> Option<Arc<Yard>> {

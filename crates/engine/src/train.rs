@@ -2,16 +2,18 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::Task;
 use conductor_core::scheduler::{Car, Input, LeftBehind, Stacked};
+use conductor_core::units::Millis;
 use tokio::sync::watch;
 
 use crate::merge::{self, Stack};
 use crate::transcript::MERGE;
-use crate::worker::{Check, Order, Stop, Worker, aside};
-use crate::workspaces::{WorkspaceError, Yard};
+use crate::worker::{Check, Order, Stop, Worker};
+use crate::workspaces::{Seat, WorkspaceError, Yard};
 
 /// The folder in which combined trees are checked.
 const SCRATCH: &str = "merge";
@@ -112,10 +114,35 @@ impl Train {
         let Some(place) = self.worker.plan.place(&car.task) else { return Ok(None) };
         let (task, attempt) = (car.task.clone(), car.attempt);
         let order = Order { place, task, attempt, executor: MERGE, beginning: None };
-        match self.worker.check_combined(&order, &checks, &seat, self.stop.clone()).await {
+        match self.bounded(&order, &checks, &seat).await {
             Ok(()) => Ok(None),
             Err(_) if *self.stop.borrow() != Stop::No => Err(Broken::Stopped),
             Err(failure) => Ok(Some(failure)),
+        }
+    }
+
+    /// As long as the checks of all of these may take; a check that hangs must not hold up everybody for ever.
+    async fn bounded(&self, order: &Order, checks: &[Check<'_>], seat: &Seat) -> Result<(), Failure> {
+        let limits: Option<Vec<Millis>> = checks.iter().map(|check| check.task.timeout).collect();
+        let limit = limits.and_then(|limits| limits.into_iter().max());
+        let (ask, asked) = watch::channel(Stop::No);
+        let mut stop = self.stop.clone();
+        let checking = self.worker.check_combined(order, checks, seat, asked);
+        tokio::pin!(checking);
+        loop {
+            tokio::select! {
+                done = &mut checking => return done,
+                Ok(()) = stop.changed() => {
+                    let wish = *stop.borrow_and_update();
+                    let _ = ask.send(wish);
+                }
+                limit = elapsed(limit) => {
+                    let _ = ask.send(Stop::Ask);
+                    let _ = checking.await;
+                    let message = format!("on the combined tree: the checks took longer than {limit}");
+                    return Err(Failure::new(FailureClass::Unverified, message));
+                }
+            }
         }
     }
 
@@ -135,18 +162,38 @@ impl Train {
         let failed = self.cars.iter().map(|car| LeftBehind {
             task: car.task.clone(),
             attempt: car.attempt,
-            failure: Failure::new(
-                FailureClass::Unstartable,
-                format!("its work could not be merged: {error}"),
-            ),
+            failure: unmergeable(error),
         });
         Input::MergesPrepared { from: String::new(), stacked: Vec::new(), failed: failed.collect() }
     }
 }
 
+async fn elapsed(limit: Option<Millis>) -> Millis {
+    match limit {
+        Some(limit) => {
+            tokio::time::sleep(Duration::from_millis(limit.0)).await;
+            limit
+        }
+        None => std::future::pending().await,
+    }
+}
+
 /// Moves the run's branch, and says whether it is there.
-pub(crate) async fn move_branch(worker: Arc<Worker>, yard: Arc<Yard>, from: String, to: String) {
+pub(crate) async fn move_branch(
+    worker: Arc<Worker>,
+    yard: Arc<Yard>,
+    from: String,
+    to: String,
+    stop: watch::Receiver<Stop>,
+) {
     let target = to.clone();
-    let moved = aside(true, move || yard.move_tip(&from, &target)).await;
-    worker.report(Input::BranchMoved { to, moved: moved.unwrap_or(false) });
+    let moved = worker.patiently(&stop, move || yard.move_tip(&from, &target)).await;
+    worker.report(match moved {
+        Ok(moved) => Input::BranchMoved { to, moved },
+        Err(error) => Input::BranchStuck { to, failure: unmergeable(&error) },
+    });
+}
+
+fn unmergeable(error: &WorkspaceError) -> Failure {
+    Failure::new(FailureClass::Unstartable, format!("its work could not be merged: {error}"))
 }

@@ -195,3 +195,36 @@ tasks:
     assert!(combined <= 6 + 3, "{combined}");
     expect_tidy(&world);
 }
+
+/// A check of the combined tree that hangs is ended with its task's time, and one that lasts is put off by a stop.
+#[test]
+fn a_check_of_the_combined_tree_neither_hangs_nor_outlasts_a_stop() {
+    let tasks = |timeout: &str| {
+        format!(
+            "
+tasks:
+  - {{ id: first, run: 'echo 1 > first.txt' }}
+  - {{ id: hangs, {timeout} run: 'echo 1 > h.txt; AGENT await HERE/landed', verify: ['test ! -f first.txt || AGENT make HERE/checking then sleep 600'] }}
+"
+        )
+    };
+    let start = |timeout: &str| {
+        let world = repository(&tasks(timeout));
+        let live = run(&world, &["-p", "2"]);
+        wait_for("the first to land", || {
+            world.logged("task_completed").contains(&"first".to_owned()).then_some(())
+        });
+        world.write("landed", "");
+        (world, live)
+    };
+    let (world, live) = start("timeout: 1,");
+    live.ended().expect(100).says("on the combined tree: the checks took longer than 1.0s");
+    expect_tidy(&world);
+    let (world, live) = start("");
+    world.wait_for_file("checking");
+    live.signal(rustix::process::Signal::INT);
+    live.wait_for_stderr("again to stop it now");
+    live.signal(rustix::process::Signal::INT);
+    live.ended().expect(130).says("1 of 2 completed, 1 not done");
+    crate::harness::expect_no_leftovers(&world.run_id());
+}

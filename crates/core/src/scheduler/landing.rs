@@ -271,9 +271,23 @@ impl Scheduler {
         }
     }
 
+    /// Whether the branch is being moved there.
+    fn awaits(&self, to: &str) -> bool {
+        let intent = self.train.under_way.last().and_then(|car| self.intent_of(car));
+        intent.is_some_and(|intent| intent.last == to)
+    }
+
+    pub(super) fn on_branch_stuck(&mut self, now: Now, to: &str, failure: &Failure) {
+        if self.awaits(to) {
+            for car in std::mem::take(&mut self.train.under_way) {
+                self.leave_behind(now, &car, failure);
+            }
+            self.pull();
+        }
+    }
+
     pub(super) fn on_branch_moved(&mut self, now: Now, to: &str, moved: bool) {
-        let awaited = self.train.under_way.last().and_then(|car| self.intent_of(car));
-        if awaited.is_none_or(|intent| intent.last != to) {
+        if !self.awaits(to) {
             return;
         }
         if !moved {

@@ -117,6 +117,20 @@ fn a_crash_in_the_middle_of_a_merge_asks_whether_it_happened() {
     assert_eq!(s.scheduler.run().tip(), Some("merged-a"));
 }
 
+#[test]
+fn a_branch_that_cannot_be_moved_fails_whoever_was_to_land() {
+    let (mut s, _) = Script::start(plan("a; b"), queue(2));
+    s.left("a");
+    s.merged("a", "");
+    let failure = Failure::new(FailureClass::Unstartable, "read-only");
+    let stuck = |to: &str| Input::BranchStuck { to: to.into(), failure: failure.clone() };
+    assert_eq!(s.input(stuck("elsewhere")), "", "not the move that is under way");
+    assert_eq!(s.input(stuck("merged-a")), "unmerged a, failed a (Unstartable)");
+    s.left("b");
+    assert_eq!(s.merged("b", ""), "merging b");
+    assert_eq!(s.moved("b", true), "done b, finished (Failed)");
+}
+
 fn epics(mut plan: Plan, members: &str) -> Plan {
     for (epic, tasks) in members.split(';').filter_map(|entry| entry.split_once(':')) {
         for task in
