@@ -164,7 +164,7 @@ tasks: [{ id: a, run: 'echo 1 > a.txt' }]
     }
     let script = format!(
         "{mount} && head -c 600000 /dev/zero > {small}/fill || exit 9\n\
-         ({agent} await {go}; rm {small}/fill) &\n\
+         (timeout 100 {agent} await {go}; rm {small}/fill) &\n\
          {conductor} run ../tasks.yaml",
         agent = crate::harness::agent(),
         go = world.path("go").display(),
