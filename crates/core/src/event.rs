@@ -335,6 +335,24 @@ pub enum FailureClass {
     Unverified,
     /// Its work does not merge with what landed meanwhile.
     Conflict,
+    /// An agent's process was over before its final word.
+    Unfinished,
+    /// The provider does not know us, or does not let us.
+    Unauthorized,
+    UnknownModel,
+    /// Too many requests; gone in a moment.
+    RateLimited,
+    Overloaded,
+    /// The allowance is used up until it is renewed.
+    UsageLimit,
+    /// No money left with the provider.
+    Billing,
+    /// More than the model can read.
+    TooLong,
+    /// The provider refused the request for another reason.
+    Rejected,
+    /// The provider failed, or cannot be reached.
+    Provider,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -18,8 +18,19 @@ fn worth_repeating(class: FailureClass) -> bool {
         | FailureClass::NoChanges
         | FailureClass::Unwanted
         | FailureClass::Unverified
-        | FailureClass::Conflict => true,
-        FailureClass::Unstartable | FailureClass::Budget => false,
+        | FailureClass::Conflict
+        | FailureClass::Unfinished
+        | FailureClass::RateLimited
+        | FailureClass::Overloaded
+        | FailureClass::UsageLimit
+        | FailureClass::Provider => true,
+        FailureClass::Unstartable
+        | FailureClass::Budget
+        | FailureClass::Unauthorized
+        | FailureClass::UnknownModel
+        | FailureClass::Billing
+        | FailureClass::TooLong
+        | FailureClass::Rejected => false,
     }
 }
 
@@ -55,7 +66,15 @@ mod tests {
 
     #[test]
     fn what_cannot_start_or_has_spent_its_budget_is_not_tried_again() {
-        for class in [FailureClass::Unstartable, FailureClass::Budget] {
+        let hopeless = [
+            FailureClass::Unstartable,
+            FailureClass::Budget,
+            FailureClass::Unauthorized,
+            FailureClass::UnknownModel,
+            FailureClass::Billing,
+            FailureClass::TooLong,
+        ];
+        for class in hopeless {
             assert_eq!(delay(&RetryPolicy::default(), class, 1, 0.5), None);
         }
     }

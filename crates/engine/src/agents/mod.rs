@@ -3,7 +3,9 @@
 //! An agent says what to start and what an exit means. It starts nothing itself and reads no file; `process` and
 //! `worker` treat all of them alike.
 
+mod claude;
 mod shell;
+mod talk;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

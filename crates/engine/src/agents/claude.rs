@@ -1,0 +1,395 @@
+//! Claude Code: one conversation in stream-json both ways, with its control protocol for questions and interruption.
+//!
+//! Its exit code and `subtype: success` say nothing: what counts is that there is a `result`, and its `is_error`. Its own
+//! cost is cumulative over a session in some versions and not in others; tokens are counted from the messages.
+
+use std::collections::HashMap;
+
+use conductor_core::event::FailureClass;
+use serde_json::{Value, json};
+
+use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of};
+use crate::process::Exit;
+
+/// Says what may be done without asking anybody.
+pub trait Policy: Send {
+    /// Nothing allows it; a reason denies it, in words the agent can act on.
+    fn judge(&mut self, tool: &str, input: &Value) -> Option<String>;
+}
+
+pub struct Claude {
+    prompt: String,
+    policy: Box<dyn Policy>,
+    /// What has been counted of each message, by its id.
+    counted: HashMap<String, Tokens>,
+    message: Option<String>,
+    totals: Tokens,
+    /// The last error a message carried, and when a limit ends.
+    error: Option<String>,
+    resets_at: Option<i64>,
+    denied: Vec<String>,
+    result: Option<Value>,
+    requests: u32,
+}
+
+impl Claude {
+    pub fn new(prompt: String, policy: Box<dyn Policy>) -> Claude {
+        Claude {
+            prompt,
+            policy,
+            counted: HashMap::new(),
+            message: None,
+            totals: Tokens::default(),
+            error: None,
+            resets_at: None,
+            denied: Vec::new(),
+            result: None,
+            requests: 0,
+        }
+    }
+
+    fn request(&mut self, subtype: &str) -> Vec<u8> {
+        self.requests += 1;
+        let id = format!("conductor-{}", self.requests);
+        line(&json!({ "type": "control_request", "request_id": id, "request": { "subtype": subtype } }))
+    }
+
+    fn on_system(&self, event: &Value) -> Heard {
+        match event["subtype"].as_str() {
+            Some("init") => Heard { session: text(&event["session_id"]), ..Heard::default() },
+            Some("api_retry") => {
+                let (attempt, most) = (&event["attempt"], &event["max_retries"]);
+                let (error, wait) = (event["error"].as_str().unwrap_or("error"), &event["retry_delay_ms"]);
+                said(Said::Retry(format!("{error}, try {attempt} of {most} in {wait} ms")))
+            }
+            Some("permission_denied") => said(Said::Denied(text(&event["tool_name"]).unwrap_or_default())),
+            Some("model_fallback") => said(Said::Note(text(&event["content"]).unwrap_or_default())),
+            _ => Heard::default(),
+        }
+    }
+
+    fn on_assistant(&mut self, event: &Value) -> Heard {
+        if let Some(error) = event["error"].as_str() {
+            self.error = Some(error.to_owned());
+        }
+        let message = &event["message"];
+        let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut heard = Heard { said: blocks.iter().filter_map(block).collect(), ..Heard::default() };
+        heard.used = self.count(message["id"].as_str(), message["model"].as_str(), &message["usage"]);
+        heard
+    }
+
+    /// Pieces of a message as they come: only their counts matter, the whole message comes as well.
+    fn on_piece(&mut self, event: &Value) -> Heard {
+        let piece = &event["event"];
+        let used = match piece["type"].as_str() {
+            Some("message_start") => {
+                let message = &piece["message"];
+                self.message = text(&message["id"]);
+                self.count(message["id"].as_str(), message["model"].as_str(), &message["usage"])
+            }
+            Some("message_delta") => {
+                let id = self.message.clone();
+                self.count(id.as_deref(), None, &piece["usage"])
+            }
+            _ => None,
+        };
+        Heard { used, ..Heard::default() }
+    }
+
+    /// What is new since the message was last counted; the same message comes again and again.
+    fn count(&mut self, id: Option<&str>, model: Option<&str>, usage: &Value) -> Option<Tokens> {
+        let id = id?;
+        let known = self.counted.entry(id.to_owned()).or_default();
+        let number = |name: &str| usage[name].as_u64().unwrap_or(0);
+        let (cache_read, cache_write) =
+            (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
+        let now = Tokens {
+            model: model.map_or_else(|| known.model.clone(), str::to_owned),
+            input: (number("input_tokens") + cache_read + cache_write).max(known.input),
+            cache_read: cache_read.max(known.cache_read),
+            cache_write: cache_write.max(known.cache_write),
+            output: number("output_tokens").max(known.output),
+            turns: 1,
+        };
+        let news = difference(&now, known);
+        *known = now;
+        self.take(news)
+    }
+
+    fn take(&mut self, news: Tokens) -> Option<Tokens> {
+        if news.input + news.output + u64::from(news.turns) == 0 {
+            return None;
+        }
+        let all = &mut self.totals;
+        all.input += news.input;
+        all.cache_read += news.cache_read;
+        all.cache_write += news.cache_write;
+        all.output += news.output;
+        Some(news)
+    }
+
+    /// The result has the true totals of this run; what the messages did not tell is added.
+    fn on_result(&mut self, event: Value) -> Heard {
+        let usage = &event["usage"];
+        let number = |name: &str| usage[name].as_u64().unwrap_or(0);
+        let (cache_read, cache_write) =
+            (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
+        let model = self.counted.values().map(|tokens| tokens.model.clone()).next().unwrap_or_default();
+        let all = &self.totals;
+        let rest = Tokens {
+            model,
+            input: (number("input_tokens") + cache_read + cache_write).saturating_sub(all.input),
+            cache_read: cache_read.saturating_sub(all.cache_read),
+            cache_write: cache_write.saturating_sub(all.cache_write),
+            output: number("output_tokens").saturating_sub(all.output),
+            turns: 0,
+        };
+        let used = self.take(rest);
+        let denials = event["permission_denials"].as_array().map(Vec::as_slice).unwrap_or_default();
+        self.denied.extend(denials.iter().filter_map(|denial| text(&denial["tool_name"])));
+        let session = text(&event["session_id"]);
+        self.result = Some(event);
+        Heard { used, session, over: true, ..Heard::default() }
+    }
+
+    fn on_question(&mut self, event: &Value) -> Heard {
+        let (id, request) = (&event["request_id"], &event["request"]);
+        if request["subtype"] != "can_use_tool" {
+            let error = json!({ "subtype": "error", "request_id": id, "error": "not supported" });
+            return Heard {
+                reply: line(&json!({ "type": "control_response", "response": error })),
+                ..Heard::default()
+            };
+        }
+        let tool = request["tool_name"].as_str().unwrap_or_default().to_owned();
+        let (answer, said) = match self.policy.judge(&tool, &request["input"]) {
+            None => (json!({ "behavior": "allow", "updatedInput": request["input"] }), Vec::new()),
+            Some(why) => {
+                let said = vec![Said::Denied(format!("{tool}: {why}"))];
+                (json!({ "behavior": "deny", "message": why }), said)
+            }
+        };
+        let response = json!({ "subtype": "success", "request_id": id, "response": answer });
+        let reply = line(&json!({ "type": "control_response", "response": response }));
+        Heard { reply, said, ..Heard::default() }
+    }
+
+    fn on_limit(&mut self, event: &Value) -> Heard {
+        let info = &event["rate_limit_info"];
+        let at = info["resetsAt"].as_i64();
+        match info["status"].as_str() {
+            Some("rejected") => {
+                self.resets_at = at;
+                Heard::default()
+            }
+            Some(status) if status != "allowed" => {
+                let part = info["utilization"].as_f64().unwrap_or(0.0) * 100.0;
+                said(Said::Note(format!("{part:.0} % of the usage limit is used")))
+            }
+            _ => Heard::default(),
+        }
+    }
+
+    fn failed(&self, result: &Value) -> Ending {
+        let words = format!(
+            "{} {} {} {}",
+            result["terminal_reason"].as_str().unwrap_or_default(),
+            result["api_error"].as_str().unwrap_or_default(),
+            self.error.as_deref().unwrap_or_default(),
+            result["subtype"].as_str().unwrap_or_default()
+        );
+        let reason =
+            text(&result["result"]).or_else(|| text(&result["errors"][0])).unwrap_or_else(|| words.clone());
+        let class = match result["terminal_reason"].as_str() {
+            Some("max_turns") => FailureClass::Budget,
+            Some("budget_exhausted") => FailureClass::Budget,
+            Some("aborted_tools" | "aborted_streaming" | "aborted") => FailureClass::Killed,
+            Some("prompt_too_long") => FailureClass::TooLong,
+            Some("api_error") | None if result["subtype"] == "success" => {
+                class_of(result["api_error_status"].as_u64(), &format!("{words} {reason}"))
+            }
+            _ if result["subtype"] == "error_max_turns" => FailureClass::Budget,
+            _ => FailureClass::Provider,
+        };
+        let class = if words.contains("model_not_found") { FailureClass::UnknownModel } else { class };
+        let parked = (class == FailureClass::UsageLimit).then_some(self.resets_at);
+        Ending { parked, ..Ending::bad(class, reason) }
+    }
+}
+
+impl Translator for Claude {
+    fn opening(&mut self) -> Vec<u8> {
+        let mut bytes = self.request("initialize");
+        let content = json!([{ "type": "text", "text": self.prompt }]);
+        bytes.extend(line(&json!({ "type": "user", "message": { "role": "user", "content": content } })));
+        bytes
+    }
+
+    fn on_line(&mut self, bytes: &[u8]) -> Heard {
+        let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
+        match event["type"].as_str() {
+            Some("system") => self.on_system(&event),
+            Some("assistant") => self.on_assistant(&event),
+            Some("stream_event") => self.on_piece(&event),
+            Some("rate_limit_event") => self.on_limit(&event),
+            Some("control_request") => self.on_question(&event),
+            Some("result") => self.on_result(event),
+            // Whatever comes with a later version is kept in the stream and does no harm.
+            _ => Heard::default(),
+        }
+    }
+
+    fn interrupt(&mut self) -> Vec<u8> {
+        self.request("interrupt")
+    }
+
+    fn finish(&mut self, exit: Exit) -> Ending {
+        let Some(result) = self.result.take() else {
+            return Ending::unfinished(exit, self.error.as_deref().unwrap_or_default());
+        };
+        let reason = result["terminal_reason"].as_str();
+        let completed = reason.is_none_or(|reason| reason == "completed") && result["subtype"] == "success";
+        if result["is_error"] != false || !completed {
+            return self.failed(&result);
+        }
+        let words = text(&result["result"]);
+        match self.denied.is_empty() {
+            true => Ending::good(words),
+            // It may have found another way; whether what it did is enough is for our own checks to say.
+            false => Ending { result: words, ..Ending::good(None) },
+        }
+    }
+}
+
+fn block(block: &Value) -> Option<Said> {
+    match block["type"].as_str()? {
+        "text" => Some(Said::Text(text(&block["text"])?)),
+        "tool_use" => Some(Said::Tool(text(&block["name"])?, purpose(&block["input"]))),
+        _ => None,
+    }
+}
+
+/// The one thing of a tool's input that tells a person what it is about.
+fn purpose(input: &Value) -> String {
+    let names = ["command", "file_path", "path", "pattern", "url", "description", "prompt"];
+    names.iter().find_map(|name| text(&input[*name])).unwrap_or_default().chars().take(200).collect()
+}
+
+fn difference(now: &Tokens, before: &Tokens) -> Tokens {
+    Tokens {
+        model: now.model.clone(),
+        input: now.input - before.input,
+        cache_read: now.cache_read - before.cache_read,
+        cache_write: now.cache_write - before.cache_write,
+        output: now.output - before.output,
+        turns: now.turns - before.turns,
+    }
+}
+
+fn said(what: Said) -> Heard {
+    Heard { said: vec![what], ..Heard::default() }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn line(value: &Value) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    use conductor_core::event::Outcome;
+
+    use super::*;
+
+    struct Anything;
+
+    impl Policy for Anything {
+        fn judge(&mut self, _: &str, _: &Value) -> Option<String> {
+            None
+        }
+    }
+
+    struct Nothing;
+
+    impl Policy for Nothing {
+        fn judge(&mut self, tool: &str, _: &Value) -> Option<String> {
+            Some(format!("{tool} is not allowed here"))
+        }
+    }
+
+    fn listen(bytes: &[u8], policy: Box<dyn Policy>) -> (Claude, Vec<Heard>) {
+        let mut claude = Claude::new("do it".to_owned(), policy);
+        let heard = bytes.split(|&byte| byte == b'\n').map(|line| claude.on_line(line)).collect();
+        (claude, heard)
+    }
+
+    fn told(name: &str, bytes: &[u8]) -> String {
+        let (mut claude, heard) = listen(bytes, Box::new(Anything));
+        let mut used = Tokens::default();
+        for tokens in heard.iter().filter_map(|heard| heard.used.as_ref()) {
+            used.input += tokens.input;
+            used.cache_read += tokens.cache_read;
+            used.output += tokens.output;
+            used.turns += tokens.turns;
+        }
+        let ending = claude.finish(Exit::Code(0));
+        let outcome = match &ending.outcome {
+            Outcome::Failed(failure) => format!("{:?}: {}", failure.class, failure.message),
+            Outcome::Succeeded => format!("ok: {}", ending.result.unwrap_or_default()),
+            other => format!("{other:?}"),
+        };
+        let mut line = format!("{name:<28} in {:>5} out {:>4} turns {}", used.input, used.output, used.turns);
+        let parked = ending.parked.map(|until| format!(" (parked until {until:?})")).unwrap_or_default();
+        let _ = write!(line, "  {outcome}{parked}");
+        line
+    }
+
+    #[test]
+    fn every_recorded_end_is_understood() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/claude");
+        let mut files: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let lines: Vec<String> = files
+            .iter()
+            .map(|file| told(file.file_stem().unwrap().to_str().unwrap(), &std::fs::read(file).unwrap()))
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_question_is_answered_by_the_policy() {
+        let question = br#"{"type":"control_request","request_id":"u1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"a"}}}"#;
+        let answer = |policy: Box<dyn Policy>| {
+            let (_, heard) = listen(question, policy);
+            serde_json::from_slice::<Value>(&heard[0].reply).unwrap()["response"]["response"].clone()
+        };
+        assert_eq!(
+            answer(Box::new(Anything)),
+            json!({ "behavior": "allow", "updatedInput": { "file_path": "a" } })
+        );
+        let denied = answer(Box::new(Nothing));
+        assert_eq!(denied, json!({ "behavior": "deny", "message": "Write is not allowed here" }));
+    }
+
+    #[test]
+    fn what_is_not_its_language_does_no_harm() {
+        let (mut claude, heard) = listen(
+            b"\xff\xfe\n{\"type\":17}\n[]\n{\"type\":\"new\"}\n{\"type\":\"assistant\"}",
+            Box::new(Anything),
+        );
+        assert!(heard.iter().all(|heard| heard == &Heard::default()));
+        assert!(
+            matches!(claude.finish(Exit::Code(0)).outcome, Outcome::Failed(f) if f.class == FailureClass::Unfinished)
+        );
+    }
+}
