@@ -23,6 +23,7 @@ const TAIL: u64 = 8 << 20;
 const STEP: u64 = 1 << 20;
 
 const SPOOL: &str = "spool.log";
+const STREAM: &str = "spool.jsonl";
 
 /// The merge train speaks under no executor's number.
 pub const MERGE: u32 = 0;
@@ -44,6 +45,11 @@ impl Speaker<'_> {
             Attempt(1) => folder.join("transcript.log"),
             Attempt(n) => folder.join(format!("transcript.{n}.log")),
         }
+    }
+
+    /// Where what it said to us is kept, word by word.
+    pub fn stream(&self) -> PathBuf {
+        self.transcript().with_extension("jsonl")
     }
 
     fn folder(&self) -> PathBuf {
@@ -85,6 +91,24 @@ impl Transcript {
             file = open(&spool)?;
         }
         Ok(Transcript { spool, kept, file, punched: HEAD })
+    }
+
+    /// What an agent says to us, kept beside the transcript.
+    pub fn open_stream(speaker: &Speaker<'_>) -> io::Result<Transcript> {
+        let spool = speaker.folder().join(STREAM);
+        let file = open(&spool)?;
+        // What a dead coordinator's agent said is in its transcript, as far as anybody heard it.
+        file.set_len(0)?;
+        Ok(Transcript { spool, kept: speaker.stream(), file, punched: HEAD })
+    }
+
+    /// Bytes from a place on, as many as are there and fit.
+    pub fn read_from(&self, place: u64, most: usize) -> io::Result<Vec<u8>> {
+        use std::os::unix::fs::FileExt as _;
+        let mut bytes = vec![0; most];
+        let read = self.file.read_at(&mut bytes, place)?;
+        bytes.truncate(read);
+        Ok(bytes)
     }
 
     /// A handle for the process to write to.
@@ -154,9 +178,11 @@ fn open(path: &Path) -> io::Result<File> {
 pub fn clear_spools(output: &Path, executors: u32) {
     for executor in MERGE..=executors {
         let folder = folder(output, executor);
-        let spool = folder.join(SPOOL);
-        if fs::metadata(&spool).is_ok_and(|metadata| metadata.len() == 0) {
-            let _ = fs::remove_file(&spool);
+        for name in [SPOOL, STREAM] {
+            let spool = folder.join(name);
+            if fs::metadata(&spool).is_ok_and(|metadata| metadata.len() == 0) {
+                let _ = fs::remove_file(&spool);
+            }
         }
         // Goes only if nothing is in it.
         let _ = fs::remove_dir(folder);

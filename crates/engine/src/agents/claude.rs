@@ -4,22 +4,108 @@
 //! cost is cumulative over a session in some versions and not in others; tokens are counted from the messages.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use conductor_core::event::FailureClass;
+use conductor_core::plan::{Task, Work};
 use serde_json::{Value, json};
 
+use super::policy::InWorkspace;
 use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of};
-use crate::process::Exit;
+use super::{AgentError, Brief, Engagement, Session};
+use crate::process::{Exit, Launch};
 
-/// Says what may be done without asking anybody.
-pub trait Policy: Send {
-    /// Nothing allows it; a reason denies it, in words the agent can act on.
-    fn judge(&mut self, tool: &str, input: &Value) -> Option<String>;
+/// The program, and how to get it.
+const PROGRAM: &str = "claude";
+const REMEDY: &str = "install it with `npm install -g @anthropic-ai/claude-code`";
+
+/// Variables it needs and nobody else gets.
+const KEYS: [&str; 7] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_MODEL",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_MAX_RETRIES",
+];
+
+/// What it is given to work with; the rest of its many tools is of no use to a task.
+const TOOLS: &str = "Bash,Edit,Glob,Grep,NotebookEdit,Read,Skill,Task,TodoWrite,Write";
+
+pub(super) struct Agent;
+
+impl super::Agent for Agent {
+    fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
+        self.check(brief.task)?;
+        let Brief { task, seat, caller, words, session } = brief;
+        let temporary = seat.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| path.into());
+        let policy = InWorkspace::new(seat.directory.clone(), temporary);
+        let mut env = caller.environment(task, seat).as_ref().clone();
+        env.extend(KEYS.iter().filter_map(|name| caller.variable(name)));
+        for (name, value) in [("DISABLE_AUTOUPDATER", "1"), ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")]
+        {
+            env.entry(name.into()).or_insert(value.into());
+        }
+        let launch = Launch {
+            program: PROGRAM.into(),
+            args: arguments(task, session).into_iter().map(Into::into).collect(),
+            env: Arc::new(env),
+            directory: seat.directory.clone(),
+            memory: task.resources.get("memory").copied(),
+            talks: true,
+        };
+        let judge = move |tool: &str, input: &Value| policy.judge(tool, input);
+        Ok(Engagement { launch, translator: Box::new(Claude::new(words.clone(), Box::new(judge))) })
+    }
+
+    fn check(&self, task: &Task) -> Result<(), AgentError> {
+        match task.work {
+            Work::Run(_) => {
+                Err(AgentError::Unfit { agent: "claude", why: "it takes a prompt, not a command".into() })
+            }
+            Work::Prompt(_) if !super::on_path(PROGRAM) => {
+                Err(AgentError::Missing { program: PROGRAM, remedy: REMEDY })
+            }
+            Work::Prompt(_) => Ok(()),
+        }
+    }
 }
 
-pub struct Claude {
+fn arguments(task: &Task, session: &Session) -> Vec<String> {
+    let mut args: Vec<String> = [
+        "--print",
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--include-partial-messages",
+        "--permission-prompt-tool",
+        "stdio",
+        "--permission-mode",
+        "default",
+        "--tools",
+        TOOLS,
+    ]
+    .map(str::to_owned)
+    .into();
+    args.extend([if session.begun { "--resume" } else { "--session-id" }.to_owned(), session.id.clone()]);
+    if let Some(model) = &task.model {
+        args.extend(["--model".to_owned(), model.clone()]);
+    }
+    if let Some(turns) = task.max_turns {
+        args.extend(["--max-turns".to_owned(), turns.to_string()]);
+    }
+    args
+}
+
+/// Says what may be done: nothing allows it, a reason denies it, in words the agent can act on.
+type Judge = Box<dyn FnMut(&str, &Value) -> Option<String> + Send>;
+
+pub(super) struct Claude {
     prompt: String,
-    policy: Box<dyn Policy>,
+    judge: Judge,
     /// What has been counted of each message, by its id.
     counted: HashMap<String, Tokens>,
     message: Option<String>,
@@ -33,10 +119,10 @@ pub struct Claude {
 }
 
 impl Claude {
-    pub fn new(prompt: String, policy: Box<dyn Policy>) -> Claude {
+    fn new(prompt: String, judge: Judge) -> Claude {
         Claude {
             prompt,
-            policy,
+            judge,
             counted: HashMap::new(),
             message: None,
             totals: Tokens::default(),
@@ -163,7 +249,7 @@ impl Claude {
             };
         }
         let tool = request["tool_name"].as_str().unwrap_or_default().to_owned();
-        let (answer, said) = match self.policy.judge(&tool, &request["input"]) {
+        let (answer, said) = match (self.judge)(&tool, &request["input"]) {
             None => (json!({ "behavior": "allow", "updatedInput": request["input"] }), Vec::new()),
             Some(why) => {
                 let said = vec![Said::Denied(format!("{tool}: {why}"))];
@@ -206,11 +292,8 @@ impl Claude {
             Some("budget_exhausted") => FailureClass::Budget,
             Some("aborted_tools" | "aborted_streaming" | "aborted") => FailureClass::Killed,
             Some("prompt_too_long") => FailureClass::TooLong,
-            Some("api_error") | None if result["subtype"] == "success" => {
-                class_of(result["api_error_status"].as_u64(), &format!("{words} {reason}"))
-            }
             _ if result["subtype"] == "error_max_turns" => FailureClass::Budget,
-            _ => FailureClass::Provider,
+            _ => class_of(result["api_error_status"].as_u64(), &format!("{words} {reason}")),
         };
         let class = if words.contains("model_not_found") { FailureClass::UnknownModel } else { class };
         let parked = (class == FailureClass::UsageLimit).then_some(self.resets_at);
@@ -310,30 +393,18 @@ mod tests {
 
     use super::*;
 
-    struct Anything;
-
-    impl Policy for Anything {
-        fn judge(&mut self, _: &str, _: &Value) -> Option<String> {
-            None
-        }
+    fn anything() -> Judge {
+        Box::new(|_, _| None)
     }
 
-    struct Nothing;
-
-    impl Policy for Nothing {
-        fn judge(&mut self, tool: &str, _: &Value) -> Option<String> {
-            Some(format!("{tool} is not allowed here"))
-        }
-    }
-
-    fn listen(bytes: &[u8], policy: Box<dyn Policy>) -> (Claude, Vec<Heard>) {
-        let mut claude = Claude::new("do it".to_owned(), policy);
+    fn listen(bytes: &[u8], judge: Judge) -> (Claude, Vec<Heard>) {
+        let mut claude = Claude::new("do it".to_owned(), judge);
         let heard = bytes.split(|&byte| byte == b'\n').map(|line| claude.on_line(line)).collect();
         (claude, heard)
     }
 
     fn told(name: &str, bytes: &[u8]) -> String {
-        let (mut claude, heard) = listen(bytes, Box::new(Anything));
+        let (mut claude, heard) = listen(bytes, anything());
         let mut used = Tokens::default();
         for tokens in heard.iter().filter_map(|heard| heard.used.as_ref()) {
             used.input += tokens.input;
@@ -369,24 +440,19 @@ mod tests {
     #[test]
     fn a_question_is_answered_by_the_policy() {
         let question = br#"{"type":"control_request","request_id":"u1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"a"}}}"#;
-        let answer = |policy: Box<dyn Policy>| {
-            let (_, heard) = listen(question, policy);
+        let answer = |judge: Judge| {
+            let (_, heard) = listen(question, judge);
             serde_json::from_slice::<Value>(&heard[0].reply).unwrap()["response"]["response"].clone()
         };
-        assert_eq!(
-            answer(Box::new(Anything)),
-            json!({ "behavior": "allow", "updatedInput": { "file_path": "a" } })
-        );
-        let denied = answer(Box::new(Nothing));
+        assert_eq!(answer(anything()), json!({ "behavior": "allow", "updatedInput": { "file_path": "a" } }));
+        let denied = answer(Box::new(|tool, _| Some(format!("{tool} is not allowed here"))));
         assert_eq!(denied, json!({ "behavior": "deny", "message": "Write is not allowed here" }));
     }
 
     #[test]
     fn what_is_not_its_language_does_no_harm() {
-        let (mut claude, heard) = listen(
-            b"\xff\xfe\n{\"type\":17}\n[]\n{\"type\":\"new\"}\n{\"type\":\"assistant\"}",
-            Box::new(Anything),
-        );
+        let (mut claude, heard) =
+            listen(b"\xff\xfe\n{\"type\":17}\n[]\n{\"type\":\"new\"}\n{\"type\":\"assistant\"}", anything());
         assert!(heard.iter().all(|heard| heard == &Heard::default()));
         assert!(
             matches!(claude.finish(Exit::Code(0)).outcome, Outcome::Failed(f) if f.class == FailureClass::Unfinished)

@@ -4,6 +4,7 @@
 //! `worker` treat all of them alike.
 
 mod claude;
+mod policy;
 mod shell;
 mod talk;
 
@@ -11,36 +12,64 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use conductor_core::event::Outcome;
 use conductor_core::plan::{Command, Task};
 use thiserror::Error;
 
-use crate::process::{Exit, Launch};
+use crate::process::Launch;
 use crate::workspaces::Seat;
+
+pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
-    #[error("there is no agent '{0}'; the one there is: shell, for `run:` tasks")]
+    #[error("there is no agent '{0}'; there are shell, for `run:` tasks, and claude")]
     Unknown(String),
-    #[error("a prompt needs a coding agent, and this version has none yet; give it a `run:` command instead")]
-    NoPrompts,
     #[error("the {agent} agent cannot do this: {why}")]
     Unfit { agent: &'static str, why: String },
+    #[error("{program} is not installed; {remedy}")]
+    Missing { program: &'static str, remedy: &'static str },
 }
 
-pub trait Agent: Send + Sync {
-    /// The program that does this task in this place.
-    fn launch(&self, task: &Task, seat: &Seat, caller: &Caller) -> Result<Launch, AgentError>;
+/// What somebody is asked to do, where, and with which words.
+pub struct Brief<'a> {
+    pub task: &'a Task,
+    pub seat: &'a Seat,
+    pub caller: &'a Caller,
+    /// The prompt, with all there is to know; nothing for a command.
+    pub words: String,
+    /// The conversation to begin, or to go on with.
+    pub session: &'a Session,
+}
 
-    /// What its exit means.
-    fn finish(&self, exit: Exit) -> Outcome;
+/// A conversation with an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Chosen by us, so that it is known before anything can be lost.
+    pub id: String,
+    /// It was begun before, and knows what was said.
+    pub begun: bool,
+}
+
+/// A program to start, and somebody who understands it.
+pub struct Engagement {
+    pub launch: Launch,
+    pub translator: Box<dyn Translator>,
+}
+
+/// Who can be engaged.
+pub trait Agent: Send + Sync {
+    /// The program that does this, and who understands what it says.
+    fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError>;
+
+    /// Whether it could, as far as that can be told without starting anything.
+    fn check(&self, task: &Task) -> Result<(), AgentError>;
 }
 
 /// The list of backends.
 pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
     match name {
         "shell" => Ok(&shell::Shell),
-        "default" => Err(AgentError::NoPrompts),
+        "claude" | "default" => Ok(&claude::Agent),
         other => Err(AgentError::Unknown(other.to_owned())),
     }
 }
@@ -52,7 +81,12 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
 
 /// Whether there is somebody for this task, without starting anything.
 pub fn check(task: &Task) -> Result<(), AgentError> {
-    agent(task.agent_name())?.launch(task, &Seat::default(), &Caller::default()).map(drop)
+    agent(task.agent_name())?.check(task)
+}
+
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// Names every program may expect; the rest of the caller's environment, keys and tokens above all, stays out.
@@ -93,6 +127,14 @@ impl Caller {
         let passes = |name: &OsString| PASSED.iter().any(|pattern| names(pattern, name));
         let (passed, held_back): (Vec<_>, Vec<_>) = environment.partition(|(name, _)| passes(name));
         Caller { passed: Arc::new(passed.into_iter().collect()), held_back }
+    }
+
+    /// A variable of the caller, for a backend that needs it: keys go nowhere else.
+    fn variable(&self, name: &str) -> Option<(OsString, OsString)> {
+        let known = self.held_back.iter().find(|(known, _)| known == name);
+        known.cloned().or_else(|| {
+            self.passed.get_key_value(std::ffi::OsStr::new(name)).map(|(n, v)| (n.clone(), v.clone()))
+        })
     }
 
     /// The environment of a task's program: what everybody gets, what its place has, what the task asks for, what it

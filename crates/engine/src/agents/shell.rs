@@ -2,32 +2,47 @@
 
 use std::ffi::OsString;
 
-use conductor_core::event::{Failure, FailureClass, Outcome};
+use conductor_core::event::FailureClass;
 use conductor_core::plan::{Command, Task, Work};
 
-use super::{Agent, AgentError, Caller};
+use super::{Agent, AgentError, Brief, Caller, Ending, Engagement, Heard, Translator};
 use crate::process::{Exit, Launch};
 use crate::workspaces::Seat;
 
 pub(super) struct Shell;
 
 impl Agent for Shell {
-    fn launch(&self, task: &Task, seat: &Seat, caller: &Caller) -> Result<Launch, AgentError> {
-        let Work::Run(command) = &task.work else {
-            return Err(AgentError::Unfit { agent: "shell", why: "it runs commands, not prompts".into() });
-        };
-        Ok(launch(command, task, seat, caller))
+    fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
+        let Work::Run(command) = &brief.task.work else { return Err(unfit()) };
+        let launch = launch(command, brief.task, brief.seat, brief.caller);
+        Ok(Engagement { launch, translator: Box::new(Listener) })
     }
 
-    fn finish(&self, exit: Exit) -> Outcome {
+    fn check(&self, task: &Task) -> Result<(), AgentError> {
+        match task.work {
+            Work::Run(_) => Ok(()),
+            Work::Prompt(_) => Err(unfit()),
+        }
+    }
+}
+
+fn unfit() -> AgentError {
+    AgentError::Unfit { agent: "shell", why: "it runs commands, not prompts".into() }
+}
+
+/// A command speaks to people, not to us: only its exit counts.
+struct Listener;
+
+impl Translator for Listener {
+    fn on_line(&mut self, _: &[u8]) -> Heard {
+        Heard::default()
+    }
+
+    fn finish(&mut self, exit: Exit) -> Ending {
         match exit {
-            Exit::Code(0) => Outcome::Succeeded,
-            Exit::Code(code) => {
-                Outcome::Failed(Failure::new(FailureClass::Exit, format!("exit code {code}")))
-            }
-            Exit::Signal(signal) => {
-                Outcome::Failed(Failure::new(FailureClass::Killed, format!("killed by signal {signal}")))
-            }
+            Exit::Code(0) => Ending::good(None),
+            Exit::Code(code) => Ending::bad(FailureClass::Exit, format!("exit code {code}")),
+            Exit::Signal(signal) => Ending::bad(FailureClass::Killed, format!("killed by signal {signal}")),
         }
     }
 }
@@ -41,6 +56,7 @@ pub(super) fn launch(command: &Command, task: &Task, seat: &Seat, caller: &Calle
         env: caller.environment(task, seat),
         directory: seat.directory.clone(),
         memory: task.resources.get("memory").copied(),
+        talks: false,
     }
 }
 
@@ -108,10 +124,13 @@ mod tests {
 
     #[test]
     fn only_exit_zero_is_success() {
-        assert_eq!(Shell.finish(Exit::Code(0)), Outcome::Succeeded);
-        assert!(matches!(Shell.finish(Exit::Code(3)), Outcome::Failed(f) if f.message == "exit code 3"));
-        assert!(
-            matches!(Shell.finish(Exit::Signal(9)), Outcome::Failed(f) if f.class == FailureClass::Killed)
-        );
+        use conductor_core::event::Outcome;
+        assert_eq!(Listener.finish(Exit::Code(0)).outcome, Outcome::Succeeded);
+        let failed = |exit| match Listener.finish(exit).outcome {
+            Outcome::Failed(failure) => (failure.class, failure.message),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(failed(Exit::Code(3)), (FailureClass::Exit, "exit code 3".into()));
+        assert_eq!(failed(Exit::Signal(9)).0, FailureClass::Killed);
     }
 }

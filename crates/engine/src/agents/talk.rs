@@ -98,7 +98,7 @@ impl Ending {
 }
 
 /// What an answer of a provider means, by its status and the words that came with it.
-pub fn class_of(status: Option<u64>, words: &str) -> FailureClass {
+pub(super) fn class_of(status: Option<u64>, words: &str) -> FailureClass {
     let has = |word: &str| words.contains(word);
     match status {
         _ if ["usage_limit", "usageLimit", "usage limit", "hit your limit"].iter().any(|word| has(word)) => {

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub struct Launch {
     pub directory: PathBuf,
     /// Bytes of memory any one of its processes may use.
     pub memory: Option<u64>,
+    /// It is spoken to: its standard input is ours to write to, and its standard output is kept apart.
+    pub talks: bool,
 }
 
 /// How the main process ended.
@@ -60,9 +62,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it with both outputs going to `output` and nothing to read.
-    pub fn start(launch: &Launch, mark: Mark, output: File) -> io::Result<Running> {
-        let errors = output.try_clone()?;
+    /// Starts it with both outputs going to `errors`, or what it says going to `stream`.
+    pub fn start(launch: &Launch, mark: Mark, errors: File, stream: Option<File>) -> io::Result<Running> {
+        let output = match stream {
+            Some(stream) => stream,
+            None => errors.try_clone()?,
+        };
         let mut command = Command::new(&launch.program);
         command
             .args(&launch.args)
@@ -70,7 +75,7 @@ impl Running {
             .envs(launch.env.iter())
             .envs(mark.variables())
             .current_dir(&launch.directory)
-            .stdin(Stdio::null())
+            .stdin(if launch.talks { Stdio::piped() } else { Stdio::null() })
             .stdout(output)
             .stderr(errors)
             .process_group(0);
@@ -88,6 +93,11 @@ impl Running {
     pub fn name(&self) -> ProcessName {
         let pid = self.child.id();
         ProcessName { pid, start_time: tree::start_time(pid).unwrap_or(0) }
+    }
+
+    /// What is written to its standard input; closed when dropped.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
     }
 
     /// Waits for the main process. Safe to drop and call again.

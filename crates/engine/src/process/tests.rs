@@ -20,9 +20,10 @@ fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
         env: std::sync::Arc::new([("PATH".into(), std::env::var_os("PATH").unwrap())].into()),
         directory: directory.to_owned(),
         memory: None,
+        talks: false,
     };
     let output = fs::File::create(directory.join("out")).unwrap();
-    Running::start(&launch, mark.clone(), output).unwrap()
+    Running::start(&launch, mark.clone(), output, None).unwrap()
 }
 
 /// Living processes that carry the mark.

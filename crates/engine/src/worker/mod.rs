@@ -2,9 +2,11 @@
 
 mod checks;
 mod running;
+mod talking;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use conductor_core::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
@@ -12,12 +14,14 @@ use conductor_core::plan::{Changes, Isolation, Plan, Scope, Task};
 use conductor_core::scheduler::{Beginning, Input};
 use tokio::sync::{mpsc, watch};
 
-use crate::agents::{self, AgentError, Caller};
+use crate::agents::{self, AgentError, Brief, Caller, Engagement, Session};
 use crate::drive::Message;
 use crate::process::Mark;
+use crate::prompt::{self, Facts};
 use crate::transcript::{Speaker, Transcript};
 use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, look};
 use running::{NO_ROOM, open_transcript};
+use talking::Conversation;
 
 pub(crate) use checks::Check;
 
@@ -58,6 +62,9 @@ struct Visit<'a> {
     seat: Seat,
     workspaces: Arc<dyn Workspaces>,
     blocks: bool,
+    /// The conversation of this attempt, and whether it has begun.
+    session: String,
+    spoke: AtomicBool,
     /// What the directory looked like, where a change in it is due and cannot be told otherwise.
     before: Option<u64>,
 }
@@ -93,7 +100,17 @@ impl Worker {
             true => self.looked(&seat).await,
             false => None,
         };
-        let visit = Visit { order, task, guest, seat, workspaces, blocks, before };
+        let visit = Visit {
+            order,
+            task,
+            guest,
+            seat,
+            workspaces,
+            blocks,
+            session: new_session(),
+            spoke: AtomicBool::new(false),
+            before,
+        };
         let ended = self.perform(&visit, &mut stop).await;
         if ended.is_err() && blocks {
             self.rescue(visit, &stop).await;
@@ -152,15 +169,43 @@ impl Worker {
     ) -> Result<(), Outcome> {
         let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
-        let launch = agent.launch(visit.task, &seat, &self.caller).map_err(unfit)?;
-        match self.run_process(visit.order, &launch, transcript, stop).await {
-            Ok(exit) => match agent.finish(exit) {
-                Outcome::Succeeded => {}
-                other => return Err(other),
-            },
-            Err(failure) => return Err(Outcome::Failed(failure)),
+        let words = self.words(visit, &seat, feedback)?;
+        let session = Session { id: visit.session.clone(), begun: visit.spoke.swap(true, Ordering::Relaxed) };
+        let (task, caller) = (visit.task, &self.caller);
+        let brief = Brief { task, seat: &seat, caller, words, session: &session };
+        let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
+        let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
+        let stream = stream.map_err(|error| unfit_stream(&error))?;
+        let mut talk = Conversation::new(translator, stream);
+        let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
+        match talk.finish(exit.map_err(Outcome::Failed)?).outcome {
+            Outcome::Succeeded => {}
+            other => return Err(other),
         }
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// What a prompt is told, with all there is to know now.
+    fn words(
+        &self,
+        visit: &Visit<'_>,
+        seat: &Seat,
+        feedback: Option<&(u32, Failure)>,
+    ) -> Result<String, Outcome> {
+        let before = visit.task.dependencies.iter().filter_map(|on| self.plan.task(&on.id));
+        let found =
+            feedback.map(|(round, failure)| (*round, format!("{}\n\n{}", failure.message, failure.evidence)));
+        let facts = Facts {
+            landed: before.map(|task| (task.id.as_str(), task.name.as_str())).collect(),
+            feedback: found.as_ref().map(|(round, words)| (*round, words.as_str())),
+            ports: seat
+                .env
+                .iter()
+                .find(|(name, _)| name == "CONDUCTOR_PORTS")
+                .map(|(_, ports)| ports.as_str()),
+        };
+        prompt::words(visit.task, &facts, &seat.directory)
+            .map_err(|error| Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string())))
     }
 
     /// What the work left, if that is what the task was to leave.
@@ -328,6 +373,18 @@ fn no_workspace(error: &WorkspaceError) -> Outcome {
         error => (FailureClass::Unstartable, format!("no workspace: {error}")),
     };
     Outcome::Failed(Failure::new(class, message))
+}
+
+/// A name no other conversation has, in the form agents expect.
+fn new_session() -> String {
+    let bits = fastrand::u128(..);
+    let (a, b, c) = ((bits >> 96) as u32, (bits >> 80) as u16, (bits >> 64) as u16 & 0xfff);
+    let (d, e) = ((bits >> 48) as u16 & 0x3fff | 0x8000, bits as u64 & 0xffff_ffff_ffff);
+    format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+}
+
+fn unfit_stream(error: &std::io::Error) -> Outcome {
+    Outcome::Failed(Failure::new(FailureClass::Unstartable, format!("what it says cannot be kept: {error}")))
 }
 
 fn unfit(error: AgentError) -> Outcome {

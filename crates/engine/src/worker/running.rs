@@ -7,6 +7,7 @@ use conductor_core::event::{Failure, FailureClass, Outcome};
 use conductor_core::scheduler::Input;
 use tokio::sync::watch;
 
+use super::talking::Conversation;
 use super::{Order, Stop, Worker};
 use crate::process::{self, Exit, GRACE, Launch, Running};
 use crate::transcript::{Speaker, Transcript};
@@ -17,6 +18,12 @@ const TRIM: Duration = Duration::from_millis(250);
 /// A process that is over sooner than this is not noted by its number: its mark is enough to find it by.
 const BRIEF: Duration = Duration::from_millis(50);
 
+/// How often an agent is listened to.
+const HEAR: Duration = Duration::from_millis(40);
+
+/// How long an agent that was asked in its own language may take before it gets a signal.
+const COURTESY: Duration = Duration::from_secs(2);
+
 /// How often a full disk is tried again.
 pub(super) const NO_ROOM: Duration = Duration::from_millis(500);
 
@@ -26,6 +33,13 @@ const FEW: usize = 1;
 /// How often a start is tried again while processes, memory or descriptors are short.
 const SCARCE: Duration = Duration::from_millis(100);
 
+/// Whoever listens to a process while it runs.
+struct Ear<'a> {
+    worker: &'a Worker,
+    order: &'a Order,
+    talk: &'a mut Conversation,
+}
+
 impl Worker {
     pub(super) async fn run_process(
         &self,
@@ -34,37 +48,65 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Exit, Failure> {
+        self.run_talking(order, launch, transcript, stop, None).await
+    }
+
+    /// As `run_process`, with somebody who listens to what it says and answers.
+    pub(super) async fn run_talking(
+        &self,
+        order: &Order,
+        launch: &Launch,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+        mut talk: Option<&mut Conversation>,
+    ) -> Result<Exit, Failure> {
         let lost =
             |error: io::Error| Failure::new(FailureClass::Killed, format!("lost sight of it: {error}"));
         let started = Instant::now();
         let mut running = loop {
-            match self.start(order, launch, transcript).await {
+            let stream = talk.as_ref().and_then(|talk| talk.stream());
+            match self.start(order, launch, transcript, stream).await {
                 Err(error) if process::is_scarcity(&error) && *stop.borrow() == Stop::No => {
                     tokio::time::sleep(SCARCE).await;
                 }
                 started => break started.map_err(|error| missing(launch, &error))?,
             }
         };
+        if let Some(talk) = talk.as_deref_mut() {
+            talk.open(running.take_stdin());
+        }
         match tokio::time::timeout(BRIEF, running.exited()).await {
             Ok(exited) => exited.map_err(lost)?,
             Err(_) => {
                 let (task, attempt, process) = (order.task.clone(), order.attempt, running.name());
                 self.report(Input::ProcessStarted { task, attempt, process });
-                supervise(&mut running, transcript, stop).await.map_err(lost)?;
+                let mut ear = talk.as_deref_mut().map(|talk| Ear { worker: self, order, talk });
+                supervise(&mut running, transcript, stop, ear.as_mut()).await.map_err(lost)?;
             }
         }
-        running.finish(started.elapsed()).await.map_err(lost)
+        let exit = running.finish(started.elapsed()).await.map_err(lost)?;
+        if let Some(talk) = talk {
+            talk.listen(self, order, transcript).map_err(lost)?;
+        }
+        Ok(exit)
     }
 
     /// Starting blocks until the program is loaded. With few at work that is the shortest way; with many, it is done
     /// aside, so that ends can be dealt with meanwhile.
-    async fn start(&self, order: &Order, launch: &Launch, transcript: &Transcript) -> io::Result<Running> {
+    async fn start(
+        &self,
+        order: &Order,
+        launch: &Launch,
+        transcript: &Transcript,
+        stream: Option<&Transcript>,
+    ) -> io::Result<Running> {
         let (mark, writer) = (self.mark(order), transcript.writer()?);
+        let stream = stream.map(Transcript::writer).transpose()?;
         if process::under_way() < FEW {
-            return Running::start(launch, mark, writer);
+            return Running::start(launch, mark, writer, stream);
         }
         let launch = launch.clone();
-        tokio::task::spawn_blocking(move || Running::start(&launch, mark, writer))
+        tokio::task::spawn_blocking(move || Running::start(&launch, mark, writer, stream))
             .await
             .unwrap_or_else(|error| Err(io::Error::other(error)))
     }
@@ -75,12 +117,15 @@ async fn supervise(
     running: &mut Running,
     transcript: &mut Transcript,
     stop: &mut watch::Receiver<Stop>,
+    mut ear: Option<&mut Ear<'_>>,
 ) -> io::Result<()> {
+    let mut hear = tokio::time::interval(HEAR);
+    hear.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut trim = tokio::time::interval(TRIM);
     trim.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     trim.reset();
     let mut asked = Stop::No;
-    let mut deadline = None;
+    let (mut signal, mut deadline) = (None, None);
     loop {
         tokio::select! {
             biased;
@@ -88,15 +133,28 @@ async fn supervise(
             Ok(()) = stop.changed() => {
                 let wish = *stop.borrow_and_update();
                 if wish >= Stop::Ask && asked == Stop::No {
-                    running.ask_to_end();
                     asked = Stop::Ask;
-                    deadline = Some(tokio::time::Instant::now() + GRACE);
+                    let now = tokio::time::Instant::now();
+                    deadline = Some(now + GRACE);
+                    match ear.as_mut().is_some_and(|ear| ear.talk.interrupt()) {
+                        true => signal = Some(now + COURTESY),
+                        false => running.ask_to_end(),
+                    }
                 }
                 if wish == Stop::Kill {
                     return running.kill().await;
                 }
             }
+            () = until(signal) => {
+                signal = None;
+                running.ask_to_end();
+            }
             () = until(deadline) => return running.kill().await,
+            _ = hear.tick(), if ear.is_some() => {
+                if let Some(ear) = ear.as_mut() {
+                    ear.talk.listen(ear.worker, ear.order, transcript)?;
+                }
+            }
             _ = trim.tick() => transcript.trim(),
         }
     }
