@@ -61,6 +61,12 @@ pub enum Event {
         attempt: Attempt,
         process: Process,
     },
+    /// A conversation began, by which the work can be gone on with later.
+    SessionStarted {
+        task: TaskId,
+        attempt: Attempt,
+        session: String,
+    },
     UsageReported {
         task: TaskId,
         attempt: Attempt,
@@ -136,6 +142,11 @@ pub enum Event {
     /// A person set the run's branch back; the tasks that had landed since are reopened.
     BranchRolledBack {
         to: String,
+    },
+    /// An agent's provider takes nothing more from us until then.
+    ProviderParked {
+        agent: String,
+        until: Timestamp,
     },
     /// The work of two tasks as it is now does not merge; or of one with what has landed.
     ConflictForeseen {

@@ -3,13 +3,14 @@
 //! `Run::apply` is the only way it changes, live and on replay alike. It knows which transitions are legal, not which are
 //! wise: deciding is the scheduler's.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::event::{
-    Again, Change, DrainReason, Event, Failure, Gate, Options, Outcome, Process, Record, Round, RunOutcome,
-    StopReason, Touched, Usage,
+    Again, Change, DrainReason, Event, Failure, FailureClass, Gate, Options, Outcome, Process, Record, Round,
+    RunOutcome, StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
@@ -169,8 +170,10 @@ pub struct Progress {
     /// Rounds of mending and beginnings anew since it was last opened.
     pub rounds: u8,
     pub anew: u8,
-    /// What its next attempt is to mend.
+    /// What its next attempt is to mend, or to go on with.
     pub round: Option<Box<Round>>,
+    /// The conversation of its last attempt, where that was cut short.
+    pub session: Option<Box<str>>,
     pub usage: Usage,
     /// Time its attempts have run, all together.
     pub worked: Millis,
@@ -191,6 +194,7 @@ impl Progress {
             rounds: 0,
             anew: 0,
             round: None,
+            session: None,
             usage: Usage::default(),
             worked: Millis(0),
             executor: None,
@@ -228,6 +232,7 @@ pub struct Run {
     tip: Option<String>,
     foreseen: Vec<Foreseen>,
     strays: Vec<Stray>,
+    parked: BTreeMap<String, Timestamp>,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
     active_now: Tick,
@@ -276,6 +281,7 @@ impl Run {
             tip: None,
             foreseen: Vec::new(),
             strays: Vec::new(),
+            parked: BTreeMap::new(),
             active_before: Millis(0),
             active_now: Tick(0),
         }
@@ -371,6 +377,11 @@ impl Run {
         &self.strays
     }
 
+    /// Agents whose providers take nothing from us, and until when.
+    pub fn parked(&self) -> &BTreeMap<String, Timestamp> {
+        &self.parked
+    }
+
     /// How long coordinators have worked on it, time between them not counted.
     pub fn active(&self) -> Millis {
         self.active_before + (self.active_now - Tick(0))
@@ -395,6 +406,7 @@ impl Run {
             | Event::RunStopped { .. }
             | Event::RunFinished { .. }
             | Event::BranchRolledBack { .. }
+            | Event::ProviderParked { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. } => self.apply_to_run(record),
             event => self.apply_to_task(record, event, place)?,
@@ -425,6 +437,9 @@ impl Run {
             Event::RunFinished { outcome } => {
                 self.stage = Stage::Finished(*outcome);
                 self.ended = Some(record.at);
+            }
+            Event::ProviderParked { agent, until } => {
+                self.parked.insert(agent.clone(), *until);
             }
             Event::BranchRolledBack { to } => self.tip = Some(to.clone()),
             Event::ConflictForeseen { task, with, files } => {
@@ -484,13 +499,20 @@ impl Run {
                 progress.usage += *usage;
                 self.spent += *usage;
             }
-            Event::AttemptEnded { outcome, elapsed, .. } => {
+            Event::SessionStarted { session, .. } => progress.session = Some(session.as_str().into()),
+            Event::AttemptEnded { outcome, elapsed, change, .. } => {
                 progress.worked += *elapsed;
                 match outcome {
-                    Outcome::Interrupted => progress.interruptions += 1,
+                    Outcome::Interrupted => {
+                        progress.interruptions += 1;
+                        progress.round = left_behind(change.as_deref()).or_else(|| progress.round.take());
+                    }
                     Outcome::Succeeded | Outcome::Failed(_) | Outcome::Cancelled => {
                         progress.tried += 1;
                         progress.round = None;
+                        if matches!(outcome, Outcome::Failed(_)) {
+                            progress.session = None;
+                        }
                         self.attempts += 1;
                     }
                 }
@@ -515,6 +537,12 @@ impl Run {
     }
 }
 
+/// What somebody who was cut short left, to be gone on with.
+fn left_behind(change: Option<&Change>) -> Option<Box<Round>> {
+    let failure = Failure::new(FailureClass::Killed, "it was cut short; the files are as they were left");
+    change.map(|change| Box::new(Round { change: change.clone(), failure }))
+}
+
 /// What is mended or done anew was no failed try.
 fn account_again(progress: &mut Progress, again: &Again) {
     match again {
@@ -533,6 +561,7 @@ fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
     Some(match event {
         Event::AttemptStarted { task, .. } => (task, "attempt_started"),
         Event::ProcessStarted { task, .. } => (task, "process_started"),
+        Event::SessionStarted { task, .. } => (task, "session_started"),
         Event::UsageReported { task, .. } => (task, "usage_reported"),
         Event::StopRequested { task, .. } => (task, "stop_requested"),
         Event::AttemptEnded { task, .. } => (task, "attempt_ended"),
@@ -593,7 +622,8 @@ fn step_running(running: &Running, event: &Event, seq: u64) -> Option<TaskState>
         Event::ProcessStarted { attempt, process, .. } if *attempt == running.attempt => {
             next.process = Some(*process);
         }
-        Event::UsageReported { attempt, .. } if *attempt == running.attempt => {}
+        Event::UsageReported { attempt, .. } | Event::SessionStarted { attempt, .. }
+            if *attempt == running.attempt => {}
         Event::StopRequested { attempt, why, .. } if *attempt == running.attempt => {
             next.stopping = Some(*why);
         }

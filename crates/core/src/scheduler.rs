@@ -11,6 +11,7 @@ mod executors;
 mod files;
 mod landing;
 mod pools;
+mod providers;
 mod ready;
 mod release;
 mod requests;
@@ -27,7 +28,7 @@ use crate::ids::{Attempt, TaskId};
 use crate::plan::Plan;
 use crate::retry;
 use crate::run::{Run, Running, Stage, Status, TaskState};
-use crate::units::{Millis, Now, Tick};
+use crate::units::{Millis, Now, Tick, Timestamp};
 
 pub use landing::{Car, LeftBehind, Side, Stacked};
 pub use requests::{Refusal, Request};
@@ -46,6 +47,16 @@ pub enum Input {
         task: TaskId,
         attempt: Attempt,
         process: Process,
+    },
+    SessionStarted {
+        task: TaskId,
+        attempt: Attempt,
+        session: String,
+    },
+    /// An agent's provider takes nothing more until then; whoever asked it is cut short.
+    ProviderParked {
+        agent: String,
+        until: Timestamp,
     },
     /// What an attempt has used since its last report.
     UsageReported {
@@ -129,8 +140,10 @@ pub enum Action {
 pub struct Beginning {
     /// What the tasks of its epic have done so far.
     pub onto: Option<String>,
-    /// What it is to mend, and how often it has been asked to.
+    /// What it is to mend or to go on with, and how often it has been asked to mend.
     pub round: Option<(u32, Round)>,
+    /// The conversation to go on with.
+    pub session: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -220,6 +233,12 @@ impl Scheduler {
             Input::ProcessStarted { task, attempt, process } => {
                 self.on_process_started(now, task, attempt, process);
             }
+            Input::SessionStarted { task, attempt, session } => {
+                if self.current(&task, attempt).is_some() {
+                    self.emit(now, Event::SessionStarted { task, attempt, session });
+                }
+            }
+            Input::ProviderParked { agent, until } => self.on_provider_parked(now, agent, until),
             Input::UsageReported { task, attempt, usage } => self.on_usage(now, task, attempt, usage),
             Input::AttemptEnded { task, attempt, outcome, change } => {
                 self.on_attempt_ended(now, &task, attempt, outcome, change);
@@ -294,8 +313,8 @@ impl Scheduler {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
         let outcome = self.judged(place, running.stopping, outcome);
-        let change = change.filter(|_| outcome == Outcome::Succeeded);
-        let lands = change.is_some();
+        let change = change.filter(|_| matches!(outcome, Outcome::Succeeded | Outcome::Interrupted));
+        let lands = change.is_some() && outcome == Outcome::Succeeded;
         let ended = Event::AttemptEnded {
             task: task.clone(),
             attempt,
@@ -374,6 +393,7 @@ impl Scheduler {
     fn on_timer(&mut self, now: Now) {
         while let Some(due) = self.timers.pop_due(now.tick) {
             match due {
+                timers::Due::Providers => self.open_providers(now),
                 timers::Due::Run => {
                     self.drain(now, DrainReason::Budget);
                     self.stop_all(now, StopReason::Interrupted);
@@ -446,7 +466,8 @@ impl Scheduler {
     fn beginning(&self, place: usize) -> Option<Box<Beginning>> {
         let progress = self.run.progress(place);
         let round = progress.round.as_deref().map(|round| (progress.rounds.into(), round.clone()));
-        let beginning = Beginning { onto: self.onto(place), round };
+        let session = progress.session.as_deref().filter(|_| round.is_some()).map(str::to_owned);
+        let beginning = Beginning { onto: self.onto(place), round, session };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
     }
 
@@ -503,6 +524,7 @@ impl Scheduler {
         self.ready = Ready::new(self.run.plan(), &self.graph, self.run.options());
         self.timers.clear_tasks();
         self.executors = Executors::default();
+        self.close_providers(now);
         self.rebuild_blockers(now);
         for place in 0..self.graph.len() {
             let node = place as Node;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ready::{LaneNumber, Rank};
 use crate::event::Options;
-use crate::plan::{Plan, Scope, Task};
+use crate::plan::{Plan, Scope, Task, Work};
 
 pub(super) type PoolNumber = usize;
 
@@ -15,6 +15,8 @@ pub(super) type PoolNumber = usize;
 struct Pool {
     capacity: u64,
     used: u64,
+    /// Nobody gets anything for now.
+    closed: bool,
     parked: BTreeSet<(Rank, LaneNumber)>,
 }
 
@@ -44,9 +46,14 @@ impl Pools {
             let number = pools.add(1);
             pools.epics.insert(epic.id.clone(), number);
         }
-        for (agent, &limit) in &options.limits.agents {
-            let number = pools.add(limit.into());
-            pools.agents.insert(agent.clone(), number);
+        let prompts = plan.tasks.iter().filter(|task| matches!(task.work, Work::Prompt(_)));
+        let used: BTreeSet<&str> = prompts.map(Task::agent_name).collect();
+        for agent in used.into_iter().chain(options.limits.agents.keys().map(String::as_str)) {
+            if !pools.agents.contains_key(agent) {
+                let limit = options.limits.agents.get(agent).map_or(u64::MAX, |&limit| limit.into());
+                let number = pools.add(limit);
+                pools.agents.insert(agent.to_owned(), number);
+            }
         }
         for (name, capacity) in capacities(plan, options) {
             let number = pools.add(capacity);
@@ -57,7 +64,7 @@ impl Pools {
 
     /// A capacity of nothing would keep its tasks waiting for ever; it counts as one.
     fn add(&mut self, capacity: u64) -> PoolNumber {
-        self.pools.push(Pool { capacity: capacity.max(1), used: 0, parked: BTreeSet::new() });
+        self.pools.push(Pool { capacity: capacity.max(1), used: 0, closed: false, parked: BTreeSet::new() });
         self.pools.len() - 1
     }
 
@@ -85,9 +92,18 @@ impl Pools {
     pub(super) fn obstacle(&self, needs: &Needs, rank: Rank) -> Option<PoolNumber> {
         let lacks = |&&(number, amount): &&(PoolNumber, u64)| {
             let pool = &self.pools[number];
-            pool.used + amount > pool.capacity || pool.parked.first().is_some_and(|(first, _)| *first < rank)
+            pool.closed
+                || pool.used + amount > pool.capacity
+                || pool.parked.first().is_some_and(|(first, _)| *first < rank)
         };
         needs.iter().find(lacks).map(|&(number, _)| number)
+    }
+
+    /// Lets nobody to an agent, or everybody again; its pool, where it has one.
+    pub(super) fn set_closed(&mut self, agent: &str, closed: bool) -> Option<PoolNumber> {
+        let number = *self.agents.get(agent)?;
+        self.pools[number].closed = closed;
+        Some(number)
     }
 
     pub(super) fn take(&mut self, needs: &Needs) {
@@ -116,7 +132,7 @@ impl Pools {
     /// Whether this one pool has what is needed of it.
     pub(super) fn has_room(&self, number: PoolNumber, needs: &Needs) -> bool {
         let pool = &self.pools[number];
-        needs.iter().all(|&(of, amount)| of != number || pool.used + amount <= pool.capacity)
+        !pool.closed && needs.iter().all(|&(of, amount)| of != number || pool.used + amount <= pool.capacity)
     }
 }
 

@@ -143,6 +143,16 @@ impl Ready {
         }
     }
 
+    pub(super) fn close_agent(&mut self, agent: &str) {
+        self.pools.set_closed(agent, true);
+    }
+
+    pub(super) fn open_agent(&mut self, agent: &str) {
+        if let Some(pool) = self.pools.set_closed(agent, false) {
+            self.wake(pool);
+        }
+    }
+
     /// Gives back everything.
     pub(super) fn release(&mut self, task: Node) {
         self.release_all_but_files(task);

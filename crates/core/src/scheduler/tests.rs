@@ -159,6 +159,7 @@ fn tell(event: &Event) -> Option<String> {
         Event::TaskSkipped { task, culprit: None } => write!(word, "skip {task}"),
         Event::TaskCancelled { task } => write!(word, "cancelled {task}"),
         Event::TaskReopened { task } => write!(word, "reopen {task}"),
+        Event::ProviderParked { agent, until } => write!(word, "parked {agent} until {}", until.0 / 1000),
         Event::RunDrained { why } => write!(word, "drain ({why:?})"),
         Event::RunStopped { why } => write!(word, "stopped ({why:?})"),
         Event::RunFinished { outcome } => write!(word, "finished ({outcome:?})"),
@@ -542,4 +543,38 @@ fn a_place_at_a_pool_is_handed_on_when_the_one_it_was_meant_for_goes() {
     assert_eq!(s.ok("first"), "done first");
     assert_eq!(s.ask(Request::Skip(id("woken"))), "skip woken");
     assert_eq!(s.ask(Request::Continue), "start last");
+}
+
+/// C9: nobody else asks a provider that said no, others go on, the cut-short one goes on where it was, not as a new try.
+#[test]
+fn a_parked_provider_frees_its_slot_and_is_asked_again_when_it_said() {
+    let mut plan = plan("a; b; c");
+    for place in [0, 1] {
+        plan.tasks[place].work = Work::Prompt("do it".into());
+        plan.tasks[place].agent = Some("claude".into());
+    }
+    plan.tasks[0].retry = RetryPolicy::once();
+    let (mut s, told) = Script::start(plan, queue(1));
+    assert_eq!(told, "start a");
+    let attempt = s.attempt_of("a");
+    s.input(Input::SessionStarted { task: id("a"), attempt, session: "s1".into() });
+    let parked = Input::ProviderParked { agent: "claude".into(), until: Timestamp(100_000) };
+    assert_eq!(s.input(parked.clone()), "parked claude until 100");
+    assert_eq!(s.input(parked), "", "said once");
+    let change = Some(Box::new(Change::new("base", "half")));
+    let cut = Input::AttemptEnded { task: id("a"), attempt, outcome: Outcome::Interrupted, change };
+    assert_eq!(s.input(cut), "interrupted a, start c", "others go on");
+    assert_eq!(s.ok("c"), "done c");
+    assert_eq!(s.wait(50), "", "b needs it as well");
+    let (mut s, told) = s.crash(queue(1));
+    assert_eq!(told, "", "it stays parked when somebody else takes over");
+    assert_eq!(s.scheduler.next_deadline(), Some(Tick(100_500)));
+    assert_eq!(s.wait(60), "start a#2");
+    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(beginning.session.as_deref(), Some("s1"));
+    assert_eq!(
+        beginning.round.map(|(number, round)| (number, round.change.commit)),
+        Some((0, "half".into()))
+    );
+    assert_eq!(s.ok("a"), "done a, start b");
 }

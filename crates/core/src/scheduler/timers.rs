@@ -8,6 +8,8 @@ use crate::units::Tick;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Run,
+    /// One that was parked may be open again.
+    Providers,
     Task(Node),
 }
 
@@ -16,6 +18,7 @@ pub(super) struct Timers {
     by_time: BTreeSet<(Tick, Node)>,
     armed: HashMap<Node, Tick>,
     run: Option<Tick>,
+    providers: Option<Tick>,
 }
 
 impl Timers {
@@ -36,6 +39,10 @@ impl Timers {
         self.run = at;
     }
 
+    pub(super) fn arm_providers(&mut self, at: Option<Tick>) {
+        self.providers = at;
+    }
+
     pub(super) fn clear_tasks(&mut self) {
         self.by_time.clear();
         self.armed.clear();
@@ -43,13 +50,17 @@ impl Timers {
 
     pub(super) fn next(&self) -> Option<Tick> {
         let task = self.by_time.first().map(|&(at, _)| at);
-        task.into_iter().chain(self.run).min()
+        task.into_iter().chain(self.run).chain(self.providers).min()
     }
 
     pub(super) fn pop_due(&mut self, now: Tick) -> Option<Due> {
         if self.run.is_some_and(|at| at <= now) {
             self.run = None;
             return Some(Due::Run);
+        }
+        if self.providers.is_some_and(|at| at <= now) {
+            self.providers = None;
+            return Some(Due::Providers);
         }
         let &(at, task) = self.by_time.first()?;
         (at <= now).then(|| {

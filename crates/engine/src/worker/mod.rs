@@ -10,11 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use conductor_core::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::plan::{Changes, Isolation, Plan, Scope, Task};
+use conductor_core::plan::{Changes, Isolation, Plan, Scope, Task, Work};
 use conductor_core::scheduler::{Beginning, Input};
+use conductor_core::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::{self, AgentError, Brief, Caller, Engagement, Session};
+use crate::clock::wall;
 use crate::drive::Message;
 use crate::process::Mark;
 use crate::prompt::{self, Facts};
@@ -74,7 +76,7 @@ impl Worker {
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
         let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
-            Err(outcome) => (outcome, None),
+            Err((outcome, kept)) => (outcome, kept),
         };
         self.report(Input::AttemptEnded {
             task: order.task,
@@ -84,38 +86,36 @@ impl Worker {
         });
     }
 
+    /// Where it was cut short, what it left goes along: whoever takes it up again goes on with that.
     async fn attempt(
         &self,
         order: &Order,
         mut stop: watch::Receiver<Stop>,
-    ) -> Result<Option<Change>, Outcome> {
+    ) -> Result<Option<Change>, (Outcome, Option<Change>)> {
         let task = &self.plan.tasks[order.place];
-        let (workspaces, blocks) = self.rooms.of(task).map_err(|error| no_workspace(&error))?;
+        let (workspaces, blocks) = self.rooms.of(task).map_err(|error| (no_workspace(&error), None))?;
         let guest = self.guest(order);
         let seat = {
             let (workspaces, guest) = (workspaces.clone(), guest.clone());
-            self.seated(blocks, &stop, move || workspaces.prepare(&guest)).await?
+            let seated = self.seated(blocks, &stop, move || workspaces.prepare(&guest)).await;
+            seated.map_err(|outcome| (outcome, None))?
         };
+        let known = order.beginning.as_ref().and_then(|beginning| beginning.session.clone());
+        let spoke = AtomicBool::new(known.is_some());
+        let session = known.unwrap_or_else(new_session);
         let before = match task.changes == Changes::Required && !blocks {
             true => self.looked(&seat).await,
             false => None,
         };
-        let visit = Visit {
-            order,
-            task,
-            guest,
-            seat,
-            workspaces,
-            blocks,
-            session: new_session(),
-            spoke: AtomicBool::new(false),
-            before,
-        };
-        let ended = self.perform(&visit, &mut stop).await;
-        if ended.is_err() && blocks {
-            self.rescue(visit, &stop).await;
+        let visit = Visit { order, task, guest, seat, workspaces, blocks, session, spoke, before };
+        let goes_on = matches!(task.work, Work::Prompt(_));
+        match self.perform(&visit, &mut stop).await {
+            Err(outcome) if blocks => {
+                let kept = self.rescue(visit, &stop).await;
+                Err((outcome, kept.filter(|_| goes_on)))
+            }
+            ended => ended.map_err(|outcome| (outcome, None)),
         }
-        ended
     }
 
     /// Setting up, the work and our look at it; where that finds something, again, as often as the task allows. What
@@ -171,6 +171,10 @@ impl Worker {
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
         let words = self.words(visit, &seat, feedback)?;
         let session = Session { id: visit.session.clone(), begun: visit.spoke.swap(true, Ordering::Relaxed) };
+        if !session.begun && matches!(visit.task.work, Work::Prompt(_)) {
+            let (task, attempt) = (visit.order.task.clone(), visit.order.attempt);
+            self.report(Input::SessionStarted { task, attempt, session: session.id.clone() });
+        }
         let (task, caller) = (visit.task, &self.caller);
         let brief = Brief { task, seat: &seat, caller, words, session: &session };
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
@@ -178,11 +182,23 @@ impl Worker {
         let stream = stream.map_err(|error| unfit_stream(&error))?;
         let mut talk = Conversation::new(translator, stream);
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
-        match talk.finish(exit.map_err(Outcome::Failed)?).outcome {
+        let ending = talk.finish(exit.map_err(Outcome::Failed)?);
+        if let Some(until) = ending.parked {
+            self.park(visit.task, until);
+            return Err(Outcome::Interrupted);
+        }
+        match ending.outcome {
             Outcome::Succeeded => {}
             other => return Err(other),
         }
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// Nobody is to ask this provider before then.
+    fn park(&self, task: &Task, until: Option<i64>) {
+        const UNTOLD: i64 = 10 * 60 * 1000;
+        let until = until.map_or_else(|| wall().0 + UNTOLD, |seconds| seconds * 1000);
+        self.report(Input::ProviderParked { agent: task.agent_name().to_owned(), until: Timestamp(until) });
     }
 
     /// What a prompt is told, with all there is to know now.
@@ -248,13 +264,16 @@ impl Worker {
     }
 
     /// Whatever it did is kept. Where that fails, the worktree itself stays until somebody looks at it.
-    async fn rescue(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) {
+    async fn rescue(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) -> Option<Change> {
         let Visit { workspaces, guest, .. } = visit;
         let task = guest.task.clone();
-        if let Err(error) = self.patiently(stop, move || workspaces.rescue(&guest)).await {
-            self.notice(format!(
-                "what {task} left could not be saved and is still in its workspace: {error}"
-            ));
+        match self.patiently(stop, move || workspaces.rescue(&guest)).await {
+            Ok(rescued) => rescued.map(|rescued| rescued.change),
+            Err(error) => {
+                let message = "could not be saved and is still in its workspace";
+                self.notice(format!("what {task} left {message}: {error}"));
+                None
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::event::Change;
 
-use super::{Guest, Seat, WorkspaceError, Workspaces};
+use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces};
 
 pub struct InPlace {
     directory: PathBuf,
@@ -27,7 +27,7 @@ impl Workspaces for InPlace {
         Ok(None)
     }
 
-    fn rescue(&self, _: &Guest) -> Result<Option<String>, WorkspaceError> {
+    fn rescue(&self, _: &Guest) -> Result<Option<Rescued>, WorkspaceError> {
         Ok(None)
     }
 }

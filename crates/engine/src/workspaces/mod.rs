@@ -105,6 +105,13 @@ pub struct Seat {
     pub env: Vec<(String, String)>,
 }
 
+/// Work that is on no branch, and the ref that holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rescued {
+    pub name: String,
+    pub change: Change,
+}
+
 /// The backends, one line each: `InPlace`, `Worktrees`, `Clones`. All of it blocks; callers see to that.
 pub trait Workspaces: Send + Sync {
     /// A directory the guest can work in now, holding everything its dependencies have landed.
@@ -113,8 +120,8 @@ pub trait Workspaces: Send + Sync {
     /// All the guest did, as a commit that nothing will sweep away; nothing where nothing changed.
     fn collect(&self, guest: &Guest, seat: &Seat) -> Result<Option<Change>, WorkspaceError>;
 
-    /// Keeps what a guest leaves that is not to be merged, under a rescue ref; its name, if there was anything.
-    fn rescue(&self, guest: &Guest) -> Result<Option<String>, WorkspaceError>;
+    /// Keeps what a guest leaves that is not to be merged, under a rescue ref, if there was anything.
+    fn rescue(&self, guest: &Guest) -> Result<Option<Rescued>, WorkspaceError>;
 }
 
 /// The workspaces of one run: one backend for each isolation its tasks ask for.

@@ -285,7 +285,7 @@ fn unfinished_work_is_kept_under_a_rescue_ref_and_survives_the_clearing() {
     let seat = worktrees.prepare(&guest).unwrap();
     fs::write(seat.directory.join("half.txt"), "half").unwrap();
     let again = lab.worktrees();
-    assert_eq!(again.rescue(&guest).unwrap().as_deref(), Some("refs/conductor/rescue/r1/cut/1"));
+    assert_eq!(again.rescue(&guest).unwrap().unwrap().name, "refs/conductor/rescue/r1/cut/1");
     again.yard.clear(&HashSet::new()).unwrap();
     assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/cut/1:half.txt"]), "half");
     assert_eq!(again.yard.rescued().unwrap()[0].0, "refs/conductor/rescue/r1/cut/1");

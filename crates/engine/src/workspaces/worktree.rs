@@ -11,7 +11,7 @@ use std::sync::Arc;
 use conductor_core::event::Change;
 
 use super::yard::{Folder, Yard};
-use super::{Guest, Seat, WorkspaceError, Workspaces, file};
+use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces, file};
 
 pub struct Worktrees {
     yard: Arc<Yard>,
@@ -85,7 +85,7 @@ impl Workspaces for Worktrees {
         self.yard.collect(guest, &self.folder(guest), seat)
     }
 
-    fn rescue(&self, guest: &Guest) -> Result<Option<String>, WorkspaceError> {
+    fn rescue(&self, guest: &Guest) -> Result<Option<Rescued>, WorkspaceError> {
         self.yard.rescue(guest, &self.folder(guest))
     }
 }

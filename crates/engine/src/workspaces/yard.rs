@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::names::{branch_word, rescue_refs, run_branch, task_branches};
 use super::ports::{self, Lease};
-use super::{Guest, Seat, WorkspaceError, file};
+use super::{Guest, Rescued, Seat, WorkspaceError, file};
 use crate::git::{Merge, Repository, Shadow};
 use crate::process;
 
@@ -498,7 +498,7 @@ impl Yard {
     }
 
     /// Where that fails, the folder is not used again.
-    pub(super) fn rescue(&self, guest: &Guest, folder: &Folder) -> Result<Option<String>, WorkspaceError> {
+    pub(super) fn rescue(&self, guest: &Guest, folder: &Folder) -> Result<Option<Rescued>, WorkspaceError> {
         let done = self.rescue_work(guest, folder);
         if done.is_err() {
             write(&self.unsaved(&guest.seat()), "")?;
@@ -523,11 +523,12 @@ impl Yard {
         self.note_folder(&word, &aside)
     }
 
-    fn rescue_work(&self, guest: &Guest, folder: &Folder) -> Result<Option<String>, WorkspaceError> {
+    fn rescue_work(&self, guest: &Guest, folder: &Folder) -> Result<Option<Rescued>, WorkspaceError> {
         let Ok(base) = fs::read_to_string(&folder.base) else { return Ok(None) };
         let Some(change) = self.saved(guest, folder, &base)? else { return Ok(None) };
         let word = branch_word(guest.task.as_str());
-        self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit).map(Some)
+        let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit)?;
+        Ok(Some(Rescued { name, change }))
     }
 
     /// The folder's files as a tree, without disturbing anybody, for a look at what is coming.
