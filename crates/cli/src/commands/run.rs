@@ -7,7 +7,6 @@ mod signals;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use conductor_core::event::{DrainReason, FailureClass, RunOutcome};
 use conductor_core::graph::{self, Graph};
@@ -21,11 +20,12 @@ use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Driven, Start, World};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
-use conductor_engine::stores::{NewRun, Sqlite, Store, StoreError, StoredRun};
+use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun};
 use conductor_engine::workspaces::{Yard, empty_trash};
 use conductor_engine::{agents, history, ledger, output};
 
-use super::answer;
+use super::{answer, block_on};
+use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block;
 use crate::fault::{Exit, Fault};
@@ -72,32 +72,6 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
         ))?;
     }
     Ok(Exit::Done)
-}
-
-/// One thread is enough, and spares waking another for every step: the work is done by other processes.
-fn block_on(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(work)
-}
-
-/// Before a run is there to wait for its store, as it will once it is: a full disk or a foreign lock is no failure.
-async fn patiently<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
-where
-    F: Future<Output = Result<T, StoreError>>,
-{
-    let mut told = None;
-    loop {
-        match call().await {
-            Err(StoreError::Unavailable { why }) => {
-                if told.as_ref() != Some(&why) {
-                    anstream::eprintln!("conductor: {why}; waiting for it");
-                    told = Some(why);
-                }
-                tokio::time::sleep(Duration::from_millis(500)).await;
-            }
-            done => return done,
-        }
-    }
 }
 
 async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
