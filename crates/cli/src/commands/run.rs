@@ -24,6 +24,7 @@ use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun};
 use conductor_engine::workspaces::{Yard, empty_trash};
 use conductor_engine::{agents, history, ledger, output};
 
+use super::worktree::clear_after_the_dead;
 use super::{answer, block_on};
 use crate::archive::patiently;
 use crate::args::{self, Ui};
@@ -89,7 +90,8 @@ async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;
-    tidy_up(&home);
+    clear_after_the_dead(&home).await;
+    empty_trash(home.root());
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options);
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
@@ -206,11 +208,6 @@ async fn take_ledger(
         Ok(Err(error)) => Err(Fault::new(Exit::Unexpected, error)),
         Err(error) => Err(Fault::new(Exit::Unexpected, error)),
     }
-}
-
-/// What earlier runs have thrown away goes off the disk while this one begins.
-fn tidy_up(home: &Home) {
-    empty_trash(home.root());
 }
 
 /// A run that is over hands its work over; one that was left keeps its branch for the resume.

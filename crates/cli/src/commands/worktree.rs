@@ -8,6 +8,8 @@ mod path;
 mod resolve;
 mod sync;
 
+pub(crate) use clean::clear_after_the_dead;
+
 use super::{answer, answer_json, block_on, talk};
 use crate::args::Worktree;
 use crate::fault::{Exit, Fault};

@@ -402,3 +402,24 @@ fn where_there_is_nothing_that_is_said() {
     world.set("PATH", world.path("nowhere"));
     world.conductor(&["worktree", "list"]).expect(1).says("git cannot be started");
 }
+
+/// Killed after its last event and before it could clear up: the next run here does that, and loses nothing.
+#[test]
+fn what_a_finished_run_could_not_clear_the_next_one_does() {
+    let world = repository("tasks: [{ id: a, run: 'echo 1 > a.txt; AGENT make HERE/at' }]");
+    world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(0);
+    let first = world.run_id();
+    let left = world.home().join("runs").join(&first).join("workspaces");
+    std::fs::create_dir_all(&left).unwrap();
+    let folder = left.join(format!("{first}-1"));
+    git(&world, &["worktree", "add", "-q", "--detach", folder.to_str().unwrap()]);
+    std::fs::write(folder.join("forgotten.txt"), "x").unwrap();
+    std::fs::write(left.join("1.folder"), folder.as_os_str().as_encoded_bytes()).unwrap();
+    std::fs::write(left.join("1.base"), git(&world, &["rev-parse", "HEAD"])).unwrap();
+    world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(0);
+    assert!(!left.exists(), "its workspaces are gone");
+    assert_eq!(git(&world, &["worktree", "list"]).lines().count(), 1);
+    let kept =
+        git(&world, &["show", &format!("refs/conductor/rescue/{first}/workspace-1/left:forgotten.txt")]);
+    assert_eq!(kept, "x");
+}

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use conductor_core::ids::RunId;
 use conductor_core::plan::Isolation;
 use conductor_engine::git::{GitError, Repository};
+use conductor_engine::home::Home;
 use conductor_engine::stores::StoredRun;
 use conductor_engine::workspaces::{Rooms, Workspace, census, empty_trash, task_branches, works};
 
@@ -25,13 +26,31 @@ pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, Fault> {
             talk(format!("run {} is being worked on and stays as it is", stored.id));
             continue;
         }
-        cleared += clear(&archive, stored, args.run.is_some() || args.all).await?;
+        let done = clear(&archive, stored, args.run.is_some() || args.all).await?;
+        done.told.iter().for_each(talk);
+        cleared += done.gone;
+        report(&stored.id, &done)?;
     }
     empty_trash(archive.home.root());
     if cleared == 0 {
         talk("there was nothing to clear");
     }
     Ok(Exit::Done)
+}
+
+/// What runs have left that were over and were killed before they could clear up. Nobody waits for the outcome: what
+/// cannot be cleared now is for `worktree clean` to explain.
+pub(crate) async fn clear_after_the_dead(home: &Home) {
+    let left = |run: &RunId| home.run(run).join("workspaces").exists() && !home.is_live(run);
+    if !home.runs().iter().any(left) {
+        return;
+    }
+    let Ok(archive) = Archive::open().await else { return };
+    for stored in left_here(&archive, false).unwrap_or_default() {
+        if left(&stored.id) {
+            let _ = clear(&archive, &stored, false).await;
+        }
+    }
 }
 
 /// Runs of this repository that have left something: those that are over, or all.
@@ -54,43 +73,50 @@ fn branches_of(archive: &Archive) -> HashSet<String> {
     names.filter_map(|(name, _)| Some(name.strip_prefix(TASKS)?.split('/').next()?.to_owned())).collect()
 }
 
-/// How many folders have gone. What was kept of them, and what had to stay, is told.
-async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<usize, Fault> {
+/// What clearing came to.
+#[derive(Default)]
+struct Cleared {
+    gone: usize,
+    stay: Vec<Workspace>,
+    rescued: Vec<String>,
+    /// What went wrong, and what else is worth knowing.
+    told: Vec<String>,
+}
+
+async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Cleared, Fault> {
     let amendment = archive.amend(&stored.id).await?;
     let run = amendment.run();
     let here = || census(&archive.home, std::slice::from_ref(&stored.id));
     let before = here()?.len();
     if before == 0 && matches!(Repository::common_of(&stored.directory), Err(GitError::NotOne(_))) {
-        return Ok(0);
+        return Ok(Cleared::default());
     }
     let repository = archive::repository(stored)?;
     if before == 0 && repository.refs(&task_branches(&stored.id))?.is_empty() {
-        return Ok(0);
+        return Ok(Cleared::default());
     }
     let yard = archive::tenant(&archive.home, stored, run).visit(repository)?;
     let isolation = run.options().isolation.unwrap_or(Isolation::None);
     let rooms = Rooms::new(stored.directory.clone(), Some(yard), isolation);
-    let Some(yard) = rooms.yard() else { return Ok(0) };
+    let Some(yard) = rooms.yard() else { return Ok(Cleared::default()) };
     let (notices, mut told) = tokio::sync::mpsc::unbounded_channel();
     yard.listen(notices);
     let known: HashSet<String> = yard.rescued()?.into_iter().map(|(name, _)| name).collect();
-    for trouble in rooms.rescue_left(run) {
-        talk(trouble);
-    }
+    let mut troubles = rooms.rescue_left(run);
     yard.clear_later(&works(run), all)?;
     while let Ok(notice) = told.try_recv() {
-        talk(notice);
+        troubles.push(notice);
     }
     let rescued = yard.rescued()?.into_iter().map(|(name, _)| name).filter(|name| !known.contains(name));
     let stay = here()?;
     let gone = before.saturating_sub(stay.len());
-    report(&stored.id, gone, &stay, rescued.collect())?;
-    Ok(gone)
+    Ok(Cleared { gone, stay, rescued: rescued.collect(), told: troubles })
 }
 
-fn report(run: &RunId, gone: usize, stay: &[Workspace], rescued: Vec<String>) -> Result<(), Fault> {
-    if gone > 0 {
-        let plural = if gone == 1 { "" } else { "s" };
+fn report(run: &RunId, cleared: &Cleared) -> Result<(), Fault> {
+    let Cleared { gone, stay, rescued, .. } = cleared;
+    if *gone > 0 {
+        let plural = if *gone == 1 { "" } else { "s" };
         answer(&format!("run {run}: {gone} workspace{plural} cleared"))?;
     }
     for name in rescued {
