@@ -21,6 +21,14 @@ pub(crate) enum Command {
     Validate(Validate),
     /// Show the graph of a task file
     Graph(Graph),
+    /// Show what a task has changed, as a patch
+    Diff(Diff),
+    /// Look at workspaces and kept work, bring in what did not merge, clear up
+    #[command(subcommand)]
+    Worktree(Worktree),
+    /// Remember where a branch is, and set it back
+    #[command(subcommand)]
+    Checkpoint(Checkpoint),
     /// Print the JSON Schema of task files, for editors
     Schema,
     /// Print the version
@@ -180,6 +188,124 @@ pub(crate) enum Format {
 pub(crate) struct Version {
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    #[command(flatten)]
+    pub(crate) of: OfTask,
+    /// Only the names of the files, and how many lines changed
+    #[arg(long)]
+    pub(crate) stat: bool,
+}
+
+/// A task of a run.
+#[derive(Debug, Args)]
+pub(crate) struct OfTask {
+    /// The task's id
+    pub(crate) task: String,
+    /// The run, or the beginning of its name; the newest one here that fits where absent
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Worktree {
+    /// Every workspace there is, and all work that is kept and has not landed
+    List(WorktreeList),
+    /// Print the folder a task works in
+    Path(OfTask),
+    /// Take away workspaces that nobody needs any more; what is in them is saved first
+    Clean(WorktreeClean),
+    /// Try again to bring a failed task's work onto the run's branch
+    Merge(OfTask),
+    /// Solve the conflict of a failed task
+    Resolve(WorktreeResolve),
+    /// Merge the branch you are on into the run's branch
+    Sync(WorktreeSync),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorktreeList {
+    /// Only of this run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorktreeClean {
+    /// The run; all finished ones of this repository where absent
+    pub(crate) run: Option<String>,
+    /// Those of runs that could be resumed as well
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorktreeResolve {
+    #[command(flatten)]
+    pub(crate) of: OfTask,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+/// Without any of these, the conflict is laid out in a folder to be solved there.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct How {
+    /// What has landed wins wherever both changed the same lines
+    #[arg(long)]
+    pub(crate) ours: bool,
+    /// The task wins wherever both changed the same lines
+    #[arg(long)]
+    pub(crate) theirs: bool,
+    /// It is solved: check it and land it
+    #[arg(long = "continue")]
+    pub(crate) proceed: bool,
+    /// Give it up; the task's work stays kept
+    #[arg(long)]
+    pub(crate) abort: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorktreeSync {
+    /// The run, or the beginning of its name; the newest one here that has a branch where absent
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Checkpoint {
+    /// Remember where the branch you are on is, or a run's
+    Create(CheckpointCreate),
+    /// Every checkpoint, newest first
+    List(CheckpointList),
+    /// Set a branch back; where it is a run's, what had landed since is to be done again
+    Rollback(CheckpointRollback),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckpointCreate {
+    /// What to call it
+    pub(crate) name: Option<String>,
+    /// The run whose branch is meant
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// What it is for
+    #[arg(short, long, value_name = "TEXT", default_value = "made by hand")]
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckpointList {
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckpointRollback {
+    pub(crate) name: String,
 }
 
 fn dollars(text: &str) -> Result<f64, String> {

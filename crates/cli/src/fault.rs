@@ -5,9 +5,14 @@ use std::io;
 use std::process::ExitCode;
 
 use conductor_core::select::SelectError;
+use conductor_engine::amend::AmendError;
+use conductor_engine::checkpoints::CheckpointError;
 use conductor_engine::drive::DriveError;
+use conductor_engine::git::GitError;
 use conductor_engine::home::HomeError;
+use conductor_engine::resolve::ResolveError;
 use conductor_engine::stores::StoreError;
+use conductor_engine::workspaces::WorkspaceError;
 
 /// What the process says to whoever started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +113,70 @@ impl From<io::Error> for Fault {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Fault::silent(Exit::Unexpected),
             _ => Fault::new(Exit::Unexpected, error),
+        }
+    }
+}
+
+/// With what to do about it.
+impl From<GitError> for Fault {
+    fn from(error: GitError) -> Fault {
+        let help = match &error {
+            GitError::Missing(_) => Some("install git, or see to it that it is on PATH"),
+            GitError::NotOne(_) | GitError::Bare(_) => Some("go to a checkout of the repository first"),
+            GitError::Unborn(_) => Some("make a first commit: git commit --allow-empty -m 'Start'"),
+            _ => None,
+        };
+        let fault = Fault::new(Exit::Unexpected, error);
+        match help {
+            Some(help) => fault.help(help),
+            None => fault,
+        }
+    }
+}
+
+impl From<WorkspaceError> for Fault {
+    fn from(error: WorkspaceError) -> Fault {
+        match error {
+            WorkspaceError::Git(error) => error.into(),
+            error => Fault::new(Exit::Unexpected, error),
+        }
+    }
+}
+
+impl From<AmendError> for Fault {
+    fn from(error: AmendError) -> Fault {
+        match error {
+            AmendError::Home(error @ HomeError::Busy(_)) => {
+                Fault::new(Exit::StillRunning, error).help("wait for it to end, or stop it first")
+            }
+            AmendError::Home(error) => error.into(),
+            AmendError::Store(error) => error.into(),
+            AmendError::Workspace(error) => error.into(),
+            AmendError::Git(error) => error.into(),
+            AmendError::Files(error) => error.into(),
+            error => Fault::new(Exit::Unexpected, error),
+        }
+    }
+}
+
+impl From<ResolveError> for Fault {
+    fn from(error: ResolveError) -> Fault {
+        match error {
+            ResolveError::Workspace(error) => error.into(),
+            ResolveError::Git(error) => error.into(),
+            ResolveError::Amend(error) => error.into(),
+            ResolveError::Unknown(_) => Fault::new(Exit::Usage, error),
+            ResolveError::NotFailed { .. } | ResolveError::NotOpen(_) => Fault::new(Exit::NothingToDo, error),
+        }
+    }
+}
+
+impl From<CheckpointError> for Fault {
+    fn from(error: CheckpointError) -> Fault {
+        match error {
+            CheckpointError::Git(error) => error.into(),
+            CheckpointError::Taken(_) => Fault::new(Exit::Usage, error).help("give it another name"),
+            error => Fault::new(Exit::Unexpected, error),
         }
     }
 }

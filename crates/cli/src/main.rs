@@ -1,11 +1,13 @@
 //! The command line. Each command is a file of its name under `commands/`; this is the table of contents.
 
+mod archive;
 mod args;
 mod commands;
 mod diagnostics;
 mod end_block;
 mod fault;
 mod progress;
+mod table;
 
 use std::process::ExitCode;
 
@@ -19,6 +21,9 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run::run(&run),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),
+        Command::Diff(diff) => commands::diff::run(&diff),
+        Command::Worktree(worktree) => commands::worktree::run(&worktree),
+        Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Schema => commands::schema::run(),
         Command::Version(version) => commands::version::run(&version),
     };

@@ -137,6 +137,9 @@ pub enum Event {
     TaskResolved {
         task: TaskId,
         commit: String,
+        /// What that changed on the branch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Box<Change>>,
     },
 
     /// A person set the run's branch back; the tasks that had landed since are reopened.

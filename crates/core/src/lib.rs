@@ -3,6 +3,7 @@
 //! Everything here is a value or a pure function: no runtime, no files, no processes, no clock, no randomness. Time and
 //! jitter come in as arguments, decisions go out as events and actions. `tests/purity.rs` holds the line.
 
+pub mod amend;
 pub mod event;
 pub mod graph;
 pub mod ids;

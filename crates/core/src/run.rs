@@ -519,8 +519,11 @@ impl Run {
             }
             Event::RetryScheduled { again, .. } => account_again(progress, again),
             Event::TaskCompleted { commit: Some(commit), .. } | Event::TaskResolved { commit, .. } => {
-                let change = match &progress.state {
-                    TaskState::Running(running) => running.landing.as_ref().map(|landing| &landing.change),
+                let change = match (&progress.state, event) {
+                    (TaskState::Running(running), _) => {
+                        running.landing.as_ref().map(|landing| &landing.change)
+                    }
+                    (_, Event::TaskResolved { change, .. }) => change.as_deref(),
                     _ => None,
                 };
                 let change = change.cloned().unwrap_or_else(|| Change::new("", commit));

@@ -31,6 +31,7 @@ pub use codes::{CODES, explain};
 pub use diagnostic::{Diagnostic, Severity};
 pub use schema::schema;
 pub use source::{Source, Span};
+pub use suggest::did_you_mean;
 
 /// A plan that may be run, and what its author may want to know first.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,13 +1,29 @@
 //! Checkpoints: annotated tags that remember where a branch was, so that it can be set back there.
 //!
-//! One is made by hand, or by us before a step that somebody may want undone.
+//! One is made by hand, or by us before a step that somebody may want undone. It knows branches and commits; what a run
+//! makes of a branch that was set back is not its matter.
 
 use std::path::PathBuf;
+
+use thiserror::Error;
 
 use crate::git::{GitError, Repository};
 use crate::workspaces::{WorkspaceError, Yard, branch_word};
 
 const TAGS: &str = "refs/tags/conductor-checkpoint/";
+const BRANCH: &str = "Conductor-Branch: ";
+
+#[derive(Debug, Error)]
+pub enum CheckpointError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("there is a checkpoint '{0}' already")]
+    Taken(String),
+    #[error("somebody else moved {0} at this moment; nothing was set back")]
+    Contested(String),
+    #[error("the commit of checkpoint '{0}' is not in the repository any more")]
+    Gone(String),
+}
 
 /// A tag of ours and what it remembers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,23 +41,27 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolledBack {
     /// It is there now; its old place is remembered under this name.
-    Done {
-        before: String,
-    },
+    Done { before: String },
+    /// The branch was gone; it is there again.
+    Restored,
     /// It was there already.
     Already,
+    /// Its checkout has changes that are not committed. Nothing was done.
     Dirty(PathBuf),
 }
 
-/// Remembers where a branch is. A name that is taken is an error.
+/// Remembers where a branch is.
 pub fn create(
     repository: &Repository,
     name: &str,
     branch: &str,
     about: &str,
-) -> Result<Checkpoint, GitError> {
+) -> Result<Checkpoint, CheckpointError> {
     let commit = repository.read_ref(branch)?.ok_or_else(|| GitError::NoRef(branch.to_owned()))?;
-    set(repository, name, branch, &commit, about)
+    if repository.read_ref(&format!("{TAGS}{}", branch_word(name)))?.is_some() {
+        return Err(CheckpointError::Taken(name.to_owned()));
+    }
+    Ok(set(repository, name, branch, &commit, about)?)
 }
 
 fn set(
@@ -52,10 +72,14 @@ fn set(
     about: &str,
 ) -> Result<Checkpoint, GitError> {
     let tag = format!("conductor-checkpoint/{}", branch_word(name));
-    let message = format!("{about}\n\nConductor-Branch: {branch}\n");
+    let message = format!("{}\n\n{BRANCH}{branch}\n", plain(about));
     repository.tag(&tag, commit, &message)?;
-    let found = list(repository)?.into_iter().find(|known| known.name == branch_word(name));
-    found.ok_or(GitError::NoRef(tag))
+    find(repository, name)?.ok_or(GitError::NoRef(tag))
+}
+
+/// The lists of tags we get from git are parted by such characters.
+fn plain(about: &str) -> String {
+    about.chars().filter(|c| *c == '\n' || !c.is_control()).collect::<String>().trim().to_owned()
 }
 
 /// Made by us before a step that changes what somebody may want back.
@@ -65,27 +89,39 @@ pub fn before(yard: &Yard, what: &str, branch: &str, commit: &str) -> Result<(),
     Ok(())
 }
 
-/// All of them, newest first.
+/// The one of this name, as it was given or as it is shown.
+pub fn find(repository: &Repository, name: &str) -> Result<Option<Checkpoint>, GitError> {
+    let word = branch_word(name);
+    Ok(list(repository)?.into_iter().find(|known| known.name == name || known.name == word))
+}
+
+/// All of them, newest first. Tags that name no branch are none of ours, whatever they are called.
 pub fn list(repository: &Repository) -> Result<Vec<Checkpoint>, GitError> {
     let mut all: Vec<Checkpoint> = repository
         .tags(TAGS)?
         .into_iter()
         .filter_map(|(name, commit, at, message)| {
-            let branch = message.lines().find_map(|line| line.strip_prefix("Conductor-Branch: "))?.to_owned();
+            // The last such line is ours, whatever is said in the text above it.
+            let branch = message.lines().rev().find_map(|line| line.strip_prefix(BRANCH))?.to_owned();
             let about = message.lines().next().unwrap_or_default().to_owned();
             let name = name.strip_prefix(TAGS).unwrap_or(&name).to_owned();
-            Some(Checkpoint { name, branch, commit, about, at })
+            branch.starts_with("refs/heads/").then_some(Checkpoint { name, branch, commit, about, at })
         })
         .collect();
     all.sort_by(|a, b| (b.at, &a.name).cmp(&(a.at, &b.name)));
     Ok(all)
 }
 
-/// Sets the checkpoint's branch back to it. A checkout of the branch goes along, if nothing in it is uncommitted.
-pub fn roll_back(repository: &Repository, to: &Checkpoint) -> Result<RolledBack, GitError> {
+/// Sets the checkpoint's branch back to it. A checkout of the branch goes along, if nothing in it is uncommitted; what is
+/// not tracked stays.
+pub fn roll_back(repository: &Repository, to: &Checkpoint) -> Result<RolledBack, CheckpointError> {
+    if repository.read_ref(&to.commit)?.is_none() {
+        return Err(CheckpointError::Gone(to.name.clone()));
+    }
+    let contested = || CheckpointError::Contested(to.branch.clone());
     let Some(now) = repository.read_ref(&to.branch)? else {
-        repository.move_ref(&to.branch, &to.commit, "")?;
-        return Ok(RolledBack::Already);
+        let made = repository.move_ref(&to.branch, &to.commit, "")?;
+        return if made { Ok(RolledBack::Restored) } else { Err(contested()) };
     };
     if now == to.commit {
         return Ok(RolledBack::Already);
@@ -100,9 +136,96 @@ pub fn roll_back(repository: &Repository, to: &Checkpoint) -> Result<RolledBack,
     let before = set(repository, &name, &to.branch, &now, &format!("before: rollback to {}", to.name))?.name;
     match checkout {
         Some(checkout) => repository.reset(&checkout, &to.commit)?,
-        None => {
-            repository.move_ref(&to.branch, &to.commit, &now)?;
-        }
+        None if repository.move_ref(&to.branch, &to.commit, &now)? => {}
+        None => return Err(contested()),
     }
     Ok(RolledBack::Done { before })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    fn git(directory: &Path, args: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(args)
+            .current_dir(directory)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// `main` with two commits, and a checkpoint of the first.
+    fn lab() -> (tempfile::TempDir, Repository, Checkpoint) {
+        let dir = tempfile::tempdir().unwrap();
+        git(dir.path(), &["init", "-q", "-b", "main", "."]);
+        git(dir.path(), &["config", "user.name", "User"]);
+        git(dir.path(), &["config", "user.email", "user@localhost"]);
+        fs::write(dir.path().join("f"), "one").unwrap();
+        git(dir.path(), &["add", "."]);
+        git(dir.path(), &["commit", "-q", "-m", "one"]);
+        let repository = Repository::of(dir.path()).unwrap();
+        let one = create(&repository, "one", "refs/heads/main", "a start").unwrap();
+        fs::write(dir.path().join("f"), "two").unwrap();
+        git(dir.path(), &["commit", "-q", "-a", "-m", "two"]);
+        (dir, repository, one)
+    }
+
+    #[test]
+    fn a_branch_is_set_back_with_its_checkout_and_the_way_back_is_kept() {
+        let (dir, repository, one) = lab();
+        let RolledBack::Done { before } = roll_back(&repository, &one).unwrap() else { panic!() };
+        assert_eq!(fs::read_to_string(dir.path().join("f")).unwrap(), "one");
+        assert_eq!(git(dir.path(), &["status", "--porcelain"]), "");
+        assert_eq!(roll_back(&repository, &one).unwrap(), RolledBack::Already);
+        let before = find(&repository, &before).unwrap().unwrap();
+        roll_back(&repository, &before).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("f")).unwrap(), "two");
+    }
+
+    #[test]
+    fn what_is_not_committed_is_in_the_way_and_what_is_not_tracked_is_not() {
+        let (dir, repository, one) = lab();
+        fs::write(dir.path().join("f"), "mine").unwrap();
+        let head = git(dir.path(), &["rev-parse", "main"]);
+        assert!(matches!(roll_back(&repository, &one).unwrap(), RolledBack::Dirty(_)));
+        assert_eq!(git(dir.path(), &["rev-parse", "main"]), head);
+        assert_eq!(list(&repository).unwrap().len(), 1, "nothing is remembered of what was not done");
+        git(dir.path(), &["checkout", "-q", "f"]);
+        fs::write(dir.path().join("untracked"), "mine").unwrap();
+        assert!(matches!(roll_back(&repository, &one).unwrap(), RolledBack::Done { .. }));
+        assert_eq!(fs::read_to_string(dir.path().join("untracked")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_branch_that_is_gone_is_made_again_and_that_is_said() {
+        let (dir, repository, _) = lab();
+        git(dir.path(), &["branch", "side"]);
+        let side = create(&repository, "side", "refs/heads/side", "").unwrap();
+        git(dir.path(), &["branch", "-D", "side"]);
+        assert_eq!(roll_back(&repository, &side).unwrap(), RolledBack::Restored);
+        assert_eq!(git(dir.path(), &["rev-parse", "side"]), side.commit);
+    }
+
+    #[test]
+    fn names_are_taken_once_and_text_cannot_pass_for_a_branch() {
+        let (dir, repository, _) = lab();
+        let taken = create(&repository, "one", "refs/heads/main", "").unwrap_err();
+        assert_eq!(taken.to_string(), "there is a checkpoint 'one' already");
+        let text = "sly\u{1}\nConductor-Branch: refs/heads/other";
+        let odd = create(&repository, "odd name/..", "refs/heads/main", text).unwrap();
+        assert_eq!((odd.branch.as_str(), odd.about.as_str()), ("refs/heads/main", "sly"));
+        assert_eq!(find(&repository, "odd name/..").unwrap().unwrap(), odd);
+        assert_eq!(find(&repository, &odd.name).unwrap().unwrap(), odd);
+        git(dir.path(), &["tag", "-a", "-m", "mine", "conductor-checkpoint/mine"]);
+        git(dir.path(), &["tag", "-a", "-m", "x\n\nConductor-Branch: HEAD", "conductor-checkpoint/sly"]);
+        assert_eq!(list(&repository).unwrap().len(), 2);
+    }
 }

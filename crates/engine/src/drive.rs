@@ -3,7 +3,7 @@
 //! Nothing is done before the event that announces it is in the store. All that has piled up while a turn was being
 //! written goes into the next one, so the busier the run, the fewer the commits.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
 use crate::worker::{Order, Stop, Worker, aside};
-use crate::workspaces::{Rooms, Yard};
+use crate::workspaces::{Rooms, Yard, works};
 
 /// The number of a process is good to know and waits for company; everything else is acted on at once.
 const LAZY: Duration = Duration::from_millis(50);
@@ -145,7 +145,9 @@ impl Drive {
             notices: notices.clone(),
             reports: sender.clone(),
         });
-        rescue_work(&run, &worker);
+        for trouble in worker.rooms.rescue_left(&run) {
+            worker.notice(trouble);
+        }
         let mut clock = Clock::start();
         let take_up = if start.reopen { Scheduler::start_again } else { Scheduler::start };
         let (scheduler, first) = take_up(run, start.options, clock.now())?;
@@ -369,8 +371,7 @@ impl Drive {
     /// A run that is over needs no workspaces; one that was only left may be taken up again soon.
     async fn clear_rooms(&mut self) {
         let (Some(yard), true) = (self.yard(), self.scheduler.run().all_ended()) else { return };
-        let landed = self.scheduler.run().tasks().filter_map(|(_, progress)| progress.landed.as_deref());
-        let works: HashSet<String> = landed.map(|landed| landed.work.clone()).collect();
+        let works = works(self.scheduler.run());
         match aside(true, move || yard.clear(&works)).await {
             Ok(parked) => self.parked = parked,
             Err(error) => self.notice(format!("workspaces could not be cleared: {error}")),
@@ -399,22 +400,6 @@ fn rescue_transcripts(run: &Run, output: &Path) {
         if let TaskState::Running(running) = &progress.state {
             let (executor, attempt) = (running.executor, running.attempt);
             let _ = Speaker { output, executor, task: &task.id, attempt }.rescue();
-        }
-    }
-}
-
-/// What interrupted attempts had done is kept before their workspaces are used again.
-fn rescue_work(run: &Run, worker: &Worker) {
-    for (place, (task, progress)) in run.tasks().enumerate() {
-        if let TaskState::Running(running) = &progress.state
-            && !running.ended
-            && let Ok((workspaces, true)) = worker.rooms.of(task)
-        {
-            let (attempt, executor) = (running.attempt, running.executor);
-            let order = Order { place, task: task.id.clone(), attempt, executor, beginning: None };
-            if let Err(error) = workspaces.rescue(&worker.guest(&order)) {
-                worker.notice(format!("what {} had done could not be saved: {error}", task.id));
-            }
         }
     }
 }

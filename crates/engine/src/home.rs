@@ -3,6 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use conductor_core::ids::RunId;
 use thiserror::Error;
@@ -16,6 +17,9 @@ pub enum HomeError {
     #[error("run {0} is being worked on by another conductor right now")]
     Busy(RunId),
 }
+
+/// Whoever only looks whether a run is live holds its lock for a moment; that is no reason to turn anybody away.
+const GLANCE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -68,11 +72,32 @@ impl Home {
             .write(true)
             .open(directory.join("lock"))
             .map_err(unusable)?;
-        match file.try_lock() {
-            Ok(()) => Ok(RunClaim { directory, _lock: file }),
-            Err(TryLockError::WouldBlock) => Err(HomeError::Busy(run.clone())),
-            Err(TryLockError::Error(source)) => Err(unusable(source)),
+        let deadline = Instant::now() + GLANCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(RunClaim { directory, _lock: file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(TryLockError::WouldBlock) => return Err(HomeError::Busy(run.clone())),
+                Err(TryLockError::Error(source)) => return Err(unusable(source)),
+            }
         }
+    }
+
+    /// Whether somebody works on a run right now.
+    pub fn is_live(&self, run: &RunId) -> bool {
+        let Ok(file) = File::open(self.run(run).join("lock")) else { return false };
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
+
+    /// Every run that has a folder, known to the store or not.
+    pub fn runs(&self) -> Vec<RunId> {
+        let entries = fs::read_dir(self.root.join("runs")).into_iter().flatten().flatten();
+        let mut runs: Vec<RunId> =
+            entries.filter_map(|entry| RunId::parse(entry.file_name().to_str()?)).collect();
+        runs.sort();
+        runs
     }
 }
 
@@ -100,8 +125,11 @@ mod tests {
         let run = RunId::parse("abc").unwrap();
         let first = home.claim(&run).unwrap();
         assert!(matches!(home.claim(&run), Err(HomeError::Busy(busy)) if busy == run));
+        assert!(home.is_live(&run));
         drop(first);
+        assert!(!home.is_live(&run));
         assert!(home.claim(&run).is_ok());
+        assert_eq!(home.runs(), [run]);
     }
 
     #[test]

@@ -42,14 +42,15 @@ fn landed(ledger: &mut Ledger, run: &Run, yard: &Yard) -> Result<(), WorkspaceEr
 fn leaked(ledger: &mut Ledger, yard: &Yard, parked: &[PathBuf]) -> Result<(), WorkspaceError> {
     let left = yard.folders()?.into_iter().filter(|folder| folder.exists() && !parked.contains(folder));
     ledger.leaked.extend(left.map(|folder| format!("workspace {}", folder.display())));
-    let ours = yard.workspace_root("");
-    let ours = ours.parent().unwrap_or(&ours);
     for tree in yard.repository().worktrees()? {
-        if tree.starts_with(ours) && !parked.contains(&tree) {
+        if yard.is_workspace(&tree) && !parked.contains(&tree) {
             ledger.leaked.push(format!("worktree {}", tree.display()));
         }
     }
-    let branches = yard.repository().refs(&task_branches(yard.run()))?;
-    ledger.leaked.extend(branches.into_iter().map(|(name, _)| format!("branch {name}")));
+    let prefix = task_branches(yard.run());
+    let resolving: Vec<String> = yard.resolving()?.iter().map(|word| format!("{prefix}{word}")).collect();
+    let branches = yard.repository().refs(&prefix)?;
+    let left = branches.into_iter().filter(|(name, _)| !resolving.contains(name));
+    ledger.leaked.extend(left.map(|(name, _)| format!("branch {name}")));
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! that connects them. Views (the command line, later the server) look on through `bus` and ask through `Control`.
 
 pub mod agents;
+pub mod amend;
 pub mod bus;
 pub mod checkpoints;
 pub mod clock;
@@ -19,8 +20,10 @@ pub mod output;
 pub mod prices;
 pub mod process;
 pub mod prompt;
+pub mod resolve;
 pub mod stores;
 mod train;
 pub mod transcript;
+pub mod whereabouts;
 pub mod worker;
 pub mod workspaces;

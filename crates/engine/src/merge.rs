@@ -2,6 +2,8 @@
 //!
 //! Nothing here is checked or moved; what is stacked becomes the branch only when the train moves it.
 
+use std::path::PathBuf;
+
 use conductor_core::event::{Failure, FailureClass};
 use conductor_core::ids::RunId;
 use conductor_core::plan::{MergeStrategy, Task};
@@ -71,6 +73,17 @@ fn coupled(
     }
 }
 
+/// The commit by which a merge that a person has made stands on top of another, as its task wants it there.
+pub(crate) fn made_by_hand(
+    yard: &Yard,
+    task: &Task,
+    car: &Car,
+    tip: &str,
+    tree: &str,
+) -> Result<String, WorkspaceError> {
+    Coupling { shadow: yard.shadow(), run: yard.run(), task, car, tip }.commit(tree)
+}
+
 struct Coupling<'a> {
     shadow: &'a Shadow,
     run: &'a RunId,
@@ -85,7 +98,8 @@ impl Coupling<'_> {
     fn as_it_is(&self) -> Result<String, WorkspaceError> {
         let commit = &self.car.change.commit;
         let (parents, message) = self.shadow.read_commit(commit)?;
-        let ours = parents == [self.tip] && message.contains("\nConductor-Task: ");
+        let ours = parents.first().is_some_and(|parent| parent == self.tip)
+            && message.contains("\nConductor-Task: ");
         if ours || self.task.merge_strategy == MergeStrategy::Rebase {
             return Ok(commit.clone());
         }
@@ -108,11 +122,11 @@ impl Coupling<'_> {
         let trailers = self.trailers();
         let commit = &self.car.change.commit;
         Ok(match self.task.merge_strategy {
-            MergeStrategy::Squash => {
+            MergeStrategy::Squash | MergeStrategy::Rebase => {
                 let title = self.task.commit_title();
                 self.shadow.commit(tree, &[self.tip], &format!("{title}\n\n{trailers}"))?
             }
-            _ => self.shadow.commit(
+            MergeStrategy::Merge => self.shadow.commit(
                 tree,
                 &[self.tip, commit],
                 &format!("Merge task {id}: {name}\n\n{trailers}"),
@@ -140,25 +154,30 @@ impl Coupling<'_> {
     }
 
     fn failure(&self, conflict: &Merge) -> Result<Failure, WorkspaceError> {
-        let Merge::Conflict { tree, files, messages } = conflict else {
-            return Ok(Failure::new(FailureClass::Conflict, "conflicts"));
-        };
-        let named = match files.as_slice() {
-            [] => "its work".to_owned(),
-            [one] => one.clone(),
-            [one, rest @ ..] => format!("{one} and {} more", rest.len()),
-        };
-        let mut evidence = String::new();
-        for path in files.iter().take(HUNK_FILES) {
-            let text = self.shadow.blob(tree, path).unwrap_or_default();
-            evidence.push_str(&hunks(path, &String::from_utf8_lossy(&text), self.task.id.as_str()));
-        }
-        if evidence.is_empty() {
-            evidence.clone_from(messages);
-        }
-        let message = format!("conflicts with what landed meanwhile in {named}");
-        Ok(Failure::new(FailureClass::Conflict, message).with(evidence))
+        failure(self.shadow, conflict, "what landed meanwhile", self.task.id.as_str())
     }
+}
+
+/// What both sides changed, in words and with the places.
+fn failure(shadow: &Shadow, conflict: &Merge, with: &str, theirs: &str) -> Result<Failure, WorkspaceError> {
+    let Merge::Conflict { tree, files, messages } = conflict else {
+        return Ok(Failure::new(FailureClass::Conflict, "conflicts"));
+    };
+    let named = match files.as_slice() {
+        [] => "its work".to_owned(),
+        [one] => one.clone(),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+    };
+    let mut evidence = String::new();
+    for path in files.iter().take(HUNK_FILES) {
+        let text = shadow.blob(tree, path).unwrap_or_default();
+        evidence.push_str(&hunks(path, &String::from_utf8_lossy(&text), theirs));
+    }
+    if evidence.is_empty() {
+        evidence.clone_from(messages);
+    }
+    let message = format!("conflicts with {with} in {named}");
+    Ok(Failure::new(FailureClass::Conflict, message).with(evidence))
 }
 
 /// How much of a conflict is shown.
@@ -198,6 +217,84 @@ pub enum Ending {
     Left { branch: String, why: Option<String> },
     /// The user's own branch holds it now.
     Merged { branch: String, into: String },
+}
+
+/// What bringing the run's branch up to date came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Synced {
+    /// The branch holds it already.
+    Already,
+    /// It is there now.
+    Done {
+        to: String,
+    },
+    Conflict(Failure),
+    /// The branch is checked out there, with changes that are not committed.
+    Dirty(PathBuf),
+}
+
+/// Merges what the user has gone on to into the run's branch, so that their branch can be brought forward to it again.
+/// Blocks.
+pub fn sync(yard: &Yard, with: &str) -> Result<Synced, WorkspaceError> {
+    let (shadow, branch) = (yard.shadow(), run_branch(yard.run()));
+    let (head, name) = (yard.repository().head.clone(), short(&branch));
+    let tip = yard.tip()?;
+    if shadow.contains(&tip, &head)? {
+        return Ok(Synced::Already);
+    }
+    let to = match shadow.contains(&head, &tip)? {
+        true => head,
+        false => match shadow.merge(&tip, &head, None)? {
+            Merge::Clean { tree } => {
+                shadow.commit(&tree, &[&tip, &head], &format!("Merge {with} into {name}\n"))?
+            }
+            conflict => return Ok(Synced::Conflict(failure(shadow, &conflict, with, with)?)),
+        },
+    };
+    if let Some(checkout) = dirty_checkout(yard)? {
+        return Ok(Synced::Dirty(checkout));
+    }
+    checkpoints::before(yard, &format!("{with} is merged into {name}"), &branch, &tip)?;
+    Ok(match advance(yard, &tip, &to)? {
+        Advanced::Done => Synced::Done { to },
+        Advanced::Dirty(checkout) => Synced::Dirty(checkout),
+        Advanced::Moved => return Err(WorkspaceError::Contested(name)),
+    })
+}
+
+/// What moving the run's branch came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Advanced {
+    Done,
+    /// Somebody else moved it first.
+    Moved,
+    Dirty(PathBuf),
+}
+
+/// Moves the run's branch for a person who waits for it, and with it a checkout they may have of it. Blocks.
+pub(crate) fn advance(yard: &Yard, from: &str, to: &str) -> Result<Advanced, WorkspaceError> {
+    if let Some(checkout) = dirty_checkout(yard)? {
+        return Ok(Advanced::Dirty(checkout));
+    }
+    let repository = yard.repository();
+    let moved = match repository.checkout_of(&run_branch(yard.run()))? {
+        None => yard.move_tip(from, to)?,
+        Some(_) if yard.tip()? != from => false,
+        Some(checkout) => {
+            repository.fast_forward(&checkout, to)?;
+            yard.tip()? == to
+        }
+    };
+    Ok(if moved { Advanced::Done } else { Advanced::Moved })
+}
+
+/// A checkout of the run's branch that has changes which are not committed.
+fn dirty_checkout(yard: &Yard) -> Result<Option<PathBuf>, WorkspaceError> {
+    let repository = yard.repository();
+    Ok(match repository.checkout_of(&run_branch(yard.run()))? {
+        Some(checkout) if repository.is_dirty(&checkout)? => Some(checkout),
+        _ => None,
+    })
 }
 
 /// Puts the run's work where the user wants it. Their branch is only ever brought forward, and only when nobody else

@@ -16,7 +16,7 @@ use crate::worker::{Check, Order, Stop, Worker};
 use crate::workspaces::{Seat, WorkspaceError, Yard};
 
 /// The folder in which combined trees are checked.
-const SCRATCH: &str = "merge";
+pub(crate) const SCRATCH: &str = "merge";
 
 pub(crate) async fn integrate(
     worker: Arc<Worker>,
@@ -24,7 +24,7 @@ pub(crate) async fn integrate(
     cars: Vec<Car>,
     stop: watch::Receiver<Stop>,
 ) {
-    let train = Train { worker: worker.clone(), yard, cars, stop };
+    let train = Train { worker: worker.clone(), yard, cars, stop, trusts: true };
     let answer = match train.prepare().await {
         Ok(input) => input,
         Err(Broken::Stopped) => Input::MergesPutOff,
@@ -33,14 +33,40 @@ pub(crate) async fn integrate(
     worker.report(answer);
 }
 
+/// Work that comes long after its attempt, on its own: where it would land, or why not. It is checked even on the tree it
+/// was made on, for nobody says any more that it was good there.
+pub(crate) async fn fit(
+    worker: Arc<Worker>,
+    yard: Arc<Yard>,
+    car: Car,
+    stop: watch::Receiver<Stop>,
+) -> Result<Fit, Broken> {
+    let train = Train { worker, yard, cars: vec![car], stop, trusts: false };
+    let Input::MergesPrepared { from, mut stacked, mut failed } = train.prepare().await? else {
+        return Err(Broken::Stopped);
+    };
+    Ok(match (stacked.pop(), failed.pop()) {
+        (Some(Stacked { to, .. }), _) => Fit::Fits { from, to },
+        (None, Some(LeftBehind { failure, .. })) => Fit::Misfits(failure),
+        (None, None) => return Err(Broken::Stopped),
+    })
+}
+
+pub(crate) enum Fit {
+    Fits { from: String, to: String },
+    Misfits(Failure),
+}
+
 struct Train {
     worker: Arc<Worker>,
     yard: Arc<Yard>,
     cars: Vec<Car>,
     stop: watch::Receiver<Stop>,
+    /// Whether a tree its task was verified on need not be looked at again.
+    trusts: bool,
 }
 
-enum Broken {
+pub(crate) enum Broken {
     Stopped,
     Git(WorkspaceError),
 }
@@ -106,7 +132,7 @@ impl Train {
     async fn check(&self, stack: &Stack, count: usize) -> Result<Option<Failure>, Broken> {
         let steps = &stack.steps[..count];
         let checks = self.checks(steps.iter().map(|step| &self.cars[step.car]));
-        let is_known = count == 1 && steps.iter().all(|step| step.verified);
+        let is_known = self.trusts && count == 1 && steps.iter().all(|step| step.verified);
         let Some(top) = steps.last().filter(|_| !checks.is_empty() && !is_known) else { return Ok(None) };
         let (yard, to) = (self.yard.clone(), top.to.clone());
         let seat = self.worker.patiently(&self.stop, move || yard.scratch(SCRATCH, &to)).await?;

@@ -1,14 +1,28 @@
 //! One verb, one file.
 
+pub(crate) mod checkpoint;
+pub(crate) mod diff;
 pub(crate) mod graph;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod validate;
 pub(crate) mod version;
+pub(crate) mod worktree;
 
 use std::io::Write as _;
 
-use crate::fault::Fault;
+use crate::fault::{Exit, Fault};
+
+/// One thread is enough, and spares waking another for every step: the work is done by other processes.
+fn block_on(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(work)
+}
+
+/// Something worth knowing, for whoever sits there.
+fn talk(text: impl std::fmt::Display) {
+    anstream::eprintln!("conductor: {text}");
+}
 
 /// An answer on standard output.
 fn answer(text: &str) -> Result<(), Fault> {

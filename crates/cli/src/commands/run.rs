@@ -7,7 +7,6 @@ mod signals;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use conductor_core::event::{DrainReason, FailureClass, RunOutcome};
 use conductor_core::graph::{self, Graph};
@@ -21,11 +20,13 @@ use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Driven, Start, World};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
-use conductor_engine::stores::{NewRun, Sqlite, Store, StoreError, StoredRun};
+use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun};
 use conductor_engine::workspaces::{Yard, empty_trash};
 use conductor_engine::{agents, history, ledger, output};
 
-use super::answer;
+use super::worktree::clear_after_the_dead;
+use super::{answer, block_on};
+use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block;
 use crate::fault::{Exit, Fault};
@@ -74,32 +75,6 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-/// One thread is enough, and spares waking another for every step: the work is done by other processes.
-fn block_on(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(work)
-}
-
-/// Before a run is there to wait for its store, as it will once it is: a full disk or a foreign lock is no failure.
-async fn patiently<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
-where
-    F: Future<Output = Result<T, StoreError>>,
-{
-    let mut told = None;
-    loop {
-        match call().await {
-            Err(StoreError::Unavailable { why }) => {
-                if told.as_ref() != Some(&why) {
-                    anstream::eprintln!("conductor: {why}; waiting for it");
-                    told = Some(why);
-                }
-                tokio::time::sleep(Duration::from_millis(500)).await;
-            }
-            done => return done,
-        }
-    }
-}
-
 async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
@@ -115,7 +90,8 @@ async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;
-    tidy_up(&home);
+    clear_after_the_dead(&home).await;
+    empty_trash(home.root());
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options);
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
@@ -232,11 +208,6 @@ async fn take_ledger(
         Ok(Err(error)) => Err(Fault::new(Exit::Unexpected, error)),
         Err(error) => Err(Fault::new(Exit::Unexpected, error)),
     }
-}
-
-/// What earlier runs have thrown away goes off the disk while this one begins.
-fn tidy_up(home: &Home) {
-    empty_trash(home.root());
 }
 
 /// A run that is over hands its work over; one that was left keeps its branch for the resume.

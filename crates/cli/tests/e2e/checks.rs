@@ -1,7 +1,7 @@
 //! Checks: sent back when they fail, found by themselves, proved on damaged work, and a culprit found among many.
 
 use crate::harness::{World, wait_for};
-use crate::landing::{command, expect_tidy, git, repository};
+use crate::repository::{command, expect_tidy, git, repository};
 
 fn run(world: &World, args: &[&str]) -> crate::harness::Live {
     world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))

@@ -5,45 +5,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use crate::harness::{World, expect_no_leftovers};
-
-/// A repository with one commit; the task file stands outside of it, and may say `HERE` for the folder around both.
-pub(crate) fn repository(tasks: &str) -> World {
-    let world = World::new();
-    std::fs::create_dir_all(world.path("repo")).unwrap();
-    world.write("tasks.yaml", &tasks.replace("HERE", &world.path("").display().to_string()));
-    world.write("repo/f.txt", "a\nb\nc\n");
-    git(&world, &["init", "-q", "-b", "main", "."]);
-    git(&world, &["config", "user.name", "User"]);
-    git(&world, &["config", "user.email", "user@localhost"]);
-    git(&world, &["add", "."]);
-    git(&world, &["commit", "-q", "-m", "start"]);
-    world
-}
-
-pub(crate) fn git(world: &World, args: &[&str]) -> String {
-    let output = world.command_of("git").current_dir(world.path("repo")).args(args).output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
-}
-
-pub(crate) fn command(world: &World, args: &[&str]) -> std::process::Command {
-    let mut command = world.command(args);
-    command.current_dir(world.path("repo"));
-    command
-}
-
-/// What the checkout is like: its branch, its commit, and every difference.
-pub(crate) fn checkout(world: &World) -> String {
-    git(world, &["status", "--porcelain=v2", "--branch", "--untracked-files=all"]) + &world.read("repo/f.txt")
-}
-
-/// Nothing of a run is left in the repository but its branch and what it rescued.
-pub(crate) fn expect_tidy(world: &World) {
-    assert_eq!(git(world, &["worktree", "list"]).lines().count(), 1);
-    assert_eq!(git(world, &["for-each-ref", "refs/heads/conductor-task"]), "");
-    assert!(!world.home().join("runs").join(world.run_id()).join("workspaces").exists());
-    expect_no_leftovers(&world.run_id());
-}
+use crate::repository::{checkout, command, expect_tidy, git, repository};
 
 #[test]
 fn work_lands_on_the_runs_branch_and_a_dirty_checkout_stays_as_it_was() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::harness::{World, leftovers};
-use crate::landing::{checkout, command, expect_tidy, git, repository};
+use crate::repository::{checkout, command, expect_tidy, git, repository};
 
 /// Each line of a group is one task; `HERE` is where they meet.
 fn thirty() -> String {

@@ -1,7 +1,7 @@
 //! What is seen while tasks are at work: conflicts ahead, writes where nobody should write, a branch that goes missing.
 
 use crate::harness::World;
-use crate::landing::{command, expect_tidy, git, repository};
+use crate::repository::{command, expect_tidy, git, repository};
 
 fn run(world: &World, args: &[&str]) -> crate::harness::Live {
     world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))

@@ -5,11 +5,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod harness;
+mod repository;
 
 mod agents;
+mod checkpoint;
 mod checks;
 mod clock;
 mod crash;
+mod diff;
 mod exit_codes;
 mod graph;
 mod input;
@@ -22,3 +25,4 @@ mod signals;
 mod store;
 mod validate;
 mod workspaces;
+mod worktree;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::harness::{World, wait_for};
-use crate::landing::{checkout, command, expect_tidy, git, repository};
+use crate::repository::{checkout, command, expect_tidy, git, repository};
 
 fn run(world: &World, args: &[&str]) -> crate::harness::Live {
     world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))

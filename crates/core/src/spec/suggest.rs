@@ -24,6 +24,11 @@ pub(super) fn nearest<'c>(
     best.map(|(_, candidate)| candidate)
 }
 
+/// What somebody most likely meant by a word that names none of these; for those who ask once.
+pub fn did_you_mean<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    nearest(word, candidates, &mut { usize::MAX })
+}
+
 /// Keys of other tools, and what they are called here.
 const FOREIGN: [(&str, &str); 19] = [
     ("blocked_by", "dependencies"),

@@ -78,6 +78,17 @@ impl Repository {
         Ok(Repository { root, common, branch, head, settings })
     }
 
+    /// What all checkouts of the repository a directory is in have in common: its `.git`.
+    pub fn common_of(directory: &Path) -> Result<PathBuf, GitError> {
+        let mut command = deaf(directory);
+        command.args(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+        match output(command) {
+            Ok(text) => Ok(PathBuf::from(text)),
+            Err(GitError::Failed { .. }) => Err(GitError::NotOne(directory.to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+
     /// A command in the repository itself, with nothing of its own configuration that starts programs.
     fn command(&self) -> Command {
         let mut command = deaf(&self.root);
@@ -177,6 +188,26 @@ impl Repository {
         command.args(["for-each-ref", "--format=%(refname) %(objectname)", prefix]);
         let text = output(command)?;
         Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(a, b)| (a.into(), b.into())).collect())
+    }
+
+    /// Refs below a prefix, with their commits' first lines.
+    pub fn subjects(&self, prefix: &str) -> Result<Vec<(String, String, String)>, GitError> {
+        let mut command = self.command();
+        command.args(["for-each-ref", "--format=%(refname) %(objectname) %(contents:subject)", prefix]);
+        let entry = |line: &str| {
+            let mut parts = line.splitn(3, ' ').map(str::to_owned);
+            Some((parts.next()?, parts.next()?, parts.next()?))
+        };
+        Ok(output(command)?.lines().filter_map(entry).collect())
+    }
+
+    /// How many files a commit changed since it went its own way from another. Only names are looked at, so nothing
+    /// that is configured for contents is run.
+    pub fn touched_since(&self, other: &str, commit: &str) -> Result<usize, GitError> {
+        let mut command = self.command();
+        command.args(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"]);
+        command.arg(format!("{other}...{commit}"));
+        Ok(bytes(command)?.split(|&byte| byte == 0).filter(|name| !name.is_empty()).count())
     }
 
     /// Registers a worktree without checking anything out. Calls must not overlap: git's own lock on the worktree list

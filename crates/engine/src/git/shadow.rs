@@ -33,15 +33,22 @@ pub enum Merge {
 }
 
 impl Shadow {
-    /// Makes it, or takes it up again. Whatever configuration is there is replaced by ours.
+    /// Makes it, or takes it up again. Whatever configuration is there is replaced by ours; where it is ours, nothing is
+    /// written, for somebody may be using it right now.
     pub fn open(repository: &Repository, directory: PathBuf) -> Result<Shadow, GitError> {
         let file = |source| GitError::File { path: directory.clone(), source };
         for folder in ["objects", "refs", "info"] {
             fs::create_dir_all(directory.join(folder)).map_err(file)?;
         }
-        fs::write(directory.join("HEAD"), "ref: refs/heads/none\n").map_err(file)?;
-        fs::write(directory.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
-            .map_err(file)?;
+        for (name, text) in [
+            ("HEAD", "ref: refs/heads/none\n"),
+            ("config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
+        ] {
+            let path = directory.join(name);
+            if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+                fs::write(&path, text).map_err(file)?;
+            }
+        }
         let (name, email) = repository.identity();
         Ok(Shadow { directory: directory.clone(), objects: repository.objects(), name, email })
     }
@@ -242,6 +249,54 @@ impl Shadow {
         output(back).map(drop)
     }
 
+    /// Puts a merge into a folder as git itself would leave it: files with marks where both sides changed them, and an
+    /// index that knows which these are. The marks call the sides by these names. Gives the tree that was put there.
+    pub fn lay_out_merge(
+        &self,
+        ours: (&str, &str),
+        theirs: (&str, &str),
+        folder: &Path,
+        index: &Path,
+    ) -> Result<String, GitError> {
+        let mut ask = self.command();
+        ask.args(["merge-tree", "--write-tree", "-z", "--no-messages", ours.0, theirs.0]);
+        let done = self.named(&[ours, theirs], || run(&mut ask, &[]))?;
+        if !matches!(done.status.code(), Some(0 | 1)) {
+            super::finished(&done, &ask)?;
+        }
+        let mut parts = done.stdout.split(|&byte| byte == 0).filter(|part| !part.is_empty());
+        let tree = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+        let mut files = self.in_tree(folder, index);
+        files.args(["read-tree", "--reset", "-u", &tree]);
+        output(files)?;
+        let mut stages = self.in_tree(folder, index);
+        stages.args(["update-index", "-z", "--index-info"]);
+        said(stages, &unmerged(&tree, parts))?;
+        Ok(tree)
+    }
+
+    /// Commits have names here while something is done: git puts into marks what it was given.
+    fn named<T>(
+        &self,
+        names: &[(&str, &str)],
+        work: impl FnOnce() -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
+        let path = |name: &str| self.directory.join("refs/heads").join(name);
+        for (name, commit) in names {
+            let path = path(name);
+            let write = || {
+                fs::create_dir_all(path.parent().unwrap_or(&path))?;
+                fs::write(&path, format!("{commit}\n"))
+            };
+            write().map_err(|source| GitError::File { path: path.clone(), source })?;
+        }
+        let done = work();
+        for (name, _) in names {
+            let _ = fs::remove_file(path(name));
+        }
+        done
+    }
+
     /// Takes commits out of a foreign object store, if they build on a commit of ours. Whether they do.
     pub fn adopt(&self, objects: &Path, base: &str, head: &str) -> Result<bool, GitError> {
         let foreign = |args: &[&str]| {
@@ -318,6 +373,35 @@ impl Shadow {
         bytes(command)
     }
 
+    /// Whether there is such a commit: what no ref holds is swept away some day.
+    pub fn has(&self, commit: &str) -> Result<bool, GitError> {
+        let mut command = self.command();
+        command.args(["cat-file", "-e", &format!("{commit}^{{commit}}")]);
+        match output(command) {
+            Ok(_) => Ok(true),
+            Err(GitError::Failed { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The last commit two have in common, if any.
+    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
+        let mut command = self.command();
+        command.args(["merge-base", one, other]);
+        match output(command) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(GitError::Failed { code: Some(1), .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The difference as a list of files with the number of lines that changed.
+    pub fn stat(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
+        let mut command = self.command();
+        command.args(["diff-tree", "-r", "--stat", "--no-ext-diff", "--no-textconv", from, to]);
+        bytes(command)
+    }
+
     /// The difference as a patch.
     pub fn patch(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
         let mut command = self.command();
@@ -340,6 +424,23 @@ fn conflict(text: &str) -> Merge {
         }
     }
     Merge::Conflict { tree, files, messages: messages.trim_end().to_owned() }
+}
+
+/// `<mode> <object> <stage> TAB <file>` for each side of each conflict, as an index takes it: a file's one entry has to
+/// go before those of its sides come.
+fn unmerged<'p>(tree: &str, sides: impl Iterator<Item = &'p [u8]>) -> Vec<u8> {
+    let gone = format!("0 {}\t", "0".repeat(tree.len())).into_bytes();
+    let mut lines: Vec<u8> = Vec::new();
+    let mut last: Option<&[u8]> = None;
+    for side in sides {
+        let name = side.splitn(2, |&byte| byte == b'\t').nth(1).unwrap_or_default();
+        if last != Some(name) {
+            lines.extend([&gone, name, b"\0"].concat());
+            last = Some(name);
+        }
+        lines.extend([side, b"\0"].concat());
+    }
+    lines
 }
 
 /// What `git add` says of repositories in the folder.

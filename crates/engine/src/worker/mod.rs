@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use conductor_core::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::plan::{Changes, Isolation, Plan, Scope, Task, Work};
+use conductor_core::plan::{Changes, Plan, Task, Work};
 use conductor_core::scheduler::{Beginning, Input};
 use conductor_core::units::Timestamp;
 use tokio::sync::{mpsc, watch};
@@ -277,22 +277,13 @@ impl Worker {
         }
     }
 
-    /// Who sits where: an executor's next task, or an epic's.
+    /// Who sits where, and what is to be done there.
     pub fn guest(&self, order: &Order) -> Guest {
         let task = &self.plan.tasks[order.place];
-        let shared = self.plan.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic);
-        let epic = shared.enumerate().find(|(_, epic)| Some(&epic.id) == task.epic.as_ref());
         let beginning = order.beginning.as_deref().cloned().unwrap_or_default();
-        Guest {
-            executor: order.executor,
-            epic: epic.map(|(number, _)| number),
-            private: self.rooms.isolation(task) == Isolation::Clone,
-            task: task.id.clone(),
-            attempt: order.attempt,
-            title: task.commit_title(),
-            onto: beginning.onto,
-            round: beginning.round,
-        }
+        let isolation = self.rooms.isolation(task);
+        let guest = Guest::of(&self.plan, isolation, task, order.executor, order.attempt);
+        Guest { onto: beginning.onto, round: beginning.round, ..guest }
     }
 
     async fn seated<T: Send + 'static>(

@@ -33,7 +33,7 @@ impl Clones {
     fn make(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<(), WorkspaceError> {
         self.yard.note_folder(&guest.seat(), &folder.tree)?;
         self.yard.throw_away(&folder.git)?;
-        let branch = self.yard.task_branch(guest);
+        let branch = self.yard.task_branch(&guest.task);
         let refs = folder.git.join(&branch);
         for path in [folder.git.join("objects/info"), refs.parent().unwrap_or(&folder.git).to_owned()] {
             fs::create_dir_all(&path).map_err(|source| file(&path, source))?;

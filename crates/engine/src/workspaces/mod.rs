@@ -1,28 +1,34 @@
 //! Where a task works: a directory made ready for it, and what becomes of its work afterwards.
 
+mod census;
 mod clone;
 mod in_place;
 mod include;
 mod names;
 mod ports;
+mod resolving;
 #[cfg(test)]
 mod tests;
 mod worktree;
 mod yard;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conductor_core::event::{Change, Round};
 use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::plan::{Isolation, Task};
+use conductor_core::plan::{Isolation, Plan, Scope, Task};
+use conductor_core::run::{Run, TaskState};
 use thiserror::Error;
 
-use crate::git::GitError;
+use crate::git::{GitError, Repository};
 
+pub use census::{Rescue, Workspace, census, rescues, sitter};
 pub use clone::Clones;
 pub use in_place::{InPlace, look};
 pub use names::{branch_word, rescue_refs, run_branch, task_branches};
+pub use resolving::{Resolution, Resolving, Solved, resolving_seat};
 pub use worktree::Worktrees;
 pub use yard::{Layout, Yard, empty_trash, folders};
 
@@ -40,10 +46,14 @@ pub enum WorkspaceError {
     EpicConflict(String),
     #[error("the marks of a conflict are still in {0}")]
     Markers(String),
+    #[error("{} holds nothing but what has landed already", .0.display())]
+    Emptied(PathBuf),
     #[error("the disk at {} is full", .0.display())]
     Full(PathBuf),
     #[error("the work was cut short: {0}")]
     Broken(String),
+    #[error("somebody else moved {0} meanwhile; nothing was done")]
+    Contested(String),
 }
 
 impl WorkspaceError {
@@ -80,6 +90,22 @@ pub struct Guest {
 }
 
 impl Guest {
+    /// Who sits where: an executor's next task, or an epic's.
+    pub fn of(plan: &Plan, isolation: Isolation, task: &Task, executor: u32, attempt: Attempt) -> Guest {
+        let shared = plan.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic);
+        let epic = shared.enumerate().find(|(_, epic)| Some(&epic.id) == task.epic.as_ref());
+        Guest {
+            executor,
+            epic: epic.map(|(number, _)| number),
+            private: isolation == Isolation::Clone,
+            task: task.id.clone(),
+            attempt,
+            title: task.commit_title(),
+            onto: None,
+            round: None,
+        }
+    }
+
     /// Its workspace's name: an executor's, or an epic's; private ones never take over what others had.
     pub fn seat(&self) -> String {
         let kind = if self.private { "c" } else { "" };
@@ -139,6 +165,49 @@ pub struct Grounds {
     clones: Arc<Clones>,
 }
 
+/// A run as far as it decides where its tasks work.
+#[derive(Debug, Clone, Copy)]
+pub struct Tenant<'a> {
+    /// The state directory of all runs.
+    pub home: &'a Path,
+    pub id: &'a RunId,
+    pub run: &'a Run,
+    /// Where it was started.
+    pub directory: &'a Path,
+}
+
+impl Tenant<'_> {
+    fn layout(&self, repository: &Repository) -> Layout {
+        let template = self.run.plan().workspace_path.as_deref();
+        Layout::new(self.home, self.id, repository, self.directory, template)
+    }
+
+    fn keep(&self) -> Vec<String> {
+        let mut keep: Vec<String> = self.run.plan().tasks.iter().flat_map(|task| task.keep.clone()).collect();
+        keep.sort();
+        keep.dedup();
+        keep
+    }
+
+    /// Makes what a run needs of a repository, or takes it up again.
+    pub fn move_in(&self, repository: Repository) -> Result<Yard, WorkspaceError> {
+        let layout = self.layout(&repository);
+        Yard::open(repository, self.id, layout, self.keep(), self.run.tip())
+    }
+
+    /// For whoever comes by while the run is at work elsewhere, or when it is over: nothing is made.
+    pub fn visit(&self, repository: Repository) -> Result<Yard, WorkspaceError> {
+        let layout = self.layout(&repository);
+        Yard::look(repository, self.id, layout, self.keep(), self.run.tip())
+    }
+}
+
+/// The commits of tasks that have landed, as they were before they were merged, squashed or rebased.
+pub fn works(run: &Run) -> HashSet<String> {
+    let landed = run.tasks().filter_map(|(_, progress)| progress.landed.as_deref());
+    landed.map(|landed| landed.work.clone()).collect()
+}
+
 impl Grounds {
     pub fn new(yard: Yard) -> Grounds {
         let yard = Arc::new(yard);
@@ -148,6 +217,10 @@ impl Grounds {
 }
 
 impl Rooms {
+    pub fn new(directory: PathBuf, yard: Option<Yard>, default: Isolation) -> Rooms {
+        Rooms { in_place: Arc::new(InPlace::new(directory)), grounds: yard.map(Grounds::new), default }
+    }
+
     pub fn isolation(&self, task: &Task) -> Isolation {
         task.isolation.unwrap_or(self.default)
     }
@@ -170,5 +243,24 @@ impl Rooms {
 
     pub fn yard(&self) -> Option<&Arc<Yard>> {
         self.grounds.as_ref().map(|grounds| &grounds.yard)
+    }
+
+    /// Keeps what interrupted attempts had done, before their workspaces are used again or cleared. What could not be
+    /// saved is told.
+    pub fn rescue_left(&self, run: &Run) -> Vec<String> {
+        let mut troubles = Vec::new();
+        for (task, progress) in run.tasks() {
+            if let TaskState::Running(running) = &progress.state
+                && !running.ended
+                && let Ok((workspaces, true)) = self.of(task)
+            {
+                let (executor, attempt) = (running.executor, running.attempt);
+                let guest = Guest::of(run.plan(), self.isolation(task), task, executor, attempt);
+                if let Err(error) = workspaces.rescue(&guest) {
+                    troubles.push(format!("what {} had done could not be saved: {error}", task.id));
+                }
+            }
+        }
+        troubles
     }
 }

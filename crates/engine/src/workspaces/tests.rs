@@ -444,3 +444,73 @@ fn what_is_no_place_to_start_from_is_told_apart() {
     lab.git(&["checkout", "-q", "--detach"]);
     assert_eq!(Repository::of(&lab.repo).unwrap().branch, None);
 }
+
+/// Every kind of conflict, with names that would not survive a line of text.
+#[test]
+fn a_conflict_is_laid_out_as_git_itself_would_leave_it() {
+    let lab = Lab::new();
+    fs::write(lab.repo.join("gone.txt"), "1\n").unwrap();
+    fs::write(lab.repo.join("bin"), b"\0\x01").unwrap();
+    fs::write(lab.repo.join("odd\tna\nme"), "1\n").unwrap();
+    lab.git(&["add", "."]);
+    lab.git(&["commit", "-q", "-m", "more"]);
+    let site = lab.worktrees();
+    let (ours, theirs) = (guest(1, "ours"), guest(2, "theirs"));
+    let seats = [&ours, &theirs].map(|guest| site.prepare(guest).unwrap());
+    for (seat, text) in seats.iter().zip(["OURS\n", "THEIRS\n"]) {
+        fs::write(seat.directory.join("src/a.txt"), text).unwrap();
+        fs::write(seat.directory.join("odd\tna\nme"), text).unwrap();
+        fs::write(seat.directory.join("bin"), [b"\0", text.as_bytes()].concat()).unwrap();
+        fs::write(seat.directory.join("both.txt"), text).unwrap();
+    }
+    fs::remove_file(seats[0].directory.join("gone.txt")).unwrap();
+    fs::write(seats[1].directory.join("gone.txt"), "2\n").unwrap();
+    fs::write(seats[1].directory.join("new.txt"), "new\n").unwrap();
+    let landed = site.collect(&ours, &seats[0]).unwrap().unwrap();
+    site.land(&task("ours"), &landed).unwrap();
+    let kept = site.collect(&theirs, &seats[1]).unwrap().unwrap();
+    let (resolving, name) = (Resolving::new(site.yard.clone()), TaskId::parse("theirs").unwrap());
+    let open = resolving.lay_out(&name, &kept.commit).unwrap();
+    assert_eq!(resolving.open(&name).unwrap().as_ref(), Some(&open));
+    assert_eq!(open.files, ["bin", "both.txt", "gone.txt", "odd\tna\nme", "src/a.txt"]);
+    assert_eq!(
+        git_in(&open.folder, &["status", "--porcelain"]),
+        "UU bin\nAA both.txt\nDU gone.txt\nA  new.txt\nUU \"odd\\tna\\nme\"\nUU src/a.txt"
+    );
+    assert!(resolving.save(&name, &open).unwrap().is_none(), "nothing has been done yet");
+    let marked = resolving.solved(&name, &open).unwrap_err();
+    assert!(matches!(marked, WorkspaceError::Markers(files) if files.contains("src/a.txt")));
+    for path in ["src/a.txt", "both.txt", "odd\tna\nme"] {
+        fs::write(open.folder.join(path), "solved\n").unwrap();
+    }
+    let solved = resolving.solved(&name, &open).unwrap();
+    assert_eq!(solved.commit, kept.commit);
+    assert_eq!(site.yard.shadow().blob(&solved.tree, "odd\tna\nme").unwrap(), b"solved\n");
+    let longer = TaskId::parse("theirs.too").unwrap();
+    resolving.lay_out(&longer, &kept.commit).unwrap();
+    resolving.close(&name).unwrap();
+    assert!(!open.folder.exists());
+    assert!(resolving.open(&longer).unwrap().is_some(), "a name that begins alike is another");
+    assert_eq!(site.yard.resolving().unwrap(), ["theirs.too"]);
+    assert_eq!(site.yard.clear(&HashSet::new()).unwrap().len(), 1, "what is being solved stays");
+    assert!(resolving.open(&name).unwrap().is_none());
+}
+
+#[test]
+fn what_is_done_in_a_private_clone_lands_and_its_refs_stay_its_own() {
+    let lab = Lab::new();
+    let clones = lab.clones();
+    let private = Guest { private: true, ..guest(1, "private") };
+    let seat = clones.prepare(&private).unwrap();
+    fs::write(seat.directory.join("own.txt"), "x").unwrap();
+    git_in(&seat.directory, &["add", "-A"]);
+    git_in(&seat.directory, &["commit", "-q", "-m", "own"]);
+    git_in(&seat.directory, &["tag", "planted"]);
+    fs::write(seat.directory.join("left.txt"), "y").unwrap();
+    let change = clones.collect(&private, &seat).unwrap().unwrap();
+    clones.land(&task("private"), &change).unwrap();
+    for file in ["own.txt", "left.txt"] {
+        lab.git(&["cat-file", "-e", &format!("conductor/r1:{file}")]);
+    }
+    assert_eq!(lab.git(&["tag", "--list"]), "");
+}

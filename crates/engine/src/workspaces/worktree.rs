@@ -22,11 +22,10 @@ impl Worktrees {
         Worktrees { yard }
     }
 
-    fn folder(&self, guest: &Guest) -> Folder {
-        let seat = guest.seat();
-        let tree = self.yard.layout.workspace(&seat);
-        let linked = fs::read_to_string(self.link(&seat)).unwrap_or_default();
-        self.yard.folder_of(&seat, tree, PathBuf::from(linked), None)
+    pub(super) fn folder(&self, seat: &str) -> Folder {
+        let tree = self.yard.layout.workspace(seat);
+        let linked = fs::read_to_string(self.link(seat)).unwrap_or_default();
+        self.yard.folder_of(seat, tree, PathBuf::from(linked), None)
     }
 
     /// Remembers git's own folder for a worktree. The one in the worktree itself is the agent's to change.
@@ -35,8 +34,8 @@ impl Worktrees {
     }
 
     /// The worktree as it is, where it is whole; else a new one, made while nobody else makes one.
-    fn make(&self, guest: &Guest, commit: &str) -> Result<Folder, WorkspaceError> {
-        let folder = self.folder(guest);
+    pub(super) fn make(&self, seat: &str, commit: &str) -> Result<Folder, WorkspaceError> {
+        let folder = self.folder(seat);
         let pointer = fs::read_to_string(folder.tree.join(".git")).unwrap_or_default();
         let whole = folder.git.join("HEAD").is_file()
             && pointer.trim().strip_prefix("gitdir: ").is_some_and(|path| Path::new(path) == folder.git);
@@ -45,14 +44,20 @@ impl Worktrees {
         }
         self.yard.alone(|| {
             self.clear_the_way(&folder)?;
-            self.yard.note_folder(&guest.seat(), &folder.tree)?;
+            self.yard.note_folder(seat, &folder.tree)?;
             self.yard.repository.add_worktree(&folder.tree, commit)?;
             let made = fs::read_to_string(folder.tree.join(".git")).unwrap_or_default();
             let made = made.trim().strip_prefix("gitdir: ").unwrap_or_default();
-            let link = self.link(&guest.seat());
+            let link = self.link(seat);
             fs::write(&link, made).map_err(|source| file(&link, source))
         })?;
-        Ok(self.folder(guest))
+        Ok(self.folder(seat))
+    }
+
+    /// Says to git in the folder which branch is checked out there.
+    pub(super) fn put_on(&self, branch: &str, folder: &Folder) -> Result<(), WorkspaceError> {
+        let head = folder.git.join("HEAD");
+        fs::write(&head, format!("ref: {branch}\n")).map_err(|source| file(&head, source))
     }
 
     fn clear_the_way(&self, folder: &Folder) -> Result<(), WorkspaceError> {
@@ -72,20 +77,20 @@ impl Worktrees {
 impl Workspaces for Worktrees {
     fn prepare(&self, guest: &Guest) -> Result<Seat, WorkspaceError> {
         let base = self.yard.start_of(guest)?;
-        self.yard.make_way(&guest.seat())?;
-        let folder = self.make(guest, &base)?;
-        let branch = self.yard.task_branch(guest);
+        let seat = guest.seat();
+        self.yard.make_way(&seat)?;
+        let folder = self.make(&seat, &base)?;
+        let branch = self.yard.task_branch(&guest.task);
         self.yard.repository.set_ref(&branch, &base)?;
-        let head = folder.git.join("HEAD");
-        fs::write(&head, format!("ref: {branch}\n")).map_err(|source| file(&head, source))?;
+        self.put_on(&branch, &folder)?;
         self.yard.seat(guest, &folder, &base)
     }
 
     fn collect(&self, guest: &Guest, seat: &Seat) -> Result<Option<Change>, WorkspaceError> {
-        self.yard.collect(guest, &self.folder(guest), seat)
+        self.yard.collect(guest, &self.folder(&guest.seat()), seat)
     }
 
     fn rescue(&self, guest: &Guest) -> Result<Option<Rescued>, WorkspaceError> {
-        self.yard.rescue(guest, &self.folder(guest))
+        self.yard.rescue(guest, &self.folder(&guest.seat()))
     }
 }

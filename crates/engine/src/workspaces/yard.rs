@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use conductor_core::event::{Change, Round};
-use conductor_core::ids::RunId;
+use conductor_core::ids::{RunId, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::names::{branch_word, rescue_refs, run_branch, task_branches};
 use super::ports::{self, Lease};
+use super::resolving::is_resolving;
 use super::{Guest, Rescued, Seat, WorkspaceError, file};
 use crate::git::{Merge, Repository, Shadow};
 use crate::process;
@@ -163,7 +164,25 @@ impl Yard {
         if layout.workspaces.starts_with(&repository.root) {
             return Err(WorkspaceError::Inside(layout.workspaces));
         }
-        let yard = Yard {
+        let yard = Yard::look(repository, run, layout, keep, tip)?;
+        let desk = yard.layout.desk();
+        fs::create_dir_all(&desk).map_err(|source| file(&desk, source))?;
+        let branch = run_branch(run);
+        if tip.is_none() && yard.repository.read_ref(&branch)?.is_none() {
+            yard.repository.move_ref(&branch, &yard.repository.head, "")?;
+        }
+        Ok(yard)
+    }
+
+    /// The run's part as it is.
+    pub fn look(
+        repository: Repository,
+        run: &RunId,
+        layout: Layout,
+        keep: Vec<String>,
+        tip: Option<&str>,
+    ) -> Result<Yard, WorkspaceError> {
+        Ok(Yard {
             shadow: Shadow::open(&repository, layout.state.join("git"))?,
             run: run.clone(),
             layout,
@@ -175,14 +194,7 @@ impl Yard {
             leases: Mutex::default(),
             notices: OnceLock::new(),
             repository,
-        };
-        let desk = yard.layout.desk();
-        fs::create_dir_all(&desk).map_err(|source| file(&desk, source))?;
-        let branch = run_branch(run);
-        if tip.is_none() && yard.repository.read_ref(&branch)?.is_none() {
-            yard.repository.move_ref(&branch, &yard.repository.head, "")?;
-        }
-        Ok(yard)
+        })
     }
 
     /// Whoever is to hear what is worth knowing.
@@ -282,13 +294,20 @@ impl Yard {
         self.layout.workspace(seat)
     }
 
+    /// Whether a path is one that a workspace of this run would have.
+    pub fn is_workspace(&self, path: &Path) -> bool {
+        let (template, path) = (self.layout.workspaces.to_string_lossy(), path.to_string_lossy());
+        let (before, after) = template.split_once("{n}").unwrap_or((&template, ""));
+        path.strip_prefix(before).is_some_and(|rest| rest.ends_with(after))
+    }
+
     pub(super) fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
         let _one = locked(&self.list);
         work()
     }
 
-    pub(super) fn task_branch(&self, guest: &Guest) -> String {
-        format!("{}{}", task_branches(&self.run), branch_word(guest.task.as_str()))
+    pub(super) fn task_branch(&self, task: &TaskId) -> String {
+        format!("{}{}", task_branches(&self.run), branch_word(task.as_str()))
     }
 
     pub(super) fn keep_commit(&self, name: &str, commit: &str) -> Result<String, WorkspaceError> {
@@ -416,7 +435,7 @@ impl Yard {
 
     /// All the files in the folder, those of repositories somebody made in it too. What made these repositories is put
     /// aside: as a part of the tree they would be nothing but the name of a commit nobody has.
-    fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
+    pub(super) fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
         const DEEPEST: usize = 8;
         for _ in 0..DEEPEST {
             let nested = self.shadow.add_all(&folder.tree, &folder.index)?;
@@ -453,7 +472,7 @@ impl Yard {
         };
         let branch = match &folder.objects {
             Some(_) => None,
-            None => self.repository.read_ref(&self.task_branch(guest))?,
+            None => self.repository.read_ref(&self.task_branch(&guest.task))?,
         };
         for head in [head, branch].into_iter().flatten() {
             if head != base && is_name(&head) && self.builds_on(&head, base, folder)? {
@@ -480,7 +499,7 @@ impl Yard {
         let change = self.saved(guest, folder, base)?;
         if let Some(change) = &change {
             self.refuse_markers(guest, change)?;
-            self.repository.set_ref(&self.task_branch(guest), &change.commit)?;
+            self.repository.set_ref(&self.task_branch(&guest.task), &change.commit)?;
         }
         Ok(change)
     }
@@ -534,7 +553,9 @@ impl Yard {
     /// The folder's files as a tree, without disturbing anybody, for a look at what is coming.
     pub fn glance(&self, seat: &str) -> Result<(String, String), WorkspaceError> {
         let desk = self.layout.desk();
-        let (index, look) = (desk.join(format!("{seat}.index")), desk.join(format!("{seat}.glance")));
+        // Several processes may look at the same moment.
+        let look = desk.join(format!("{seat}.glance-{}", std::process::id()));
+        let index = desk.join(format!("{seat}.index"));
         let base = desk.join(format!("{seat}.base"));
         let base = fs::read_to_string(&base).map_err(|source| file(&base, source))?;
         fs::copy(&index, &look).map_err(|source| file(&index, source))?;
@@ -542,8 +563,9 @@ impl Yard {
         let tree = self.disk.take(|| {
             self.shadow.add_all(&folder, &look)?;
             self.shadow.tree_of(&folder, &look)
-        })?;
-        Ok((base, tree))
+        });
+        let _ = fs::remove_file(&look);
+        Ok((base, tree?))
     }
 
     /// Out of the way at once, off the disk later.
@@ -563,33 +585,66 @@ impl Yard {
     }
 
     /// Takes away what only served the run: folders, task branches, temporary files. A folder somebody is in stays and
-    /// is named; a branch whose work has not landed is kept under a rescue ref. `works` are those that have, if in
-    /// another form.
+    /// is named, and so does one in which a person is about to solve a conflict; a branch whose work has not landed is
+    /// kept under a rescue ref. `works` are those that have, if in another form.
     pub fn clear(&self, works: &HashSet<String>) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let left = self.alone(|| self.clear_folders())?;
+        let left = self.alone(|| self.clear_folders(false))?;
+        self.clear_branches(&self.tip()?, works)?;
+        Ok(left)
+    }
+
+    /// As `clear`, long after the run: a branch its owner has taken away stays away. `all` takes what a person has not
+    /// brought to an end, too; it is saved first like everything.
+    pub fn clear_later(&self, works: &HashSet<String>, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let left = self.alone(|| self.clear_folders(all))?;
+        self.clear_branches(&self.last_tip()?, works)?;
+        self.leave_desk();
+        Ok(left)
+    }
+
+    /// Where the branch is, or was when it was last seen.
+    pub(crate) fn last_tip(&self) -> Result<String, WorkspaceError> {
+        if let Some(now) = self.repository.read_ref(&run_branch(&self.run))? {
+            return Ok(now);
+        }
+        let known = locked(&self.tip).clone();
+        match known {
+            Some(known) if self.shadow.has(&known)? => Ok(known),
+            _ => Ok(self.repository.head.clone()),
+        }
+    }
+
+    fn clear_branches(&self, tip: &str, works: &HashSet<String>) -> Result<(), WorkspaceError> {
         locked(&self.leases).clear();
         let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
-        let tip = self.tip()?;
         let prefix = task_branches(&self.run);
+        let resolving = self.resolving()?;
         let branches = self.repository.refs(&prefix)?;
-        let landed = self.shadow.reachable(&tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
+        let landed = self.shadow.reachable(tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
         let rescued: Vec<String> = self.rescued()?.into_iter().map(|(_, commit)| commit).collect();
         for (name, commit) in branches {
+            let task = name.strip_prefix(&prefix).unwrap_or_default();
+            if resolving.iter().any(|word| word == task) {
+                continue;
+            }
             let safe = landed.contains(&commit) || works.contains(&commit) || rescued.contains(&commit);
             if !safe {
-                let task = name.strip_prefix(&prefix).unwrap_or_default();
                 self.keep_commit(&format!("{task}/unmerged"), &commit)?;
             }
             self.repository.delete_ref(&name)?;
         }
         empty_trash(&self.layout.home);
-        Ok(left)
+        Ok(())
     }
 
-    fn clear_folders(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
+    fn clear_folders(&self, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
         let mut stay = Vec::new();
         let desk = self.layout.desk();
         for (seat, folder) in folders(&desk).map_err(|source| file(&desk, source))? {
+            if !all && is_resolving(&seat) && folder.exists() {
+                stay.push(folder);
+                continue;
+            }
             match self.may_go(&seat, &folder) {
                 Ok(true) => self.throw_away(&folder)?,
                 Ok(false) => stay.push(folder),

@@ -7,29 +7,17 @@ use conductor_core::ids::RunId;
 use conductor_core::run::{Run, Status};
 use conductor_engine::home::Home;
 use conductor_engine::output;
-use conductor_engine::stores::{StoreError, StoredRun, was_written};
+use conductor_engine::stores::StoredRun;
 
 use super::arguments::Resolved;
+use crate::archive;
 use crate::fault::{Exit, Fault};
 
 /// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
 pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, Fault> {
     let word = args.resume.as_deref().unwrap_or_default();
     if !word.is_empty() {
-        let fitting: Vec<&StoredRun> = runs.iter().filter(|run| run.id.as_str().starts_with(word)).collect();
-        return match fitting.as_slice() {
-            [one] => Ok((*one).clone()),
-            [] if RunId::parse(word).is_some_and(|id| was_written(home, &id)) => {
-                let (path, why) =
-                    (home.database(), format!("it knows nothing of run {word}, which had been written"));
-                Err(StoreError::Damaged { path, why }.into())
-            }
-            [] => Err(Fault::new(Exit::Usage, format!("there is no run '{word}'"))),
-            [first, second, ..] => Err(Fault::new(
-                Exit::Usage,
-                format!("'{word}' could be run {} or {}; give more of it", first.id, second.id),
-            )),
-        };
+        return archive::named(home, runs, word);
     }
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file));
     let here = |run: &&StoredRun| match &source {

@@ -14,7 +14,7 @@ use conductor_engine::drive::World;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::stores::Sqlite;
-use conductor_engine::workspaces::{Grounds, InPlace, Layout, Rooms, Yard};
+use conductor_engine::workspaces::{Rooms, Tenant};
 
 use super::arguments::Resolved;
 use crate::fault::{Exit, Fault};
@@ -83,17 +83,10 @@ pub(super) fn rooms(
     directory: &Path,
     run: &Run,
 ) -> Result<Rooms, Fault> {
-    let open = |repository: Repository| {
-        let plan = run.plan();
-        let layout = Layout::new(home.root(), id, &repository, directory, plan.workspace_path.as_deref());
-        let mut keep: Vec<String> = plan.tasks.iter().flat_map(|task| task.keep.clone()).collect();
-        keep.sort();
-        keep.dedup();
-        Yard::open(repository, id, layout, keep, run.tip()).map(Grounds::new)
-    };
-    let grounds = repository.map(open).transpose().map_err(|error| Fault::new(Exit::Unexpected, error))?;
-    let in_place = Arc::new(InPlace::new(directory.to_owned()));
-    Ok(Rooms { in_place, grounds, default: options.isolation.unwrap_or(Isolation::None) })
+    let tenant = Tenant { home: home.root(), id, run, directory };
+    let yard = repository.map(|repository| tenant.move_in(repository)).transpose();
+    let yard = yard.map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    Ok(Rooms::new(directory.to_owned(), yard, options.isolation.unwrap_or(Isolation::None)))
 }
 
 fn no_repository(error: GitError) -> Fault {

@@ -1,0 +1,240 @@
+//! The runs there are, and which of them, and which of its tasks, somebody means.
+//!
+//! A run is named by the beginning of its name. Where it is not named, it is the newest of the repository we are in, or
+//! of this very directory outside of one, that fits what is asked for.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use conductor_core::event::Record;
+use conductor_core::ids::{RunId, TaskId};
+use conductor_core::plan::{Isolation, Task};
+use conductor_core::run::{Progress, Run};
+use conductor_core::spec::did_you_mean;
+use conductor_engine::amend::Amendment;
+use conductor_engine::git::{GitError, Repository};
+use conductor_engine::home::Home;
+use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, was_written};
+use conductor_engine::workspaces::{Tenant, Yard};
+
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+/// How many runs are looked through for a task when no run is named: nobody means an older one without saying so.
+const LOOK_BACK: usize = 50;
+
+pub(crate) struct Archive {
+    pub(crate) home: Home,
+    /// Nothing where nothing has ever been run: a command that only looks makes no database.
+    store: Option<Arc<Sqlite>>,
+    runs: Vec<StoredRun>,
+    pub(crate) directory: PathBuf,
+}
+
+/// A run, read from its log.
+pub(crate) struct Found {
+    pub(crate) stored: StoredRun,
+    pub(crate) records: Vec<Record>,
+    pub(crate) run: Run,
+}
+
+/// A task of a run.
+pub(crate) struct FoundTask {
+    pub(crate) found: Found,
+    pub(crate) place: usize,
+}
+
+impl Archive {
+    pub(crate) async fn open() -> Result<Archive, Fault> {
+        let directory = std::env::current_dir().map_err(|error| {
+            Fault::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
+        })?;
+        let home = Home::open()?;
+        if !home.database().exists() {
+            return Ok(Archive { home, store: None, runs: Vec::new(), directory });
+        }
+        let store = patiently(|| Sqlite::open(&home)).await?;
+        let runs = store.runs().await?;
+        Ok(Archive { home, store: Some(Arc::new(store)), runs, directory })
+    }
+
+    pub(crate) fn named(&self, word: &str) -> Result<StoredRun, Fault> {
+        named(&self.home, &self.runs, word)
+    }
+
+    pub(crate) fn known(&self, run: &RunId) -> Option<&StoredRun> {
+        self.runs.iter().find(|known| known.id == *run)
+    }
+
+    /// The runs of the repository we are in, newest first.
+    pub(crate) fn here(&self) -> Result<Vec<StoredRun>, Fault> {
+        let ours = match Repository::common_of(&self.directory) {
+            Ok(common) => Some(common),
+            Err(GitError::NotOne(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let mut asked: HashMap<&Path, bool> = HashMap::from([(self.directory.as_path(), true)]);
+        let here = self.runs.iter().filter(|run| {
+            let same = || ours.is_some() && Repository::common_of(&run.directory).ok() == ours;
+            *asked.entry(&run.directory).or_insert_with(same)
+        });
+        Ok(here.cloned().collect())
+    }
+
+    /// The one that is named, or those that could be meant.
+    pub(crate) fn candidates(&self, word: Option<&str>) -> Result<Vec<StoredRun>, Fault> {
+        let runs = match word {
+            Some(word) => vec![self.named(word)?],
+            None => self.here()?,
+        };
+        match runs.is_empty() {
+            true => Err(Fault::new(Exit::NothingToDo, "nothing has been run here yet")
+                .help("start something with `conductor run FILE`, or name a run with --run")),
+            false => Ok(runs),
+        }
+    }
+
+    pub(crate) async fn read(&self, stored: &StoredRun) -> Result<Found, Fault> {
+        let store = self.store()?;
+        let records = patiently(|| store.load(&stored.id)).await.inspect_err(|_| self.leave_as_it_is())?;
+        let run = Run::replay(&records).map_err(|error| {
+            self.leave_as_it_is();
+            Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
+        })?;
+        Ok(Found { stored: stored.clone(), records, run })
+    }
+
+    fn store(&self) -> Result<&Arc<Sqlite>, Fault> {
+        self.store.as_ref().ok_or_else(|| Fault::new(Exit::NothingToDo, "nothing has been run yet"))
+    }
+
+    /// Closing the store would fold its log into the file, and a file that is refused stays as it is.
+    fn leave_as_it_is(&self) {
+        std::mem::forget(self.store.clone());
+    }
+
+    /// A task by its id: in the run that is named, or in the newest one here in which it fits; where it fits in none, in
+    /// the newest that has it.
+    pub(crate) async fn task(
+        &self,
+        run: Option<&str>,
+        task: &str,
+        fits: impl Fn(&Found, usize) -> bool,
+    ) -> Result<FoundTask, Fault> {
+        let mut unfit = None;
+        let mut newest = None;
+        for stored in self.candidates(run)?.iter().take(LOOK_BACK) {
+            let found = self.read(stored).await?;
+            let place = TaskId::parse(task).ok().and_then(|id| found.run.place(&id));
+            match place {
+                Some(place) if fits(&found, place) => return Ok(FoundTask { found, place }),
+                Some(place) => drop(unfit.get_or_insert(FoundTask { found, place })),
+                None => drop(newest.get_or_insert(found)),
+            }
+        }
+        unfit.ok_or_else(|| unknown(task, newest.as_ref()))
+    }
+
+    /// Takes the run for this process, to change it.
+    pub(crate) async fn amend(&self, run: &RunId) -> Result<Amendment, Fault> {
+        let store: Arc<dyn Store> = self.store()?.clone();
+        Amendment::begin(&self.home, store, run).await.map_err(|error| {
+            self.leave_as_it_is();
+            error.into()
+        })
+    }
+}
+
+impl Found {
+    pub(crate) fn tenant<'a>(&'a self, home: &'a Home) -> Tenant<'a> {
+        tenant(home, &self.stored, &self.run)
+    }
+
+    pub(crate) fn repository(&self) -> Result<Repository, Fault> {
+        repository(&self.stored)
+    }
+
+    /// The run's part of its repository, to look at.
+    pub(crate) fn visit(&self, home: &Home) -> Result<Yard, Fault> {
+        Ok(self.tenant(home).visit(self.repository()?)?)
+    }
+
+    pub(crate) fn isolation(&self, task: &Task) -> Isolation {
+        task.isolation.or(self.run.options().isolation).unwrap_or(Isolation::None)
+    }
+}
+
+impl FoundTask {
+    pub(crate) fn task(&self) -> &Task {
+        self.found.run.task(self.place).0
+    }
+
+    pub(crate) fn progress(&self) -> &Progress {
+        self.found.run.progress(self.place)
+    }
+}
+
+pub(crate) fn tenant<'a>(home: &'a Home, stored: &'a StoredRun, run: &'a Run) -> Tenant<'a> {
+    Tenant { home: home.root(), id: &stored.id, run, directory: &stored.directory }
+}
+
+/// The repository a run was started in.
+pub(crate) fn repository(stored: &StoredRun) -> Result<Repository, Fault> {
+    if !stored.directory.is_dir() {
+        let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
+        return Err(Fault::new(Exit::Unexpected, message).help("bring the directory back first"));
+    }
+    Ok(Repository::of(&stored.directory)?)
+}
+
+/// The run whose name begins like this.
+pub(crate) fn named(home: &Home, runs: &[StoredRun], word: &str) -> Result<StoredRun, Fault> {
+    let fitting: Vec<&StoredRun> =
+        runs.iter().filter(|run| !word.is_empty() && run.id.as_str().starts_with(word)).collect();
+    match fitting.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] if RunId::parse(word).is_some_and(|id| was_written(home, &id)) => {
+            let (path, why) =
+                (home.database(), format!("it knows nothing of run {word}, which had been written"));
+            Err(StoreError::Damaged { path, why }.into())
+        }
+        [] => Err(Fault::new(Exit::Usage, format!("there is no run '{}'", one_line(word)))),
+        [first, second, ..] => Err(Fault::new(
+            Exit::Usage,
+            format!("'{word}' could be run {} or {}; give more of it", first.id, second.id),
+        )),
+    }
+}
+
+fn unknown(task: &str, newest: Option<&Found>) -> Fault {
+    let run = newest.map(|found| format!(" in run {}", found.stored.id)).unwrap_or_default();
+    let fault = Fault::new(Exit::Usage, format!("there is no task '{}'{run}", one_line(task)));
+    let ids = newest.into_iter().flat_map(|found| &found.run.plan().tasks).map(|task| task.id.as_str());
+    match did_you_mean(task, ids) {
+        Some(meant) => fault.help(format!("did you mean '{meant}'?")),
+        None => fault,
+    }
+}
+
+/// Waits for a store that cannot be used right now, as a run does for its own: a full disk or a foreign lock is no
+/// failure.
+pub(crate) async fn patiently<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut told = None;
+    loop {
+        match call().await {
+            Err(StoreError::Unavailable { why }) => {
+                if told.as_ref() != Some(&why) {
+                    anstream::eprintln!("conductor: {why}; waiting for it");
+                    told = Some(why);
+                }
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            done => return done,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `conductor diff`: what a task has changed, wherever its work is.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use conductor_core::event::Change;
+use conductor_core::plan::Isolation;
+use conductor_core::run::Status;
+use conductor_engine::merge::short;
+use conductor_engine::transcript;
+use conductor_engine::whereabouts::{self, Whereabouts};
+use conductor_engine::workspaces::{Yard, run_branch};
+
+use super::{block_on, talk};
+use crate::archive::{Archive, FoundTask};
+use crate::args::Diff;
+use crate::fault::{Exit, Fault};
+
+pub(crate) fn run(args: &Diff) -> Result<Exit, Fault> {
+    block_on(diff(args))
+}
+
+async fn diff(args: &Diff) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let chosen = archive.task(args.of.run.as_deref(), &args.of.task, |_, _| true).await?;
+    let found = &chosen.found;
+    let (task, isolation) = (chosen.task(), found.isolation(chosen.task()));
+    if isolation == Isolation::None {
+        let message = format!("task '{}' worked in place: nobody noted what it changed there", task.id);
+        return Err(Fault::new(Exit::NothingToDo, message));
+    }
+    let yard = found.visit(&archive.home)?;
+    let Some((from, to)) = ends(&chosen, isolation, &yard)? else { return Ok(Exit::Done) };
+    let text = match args.stat {
+        true => yard.shadow().stat(&from, &to)?,
+        false => yard.shadow().patch(&from, &to)?,
+    };
+    if text.is_empty() {
+        talk("no difference");
+    }
+    show(&text)?;
+    Ok(Exit::Done)
+}
+
+/// What it was and what it is, as git can tell them apart; nothing where it is the same.
+fn ends(chosen: &FoundTask, isolation: Isolation, yard: &Yard) -> Result<Option<(String, String)>, Fault> {
+    let (found, task) = (&chosen.found, &chosen.task().id);
+    let (run, branch) = (&found.stored.id, short(&run_branch(&found.stored.id)));
+    let whole = |from: String, to: String| match yard.shadow().has(&to)? {
+        true => Ok(Some((from, to))),
+        false => {
+            let message = format!("the commit of '{task}', {to}, is not in the repository any more");
+            Err(Fault::new(Exit::Unexpected, message))
+        }
+    };
+    match whereabouts::of(&found.run, &found.records, chosen.place, isolation, yard)? {
+        Whereabouts::Landed { from, to } => {
+            talk(format!("{task} of run {run} landed on {branch} as {:.10}", to));
+            whole(from, to)
+        }
+        Whereabouts::Landing(Change { base, commit, .. }) => {
+            talk(format!("{task} of run {run} is done and waits to land"));
+            whole(base, commit)
+        }
+        Whereabouts::Kept(Change { base, commit, .. }) => {
+            let status = chosen.progress().state.status();
+            talk(format!(
+                "{task} of run {run} is {status}; this is kept as {:.10} and has not landed",
+                commit
+            ));
+            whole(base, commit)
+        }
+        Whereabouts::AtWork { seat } => {
+            talk(format!("{task} of run {run} is at work; this is what it has so far"));
+            // Its folder is being made ready: there is nothing of its own in it yet.
+            Ok(yard.glance(&seat).ok())
+        }
+        Whereabouts::Unchanged => {
+            talk(format!("{task} of run {run} ended well and changed nothing"));
+            Ok(None)
+        }
+        Whereabouts::Nowhere => Err(nothing(chosen)),
+    }
+}
+
+fn nothing(chosen: &FoundTask) -> Fault {
+    let (task, run) = (&chosen.task().id, &chosen.found.stored.id);
+    let why = match chosen.progress().state.status() {
+        Status::Pending if chosen.progress().last_attempt == 0 => "has not been started",
+        Status::Skipped => "was skipped",
+        _ => "has left nothing that could be shown",
+    };
+    Fault::new(Exit::NothingToDo, format!("task '{task}' of run {run} {why}"))
+}
+
+/// As it is for programs; for people, so that nothing in it can fool the terminal.
+fn show(text: &[u8]) -> Result<(), Fault> {
+    match io::stdout().is_terminal() {
+        false => io::stdout().lock().write_all(text)?,
+        true => anstream::stdout().lock().write_all(painted(&transcript::shown(text)).as_bytes())?,
+    }
+    Ok(())
+}
+
+fn painted(patch: &str) -> String {
+    let paint = |line: &str| {
+        let color = match line.as_bytes() {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] | [b'd', b'i', b'f', b'f', b' ', ..] => "\x1b[1m",
+            [b'@', b'@', ..] => "\x1b[36m",
+            [b'+', ..] => "\x1b[32m",
+            [b'-', ..] => "\x1b[31m",
+            _ => return format!("{line}\n"),
+        };
+        format!("{color}{line}\x1b[0m\n")
+    };
+    patch.lines().map(paint).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_ours_and_nothing_else_is_obeyed() {
+        let hostile = b"diff --git a/f b/f\n@@ -1 +1 @@\n-a\x1b[2J\n+b\x07\n c\n";
+        assert_eq!(
+            painted(&transcript::shown(hostile)),
+            "\x1b[1mdiff --git a/f b/f\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m\n c\n"
+        );
+    }
+}

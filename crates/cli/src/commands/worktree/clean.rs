@@ -1,0 +1,134 @@
+//! `worktree clean`: takes away what runs that nobody works on have left on the disk.
+
+use std::collections::HashSet;
+
+use conductor_core::ids::RunId;
+use conductor_core::plan::Isolation;
+use conductor_engine::git::{GitError, Repository};
+use conductor_engine::home::Home;
+use conductor_engine::stores::StoredRun;
+use conductor_engine::workspaces::{Rooms, Workspace, census, empty_trash, task_branches, works};
+
+use super::{answer, talk};
+use crate::archive::{self, Archive};
+use crate::args::WorktreeClean;
+use crate::fault::{Exit, Fault};
+
+pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let runs = match &args.run {
+        Some(word) => vec![archive.named(word)?],
+        None => left_here(&archive, args.all)?,
+    };
+    let mut cleared = 0;
+    for stored in &runs {
+        if args.run.is_none() && archive.home.is_live(&stored.id) {
+            talk(format!("run {} is being worked on and stays as it is", stored.id));
+            continue;
+        }
+        let done = clear(&archive, stored, args.run.is_some() || args.all).await?;
+        done.told.iter().for_each(talk);
+        cleared += done.gone;
+        report(&stored.id, &done)?;
+    }
+    empty_trash(archive.home.root());
+    if cleared == 0 {
+        talk("there was nothing to clear");
+    }
+    Ok(Exit::Done)
+}
+
+/// What runs have left that were over and were killed before they could clear up. Nobody waits for the outcome: what
+/// cannot be cleared now is for `worktree clean` to explain.
+pub(crate) async fn clear_after_the_dead(home: &Home) {
+    let left = |run: &RunId| home.run(run).join("workspaces").exists() && !home.is_live(run);
+    if !home.runs().iter().any(left) {
+        return;
+    }
+    let Ok(archive) = Archive::open().await else { return };
+    for stored in left_here(&archive, false).unwrap_or_default() {
+        if left(&stored.id) {
+            let _ = clear(&archive, &stored, false).await;
+        }
+    }
+}
+
+/// Runs of this repository that have left something: those that are over, or all.
+fn left_here(archive: &Archive, all: bool) -> Result<Vec<StoredRun>, Fault> {
+    let is_over = |run: &StoredRun| matches!(run.status.as_str(), "completed" | "failed");
+    let runs = archive.here()?;
+    let branches = branches_of(archive);
+    let left = |run: &StoredRun| {
+        let folders = archive.home.run(&run.id).join("workspaces").exists();
+        folders || branches.contains(run.id.as_str())
+    };
+    Ok(runs.into_iter().filter(|run| all || is_over(run)).filter(left).collect())
+}
+
+/// The runs that have branches of tasks.
+fn branches_of(archive: &Archive) -> HashSet<String> {
+    const TASKS: &str = "refs/heads/conductor-task/";
+    let refs = Repository::of(&archive.directory).and_then(|repository| repository.refs(TASKS));
+    let names = refs.unwrap_or_default().into_iter();
+    names.filter_map(|(name, _)| Some(name.strip_prefix(TASKS)?.split('/').next()?.to_owned())).collect()
+}
+
+/// What clearing came to.
+#[derive(Default)]
+struct Cleared {
+    gone: usize,
+    stay: Vec<Workspace>,
+    rescued: Vec<String>,
+    /// What went wrong, and what else is worth knowing.
+    told: Vec<String>,
+}
+
+async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Cleared, Fault> {
+    let amendment = archive.amend(&stored.id).await?;
+    let run = amendment.run();
+    let here = || census(&archive.home, std::slice::from_ref(&stored.id));
+    let before = here()?.len();
+    if before == 0 && matches!(Repository::common_of(&stored.directory), Err(GitError::NotOne(_))) {
+        return Ok(Cleared::default());
+    }
+    let repository = archive::repository(stored)?;
+    if before == 0 && repository.refs(&task_branches(&stored.id))?.is_empty() {
+        return Ok(Cleared::default());
+    }
+    let yard = archive::tenant(&archive.home, stored, run).visit(repository)?;
+    let isolation = run.options().isolation.unwrap_or(Isolation::None);
+    let rooms = Rooms::new(stored.directory.clone(), Some(yard), isolation);
+    let Some(yard) = rooms.yard() else { return Ok(Cleared::default()) };
+    let (notices, mut told) = tokio::sync::mpsc::unbounded_channel();
+    yard.listen(notices);
+    let known: HashSet<String> = yard.rescued()?.into_iter().map(|(name, _)| name).collect();
+    let mut troubles = rooms.rescue_left(run);
+    yard.clear_later(&works(run), all)?;
+    while let Ok(notice) = told.try_recv() {
+        troubles.push(notice);
+    }
+    let rescued = yard.rescued()?.into_iter().map(|(name, _)| name).filter(|name| !known.contains(name));
+    let stay = here()?;
+    let gone = before.saturating_sub(stay.len());
+    Ok(Cleared { gone, stay, rescued: rescued.collect(), told: troubles })
+}
+
+fn report(run: &RunId, cleared: &Cleared) -> Result<(), Fault> {
+    let Cleared { gone, stay, rescued, .. } = cleared;
+    if *gone > 0 {
+        let plural = if *gone == 1 { "" } else { "s" };
+        answer(&format!("run {run}: {gone} workspace{plural} cleared"))?;
+    }
+    for name in rescued {
+        answer(&format!("run {run}: kept {name}"))?;
+    }
+    for room in stay {
+        let why = match room.used_by.as_slice() {
+            [first, ..] => format!("process {first} is in it"),
+            [] if room.is_resolving() => "a conflict is being solved in it".to_owned(),
+            [] => "what is in it could not be saved".to_owned(),
+        };
+        answer(&format!("run {run}: left {}, {why}", room.folder.display()))?;
+    }
+    Ok(())
+}

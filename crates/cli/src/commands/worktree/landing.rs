@@ -1,0 +1,188 @@
+//! What merging and resolving have in common: a run's bench, a check that can be stopped, and what came of it.
+
+use std::path::PathBuf;
+
+use conductor_core::event::{Change, RunOutcome};
+use conductor_core::ids::{RunId, TaskId};
+use conductor_core::plan::Isolation;
+use conductor_core::run::{Run, Stage, Status};
+use conductor_engine::merge::short;
+use conductor_engine::resolve::{Bench, Brought};
+use conductor_engine::stores::StoredRun;
+use conductor_engine::transcript;
+use conductor_engine::worker::Stop;
+use conductor_engine::workspaces::run_branch;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::{answer, talk};
+use crate::archive::{self, Archive, Found};
+use crate::args::OfTask;
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+/// A failed task, with its run laid open.
+pub(super) struct Case {
+    pub(super) bench: Bench,
+    pub(super) stored: StoredRun,
+    pub(super) task: TaskId,
+    directory: PathBuf,
+    talking: JoinHandle<()>,
+}
+
+impl Case {
+    pub(super) async fn open(args: &OfTask) -> Result<Case, Fault> {
+        let archive = Archive::open().await?;
+        let chosen = archive.task(args.run.as_deref(), &args.task, has_failed).await?;
+        let (task, stored) = (chosen.task().id.clone(), chosen.found.stored.clone());
+        if !has_failed(&chosen.found, chosen.place) {
+            return Err(not_failed(&stored.id, &task, chosen.progress().state.status()));
+        }
+        if chosen.found.isolation(chosen.task()) == Isolation::None {
+            let message = format!("task '{task}' worked in place: there is nothing of it to be merged");
+            return Err(Fault::new(Exit::NothingToDo, message));
+        }
+        let amendment = archive.amend(&stored.id).await?;
+        let tenant = archive::tenant(&archive.home, &stored, amendment.run());
+        let yard = tenant.move_in(archive::repository(&stored)?)?;
+        let (sender, mut notices) = mpsc::unbounded_channel::<String>();
+        let talking = tokio::spawn(async move {
+            while let Some(notice) = notices.recv().await {
+                talk(notice);
+            }
+        });
+        let bench = Bench::new(amendment, stored.directory.clone(), yard, sender);
+        Ok(Case { bench, stored, task, directory: archive.directory, talking })
+    }
+
+    /// Its work as it was left.
+    pub(super) fn kept(&self) -> Result<Change, Fault> {
+        self.bench.kept(&self.task)?.ok_or_else(|| {
+            let message = format!("nothing is kept of task '{}' of run {}", self.task, self.stored.id);
+            Fault::new(Exit::NothingToDo, message)
+                .help(format!("to do it again: conductor run --resume {} --retry-failed", self.stored.id))
+        })
+    }
+
+    /// Says that checks are about to run, which may take a while.
+    pub(super) fn announce_checks(&self) {
+        let checks = self.bench.run().plan().task(&self.task).map(|task| task.verify.join(", "));
+        if let Some(checks) = checks.filter(|checks| !checks.is_empty()) {
+            talk(format!("the combined tree has to pass: {}", one_line(&checks)));
+        }
+    }
+
+    /// Puts everything away and tells what came of it.
+    pub(super) async fn close(self, ended: Result<Brought, Fault>, stopped: &Stopped) -> Result<Exit, Fault> {
+        let run = self.bench.close().await;
+        // With the bench, everybody is gone who had something to say.
+        let _ = self.talking.await;
+        if !self.directory.exists() {
+            talk(format!("the folder you are in is gone: cd {}", self.stored.directory.display()));
+        }
+        let (brought, run) = (ended?, run?);
+        report(&self.stored.id, &self.task, &run, brought, stopped)
+    }
+}
+
+fn has_failed(found: &Found, place: usize) -> bool {
+    found.run.progress(place).state.status() == Status::Failed
+}
+
+fn not_failed(run: &RunId, task: &TaskId, status: Status) -> Fault {
+    let fault = |what: &str| Fault::new(Exit::NothingToDo, format!("task '{task}' of run {run} {what}"));
+    match status {
+        Status::Completed => fault("has landed already"),
+        Status::Skipped | Status::Cancelled => {
+            fault(&format!("was {status}; there is no work of it to bring in"))
+                .help(format!("to do it after all: conductor run --resume {run} --retry-failed"))
+        }
+        status => fault(&format!("is {status}, not failed"))
+            .help(format!("to go on with it: conductor run --resume {run}")),
+    }
+}
+
+fn report(
+    run: &RunId,
+    task: &TaskId,
+    state: &Run,
+    brought: Brought,
+    stopped: &Stopped,
+) -> Result<Exit, Fault> {
+    let branch = short(&run_branch(run));
+    match brought {
+        Brought::Landed(change) => {
+            answer(&format!("{task} landed on {branch} as {:.10}", change.commit))?;
+            next(run, state, &branch);
+            Ok(Exit::Done)
+        }
+        Brought::Conflict(failure) => {
+            answer(&transcript::shown(failure.evidence.as_bytes()))?;
+            Err(Fault::new(Exit::ConflictLeft, format!("{task} {}", one_line(&failure.message))).help(format!(
+                "solve it: conductor worktree resolve {task} --run {run}   (or decide it at once: --ours, --theirs)"
+            )))
+        }
+        Brought::Red(failure) => {
+            answer(&transcript::shown(failure.evidence.as_bytes()))?;
+            Err(Fault::new(Exit::TaskFailed, format!("{task} does not land: {}", one_line(&failure.message))))
+        }
+        Brought::Dirty(checkout) => {
+            let message =
+                format!("{branch} is checked out in {} with uncommitted changes", checkout.display());
+            Err(Fault::new(Exit::Unexpected, message).help("commit or stash them first"))
+        }
+        Brought::Stopped => Err(Fault::new(stopped.exit(), "stopped; nothing was moved")),
+    }
+}
+
+/// What there is to do now.
+fn next(run: &RunId, state: &Run, branch: &str) {
+    let left = state.count(Status::Skipped) + state.count(Status::Cancelled);
+    match state.stage() {
+        Stage::Finished(RunOutcome::Completed) => {
+            talk(format!("run {run} is completed; next: git merge {branch}"));
+        }
+        Stage::Finished(_) if state.count(Status::Failed) > 0 => {
+            let failed = state.tasks().filter(|(_, progress)| progress.state.status() == Status::Failed);
+            let names: Vec<&str> = failed.map(|(task, _)| task.id.as_str()).collect();
+            talk(format!("still failed in run {run}: {}", names.join(", ")));
+        }
+        Stage::Finished(_) if left > 0 => {
+            talk(format!("{left} more can be done now: conductor run --resume {run} --retry-failed"));
+        }
+        _ => talk(format!("to go on: conductor run --resume {run}")),
+    }
+}
+
+/// The first signal asks a check to end, the next makes it.
+pub(super) struct Stopped {
+    pub(super) stop: watch::Receiver<Stop>,
+    exit: watch::Receiver<Exit>,
+}
+
+impl Stopped {
+    pub(super) fn watch() -> Result<Stopped, Fault> {
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (ask, stop) = watch::channel(Stop::No);
+        let (tell, exit) = watch::channel(Exit::Interrupted);
+        tokio::spawn(async move {
+            for wish in [Stop::Ask, Stop::Kill] {
+                let by = tokio::select! {
+                    _ = interrupt.recv() => Exit::Interrupted,
+                    _ = terminate.recv() => Exit::Terminated,
+                };
+                let _ = (tell.send(by), ask.send(wish));
+            }
+            // Whoever asks a third time does not want to wait any more.
+            interrupt.recv().await;
+            std::process::exit(Exit::Interrupted as i32);
+        });
+        Ok(Stopped { stop, exit })
+    }
+
+    fn exit(&self) -> Exit {
+        *self.exit.borrow()
+    }
+}

@@ -1,0 +1,19 @@
+//! `worktree merge`: tries again to bring in what did not land.
+
+use super::landing::{Case, Stopped};
+use crate::args::OfTask;
+use crate::fault::{Exit, Fault};
+
+pub(super) async fn merge(args: &OfTask) -> Result<Exit, Fault> {
+    let mut case = Case::open(args).await?;
+    let stopped = Stopped::watch()?;
+    let brought = bring(&mut case, &stopped).await;
+    case.close(brought, &stopped).await
+}
+
+async fn bring(case: &mut Case, stopped: &Stopped) -> Result<conductor_engine::resolve::Brought, Fault> {
+    let kept = case.kept()?;
+    case.announce_checks();
+    let task = case.task.clone();
+    Ok(case.bench.land(&task, kept, None, stopped.stop.clone()).await?)
+}

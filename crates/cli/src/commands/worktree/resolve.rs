@@ -1,0 +1,131 @@
+//! `worktree resolve`: a conflict is decided at once, or laid out to be solved by hand and then landed.
+
+use std::sync::Arc;
+
+use conductor_core::scheduler::Side;
+use conductor_engine::git::Merge;
+use conductor_engine::merge::short;
+use conductor_engine::resolve::{Brought, ResolveError};
+use conductor_engine::workspaces::{
+    Resolution, Resolving, WorkspaceError, census, resolving_seat, run_branch,
+};
+
+use super::landing::{Case, Stopped};
+use super::{answer, talk};
+use crate::archive::{self, Archive, Found};
+use crate::args::{How, OfTask, WorktreeResolve};
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+pub(super) async fn resolve(args: &WorktreeResolve) -> Result<Exit, Fault> {
+    if args.how.abort {
+        return abort(&args.of).await;
+    }
+    let mut case = Case::open(&args.of).await?;
+    let stopped = Stopped::watch()?;
+    let side = match args.how {
+        How { ours: true, .. } => Some(Side::Ours),
+        How { theirs: true, .. } => Some(Side::Theirs),
+        _ => None,
+    };
+    let done = match args.how {
+        How { proceed: true, .. } => proceed(&mut case, &stopped).await.map(Done::Brought),
+        _ if side.is_some() => decide(&mut case, side, &stopped).await.map(Done::Brought),
+        _ => lay_out(&case).map(|()| Done::Said),
+    };
+    match done {
+        Ok(Done::Said) => {
+            case.bench.close().await?;
+            Ok(Exit::Done)
+        }
+        Ok(Done::Brought(brought)) => case.close(Ok(brought), &stopped).await,
+        Err(fault) => case.close(Err(fault), &stopped).await,
+    }
+}
+
+enum Done {
+    Brought(Brought),
+    /// All there is to say has been said.
+    Said,
+}
+
+async fn decide(case: &mut Case, side: Option<Side>, stopped: &Stopped) -> Result<Brought, Fault> {
+    let kept = case.kept()?;
+    case.announce_checks();
+    let task = case.task.clone();
+    Ok(case.bench.land(&task, kept, side, stopped.stop.clone()).await?)
+}
+
+async fn proceed(case: &mut Case, stopped: &Stopped) -> Result<Brought, Fault> {
+    case.announce_checks();
+    let (task, run) = (case.task.clone(), case.stored.id.clone());
+    match case.bench.proceed(&task, stopped.stop.clone()).await {
+        Err(ResolveError::Workspace(WorkspaceError::Markers(files))) => {
+            let message = format!("the marks of the conflict are still in {}", one_line(&files));
+            Err(Fault::new(Exit::ConflictLeft, message).help("take them out, then --continue again"))
+        }
+        Err(ResolveError::Workspace(error @ WorkspaceError::Emptied(_))) => {
+            let meant = format!("if that is meant: conductor worktree resolve {task} --run {run} --ours");
+            Err(Fault::new(Exit::ConflictLeft, error).help(meant))
+        }
+        Err(ResolveError::NotOpen(_)) => {
+            Err(Fault::new(Exit::NothingToDo, format!("no conflict of '{task}' is being solved"))
+                .help(format!("begin with: conductor worktree resolve {task} --run {run}")))
+        }
+        Ok(Brought::Conflict(failure)) => {
+            talk(format!("{} has gone on; the new conflict is in the same folder", short(&run_branch(&run))));
+            Ok(Brought::Conflict(failure))
+        }
+        brought => Ok(brought?),
+    }
+}
+
+/// Whatever has become of the task meanwhile, its folder can be given up.
+async fn abort(args: &OfTask) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let is_open = |found: &Found, place: usize| {
+        let seat = resolving_seat(&found.run.task(place).0.id);
+        census(&archive.home, std::slice::from_ref(&found.stored.id))
+            .is_ok_and(|rooms| rooms.iter().any(|room| room.seat == seat))
+    };
+    let chosen = archive.task(args.run.as_deref(), &args.task, is_open).await?;
+    let (task, stored) = (&chosen.task().id, &chosen.found.stored);
+    let amendment = archive.amend(&stored.id).await?;
+    let yard = archive::tenant(&archive.home, stored, amendment.run()).visit(chosen.found.repository()?)?;
+    let resolving = Resolving::new(Arc::new(yard));
+    let open = resolving.open(task)?.ok_or_else(|| ResolveError::NotOpen(task.clone()))?;
+    if let Some(name) = resolving.save(task, &open)? {
+        talk(format!("what was done so far is kept as {name}"));
+    }
+    resolving.close(task)?;
+    talk(format!("the conflict of {task} is left as it was; its own work is kept"));
+    Ok(Exit::Done)
+}
+
+/// One that is laid out already is left as it is: somebody may have begun.
+fn lay_out(case: &Case) -> Result<(), Fault> {
+    let (task, resolving) = (&case.task, case.bench.resolving());
+    if let Some(open) = resolving.open(task)? {
+        return explain(case, &open);
+    }
+    let kept = case.kept()?;
+    let yard = case.bench.yard();
+    if let Merge::Clean { .. } = yard.shadow().merge(&yard.tip()?, &kept.commit, None)? {
+        let message = format!("the work of '{task}' merges with what has landed");
+        return Err(Fault::new(Exit::NothingToDo, message)
+            .help(format!("bring it in: conductor worktree merge {task} --run {}", case.stored.id)));
+    }
+    explain(case, &resolving.lay_out(task, &kept.commit)?)
+}
+
+fn explain(case: &Case, open: &Resolution) -> Result<(), Fault> {
+    let (task, run) = (&case.task, &case.stored.id);
+    answer(&open.folder.display().to_string())?;
+    talk(format!("the conflict of {task} is laid out there; both sides changed:"));
+    for path in &open.files {
+        anstream::eprintln!("    {}", one_line(path));
+    }
+    anstream::eprintln!("  when it is solved:  conductor worktree resolve {task} --run {run} --continue");
+    anstream::eprintln!("  to give it up:      conductor worktree resolve {task} --run {run} --abort");
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! `worktree sync`: brings the run's branch up to date with the branch it started from.
+
+use conductor_engine::merge::{self, Synced, short};
+use conductor_engine::transcript;
+use conductor_engine::workspaces::run_branch;
+
+use super::{answer, talk};
+use crate::archive::{self, Archive};
+use crate::args::WorktreeSync;
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    for stored in archive.candidates(args.run.as_deref())? {
+        let repository = archive::repository(&stored)?;
+        if repository.read_ref(&run_branch(&stored.id))?.is_none() {
+            continue;
+        }
+        let amendment = archive.amend(&stored.id).await?;
+        let with = repository.branch.as_deref().map_or_else(|| format!("{:.10}", repository.head), short);
+        let yard = archive::tenant(&archive.home, &stored, amendment.run()).visit(repository)?;
+        return report(merge::sync(&yard, &with)?, &short(&run_branch(&stored.id)), &with);
+    }
+    let which =
+        args.run.as_ref().map_or_else(|| "no run here".to_owned(), |run| format!("run {run} does not"));
+    let has = if args.run.is_some() { "have" } else { "has" };
+    Err(Fault::new(Exit::NothingToDo, format!("{which} {has} a branch: nothing has landed")))
+}
+
+fn report(synced: Synced, branch: &str, with: &str) -> Result<Exit, Fault> {
+    match synced {
+        Synced::Already => talk(format!("{branch} holds {with} already")),
+        Synced::Done { to } => {
+            answer(&format!("{branch} holds {with} now, as {to:.10}"))?;
+            talk(format!("next: git merge {branch}"));
+        }
+        Synced::Conflict(failure) => {
+            answer(&transcript::shown(failure.evidence.as_bytes()))?;
+            let message = format!("{branch} {}; nothing was moved", one_line(&failure.message));
+            return Err(Fault::new(Exit::ConflictLeft, message)
+                .help(format!("merge it yourself: git merge {branch}")));
+        }
+        Synced::Dirty(checkout) => {
+            let message =
+                format!("{branch} is checked out in {} with uncommitted changes", checkout.display());
+            return Err(Fault::new(Exit::Unexpected, message).help("commit or stash them first"));
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,141 @@
+//! What is recorded when a person changes a run that nobody drives: what events that comes to, and nothing else.
+//!
+//! A driven run is changed by the scheduler alone. Whether a commit is where it is said to be is for others to look up.
+
+use crate::event::{Change, DrainReason, Event, RunOutcome};
+use crate::ids::TaskId;
+use crate::run::{Run, Stage, Status, TaskState};
+
+/// A failed task's work is on the branch after all: `change` leads from where the branch was to where it is. Where that
+/// was the last thing missing, the run is completed.
+pub fn resolved(run: &Run, task: &TaskId, change: Change) -> Vec<Event> {
+    let commit = change.commit.clone();
+    let mut events = vec![Event::TaskResolved { task: task.clone(), commit, change: Some(Box::new(change)) }];
+    if run.count(Status::Completed) as usize + 1 == run.plan().tasks.len() {
+        events.push(Event::RunFinished { outcome: RunOutcome::Completed });
+    }
+    events
+}
+
+/// The branch was set back to a commit: what had landed and is not there any more is to be done again. Nothing where
+/// the log says all that already.
+pub fn rolled_back(run: &Run, to: &str, is_there: impl Fn(&str) -> bool) -> Vec<Event> {
+    let lost = run
+        .tasks()
+        .filter(|(_, progress)| progress.state == TaskState::Completed)
+        .filter(|(_, progress)| progress.landed.as_ref().is_some_and(|landed| !is_there(&landed.commit)));
+    let mut events: Vec<Event> =
+        lost.map(|(task, _)| Event::TaskReopened { task: task.id.clone() }).collect();
+    let reopened = !events.is_empty();
+    if reopened || run.tip().is_some_and(|tip| tip != to) {
+        events.push(Event::BranchRolledBack { to: to.to_owned() });
+    }
+    if reopened && matches!(run.stage(), Stage::Finished(_)) {
+        // It has tasks to do again, so it is not over any more.
+        events.push(Event::RunStopped { why: DrainReason::User });
+    }
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Failure, FailureClass, Options, Outcome, Record, Touched};
+    use crate::ids::Attempt;
+    use crate::plan::{Command, Plan, Task, Work};
+    use crate::scheduler::{Action, Input, LeftBehind, Scheduler, Stacked};
+    use crate::units::Now;
+
+    fn id(text: &str) -> TaskId {
+        TaskId::parse(text).unwrap()
+    }
+
+    /// `good` has landed, `bad` does not merge.
+    fn ended() -> Run {
+        let task = |name: &str| Task::new(id(name), Work::Run(Command::Line("true".into())));
+        let (run, _) =
+            Run::create(Plan { tasks: vec![task("good"), task("bad")], ..Plan::default() }, Now::default());
+        let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(2), Now::default()).unwrap();
+        for name in ["good", "bad"] {
+            let (attempt, change) = (Attempt(1), Some(Box::new(Change::new("base", name))));
+            let outcome = Outcome::Succeeded;
+            scheduler
+                .handle(Now::default(), Input::AttemptEnded { task: id(name), attempt, outcome, change });
+        }
+        let stacked = vec![Stacked { task: id("good"), attempt: Attempt(1), to: "landed".into() }];
+        for input in [
+            Input::MergesPrepared { from: "base".into(), stacked, failed: vec![] },
+            Input::BranchMoved { to: "landed".into(), moved: true },
+            Input::MergesPrepared {
+                from: "landed".into(),
+                stacked: vec![],
+                failed: vec![LeftBehind {
+                    task: id("bad"),
+                    attempt: Attempt(1),
+                    failure: Failure::new(FailureClass::Conflict, "conflicts"),
+                }],
+            },
+        ] {
+            scheduler.handle(Now::default(), input);
+        }
+        let run = scheduler.into_run();
+        assert_eq!(run.stage(), Stage::Finished(RunOutcome::Failed));
+        run
+    }
+
+    fn apply(run: &mut Run, events: &[Event]) {
+        for event in events {
+            let record = Record {
+                seq: run.seq() + 1,
+                at: Default::default(),
+                tick: Default::default(),
+                event: event.clone(),
+            };
+            run.apply(&record).unwrap();
+        }
+    }
+
+    fn resolve() -> Run {
+        let mut run = ended();
+        let touched = Touched { files: vec!["f".into()], created: 0, added: 3, removed: 1 };
+        let change = Change { touched, ..Change::new("landed", "resolved") };
+        let events = resolved(&run, &id("bad"), change);
+        apply(&mut run, &events);
+        run
+    }
+
+    #[test]
+    fn the_last_task_resolved_completes_the_run() {
+        let run = resolve();
+        assert_eq!(run.stage(), Stage::Finished(RunOutcome::Completed));
+        assert_eq!(run.tip(), Some("resolved"));
+        let landed = run.progress(1).landed.as_ref().unwrap();
+        assert_eq!((landed.commit.as_str(), landed.touched.added), ("resolved", 3));
+    }
+
+    #[test]
+    fn a_rollback_reopens_what_is_not_there_any_more_and_the_run_goes_on() {
+        let mut run = resolve();
+        let events = rolled_back(&run, "landed", |commit| commit == "landed");
+        assert_eq!(
+            events,
+            [
+                Event::TaskReopened { task: id("bad") },
+                Event::BranchRolledBack { to: "landed".into() },
+                Event::RunStopped { why: DrainReason::User },
+            ]
+        );
+        apply(&mut run, &events);
+        assert_eq!((run.tip(), run.all_ended()), (Some("landed"), false));
+        assert!(rolled_back(&run, "landed", |commit| commit == "landed").is_empty(), "said once");
+        let (_, first) = Scheduler::start(run, Options::with_slots(2), Now::default()).unwrap();
+        assert!(matches!(&first.actions[..], [Action::Start { task, .. }] if *task == id("bad")));
+    }
+
+    #[test]
+    fn a_rollback_that_takes_nobodys_work_is_only_noted() {
+        let run = ended();
+        let events = rolled_back(&run, "further", |_| true);
+        assert_eq!(events, [Event::BranchRolledBack { to: "further".into() }]);
+    }
+}

@@ -1,0 +1,240 @@
+//! A conflict laid out for a person: a worktree that holds the merge with its marks, on the task's own branch, so that
+//! every tool they have for git works in it.
+//!
+//! It knows folders and commits. Whether what comes of it is good, and that it lands, is for others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use conductor_core::ids::TaskId;
+
+use super::names::{branch_word, rescue_refs};
+use super::worktree::Worktrees;
+use super::yard::{Folder, Yard, folders};
+use super::{WorkspaceError, file};
+use crate::git::Merge;
+
+const SEAT: &str = "resolve-";
+
+/// The seat in which a task's conflict is solved.
+pub fn resolving_seat(task: &TaskId) -> String {
+    format!("{SEAT}{}", branch_word(task.as_str()))
+}
+
+pub(super) fn is_resolving(seat: &str) -> bool {
+    seat.starts_with(SEAT)
+}
+
+/// A conflict that is being solved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    pub folder: PathBuf,
+    /// Where the branch was when it was laid out.
+    pub base: String,
+    /// The work that does not fit.
+    pub kept: String,
+    /// The files both sides changed.
+    pub files: Vec<String>,
+}
+
+/// What a person has made of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Solved {
+    pub tree: String,
+    /// The commit that becomes part of the branch's history: the person's own where it holds the work, else the work.
+    pub commit: String,
+}
+
+/// The conflicts of one run. All of it blocks.
+pub struct Resolving {
+    yard: Arc<Yard>,
+    worktrees: Worktrees,
+}
+
+impl Yard {
+    /// Whose conflicts are being solved, by the last part of their branches' names.
+    pub fn resolving(&self) -> Result<Vec<String>, WorkspaceError> {
+        let desk = self.layout.desk();
+        let found = folders(&desk).map_err(|source| file(&desk, source))?;
+        let open = found.into_iter().filter(|(_, folder)| folder.exists());
+        Ok(open.filter_map(|(seat, _)| seat.strip_prefix(SEAT).map(str::to_owned)).collect())
+    }
+
+    /// Where work of a task is kept.
+    pub(crate) fn rescues_of(&self, task: &TaskId) -> String {
+        format!("{}{}/", rescue_refs(&self.run), branch_word(task.as_str()))
+    }
+
+    /// Takes a folder away with everything that was noted of it.
+    pub(crate) fn take_away(&self, seat: &str) -> Result<(), WorkspaceError> {
+        self.alone(|| {
+            self.throw_away(&self.layout.workspace(seat))?;
+            let desk = self.layout.desk();
+            for entry in fs::read_dir(&desk).into_iter().flatten().flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let kind = name.strip_prefix(seat).and_then(|rest| rest.strip_prefix('.'));
+                // What follows after another dot is of a seat whose name begins like this one's.
+                if kind.is_some_and(|kind| !kind.contains('.')) {
+                    fs::remove_file(entry.path()).map_err(|source| file(&entry.path(), source))?;
+                }
+            }
+            Ok::<(), WorkspaceError>(self.repository.prune_worktrees()?)
+        })?;
+        self.leave_desk();
+        Ok(())
+    }
+
+    /// Notes are of no use when none of the folders is there any more.
+    pub(crate) fn leave_desk(&self) {
+        let desk = self.layout.desk();
+        let empty = |found: Vec<(String, PathBuf)>| found.iter().all(|(_, folder)| !folder.exists());
+        if folders(&desk).is_ok_and(empty) {
+            let _ = self.throw_away(&desk);
+            let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
+            super::empty_trash(&self.layout.home);
+        }
+    }
+}
+
+impl Resolving {
+    pub fn new(yard: Arc<Yard>) -> Resolving {
+        Resolving { worktrees: Worktrees::new(yard.clone()), yard }
+    }
+
+    /// The conflict as it was laid out, if it was.
+    pub fn open(&self, task: &TaskId) -> Result<Option<Resolution>, WorkspaceError> {
+        let (seat, folder) = self.place(task);
+        let noted = |path: &Path| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+        match (folder.tree.exists(), noted(&folder.base), noted(&self.note(&seat, "kept"))) {
+            (true, Some(base), Some(kept)) => {
+                let files = self.conflicts(&base, &kept)?;
+                Ok(Some(Resolution { folder: folder.tree, base, kept, files }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Lays out the merge of a task's work with what has landed. Whatever the task's branch held is under a rescue ref
+    /// before the branch is taken for this.
+    pub fn lay_out(&self, task: &TaskId, kept: &str) -> Result<Resolution, WorkspaceError> {
+        let (seat, base) = (resolving_seat(task), self.yard.tip()?);
+        self.hold(task, "unmerged", kept)?;
+        let folder = self.worktrees.make(&seat, &base)?;
+        let branch = self.yard.task_branch(task);
+        self.yard.repository.set_ref(&branch, &base)?;
+        self.worktrees.put_on(&branch, &folder)?;
+        self.yard.shadow.check_out(&base, &folder.tree, &folder.index, &[])?;
+        let theirs = format!("task/{}", branch_word(task.as_str()));
+        let sides = [("landed", base.as_str()), (theirs.as_str(), kept)];
+        let tree = self.yard.shadow.lay_out_merge(sides[0], sides[1], &folder.tree, &folder.index)?;
+        self.tell_git(task, kept, &folder)?;
+        write(&self.note(&seat, "laid"), &tree)?;
+        // Last, for with these it counts as laid out.
+        write(&self.note(&seat, "kept"), kept)?;
+        write(&folder.base, &base)?;
+        let files = self.conflicts(&base, kept)?;
+        Ok(Resolution { folder: folder.tree, base, kept: kept.to_owned(), files })
+    }
+
+    /// Git in the folder takes it for a merge under way, so that `git commit` brings that to its end.
+    fn tell_git(&self, task: &TaskId, kept: &str, folder: &Folder) -> Result<(), WorkspaceError> {
+        let copy = folder.git.join("index");
+        fs::copy(&folder.index, &copy).map_err(|source| file(&copy, source))?;
+        write(&folder.git.join("MERGE_HEAD"), &format!("{kept}\n"))?;
+        write(&folder.git.join("MERGE_MSG"), &format!("Merge task {task}\n"))
+    }
+
+    /// Everything that is in the folder now, conflicts solved. Files that still have marks in them are an error.
+    /// So is a folder that holds nothing of the task's any more: whoever means that can say so.
+    pub fn solved(&self, task: &TaskId, open: &Resolution) -> Result<Solved, WorkspaceError> {
+        let (_, folder) = self.place(task);
+        let tree = self.yard.tree_of(&folder)?;
+        if tree == self.yard.tree_of_commit(&open.base)? {
+            return Err(WorkspaceError::Emptied(open.folder.clone()));
+        }
+        let marked = match open.files.as_slice() {
+            [] => Vec::new(),
+            files => self.yard.shadow.marked(&tree, files)?,
+        };
+        if !marked.is_empty() {
+            return Err(WorkspaceError::Markers(marked.join(", ")));
+        }
+        let own = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
+        let own = match own.trim().strip_prefix("ref: ") {
+            Some(branch) => self.yard.repository.read_ref(branch)?,
+            None => Some(own.trim().to_owned()),
+        };
+        let holds_both = |commit: &String| {
+            let holds = |old: &str| self.yard.shadow.contains(commit, old).unwrap_or(false);
+            holds(&open.base) && holds(&open.kept)
+        };
+        Ok(Solved { tree, commit: own.filter(holds_both).unwrap_or_else(|| open.kept.clone()) })
+    }
+
+    /// Keeps what was made of it so far, where that is more than what was laid out; the ref that holds it.
+    pub fn save(&self, task: &TaskId, open: &Resolution) -> Result<Option<String>, WorkspaceError> {
+        let (seat, folder) = self.place(task);
+        let tree = self.yard.tree_of(&folder)?;
+        let laid_out = fs::read_to_string(self.note(&seat, "laid")).unwrap_or_default();
+        if tree == laid_out || tree == self.yard.tree_of_commit(&open.base)? {
+            return Ok(None);
+        }
+        let message = format!("Unfinished merge of {task}\n\nConductor-Run: {}\n", self.yard.run);
+        let commit = self.yard.shadow.commit(&tree, &[&open.base], &message)?;
+        let name = format!("{}/unfinished", branch_word(task.as_str()));
+        self.yard.keep_commit(&name, &commit).map(Some)
+    }
+
+    /// Takes the folder and the task's branch away.
+    pub fn close(&self, task: &TaskId) -> Result<(), WorkspaceError> {
+        self.yard.take_away(&resolving_seat(task))?;
+        let branch = self.yard.task_branch(task);
+        if self.yard.repository.read_ref(&branch)?.is_some() {
+            self.yard.repository.delete_ref(&branch)?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of what is kept of a task and has landed: what the branch holds, and these, which are there in another
+    /// form.
+    pub(crate) fn release(&self, task: &TaskId, landed: &[String]) -> Result<(), WorkspaceError> {
+        let (prefix, tip) = (self.yard.rescues_of(task), self.yard.tip()?);
+        for (name, commit) in self.yard.rescued()? {
+            let is_there = || Ok::<bool, WorkspaceError>(self.yard.shadow.contains(&tip, &commit)?);
+            if name.starts_with(&prefix) && (landed.contains(&commit) || is_there()?) {
+                self.yard.repository.delete_ref(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that some ref of ours holds a commit.
+    pub(crate) fn hold(&self, task: &TaskId, name: &str, commit: &str) -> Result<(), WorkspaceError> {
+        if !self.yard.rescued()?.iter().any(|(_, held)| held == commit) {
+            self.yard.keep_commit(&format!("{}/{name}", branch_word(task.as_str())), commit)?;
+        }
+        Ok(())
+    }
+
+    fn place(&self, task: &TaskId) -> (String, Folder) {
+        let seat = resolving_seat(task);
+        let folder = self.worktrees.folder(&seat);
+        (seat, folder)
+    }
+
+    fn note(&self, seat: &str, kind: &str) -> PathBuf {
+        self.yard.layout.desk().join(format!("{seat}.{kind}"))
+    }
+
+    fn conflicts(&self, base: &str, kept: &str) -> Result<Vec<String>, WorkspaceError> {
+        Ok(match self.yard.shadow.merge(base, kept, None)? {
+            Merge::Clean { .. } => Vec::new(),
+            Merge::Conflict { files, .. } => files,
+        })
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
+    fs::write(path, text).map_err(|source| file(path, source))
+}
