@@ -7,6 +7,7 @@ pub mod agents;
 pub mod bus;
 pub mod checkpoints;
 pub mod clock;
+mod copies;
 pub mod drive;
 pub mod gates;
 pub mod git;

@@ -6,6 +6,7 @@
 //! repository itself (its worktree list, its refs) is done there, with hooks and helpers switched off.
 
 mod error;
+mod foreign;
 mod glimpse;
 mod locks;
 mod shadow;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 pub use error::GitError;
+pub use foreign::head_of;
 pub use glimpse::Glimpse;
 pub use shadow::{Merge, Shadow};
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use conductor_core::event::Touched;
 use conductor_core::scheduler::Side;
 
-use super::{GitError, Repository, bare_command, bytes, output, run, said, with_input};
+use super::{GitError, Repository, bare_command, bytes, output, run, with_input};
 
 #[derive(Debug, Clone)]
 pub struct Shadow {
@@ -47,7 +47,7 @@ impl Shadow {
     }
 
     /// Nobody's configuration but ours: no system, no user, no repository; no hooks, no attributes from outside.
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         let mut command = bare_command();
         command
             .current_dir(&self.directory)
@@ -240,33 +240,6 @@ impl Shadow {
         let mut back = self.in_tree(folder, index);
         back.args(["read-tree", "-m", commit]);
         output(back).map(drop)
-    }
-
-    /// Takes commits out of a foreign object store, if they build on a commit of ours. Whether they do.
-    pub fn adopt(&self, objects: &Path, base: &str, head: &str) -> Result<bool, GitError> {
-        let foreign = |args: &[&str]| {
-            let mut command = self.command();
-            command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects).args(args);
-            command
-        };
-        match output(foreign(&["merge-base", "--is-ancestor", base, head])) {
-            Err(GitError::Failed { code: Some(1), .. }) => return Ok(false),
-            other => other?,
-        };
-        let wanted = with_input(
-            foreign(&["rev-list", "--objects", "--stdin"]),
-            format!("{head}\n^{base}\n").as_bytes(),
-        )?;
-        let names: String = wanted
-            .lines()
-            .filter_map(|line| line.split(' ').next())
-            .map(|name| format!("{name}\n"))
-            .collect();
-        let pack = said(foreign(&["pack-objects", "--stdout", "--quiet"]), names.as_bytes())?;
-        let mut command = self.command();
-        command.args(["unpack-objects", "-q", "--strict"]);
-        said(command, &pack)?;
-        Ok(true)
     }
 
     /// A commit's parents and message.

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::ports::{self, Lease};
 use super::{Guest, Seat, WorkspaceError, file};
-use crate::git::{Merge, Repository, Shadow};
+use crate::git::{Merge, Repository, Shadow, head_of};
 use crate::process;
 
 pub struct Yard {
@@ -428,17 +428,16 @@ impl Yard {
 
     /// The commit the guest's own commits lead to, if they still build on where it started.
     fn own_head(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<String, WorkspaceError> {
-        let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
-        let head = match named.trim().strip_prefix("ref: ") {
-            None => Some(named.trim().to_owned()),
-            Some(branch) if folder.objects.is_some() => {
-                fs::read_to_string(folder.git.join(branch)).ok().map(|text| text.trim().to_owned())
+        let (head, branch) = match &folder.objects {
+            Some(_) => (head_of(&folder.git), None),
+            None => {
+                let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
+                let head = match named.trim().strip_prefix("ref: ") {
+                    None => Some(named.trim().to_owned()),
+                    Some(branch) => self.repository.read_ref(branch)?,
+                };
+                (head, self.repository.read_ref(&self.task_branch(guest))?)
             }
-            Some(branch) => self.repository.read_ref(branch)?,
-        };
-        let branch = match &folder.objects {
-            Some(_) => None,
-            None => self.repository.read_ref(&self.task_branch(guest))?,
         };
         for head in [head, branch].into_iter().flatten() {
             if head != base && is_name(&head) && self.builds_on(&head, base, folder)? {
