@@ -13,7 +13,8 @@ use super::{GitError, Repository, bare_command, bytes, output, run, with_input};
 #[derive(Debug, Clone)]
 pub struct Shadow {
     pub(super) directory: PathBuf,
-    objects: PathBuf,
+    /// The git directory of which this is the shadow.
+    git: PathBuf,
     name: String,
     email: String,
 }
@@ -43,7 +44,7 @@ impl Shadow {
         fs::write(directory.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
             .map_err(file)?;
         let (name, email) = repository.identity();
-        Ok(Shadow { directory: directory.clone(), objects: repository.objects(), name, email })
+        Ok(Shadow { directory: directory.clone(), git: repository.common.clone(), name, email })
     }
 
     /// Nobody's configuration but ours: no system, no user, no repository; no hooks, no attributes from outside.
@@ -52,7 +53,9 @@ impl Shadow {
         command
             .current_dir(&self.directory)
             .env("GIT_DIR", &self.directory)
-            .env("GIT_OBJECT_DIRECTORY", &self.objects)
+            .env("GIT_OBJECT_DIRECTORY", self.git.join("objects"))
+            // Where a history was cut off is no configuration, and without knowing it nobody can walk there.
+            .env("GIT_SHALLOW_FILE", self.git.join("shallow"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_AUTHOR_NAME", &self.name)

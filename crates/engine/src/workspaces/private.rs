@@ -30,11 +30,13 @@ impl Private<'_> {
         }
         let mut alternates = self.of.join("objects").into_os_string().into_encoded_bytes();
         alternates.push(b'\n');
+        let shallow = fs::read(self.of.join("shallow")).unwrap_or_default();
         for (name, text) in [
             ("objects/info/alternates", alternates),
             ("config", self.config().into_bytes()),
             ("HEAD", format!("{}\n", self.head).into_bytes()),
             ("packed-refs", self.refs.clone().into_bytes()),
+            ("shallow", shallow),
         ] {
             let path = git.join(name);
             if !text.is_empty() {

@@ -431,6 +431,26 @@ fn the_users_branch_is_brought_forward_only_when_that_is_safe() {
 }
 
 #[test]
+fn a_history_that_was_cut_off_is_enough() {
+    let whole = Lab::new();
+    whole.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    let from = format!("file://{}", whole.repo.display());
+    let cut = whole.repo.with_file_name("cut");
+    git_in(whole.repo.parent().unwrap(), &["clone", "-q", "--depth=1", &from, cut.to_str().unwrap()]);
+    let lab = Lab { repo: cut, state: whole.state.clone(), _dir: tempfile::tempdir().unwrap() };
+    let worktrees = lab.worktrees();
+    let (one, two) = (guest(1, "one"), guest(2, "two"));
+    let seats = [&one, &two].map(|guest| worktrees.prepare(guest).unwrap());
+    for (guest, seat) in [(&one, &seats[0]), (&two, &seats[1])] {
+        fs::write(seat.directory.join(guest.task.as_str()), "x").unwrap();
+        let change = worktrees.collect(guest, seat).unwrap().unwrap();
+        worktrees.land(&task("t"), &change).unwrap();
+    }
+    lab.git(&["cat-file", "-e", "conductor/r1:one"]);
+    lab.git(&["cat-file", "-e", "conductor/r1:two"]);
+}
+
+#[test]
 fn what_is_no_place_to_start_from_is_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Repository::of(dir.path()), Err(GitError::NotOne(_))));
