@@ -8,6 +8,8 @@
 mod error;
 mod foreign;
 mod glimpse;
+mod index;
+mod lfs;
 mod locks;
 mod shadow;
 
@@ -19,6 +21,7 @@ use std::process::{Command, Output};
 pub use error::GitError;
 pub use foreign::head_of;
 pub use glimpse::Glimpse;
+pub use lfs::is_torn;
 pub use shadow::{Merge, Shadow};
 
 /// Switched off wherever git runs in the user's repository.
@@ -122,10 +125,6 @@ impl Repository {
         commit.env("GIT_COMMITTER_NAME", &name).env("GIT_COMMITTER_EMAIL", &email);
         let commit = output(commit)?;
         output(ask(&["update-ref", "-m", "conductor: first commit", "HEAD", &commit])).map(drop)
-    }
-
-    pub fn objects(&self) -> PathBuf {
-        self.common.join("objects")
     }
 
     /// What a ref points to; nothing where there is no such ref. Most are a small file, which needs no git to be read.

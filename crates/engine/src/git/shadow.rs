@@ -8,15 +8,18 @@ use std::process::Command;
 use conductor_core::event::Touched;
 use conductor_core::scheduler::Side;
 
+use super::lfs::{self, Lfs};
 use super::{GitError, Repository, bare_command, bytes, output, run, with_input};
 
 #[derive(Debug, Clone)]
 pub struct Shadow {
     pub(super) directory: PathBuf,
     /// The git directory of which this is the shadow.
-    git: PathBuf,
-    name: String,
-    email: String,
+    pub(super) git: PathBuf,
+    pub(super) name: String,
+    pub(super) email: String,
+    /// Where Git LFS is installed.
+    pub(super) lfs: Option<Lfs>,
 }
 
 /// What merging two commits in memory came to.
@@ -36,15 +39,21 @@ pub enum Merge {
 impl Shadow {
     /// Makes it, or takes it up again. Whatever configuration is there is replaced by ours.
     pub fn open(repository: &Repository, directory: PathBuf) -> Result<Shadow, GitError> {
-        let file = |source| GitError::File { path: directory.clone(), source };
-        for folder in ["objects", "refs", "info"] {
-            fs::create_dir_all(directory.join(folder)).map_err(file)?;
-        }
-        fs::write(directory.join("HEAD"), "ref: refs/heads/none\n").map_err(file)?;
-        fs::write(directory.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
-            .map_err(file)?;
         let (name, email) = repository.identity();
-        Ok(Shadow { directory: directory.clone(), git: repository.common.clone(), name, email })
+        let git = repository.common.clone();
+        let lfs = lfs::program().map(|program| Lfs::new(program, &git));
+        Shadow { directory, git, name, email, lfs }.made()
+    }
+
+    fn made(self) -> Result<Shadow, GitError> {
+        let file = |source| GitError::File { path: self.directory.clone(), source };
+        for folder in ["objects", "refs", "info"] {
+            fs::create_dir_all(self.directory.join(folder)).map_err(file)?;
+        }
+        fs::write(self.directory.join("HEAD"), "ref: refs/heads/none\n").map_err(file)?;
+        fs::write(self.directory.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+            .map_err(file)?;
+        Ok(self)
     }
 
     /// Nobody's configuration but ours: no system, no user, no repository; no hooks, no attributes from outside.
@@ -80,14 +89,15 @@ impl Shadow {
         command
     }
 
-    /// Makes the folder hold exactly this commit's files, whatever it held, except ignored ones that are to be kept.
+    /// Makes the folder hold exactly this commit's files, whatever it held, except ignored ones that are to be kept. How
+    /// many of them only stand for a content that is not on this machine.
     pub fn check_out(
         &self,
         commit: &str,
         tree: &Path,
         index: &Path,
         keep: &[String],
-    ) -> Result<(), GitError> {
+    ) -> Result<usize, GitError> {
         let mut reset = self.in_tree(tree, index);
         reset.args(["read-tree", "--reset", "-u", commit]);
         output(reset)?;
@@ -96,7 +106,8 @@ impl Shadow {
         for pattern in keep {
             clean.arg("-e").arg(pattern);
         }
-        output(clean).map(drop)
+        output(clean)?;
+        self.fill_in(tree, index)
     }
 
     /// The tree of all that is in the folder now and not ignored.
@@ -110,6 +121,9 @@ impl Shadow {
     /// are named: git would take down their commit and not their files.
     pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Vec<String>, GitError> {
         let mut add = self.in_tree(tree, index);
+        if let Some(lfs) = &self.lfs {
+            lfs.clean_with(&mut add, &self.directory);
+        }
         add.args(["add", "--all", "--ignore-errors", "--", ":/"]);
         let done = run(&mut add, &[])?;
         let nested = nested(&String::from_utf8_lossy(&done.stderr));
@@ -240,6 +254,7 @@ impl Shadow {
         let mut files = self.in_tree(folder, index);
         files.args(["read-tree", "--reset", "-u", tree]);
         output(files)?;
+        self.fill_in(folder, index)?;
         let mut back = self.in_tree(folder, index);
         back.args(["read-tree", "-m", commit]);
         output(back).map(drop)

@@ -3,6 +3,7 @@
 mod clone;
 mod in_place;
 mod include;
+mod lfs;
 mod ports;
 mod private;
 #[cfg(test)]

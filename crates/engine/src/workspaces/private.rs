@@ -17,7 +17,7 @@ pub(super) struct Private<'a> {
     pub(super) head: String,
     /// As lines of a `packed-refs` file.
     pub(super) refs: String,
-    /// In whose name git works there.
+    /// In whose name, and with which filters, git works there.
     pub(super) shadow: &'a Shadow,
 }
 
@@ -49,9 +49,11 @@ impl Private<'_> {
     fn config(&self) -> String {
         let (name, email) = self.shadow.identity();
         format!(
-            "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[user]\n\tname = {}\n\temail = {}\n",
+            "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[user]\n\tname = {}\n\temail = \
+             {}\n{}",
             quoted(name),
             quoted(email),
+            self.shadow.lfs_settings()
         )
     }
 }

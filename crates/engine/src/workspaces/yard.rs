@@ -3,7 +3,7 @@
 //! It knows how a folder is brought to a commit and how what was done in it becomes one. What kind of folder it is, and
 //! how git finds it, is the backends' matter.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::ports::{self, Lease};
 use super::{Guest, Seat, WorkspaceError, file};
-use crate::git::{Merge, Repository, Shadow, head_of};
+use crate::git::{Merge, Repository, Shadow, head_of, is_torn};
 use crate::process;
 
 pub struct Yard {
@@ -33,6 +33,8 @@ pub struct Yard {
     trees: Mutex<HashMap<String, String>>,
     leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
+    /// What is worth knowing only once.
+    told: Mutex<HashSet<String>>,
 }
 
 /// Where everything is.
@@ -188,6 +190,7 @@ impl Yard {
             trees: Mutex::default(),
             leases: Mutex::default(),
             notices: OnceLock::new(),
+            told: Mutex::default(),
             repository,
         };
         let desk = yard.layout.desk();
@@ -207,6 +210,12 @@ impl Yard {
     pub(super) fn notice(&self, text: String) {
         if let Some(notices) = self.notices.get() {
             let _ = notices.send(text);
+        }
+    }
+
+    pub(super) fn notice_once(&self, text: String) {
+        if locked(&self.told).insert(text.clone()) {
+            self.notice(text);
         }
     }
 
@@ -272,10 +281,23 @@ impl Yard {
         let index = self.layout.desk().join(format!("{name}.index"));
         fs::create_dir_all(&tree).map_err(|source| file(&tree, source))?;
         self.note_folder(name, &tree)?;
-        self.disk.take(|| self.shadow.check_out(commit, &tree, &index, &self.keep))?;
+        self.check_out(&self.shadow, commit, &tree, &index)?;
         let seat = Seat { directory: tree.join(&self.layout.below), base: None, env: self.belongings(name)? };
         fs::create_dir_all(&seat.directory).map_err(|source| file(&seat.directory, source))?;
         Ok(seat)
+    }
+
+    /// Brings a folder to a commit, when it is its turn.
+    pub(super) fn check_out(
+        &self,
+        shadow: &Shadow,
+        commit: &str,
+        tree: &Path,
+        index: &Path,
+    ) -> Result<(), WorkspaceError> {
+        let pointers = self.disk.take(|| shadow.check_out(commit, tree, index, &self.keep))?;
+        self.tell_pointers(pointers);
+        Ok(())
     }
 
     /// The top folder of a workspace, wherever in it the work begins.
@@ -321,7 +343,7 @@ impl Yard {
 
     /// Brings a folder to where its guest starts. The agent's git sees a clean checkout of the guest's own branch.
     pub(super) fn seat(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Seat, WorkspaceError> {
-        self.disk.take(|| self.shadow.check_out(base, &folder.tree, &folder.index, &self.keep))?;
+        self.check_out(&self.shadow, base, &folder.tree, &folder.index)?;
         if let Some((_, round)) = &guest.round {
             self.lay_out(round, folder, base)?;
         }
@@ -449,7 +471,11 @@ impl Yard {
 
     fn builds_on(&self, head: &str, base: &str, folder: &Folder) -> Result<bool, WorkspaceError> {
         if let Some(objects) = &folder.objects {
-            return Ok(self.shadow.adopt(objects, base, head).unwrap_or(false));
+            let is_ours = self.shadow.adopt(objects, base, head).unwrap_or(false);
+            if is_ours {
+                self.take_contents(&self.shadow, &folder.git)?;
+            }
+            return Ok(is_ours);
         }
         Ok(self.shadow.contains(head, base).unwrap_or(false))
     }
@@ -463,18 +489,21 @@ impl Yard {
         let Some(base) = &seat.base else { return Ok(None) };
         let change = self.saved(guest, folder, base)?;
         if let Some(change) = &change {
-            self.refuse_markers(guest, change)?;
+            self.refuse_markers(guest, folder, change)?;
             self.repository.set_ref(&self.task_branch(guest), &change.commit)?;
         }
         Ok(change)
     }
 
     /// What was to be mended must not land with the marks of its conflicts still in it.
-    fn refuse_markers(&self, guest: &Guest, change: &Change) -> Result<(), WorkspaceError> {
+    fn refuse_markers(&self, guest: &Guest, folder: &Folder, change: &Change) -> Result<(), WorkspaceError> {
         if guest.round.is_none() {
             return Ok(());
         }
-        let marked = self.shadow.marked(&change.commit, &change.touched.files)?;
+        let mut marked = self.shadow.marked(&change.commit, &change.touched.files)?;
+        let torn = |path: &&String| !marked.contains(path) && is_torn(&folder.tree.join(path));
+        let torn: Vec<String> = change.touched.files.iter().filter(torn).cloned().collect();
+        marked.extend(torn);
         match marked.is_empty() {
             true => Ok(()),
             false => Err(WorkspaceError::Markers(marked.join(", "))),
@@ -522,10 +551,7 @@ impl Yard {
         let base = fs::read_to_string(&base).map_err(|source| file(&base, source))?;
         fs::copy(&index, &look).map_err(|source| file(&index, source))?;
         let folder = self.layout.workspace(seat);
-        let tree = self.disk.take(|| {
-            self.shadow.add_all(&folder, &look)?;
-            self.shadow.tree_of(&folder, &look)
-        })?;
+        let tree = self.disk.take(|| self.shadow.look(&folder, &look))?;
         Ok((base, tree))
     }
 
