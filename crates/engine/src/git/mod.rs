@@ -93,7 +93,8 @@ impl Repository {
     /// A command in one of its checkouts, whose own git directory git finds. All they share is said, not found.
     fn in_checkout(&self, checkout: &Path) -> Command {
         let mut command = deaf(checkout);
-        command.env("GIT_COMMON_DIR", &self.common);
+        // An agent can write to the submodules' configuration as well, and git would go by it in each of them.
+        command.env("GIT_COMMON_DIR", &self.common).args(["-c", "submodule.recurse=false"]);
         command
     }
 
@@ -219,10 +220,10 @@ impl Repository {
             .map(PathBuf::from))
     }
 
-    /// Whether a checkout has anything that is not committed.
+    /// Whether a checkout has anything that is not committed. What is in its submodules is not looked at.
     pub fn is_dirty(&self, checkout: &Path) -> Result<bool, GitError> {
         let mut command = self.in_checkout(checkout);
-        command.args(["status", "--porcelain", "-z", "--untracked-files=no"]);
+        command.args(["status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty"]);
         Ok(!output(command)?.is_empty())
     }
 
@@ -235,8 +236,8 @@ impl Repository {
 
     /// Sets a clean checkout and its branch to a commit; what git does not track stays.
     pub fn reset(&self, checkout: &Path, commit: &str) -> Result<(), GitError> {
-        let mut command = deaf(checkout);
-        command.env("GIT_COMMON_DIR", &self.common).args(["reset", "--keep", "--quiet", commit]);
+        let mut command = self.in_checkout(checkout);
+        command.args(["reset", "--keep", "--quiet", commit]);
         output(command).map(drop)
     }
 
