@@ -1,14 +1,16 @@
-//! Git's index, as far as what it remembers of a file's size and times.
+//! Git's index, as far as its entries go: which of them are commits of other repositories, and what is remembered of a
+//! file's size and times.
 //!
-//! No command of git's sets these without reading the file. Only indexes of our own making are read: those of a shadow,
-//! which has no configuration that could choose another format.
+//! Read from the file itself, since starting a program for it would cost every repository what only few need. Only
+//! indexes of our own making are read: those of a shadow, which has no configuration that could choose another format.
 
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// `DIRC`, version, number of entries.
 const HEADER: usize = 12;
@@ -21,6 +23,14 @@ const FIXED: usize = STAT + OBJECT + 2;
 /// A flag that says there are two bytes more of them.
 const EXTENDED: u16 = 0x4000;
 const NAME_LENGTH: u16 = 0x0fff;
+const GITLINK: u32 = 0o160000;
+
+/// A commit of another repository that a tree has in a folder's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    pub path: PathBuf,
+    pub commit: String,
+}
 
 pub(super) struct Index {
     bytes: Vec<u8>,
@@ -46,8 +56,22 @@ impl Index {
         Ok(Index { bytes, entries })
     }
 
+    pub(super) fn links(&self) -> Vec<Link> {
+        let links = self.entries.iter().filter(|entry| self.mode(entry) == GITLINK);
+        links.map(|entry| Link { path: self.path(entry).to_owned(), commit: self.object(entry) }).collect()
+    }
+
     fn mode(&self, entry: &Entry) -> u32 {
         number(&self.bytes[entry.start..], MODE)
+    }
+
+    fn path(&self, entry: &Entry) -> &Path {
+        Path::new(OsStr::from_bytes(&self.bytes[entry.name.clone()]))
+    }
+
+    fn object(&self, entry: &Entry) -> String {
+        let object = &self.bytes[entry.start + STAT..][..OBJECT];
+        object.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Takes a file's size and times for those of an entry whose content it has, whatever its bytes are.
@@ -118,7 +142,6 @@ fn entries(bytes: &[u8]) -> Option<Vec<Entry>> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
     use std::process::Command;
 
     use super::*;
@@ -151,14 +174,15 @@ mod tests {
     }
 
     #[test]
-    fn it_names_what_git_names() {
+    fn it_names_what_git_names_and_finds_the_gitlinks() {
         let (dir, path) = repository();
         let index = Index::read(&path).unwrap();
-        let name = |entry: &Entry| String::from_utf8_lossy(&index.bytes[entry.name.clone()]).into_owned();
-        let ours: Vec<String> = index.entries.iter().map(name).collect();
+        let ours: Vec<String> =
+            index.entries.iter().map(|entry| index.path(entry).display().to_string()).collect();
         assert_eq!(ours.join("\n"), git(dir.path(), &["ls-files"]));
+        assert_eq!(index.links(), [Link { path: "libs/sub".into(), commit: COMMIT.into() }]);
         git(dir.path(), &["update-index", "--skip-worktree", "f"]);
-        assert_eq!(Index::read(&path).unwrap().entries.len(), ours.len(), "version 3 too");
+        assert_eq!(Index::read(&path).unwrap().links().len(), 1, "version 3 too");
     }
 
     #[test]
@@ -188,6 +212,6 @@ mod tests {
         }
         git(dir.path(), &["update-index", "--index-version", "4"]);
         assert!(Index::read(&path).is_err());
-        assert!(Index::read(&dir.path().join("none")).unwrap().entries.is_empty());
+        assert!(Index::read(&dir.path().join("none")).unwrap().links().is_empty());
     }
 }

@@ -12,6 +12,7 @@ mod index;
 mod lfs;
 mod locks;
 mod shadow;
+mod submodules;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -21,8 +22,10 @@ use std::process::{Command, Output};
 pub use error::GitError;
 pub use foreign::head_of;
 pub use glimpse::Glimpse;
+pub use index::Link;
 pub use lfs::is_torn;
 pub use shadow::{Merge, Shadow};
+pub use submodules::Module;
 
 /// Switched off wherever git runs in the user's repository.
 const DEAF: [&str; 12] = [

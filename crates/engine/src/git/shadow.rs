@@ -8,6 +8,7 @@ use std::process::Command;
 use conductor_core::event::Touched;
 use conductor_core::scheduler::Side;
 
+use super::index::{Index, Link};
 use super::lfs::{self, Lfs};
 use super::{GitError, Repository, bare_command, bytes, output, run, with_input};
 
@@ -43,6 +44,13 @@ impl Shadow {
         let git = repository.common.clone();
         let lfs = lfs::program().map(|program| Lfs::new(program, &git));
         Shadow { directory, git, name, email, lfs }.made()
+    }
+
+    /// The shadow of another git directory, whose commits are made in the same name. What is ours does not differ from one
+    /// to the other, so it is the same folder.
+    pub fn beside(&self, git: &Path) -> Shadow {
+        let lfs = self.lfs.as_ref().map(|lfs| lfs.of(git));
+        Shadow { git: git.to_owned(), lfs, ..self.clone() }
     }
 
     fn made(self) -> Result<Shadow, GitError> {
@@ -118,13 +126,19 @@ impl Shadow {
     }
 
     /// Takes all that is in the folder now and not ignored into the index. Folders that are repositories of their own
-    /// are named: git would take down their commit and not their files.
+    /// are named: git would take down their commit and not their files. Those the index has as such already are left
+    /// alone: git would ask for their status, with whatever is configured there.
     pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Vec<String>, GitError> {
         let mut add = self.in_tree(tree, index);
         if let Some(lfs) = &self.lfs {
             lfs.clean_with(&mut add, &self.directory);
         }
         add.args(["add", "--all", "--ignore-errors", "--", ":/"]);
+        for Link { path, .. } in self.links(index)? {
+            let mut except = std::ffi::OsString::from(":(exclude,top,literal)");
+            except.push(path);
+            add.arg(except);
+        }
         let done = run(&mut add, &[])?;
         let nested = nested(&String::from_utf8_lossy(&done.stderr));
         match nested.is_empty() {
@@ -133,11 +147,22 @@ impl Shadow {
         }
     }
 
+    /// The commits of other repositories that an index of ours has.
+    pub fn links(&self, index: &Path) -> Result<Vec<Link>, GitError> {
+        let read = Index::read(index).map_err(|source| GitError::File { path: index.to_owned(), source })?;
+        Ok(read.links())
+    }
+
     /// Forgets what the index says of these paths.
-    pub fn forget(&self, paths: &[String], tree: &Path, index: &Path) -> Result<(), GitError> {
+    pub fn forget<P: AsRef<Path>>(&self, paths: &[P], tree: &Path, index: &Path) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
         let mut command = self.in_tree(tree, index);
         command.args(["update-index", "--force-remove", "-z", "--stdin"]);
-        with_input(command, paths.join("\0").as_bytes()).map(drop)
+        let names: Vec<&[u8]> =
+            paths.iter().map(|path| path.as_ref().as_os_str().as_encoded_bytes()).collect();
+        with_input(command, &names.join(&0)).map(drop)
     }
 
     pub fn tree_of_commit(&self, commit: &str) -> Result<String, GitError> {
@@ -192,7 +217,11 @@ impl Shadow {
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
         match done.status.code() {
             Some(0) => Ok(Merge::Clean { tree: text.split('\0').next().unwrap_or_default().to_owned() }),
-            Some(1) => Ok(conflict(&text)),
+            Some(1) => match favour {
+                None => Ok(conflict(&text)),
+                Some(Side::Ours) => self.decided(conflict(&text), ours),
+                Some(Side::Theirs) => self.decided(conflict(&text), theirs),
+            },
             code => Err(GitError::Failed {
                 what: "merge-tree".into(),
                 code,

@@ -4,6 +4,7 @@ mod clone;
 mod in_place;
 mod include;
 mod lfs;
+mod modules;
 mod ports;
 mod private;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use conductor_core::event::{Change, Round};
 use conductor_core::ids::RunId;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::modules::{Ground, Pin, Taken};
 use super::ports::{self, Lease};
 use super::{Guest, Seat, WorkspaceError, file};
 use crate::git::{Merge, Repository, Shadow, head_of, is_torn};
@@ -120,6 +121,8 @@ pub(super) struct Folder {
     pub(super) objects: Option<PathBuf>,
     /// Remembers the commit the folder was brought to.
     pub(super) base: PathBuf,
+    /// What belongs to the submodules in it.
+    pub(super) modules: PathBuf,
 }
 
 /// Lets as many through at once as there are cores: more checkouts than that only get in each other's way.
@@ -277,14 +280,14 @@ impl Yard {
 
     /// A folder that holds a commit, for looking at the combined tree before it lands.
     pub fn scratch(&self, name: &str, commit: &str) -> Result<Seat, WorkspaceError> {
-        let tree = self.layout.workspace(name);
-        let index = self.layout.desk().join(format!("{name}.index"));
-        fs::create_dir_all(&tree).map_err(|source| file(&tree, source))?;
-        self.note_folder(name, &tree)?;
-        self.check_out(&self.shadow, commit, &tree, &index)?;
-        let seat = Seat { directory: tree.join(&self.layout.below), base: None, env: self.belongings(name)? };
-        fs::create_dir_all(&seat.directory).map_err(|source| file(&seat.directory, source))?;
-        Ok(seat)
+        let folder = self.folder_of(name, self.layout.workspace(name), PathBuf::new(), None);
+        fs::create_dir_all(&folder.tree).map_err(|source| file(&folder.tree, source))?;
+        self.note_folder(name, &folder.tree)?;
+        self.check_out(&self.shadow, commit, &folder.tree, &folder.index)?;
+        self.fill_modules(&self.ground(&folder), commit, None)?;
+        let directory = folder.tree.join(&self.layout.below);
+        fs::create_dir_all(&directory).map_err(|source| file(&directory, source))?;
+        Ok(Seat { directory, base: None, env: self.belongings(name)? })
     }
 
     /// Brings a folder to a commit, when it is its turn.
@@ -344,9 +347,12 @@ impl Yard {
     /// Brings a folder to where its guest starts. The agent's git sees a clean checkout of the guest's own branch.
     pub(super) fn seat(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Seat, WorkspaceError> {
         self.check_out(&self.shadow, base, &folder.tree, &folder.index)?;
-        if let Some((_, round)) = &guest.round {
-            self.lay_out(round, folder, base)?;
-        }
+        let ground = self.ground(folder);
+        let laid = match &guest.round {
+            Some((_, round)) => Some(self.lay_out(round, folder, &ground, base)?),
+            None => None,
+        };
+        self.fill_modules(&ground, base, laid.as_deref())?;
         let copy = folder.git.join("index");
         fs::copy(&folder.index, &copy).map_err(|source| file(&copy, source))?;
         write(&folder.base, base)?;
@@ -359,13 +365,20 @@ impl Yard {
         Ok(Seat { directory, base: Some(base.to_owned()), env: self.belongings(&guest.seat())? })
     }
 
-    /// What goes back to be mended lies in the folder as if it had just been done there, conflicts marked.
-    fn lay_out(&self, round: &Round, folder: &Folder, base: &str) -> Result<(), WorkspaceError> {
+    /// What goes back to be mended lies in the folder as if it had just been done there, conflicts marked. Its tree.
+    fn lay_out(
+        &self,
+        round: &Round,
+        folder: &Folder,
+        ground: &Ground,
+        base: &str,
+    ) -> Result<String, WorkspaceError> {
         let tree = match self.shadow.merge(base, &round.change.commit, None)? {
             Merge::Clean { tree } | Merge::Conflict { tree, .. } => tree,
         };
+        self.empty_modules(ground)?;
         self.disk.take(|| self.shadow.lay_out(&tree, base, &folder.tree, &folder.index))?;
-        Ok(())
+        Ok(tree)
     }
 
     /// Ports and a place for temporary files, which are a seat's as long as the run lasts.
@@ -400,13 +413,14 @@ impl Yard {
     }
 
     /// All that is in the folder now, on top of the guest's own commits; nothing where nothing differs from its base.
-    pub(super) fn saved(
+    fn saved(
         &self,
         guest: &Guest,
         folder: &Folder,
         base: &str,
-    ) -> Result<Option<Change>, WorkspaceError> {
-        let tree = self.disk.take(|| self.tree_of(folder))?;
+    ) -> Result<Option<(Change, Vec<Pin>)>, WorkspaceError> {
+        let message = guest.message(&self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
         if tree == self.tree_of_commit(base)? {
             return Ok(None);
         }
@@ -414,38 +428,11 @@ impl Yard {
         let saved = self.layout.desk().join(format!("{}.saved", guest.seat()));
         let commit = match self.tree_of_commit(&head)? == tree {
             true => head,
-            false => self.shadow.commit(&tree, &[&head], &guest.message(&self.run))?,
+            false => self.shadow.commit(&tree, &[&head], &message)?,
         };
         let touched = self.shadow.touched(base, &commit)?;
         write(&saved, &tree)?;
-        Ok(Some(Change { base: base.to_owned(), commit, touched, gate: None }))
-    }
-
-    /// All the files in the folder, those of repositories somebody made in it too. What made these repositories is put
-    /// aside: as a part of the tree they would be nothing but the name of a commit nobody has.
-    fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
-        const DEEPEST: usize = 8;
-        for _ in 0..DEEPEST {
-            let nested = self.shadow.add_all(&folder.tree, &folder.index)?;
-            if nested.is_empty() {
-                break;
-            }
-            for path in &nested {
-                self.put_aside(&folder.tree.join(path).join(".git"))?;
-                self.notice(format!(
-                    "{path} was a repository of its own; its history is kept beside the run"
-                ));
-            }
-            self.shadow.forget(&nested, &folder.tree, &folder.index)?;
-        }
-        Ok(self.shadow.tree_of(&folder.tree, &folder.index)?)
-    }
-
-    fn put_aside(&self, path: &Path) -> Result<(), WorkspaceError> {
-        let aside = self.layout.state.join("nested");
-        fs::create_dir_all(&aside).map_err(|source| file(&aside, source))?;
-        let aside = aside.join(format!("{:x}.git", fastrand::u64(..)));
-        fs::rename(path, &aside).map_err(|source| file(path, source))
+        Ok(Some((Change { base: base.to_owned(), commit, touched, gate: None }, pins)))
     }
 
     /// The commit the guest's own commits lead to, if they still build on where it started.
@@ -487,12 +474,13 @@ impl Yard {
         seat: &Seat,
     ) -> Result<Option<Change>, WorkspaceError> {
         let Some(base) = &seat.base else { return Ok(None) };
-        let change = self.saved(guest, folder, base)?;
-        if let Some(change) = &change {
-            self.refuse_markers(guest, folder, change)?;
-            self.repository.set_ref(&self.task_branch(guest), &change.commit)?;
-        }
-        Ok(change)
+        let Some((change, pins)) = self.saved(guest, folder, base)? else { return Ok(None) };
+        self.refuse_markers(guest, folder, &change)?;
+        let word = branch_word(guest.task.as_str());
+        self.pin(&pins, &format!("refs/conductor/{}/{word}", self.run))?;
+        self.tell(&pins);
+        self.repository.set_ref(&self.task_branch(guest), &change.commit)?;
+        Ok(Some(change))
     }
 
     /// What was to be mended must not land with the marks of its conflicts still in it.
@@ -533,14 +521,20 @@ impl Yard {
         let aside = tree.with_extension(&word);
         fs::rename(&tree, &aside).map_err(|source| file(&tree, source))?;
         let _ = fs::remove_file(&unsaved);
+        for kind in ["index", "base", "saved", "modules"] {
+            let note = |seat: &str| self.layout.desk().join(format!("{seat}.{kind}"));
+            let _ = fs::rename(note(seat), note(&word));
+        }
         self.note_folder(&word, &aside)
     }
 
     fn rescue_work(&self, guest: &Guest, folder: &Folder) -> Result<Option<String>, WorkspaceError> {
         let Ok(base) = fs::read_to_string(&folder.base) else { return Ok(None) };
-        let Some(change) = self.saved(guest, folder, &base)? else { return Ok(None) };
+        let Some((change, pins)) = self.saved(guest, folder, &base)? else { return Ok(None) };
         let word = branch_word(guest.task.as_str());
-        self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit).map(Some)
+        let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit)?;
+        self.pin(&pins, &name)?;
+        Ok(Some(name))
     }
 
     /// The folder's files as a tree, without disturbing anybody, for a look at what is coming.
@@ -633,11 +627,12 @@ impl Yard {
         let base = base.unwrap_or_else(|_| self.repository.head.clone());
         let saved = fs::read_to_string(desk.join(format!("{seat}.saved"))).unwrap_or_default();
         let work = self.folder_of(seat, folder.to_owned(), PathBuf::new(), None);
-        let tree = self.disk.take(|| self.tree_of(&work))?;
+        let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(&work), &message))?;
         if tree != saved && tree != self.tree_of_commit(&base)? {
-            let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
             let commit = self.shadow.commit(&tree, &[&base], &message)?;
-            self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
+            let name = self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
+            self.pin(&pins, &name)?;
         }
         Ok(true)
     }
@@ -664,7 +659,8 @@ impl Yard {
     ) -> Folder {
         let desk = self.layout.desk();
         let note = |kind: &str| desk.join(format!("{seat}.{kind}"));
-        Folder { tree, git, objects, index: note("index"), base: note("base") }
+        let (index, base, modules) = (note("index"), note("base"), note("modules"));
+        Folder { tree, git, objects, index, base, modules }
     }
 }
 
@@ -698,7 +694,7 @@ fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
     fs::write(path, text).map_err(|source| file(path, source))
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 

@@ -211,6 +211,49 @@ fn nothing_planted_for_git_lfs_fires() {
     assert_ne!(fs::read_to_string(&fired).unwrap_or_default(), "", "git as it is does fire them");
 }
 
+/// The user's submodules have stores of their own.
+#[test]
+fn a_submodule_with_such_files_has_its_contents_and_keeps_new_ones() {
+    let Some(lib) = lab() else { return };
+    let lab = Lab::new();
+    let origin = lib.repo.to_str().unwrap();
+    // Both configurations are none of the user's, so the submodule has to be told to have filters at all.
+    let process = "filter.lfs.process=git-lfs filter-process";
+    lab.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "-c",
+        process,
+        "submodule",
+        "--quiet",
+        "add",
+        origin,
+        "art",
+    ]);
+    lab.git(&["commit", "-q", "-m", "art"]);
+    let stored = lab.repo.join(".git/modules/art/lfs/objects");
+    assert!(stored.is_dir());
+    for site in lab.both() {
+        let text = if site.private { "clone" } else { "tree" };
+        land(&site, 1, text, |dir| {
+            assert_eq!(fs::read(dir.join("art/art/big.bin")).unwrap(), noise(1, 300_000));
+            assert_eq!(git_in(dir, &["status", "--porcelain"]), "");
+            fs::write(dir.join("art/once.bin"), format!("once {text}")).unwrap();
+            git_in(&dir.join("art"), &["add", "-A"]);
+            git_in(&dir.join("art"), &["commit", "-q", "-m", "once"]);
+            fs::write(dir.join("art/once.bin"), format!("then {text}")).unwrap();
+        })
+        .unwrap();
+        let all = files_below(&stored, &[]);
+        for words in [format!("once {text}"), format!("then {text}")] {
+            assert!(all.iter().any(|(_, content)| *content == words.as_bytes()), "{words}");
+        }
+        let seat = site.prepare(&site.guest(1, "next")).unwrap();
+        let content = fs::read_to_string(seat.directory.join("art/once.bin")).unwrap();
+        assert_eq!(content, format!("then {text}"));
+    }
+}
+
 /// Where the program is not installed, every file is what the repository has.
 #[test]
 fn without_the_program_pointers_travel_as_they_are() {

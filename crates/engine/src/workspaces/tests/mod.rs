@@ -1,6 +1,7 @@
 //! Worktrees against real repositories: nothing lost, nothing fired, the user's checkout untouched.
 
 mod lfs;
+mod submodules;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{self, Task, Work};
-use conductor_core::scheduler::Car;
+use conductor_core::scheduler::{Car, Side};
 
 use conductor_core::event::Failure;
 
@@ -93,13 +94,18 @@ impl std::ops::Deref for Site {
 impl Site {
     /// Stacks one change on the branch; why not, where it does not fit.
     fn merge(&self, task: &Task, change: &Change) -> Result<(String, String), Failure> {
-        let car = Car {
-            task: task.id.clone(),
-            attempt: Attempt(1),
-            change: change.clone(),
-            others: Vec::new(),
-            favour: None,
-        };
+        self.merge_for(task, change, None)
+    }
+
+    /// The same, with one side winning.
+    fn merge_for(
+        &self,
+        task: &Task,
+        change: &Change,
+        favour: Option<Side>,
+    ) -> Result<(String, String), Failure> {
+        let (id, change) = (task.id.clone(), change.clone());
+        let car = Car { task: id, attempt: Attempt(1), change, others: Vec::new(), favour };
         let mut stack = merge::stack(&self.yard, &[(task, &car)]).unwrap();
         match stack.failed.pop() {
             Some((_, _, failure)) => Err(failure),
