@@ -4,8 +4,11 @@ mod census;
 mod clone;
 mod in_place;
 mod include;
+mod lfs;
+mod modules;
 mod names;
 mod ports;
+mod private;
 mod resolving;
 #[cfg(test)]
 mod tests;

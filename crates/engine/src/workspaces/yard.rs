@@ -13,11 +13,12 @@ use conductor_core::event::{Change, Round};
 use conductor_core::ids::{RunId, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::modules::{Ground, Pin, Taken};
 use super::names::{branch_word, rescue_refs, run_branch, task_branches};
 use super::ports::{self, Lease};
 use super::resolving::is_resolving;
 use super::{Guest, Seat, WorkspaceError, file};
-use crate::git::{Merge, Repository, Shadow};
+use crate::git::{GitError, Merge, Repository, Shadow, head_of, is_torn};
 use crate::process;
 
 pub struct Yard {
@@ -35,6 +36,8 @@ pub struct Yard {
     trees: Mutex<HashMap<String, String>>,
     leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
+    /// What is worth knowing only once.
+    told: Mutex<HashSet<String>>,
 }
 
 /// Where everything is.
@@ -120,6 +123,8 @@ pub(super) struct Folder {
     pub(super) objects: Option<PathBuf>,
     /// Remembers the commit the folder was brought to.
     pub(super) base: PathBuf,
+    /// What belongs to the submodules in it.
+    pub(super) modules: PathBuf,
 }
 
 /// Lets as many through at once as there are cores: more checkouts than that only get in each other's way.
@@ -193,6 +198,7 @@ impl Yard {
             trees: Mutex::default(),
             leases: Mutex::default(),
             notices: OnceLock::new(),
+            told: Mutex::default(),
             repository,
         })
     }
@@ -205,6 +211,12 @@ impl Yard {
     pub(super) fn notice(&self, text: String) {
         if let Some(notices) = self.notices.get() {
             let _ = notices.send(text);
+        }
+    }
+
+    pub(super) fn notice_once(&self, text: String) {
+        if locked(&self.told).insert(text.clone()) {
+            self.notice(text);
         }
     }
 
@@ -266,27 +278,27 @@ impl Yard {
 
     /// A folder that holds a commit, for looking at the combined tree before it lands.
     pub fn scratch(&self, name: &str, commit: &str) -> Result<Seat, WorkspaceError> {
-        let tree = self.layout.workspace(name);
-        let index = self.layout.desk().join(format!("{name}.index"));
-        fs::create_dir_all(&tree).map_err(|source| file(&tree, source))?;
-        self.note_folder(name, &tree)?;
-        self.check_out(commit, &tree, &index)?;
-        let seat = Seat { directory: tree.join(&self.layout.below), base: None, env: self.belongings(name)? };
-        fs::create_dir_all(&seat.directory).map_err(|source| file(&seat.directory, source))?;
-        Ok(seat)
+        let folder = self.folder_of(name, self.layout.workspace(name), PathBuf::new(), None);
+        fs::create_dir_all(&folder.tree).map_err(|source| file(&folder.tree, source))?;
+        self.note_folder(name, &folder.tree)?;
+        self.check_out(&self.shadow, commit, &folder.tree, &folder.index)?;
+        self.fill_modules(&self.ground(&folder), commit, None)?;
+        let directory = folder.tree.join(&self.layout.below);
+        fs::create_dir_all(&directory).map_err(|source| file(&directory, source))?;
+        Ok(Seat { directory, base: None, env: self.belongings(name)? })
     }
 
-    /// Git does not say why a file could not be written; a disk with hardly any room left does.
-    fn check_out(&self, commit: &str, tree: &Path, index: &Path) -> Result<(), WorkspaceError> {
-        const HARDLY_ANY: u64 = 32 << 20;
-        let done = self.disk.take(|| self.shadow.check_out(commit, tree, index, &self.keep));
-        done.map_err(|error| {
-            let room = rustix::fs::statvfs(tree).map_or(u64::MAX, |disk| disk.f_bavail * disk.f_frsize);
-            match room < HARDLY_ANY && error.is_unwritable() {
-                true => WorkspaceError::Full(tree.to_owned()),
-                false => error.into(),
-            }
-        })
+    /// Brings a folder to a commit, when it is its turn.
+    pub(super) fn check_out(
+        &self,
+        shadow: &Shadow,
+        commit: &str,
+        tree: &Path,
+        index: &Path,
+    ) -> Result<(), WorkspaceError> {
+        let done = self.disk.take(|| shadow.check_out(commit, tree, index, &self.keep));
+        self.tell_pointers(done.map_err(|error| or_full(error, tree))?);
+        Ok(())
     }
 
     /// The top folder of a workspace, wherever in it the work begins.
@@ -339,10 +351,13 @@ impl Yard {
 
     /// Brings a folder to where its guest starts. The agent's git sees a clean checkout of the guest's own branch.
     pub(super) fn seat(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Seat, WorkspaceError> {
-        self.check_out(base, &folder.tree, &folder.index)?;
-        if let Some((_, round)) = &guest.round {
-            self.lay_out(round, folder, base)?;
-        }
+        self.check_out(&self.shadow, base, &folder.tree, &folder.index)?;
+        let ground = self.ground(folder);
+        let laid = match &guest.round {
+            Some((_, round)) => Some(self.lay_out(round, folder, &ground, base)?),
+            None => None,
+        };
+        self.fill_modules(&ground, base, laid.as_deref())?;
         let copy = folder.git.join("index");
         fs::copy(&folder.index, &copy).map_err(|source| file(&copy, source))?;
         write(&folder.base, base)?;
@@ -355,13 +370,20 @@ impl Yard {
         Ok(Seat { directory, base: Some(base.to_owned()), env: self.belongings(&guest.seat())? })
     }
 
-    /// What goes back to be mended lies in the folder as if it had just been done there, conflicts marked.
-    fn lay_out(&self, round: &Round, folder: &Folder, base: &str) -> Result<(), WorkspaceError> {
+    /// What goes back to be mended lies in the folder as if it had just been done there, conflicts marked. Its tree.
+    fn lay_out(
+        &self,
+        round: &Round,
+        folder: &Folder,
+        ground: &Ground,
+        base: &str,
+    ) -> Result<String, WorkspaceError> {
         let tree = match self.shadow.merge(base, &round.change.commit, None)? {
             Merge::Clean { tree } | Merge::Conflict { tree, .. } => tree,
         };
+        self.empty_modules(ground)?;
         self.disk.take(|| self.shadow.lay_out(&tree, base, &folder.tree, &folder.index))?;
-        Ok(())
+        Ok(tree)
     }
 
     /// Ports and a place for temporary files, which are a seat's as long as the run lasts.
@@ -396,13 +418,14 @@ impl Yard {
     }
 
     /// All that is in the folder now, on top of the guest's own commits; nothing where nothing differs from its base.
-    pub(super) fn saved(
+    fn saved(
         &self,
         guest: &Guest,
         folder: &Folder,
         base: &str,
-    ) -> Result<Option<Change>, WorkspaceError> {
-        let tree = self.disk.take(|| self.tree_of(folder))?;
+    ) -> Result<Option<(Change, Vec<Pin>)>, WorkspaceError> {
+        let message = guest.message(&self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
         if tree == self.tree_of_commit(base)? {
             return Ok(None);
         }
@@ -410,12 +433,20 @@ impl Yard {
         let saved = self.layout.desk().join(format!("{}.saved", guest.seat()));
         let commit = match self.tree_of_commit(&head)? == tree {
             true => head,
-            false => self.shadow.commit(&tree, &[&head], &guest.message(&self.run))?,
+            false => self.shadow.commit(&tree, &[&head], &message)?,
         };
         let touched = self.shadow.touched(base, &commit)?;
         write(&saved, &tree)?;
         self.tell_of_huge_files(guest, folder, &touched.files);
-        Ok(Some(Change { base: base.to_owned(), commit, touched, gate: None }))
+        Ok(Some((Change { base: base.to_owned(), commit, touched, gate: None }, pins)))
+    }
+
+    /// All the files of a folder in which a person works, with what is in its submodules.
+    pub(super) fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
+        let message = format!("Work of run {}\n", self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
+        self.pin(&pins, &format!("refs/conductor/{}/resolved", self.run))?;
+        Ok(tree)
     }
 
     /// Git takes any file; whoever the work is sent to may not.
@@ -433,46 +464,18 @@ impl Yard {
         }
     }
 
-    /// All the files in the folder, those of repositories somebody made in it too. What made these repositories is put
-    /// aside: as a part of the tree they would be nothing but the name of a commit nobody has.
-    pub(super) fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
-        const DEEPEST: usize = 8;
-        for _ in 0..DEEPEST {
-            let nested = self.shadow.add_all(&folder.tree, &folder.index)?;
-            if nested.is_empty() {
-                break;
-            }
-            for path in &nested {
-                self.put_aside(&folder.tree.join(path).join(".git"))?;
-                self.notice(format!(
-                    "{path} was a repository of its own; its history is kept beside the run"
-                ));
-            }
-            self.shadow.forget(&nested, &folder.tree, &folder.index)?;
-        }
-        Ok(self.shadow.tree_of(&folder.tree, &folder.index)?)
-    }
-
-    fn put_aside(&self, path: &Path) -> Result<(), WorkspaceError> {
-        let aside = self.layout.state.join("nested");
-        fs::create_dir_all(&aside).map_err(|source| file(&aside, source))?;
-        let aside = aside.join(format!("{:x}.git", fastrand::u64(..)));
-        fs::rename(path, &aside).map_err(|source| file(path, source))
-    }
-
     /// The commit the guest's own commits lead to, if they still build on where it started.
     fn own_head(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<String, WorkspaceError> {
-        let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
-        let head = match named.trim().strip_prefix("ref: ") {
-            None => Some(named.trim().to_owned()),
-            Some(branch) if folder.objects.is_some() => {
-                fs::read_to_string(folder.git.join(branch)).ok().map(|text| text.trim().to_owned())
+        let (head, branch) = match &folder.objects {
+            Some(_) => (head_of(&folder.git), None),
+            None => {
+                let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
+                let head = match named.trim().strip_prefix("ref: ") {
+                    None => Some(named.trim().to_owned()),
+                    Some(branch) => self.repository.read_ref(branch)?,
+                };
+                (head, self.repository.read_ref(&self.task_branch(&guest.task))?)
             }
-            Some(branch) => self.repository.read_ref(branch)?,
-        };
-        let branch = match &folder.objects {
-            Some(_) => None,
-            None => self.repository.read_ref(&self.task_branch(&guest.task))?,
         };
         for head in [head, branch].into_iter().flatten() {
             if head != base && is_name(&head) && self.builds_on(&head, base, folder)? {
@@ -484,7 +487,11 @@ impl Yard {
 
     fn builds_on(&self, head: &str, base: &str, folder: &Folder) -> Result<bool, WorkspaceError> {
         if let Some(objects) = &folder.objects {
-            return Ok(self.shadow.adopt(objects, base, head).unwrap_or(false));
+            let is_ours = self.shadow.adopt(objects, base, head).unwrap_or(false);
+            if is_ours {
+                self.take_contents(&self.shadow, &folder.git)?;
+            }
+            return Ok(is_ours);
         }
         Ok(self.shadow.contains(head, base).unwrap_or(false))
     }
@@ -496,20 +503,24 @@ impl Yard {
         seat: &Seat,
     ) -> Result<Option<Change>, WorkspaceError> {
         let Some(base) = &seat.base else { return Ok(None) };
-        let change = self.saved(guest, folder, base)?;
-        if let Some(change) = &change {
-            self.refuse_markers(guest, change)?;
-            self.repository.set_ref(&self.task_branch(&guest.task), &change.commit)?;
-        }
-        Ok(change)
+        let Some((change, pins)) = self.saved(guest, folder, base)? else { return Ok(None) };
+        self.refuse_markers(guest, folder, &change)?;
+        let word = branch_word(guest.task.as_str());
+        self.pin(&pins, &format!("refs/conductor/{}/{word}", self.run))?;
+        self.tell(&pins);
+        self.repository.set_ref(&self.task_branch(&guest.task), &change.commit)?;
+        Ok(Some(change))
     }
 
     /// What was to be mended must not land with the marks of its conflicts still in it.
-    fn refuse_markers(&self, guest: &Guest, change: &Change) -> Result<(), WorkspaceError> {
+    fn refuse_markers(&self, guest: &Guest, folder: &Folder, change: &Change) -> Result<(), WorkspaceError> {
         if guest.round.is_none() {
             return Ok(());
         }
-        let marked = self.shadow.marked(&change.commit, &change.touched.files)?;
+        let mut marked = self.shadow.marked(&change.commit, &change.touched.files)?;
+        let torn = |path: &&String| !marked.contains(path) && is_torn(&folder.tree.join(path));
+        let torn: Vec<String> = change.touched.files.iter().filter(torn).cloned().collect();
+        marked.extend(torn);
         match marked.is_empty() {
             true => Ok(()),
             false => Err(WorkspaceError::Markers(marked.join(", "))),
@@ -539,14 +550,20 @@ impl Yard {
         let aside = tree.with_extension(&word);
         fs::rename(&tree, &aside).map_err(|source| file(&tree, source))?;
         let _ = fs::remove_file(&unsaved);
+        for kind in ["index", "base", "saved", "modules"] {
+            let note = |seat: &str| self.layout.desk().join(format!("{seat}.{kind}"));
+            let _ = fs::rename(note(seat), note(&word));
+        }
         self.note_folder(&word, &aside)
     }
 
     fn rescue_work(&self, guest: &Guest, folder: &Folder) -> Result<Option<String>, WorkspaceError> {
         let Ok(base) = fs::read_to_string(&folder.base) else { return Ok(None) };
-        let Some(change) = self.saved(guest, folder, &base)? else { return Ok(None) };
+        let Some((change, pins)) = self.saved(guest, folder, &base)? else { return Ok(None) };
         let word = branch_word(guest.task.as_str());
-        self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit).map(Some)
+        let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit)?;
+        self.pin(&pins, &name)?;
+        Ok(Some(name))
     }
 
     /// The folder's files as a tree, without disturbing anybody, for a look at what is coming.
@@ -559,10 +576,7 @@ impl Yard {
         let base = fs::read_to_string(&base).map_err(|source| file(&base, source))?;
         fs::copy(&index, &look).map_err(|source| file(&index, source))?;
         let folder = self.layout.workspace(seat);
-        let tree = self.disk.take(|| {
-            self.shadow.add_all(&folder, &look)?;
-            self.shadow.tree_of(&folder, &look)
-        });
+        let tree = self.disk.take(|| self.shadow.look(&folder, &look));
         let _ = fs::remove_file(&look);
         Ok((base, tree?))
     }
@@ -680,11 +694,12 @@ impl Yard {
         let base = base.unwrap_or_else(|_| self.repository.head.clone());
         let saved = fs::read_to_string(desk.join(format!("{seat}.saved"))).unwrap_or_default();
         let work = self.folder_of(seat, folder.to_owned(), PathBuf::new(), None);
-        let tree = self.disk.take(|| self.tree_of(&work))?;
+        let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(&work), &message))?;
         if tree != saved && tree != self.tree_of_commit(&base)? {
-            let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
             let commit = self.shadow.commit(&tree, &[&base], &message)?;
-            self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
+            let name = self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
+            self.pin(&pins, &name)?;
         }
         Ok(true)
     }
@@ -711,7 +726,8 @@ impl Yard {
     ) -> Folder {
         let desk = self.layout.desk();
         let note = |kind: &str| desk.join(format!("{seat}.{kind}"));
-        Folder { tree, git, objects, index: note("index"), base: note("base") }
+        let (index, base, modules) = (note("index"), note("base"), note("modules"));
+        Folder { tree, git, objects, index, base, modules }
     }
 }
 
@@ -741,10 +757,20 @@ pub fn empty_trash(home: &Path) {
     }
 }
 
+/// Git does not say why a file could not be written; a disk with hardly any room left does.
+fn or_full(error: GitError, tree: &Path) -> WorkspaceError {
+    const HARDLY_ANY: u64 = 32 << 20;
+    let room = rustix::fs::statvfs(tree).map_or(u64::MAX, |disk| disk.f_bavail * disk.f_frsize);
+    match room < HARDLY_ANY && error.is_unwritable() {
+        true => WorkspaceError::Full(tree.to_owned()),
+        false => error.into(),
+    }
+}
+
 fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
     fs::write(path, text).map_err(|source| file(path, source))
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
