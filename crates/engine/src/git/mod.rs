@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 
 pub use error::GitError;
 pub use glimpse::Glimpse;
-pub use shadow::{Merge, Shadow};
+pub use shadow::{Added, Merge, Shadow};
 
 /// Switched off wherever git runs in the user's repository.
 const DEAF: [&str; 12] = [
@@ -163,6 +163,21 @@ impl Repository {
         let mut command = self.command();
         command.args(["update-ref", "--no-deref", "-m", "conductor", name, commit]);
         output(command).map(drop)
+    }
+
+    /// Sets many refs at once, wherever they were; those without a commit are taken away. All of it happens or none.
+    pub fn set_refs(&self, refs: &[(String, Option<String>)]) -> Result<(), GitError> {
+        if refs.is_empty() {
+            return Ok(());
+        }
+        let line = |(name, commit): &(String, Option<String>)| match commit {
+            Some(commit) => format!("update {name} {commit}\n"),
+            None => format!("delete {name}\n"),
+        };
+        let lines: String = refs.iter().map(line).collect();
+        let mut command = self.command();
+        command.args(["update-ref", "--no-deref", "-m", "conductor", "--stdin"]);
+        with_input(command, lines.as_bytes()).map(drop)
     }
 
     pub fn delete_ref(&self, name: &str) -> Result<(), GitError> {

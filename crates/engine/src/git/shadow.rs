@@ -32,6 +32,15 @@ pub enum Merge {
     },
 }
 
+/// What came of taking a folder's files into an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// All was in it already.
+    pub nothing: bool,
+    /// Folders that are repositories of their own: git takes down their commit and not their files.
+    pub nested: Vec<String>,
+}
+
 impl Shadow {
     /// Makes it, or takes it up again. Whatever configuration is there is replaced by ours.
     pub fn open(repository: &Repository, directory: PathBuf) -> Result<Shadow, GitError> {
@@ -85,15 +94,20 @@ impl Shadow {
         index: &Path,
         keep: &[String],
     ) -> Result<(), GitError> {
-        let mut reset = self.in_tree(tree, index);
-        reset.args(["read-tree", "--reset", "-u", commit]);
-        output(reset)?;
+        self.fill(commit, tree, index)?;
         let mut clean = self.in_tree(tree, index);
         clean.args(["clean", "-ffdx", "--quiet", "-e", "/.git"]);
         for pattern in keep {
             clean.arg("-e").arg(pattern);
         }
         output(clean).map(drop)
+    }
+
+    /// Makes the folder hold this commit's files, and leaves all others alone: where there are none, that is enough.
+    pub fn fill(&self, commit: &str, tree: &Path, index: &Path) -> Result<(), GitError> {
+        let mut reset = self.in_tree(tree, index);
+        reset.args(["read-tree", "--reset", "-u", commit]);
+        output(reset).map(drop)
     }
 
     /// The tree of all that is in the folder now and not ignored.
@@ -103,17 +117,16 @@ impl Shadow {
         output(write)
     }
 
-    /// Takes all that is in the folder now and not ignored into the index. Folders that are repositories of their own
-    /// are named: git would take down their commit and not their files.
-    pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Vec<String>, GitError> {
+    /// Takes all that is in the folder now and not ignored into the index.
+    pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Added, GitError> {
         let mut add = self.in_tree(tree, index);
-        add.args(["add", "--all", "--ignore-errors", "--", ":/"]);
+        add.args(["add", "--all", "--verbose", "--ignore-errors", "--", ":/"]);
         let done = run(&mut add, &[])?;
         let nested = nested(&String::from_utf8_lossy(&done.stderr));
-        match nested.is_empty() {
-            true => super::finished(&done, &add).map(|_| nested),
-            false => Ok(nested),
+        if nested.is_empty() {
+            super::finished(&done, &add)?;
         }
+        Ok(Added { nothing: done.stdout.is_empty() && nested.is_empty(), nested })
     }
 
     /// Forgets what the index says of these paths.

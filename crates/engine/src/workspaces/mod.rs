@@ -6,6 +6,7 @@ mod include;
 mod ports;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod worktree;
 mod yard;
 

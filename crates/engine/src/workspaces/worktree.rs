@@ -52,7 +52,7 @@ impl Worktrees {
             let link = self.link(&guest.seat());
             fs::write(&link, made).map_err(|source| file(&link, source))
         })?;
-        Ok(self.folder(guest))
+        Ok(Folder { new: true, ..self.folder(guest) })
     }
 
     fn clear_the_way(&self, folder: &Folder) -> Result<(), WorkspaceError> {

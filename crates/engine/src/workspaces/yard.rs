@@ -7,15 +7,16 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use conductor_core::event::{Change, Round};
 use conductor_core::ids::RunId;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::ports::{self, Lease};
+use super::turns::{Turns, side_by_side};
 use super::{Guest, Seat, WorkspaceError, file};
-use crate::git::{Merge, Repository, Shadow};
+use crate::git::{Added, Merge, Repository, Shadow};
 use crate::process;
 
 pub struct Yard {
@@ -31,6 +32,8 @@ pub struct Yard {
     /// Where the run's branch was put last.
     tip: Mutex<Option<String>>,
     trees: Mutex<HashMap<String, String>>,
+    /// The tree that each index was written as, as long as it holds nothing else.
+    written: Mutex<HashMap<PathBuf, String>>,
     leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
 }
@@ -118,35 +121,11 @@ pub(super) struct Folder {
     pub(super) objects: Option<PathBuf>,
     /// Remembers the commit the folder was brought to.
     pub(super) base: PathBuf,
+    /// It was made just now: there is nothing in it that could be in the way.
+    pub(super) new: bool,
 }
 
-/// Lets as many through at once as there are cores: more checkouts than that only get in each other's way.
-struct Turns {
-    free: Mutex<usize>,
-    freed: Condvar,
-}
-
-impl Turns {
-    fn new() -> Turns {
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Turns { free: Mutex::new(cores), freed: Condvar::new() }
-    }
-
-    fn take<T>(&self, work: impl FnOnce() -> T) -> T {
-        let mut free = locked(&self.free);
-        while *free == 0 {
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
-        *free -= 1;
-        drop(free);
-        let done = work();
-        *locked(&self.free) += 1;
-        self.freed.notify_one();
-        done
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -186,6 +165,7 @@ impl Yard {
             disk: Turns::new(),
             tip: Mutex::new(tip.map(str::to_owned)),
             trees: Mutex::default(),
+            written: Mutex::default(),
             leases: Mutex::default(),
             notices: OnceLock::new(),
             repository,
@@ -321,7 +301,11 @@ impl Yard {
 
     /// Brings a folder to where its guest starts. The agent's git sees a clean checkout of the guest's own branch.
     pub(super) fn seat(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Seat, WorkspaceError> {
-        self.disk.take(|| self.shadow.check_out(base, &folder.tree, &folder.index, &self.keep))?;
+        locked(&self.written).remove(&folder.index);
+        self.disk.take(|| match folder.new {
+            true => self.shadow.fill(base, &folder.tree, &folder.index),
+            false => self.shadow.check_out(base, &folder.tree, &folder.index, &self.keep),
+        })?;
         if let Some((_, round)) = &guest.round {
             self.lay_out(round, folder, base)?;
         }
@@ -403,8 +387,13 @@ impl Yard {
     /// aside: as a part of the tree they would be nothing but the name of a commit nobody has.
     fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
         const DEEPEST: usize = 8;
+        // Taken out first: where something goes wrong below, nobody knows what the index holds.
+        let mut known = locked(&self.written).remove(&folder.index);
         for _ in 0..DEEPEST {
-            let nested = self.shadow.add_all(&folder.tree, &folder.index)?;
+            let Added { nothing, nested } = self.shadow.add_all(&folder.tree, &folder.index)?;
+            if !nothing {
+                known = None;
+            }
             if nested.is_empty() {
                 break;
             }
@@ -416,7 +405,12 @@ impl Yard {
             }
             self.shadow.forget(&nested, &folder.tree, &folder.index)?;
         }
-        Ok(self.shadow.tree_of(&folder.tree, &folder.index)?)
+        let tree = match known {
+            Some(tree) => tree,
+            None => self.shadow.tree_of(&folder.tree, &folder.index)?,
+        };
+        locked(&self.written).insert(folder.index.clone(), tree.clone());
+        Ok(tree)
     }
 
     fn put_aside(&self, path: &Path) -> Result<(), WorkspaceError> {
@@ -557,38 +551,43 @@ impl Yard {
         let branches = self.repository.refs(&prefix)?;
         let landed = self.shadow.reachable(&tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
         let rescued: Vec<String> = self.rescued()?.into_iter().map(|(_, commit)| commit).collect();
+        let mut moves = Vec::new();
         for (name, commit) in branches {
             if !landed.contains(&commit) && !rescued.contains(&commit) {
                 let task = name.strip_prefix(&prefix).unwrap_or_default();
-                self.keep_commit(&format!("{task}/unmerged"), &commit)?;
+                moves.push((format!("{}{task}/unmerged", rescue_refs(&self.run)), Some(commit)));
             }
-            self.repository.delete_ref(&name)?;
+            moves.push((name, None));
         }
+        self.repository.set_refs(&moves)?;
         empty_trash(&self.layout.home);
         Ok(left)
     }
 
     fn clear_folders(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let mut stay = Vec::new();
         let desk = self.layout.desk();
-        for (seat, folder) in folders(&desk).map_err(|source| file(&desk, source))? {
-            match self.may_go(&seat, &folder) {
-                Ok(true) => self.throw_away(&folder)?,
-                Ok(false) => stay.push(folder),
-                Err(error) => {
-                    self.notice(format!(
-                        "{} stays, for what is in it cannot be saved: {error}",
-                        folder.display()
-                    ));
-                    stay.push(folder);
-                }
-            }
-        }
+        let all = folders(&desk).map_err(|source| file(&desk, source))?;
+        let gone = side_by_side(&all, |(seat, folder)| self.clear_folder(seat, folder))?;
+        let stay: Vec<PathBuf> =
+            all.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|((_, folder), _)| folder).collect();
         if stay.is_empty() {
             self.throw_away(&desk)?;
         }
         self.repository.prune_worktrees()?;
         Ok(stay)
+    }
+
+    /// Whether it is gone.
+    fn clear_folder(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
+        match self.may_go(seat, folder) {
+            Ok(true) => self.throw_away(folder).map(|()| true),
+            Ok(false) => Ok(false),
+            Err(error) => {
+                let folder = folder.display();
+                self.notice(format!("{folder} stays, for what is in it cannot be saved: {error}"));
+                Ok(false)
+            }
+        }
     }
 
     /// A folder goes when nobody is in it and everything in it is a commit that some ref holds.
@@ -639,7 +638,7 @@ impl Yard {
     ) -> Folder {
         let desk = self.layout.desk();
         let note = |kind: &str| desk.join(format!("{seat}.{kind}"));
-        Folder { tree, git, objects, index: note("index"), base: note("base") }
+        Folder { tree, git, objects, index: note("index"), base: note("base"), new: false }
     }
 }
 
