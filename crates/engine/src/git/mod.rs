@@ -24,7 +24,7 @@ pub use foreign::head_of;
 pub use glimpse::Glimpse;
 pub use index::Link;
 pub use lfs::is_torn;
-pub use shadow::{Merge, Shadow};
+pub use shadow::{Added, Merge, Shadow};
 pub use submodules::Module;
 
 /// Switched off wherever git runs in the user's repository.
@@ -179,6 +179,21 @@ impl Repository {
         let mut command = self.command();
         command.args(["update-ref", "--no-deref", "-m", "conductor", name, commit]);
         output(command).map(drop)
+    }
+
+    /// Sets many refs at once, wherever they were; those without a commit are taken away. All of it happens or none.
+    pub fn set_refs(&self, refs: &[(String, Option<String>)]) -> Result<(), GitError> {
+        if refs.is_empty() {
+            return Ok(());
+        }
+        let line = |(name, commit): &(String, Option<String>)| match commit {
+            Some(commit) => format!("update {name} {commit}\n"),
+            None => format!("delete {name}\n"),
+        };
+        let lines: String = refs.iter().map(line).collect();
+        let mut command = self.command();
+        command.args(["update-ref", "--no-deref", "-m", "conductor", "--stdin"]);
+        with_input(command, lines.as_bytes()).map(drop)
     }
 
     pub fn delete_ref(&self, name: &str) -> Result<(), GitError> {

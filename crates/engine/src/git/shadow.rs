@@ -37,6 +37,15 @@ pub enum Merge {
     },
 }
 
+/// What came of taking a folder's files into an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// All was in it already.
+    pub nothing: bool,
+    /// Folders that are repositories of their own: git takes down their commit and not their files.
+    pub nested: Vec<String>,
+}
+
 impl Shadow {
     /// Makes it, or takes it up again. Whatever configuration is there is replaced by ours; where it is ours, nothing is
     /// written, for somebody may be using it right now.
@@ -113,9 +122,7 @@ impl Shadow {
         index: &Path,
         keep: &[String],
     ) -> Result<usize, GitError> {
-        let mut reset = self.in_tree(tree, index);
-        reset.args(["read-tree", "--reset", "-u", commit]);
-        output(reset)?;
+        self.reset(commit, tree, index)?;
         let mut clean = self.in_tree(tree, index);
         clean.args(["clean", "-ffdx", "--quiet", "-e", "/.git"]);
         for pattern in keep {
@@ -123,6 +130,18 @@ impl Shadow {
         }
         output(clean)?;
         self.fill_in(tree, index)
+    }
+
+    /// Makes the folder hold this commit's files, and leaves all others alone: where there are none, that is enough.
+    pub fn fill(&self, commit: &str, tree: &Path, index: &Path) -> Result<usize, GitError> {
+        self.reset(commit, tree, index)?;
+        self.fill_in(tree, index)
+    }
+
+    fn reset(&self, commit: &str, tree: &Path, index: &Path) -> Result<(), GitError> {
+        let mut reset = self.in_tree(tree, index);
+        reset.args(["read-tree", "--reset", "-u", commit]);
+        output(reset).map(drop)
     }
 
     /// The tree of all that is in the folder now and not ignored.
@@ -135,12 +154,12 @@ impl Shadow {
     /// Takes all that is in the folder now and not ignored into the index. Folders that are repositories of their own
     /// are named: git would take down their commit and not their files. Those the index has as such already are left
     /// alone: git would ask for their status, with whatever is configured there.
-    pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Vec<String>, GitError> {
+    pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Added, GitError> {
         let mut add = self.in_tree(tree, index);
         if let Some(lfs) = &self.lfs {
             lfs.clean_with(&mut add, &self.directory);
         }
-        add.args(["add", "--all", "--ignore-errors", "--", ":/"]);
+        add.args(["add", "--all", "--verbose", "--ignore-errors", "--", ":/"]);
         for Link { path, .. } in self.links(index)? {
             let mut except = std::ffi::OsString::from(":(exclude,top,literal)");
             except.push(path);
@@ -148,10 +167,10 @@ impl Shadow {
         }
         let done = run(&mut add, &[])?;
         let nested = nested(&String::from_utf8_lossy(&done.stderr));
-        match nested.is_empty() {
-            true => super::finished(&done, &add).map(|_| nested),
-            false => Ok(nested),
+        if nested.is_empty() {
+            super::finished(&done, &add)?;
         }
+        Ok(Added { nothing: done.stdout.is_empty() && nested.is_empty(), nested })
     }
 
     /// The commits of other repositories that an index of ours has.

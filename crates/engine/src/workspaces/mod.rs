@@ -12,6 +12,7 @@ mod private;
 mod resolving;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod worktree;
 mod yard;
 

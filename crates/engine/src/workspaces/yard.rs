@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use conductor_core::event::{Change, Round};
 use conductor_core::ids::{RunId, TaskId};
@@ -17,6 +17,7 @@ use super::modules::{Ground, Pin, Taken};
 use super::names::{branch_word, rescue_refs, run_branch, task_branches};
 use super::ports::{self, Lease};
 use super::resolving::is_resolving;
+use super::turns::{Turns, side_by_side};
 use super::{Guest, Seat, WorkspaceError, file};
 use crate::git::{GitError, Merge, Repository, Shadow, head_of, is_torn};
 use crate::process;
@@ -34,6 +35,8 @@ pub struct Yard {
     /// Where the run's branch was put last.
     tip: Mutex<Option<String>>,
     trees: Mutex<HashMap<String, String>>,
+    /// The tree that each index was written as, as long as it holds nothing else.
+    written: Mutex<HashMap<PathBuf, String>>,
     leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
     /// What is worth knowing only once.
@@ -125,35 +128,11 @@ pub(super) struct Folder {
     pub(super) base: PathBuf,
     /// What belongs to the submodules in it.
     pub(super) modules: PathBuf,
+    /// It was made just now: there is nothing in it that could be in the way.
+    pub(super) new: bool,
 }
 
-/// Lets as many through at once as there are cores: more checkouts than that only get in each other's way.
-struct Turns {
-    free: Mutex<usize>,
-    freed: Condvar,
-}
-
-impl Turns {
-    fn new() -> Turns {
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Turns { free: Mutex::new(cores), freed: Condvar::new() }
-    }
-
-    fn take<T>(&self, work: impl FnOnce() -> T) -> T {
-        let mut free = locked(&self.free);
-        while *free == 0 {
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
-        *free -= 1;
-        drop(free);
-        let done = work();
-        *locked(&self.free) += 1;
-        self.freed.notify_one();
-        done
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -196,6 +175,7 @@ impl Yard {
             disk: Turns::new(),
             tip: Mutex::new(tip.map(str::to_owned)),
             trees: Mutex::default(),
+            written: Mutex::default(),
             leases: Mutex::default(),
             notices: OnceLock::new(),
             told: Mutex::default(),
@@ -301,6 +281,23 @@ impl Yard {
         Ok(())
     }
 
+    /// Fills a folder that was made just now: nothing in it can be in the way.
+    fn fill(&self, commit: &str, folder: &Folder) -> Result<(), WorkspaceError> {
+        let done = self.disk.take(|| self.shadow.fill(commit, &folder.tree, &folder.index));
+        self.tell_pointers(done.map_err(|error| or_full(error, &folder.tree))?);
+        Ok(())
+    }
+
+    /// The tree an index was last written as, if it holds nothing else since. Taken out: where something goes wrong now,
+    /// nobody knows what it holds.
+    pub(super) fn forget_written(&self, index: &Path) -> Option<String> {
+        locked(&self.written).remove(index)
+    }
+
+    pub(super) fn note_written(&self, index: &Path, tree: &str) {
+        locked(&self.written).insert(index.to_owned(), tree.to_owned());
+    }
+
     /// The top folder of a workspace, wherever in it the work begins.
     pub fn workspace_root(&self, seat: &str) -> PathBuf {
         self.layout.workspace(seat)
@@ -351,7 +348,11 @@ impl Yard {
 
     /// Brings a folder to where its guest starts. The agent's git sees a clean checkout of the guest's own branch.
     pub(super) fn seat(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Seat, WorkspaceError> {
-        self.check_out(&self.shadow, base, &folder.tree, &folder.index)?;
+        locked(&self.written).remove(&folder.index);
+        match folder.new {
+            true => self.fill(base, folder)?,
+            false => self.check_out(&self.shadow, base, &folder.tree, &folder.index)?,
+        }
         let ground = self.ground(folder);
         let laid = match &guest.round {
             Some((_, round)) => Some(self.lay_out(round, folder, &ground, base)?),
@@ -635,6 +636,7 @@ impl Yard {
         let branches = self.repository.refs(&prefix)?;
         let landed = self.shadow.reachable(tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
         let rescued: Vec<String> = self.rescued()?.into_iter().map(|(_, commit)| commit).collect();
+        let mut moves = Vec::new();
         for (name, commit) in branches {
             let task = name.strip_prefix(&prefix).unwrap_or_default();
             if resolving.iter().any(|word| word == task) {
@@ -642,39 +644,42 @@ impl Yard {
             }
             let safe = landed.contains(&commit) || works.contains(&commit) || rescued.contains(&commit);
             if !safe {
-                self.keep_commit(&format!("{task}/unmerged"), &commit)?;
+                moves.push((format!("{}{task}/unmerged", rescue_refs(&self.run)), Some(commit)));
             }
-            self.repository.delete_ref(&name)?;
+            moves.push((name, None));
         }
+        self.repository.set_refs(&moves)?;
         empty_trash(&self.layout.home);
         Ok(())
     }
 
     fn clear_folders(&self, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let mut stay = Vec::new();
         let desk = self.layout.desk();
-        for (seat, folder) in folders(&desk).map_err(|source| file(&desk, source))? {
-            if !all && is_resolving(&seat) && folder.exists() {
-                stay.push(folder);
-                continue;
-            }
-            match self.may_go(&seat, &folder) {
-                Ok(true) => self.throw_away(&folder)?,
-                Ok(false) => stay.push(folder),
-                Err(error) => {
-                    self.notice(format!(
-                        "{} stays, for what is in it cannot be saved: {error}",
-                        folder.display()
-                    ));
-                    stay.push(folder);
-                }
-            }
-        }
+        let found = folders(&desk).map_err(|source| file(&desk, source))?;
+        let gone = side_by_side(&found, |(seat, folder)| {
+            let is_open = !all && is_resolving(seat) && folder.exists();
+            if is_open { Ok(false) } else { self.clear_folder(seat, folder) }
+        })?;
+        let stay: Vec<PathBuf> =
+            found.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|((_, folder), _)| folder).collect();
         if stay.is_empty() {
             self.throw_away(&desk)?;
         }
         self.repository.prune_worktrees()?;
         Ok(stay)
+    }
+
+    /// Whether it is gone.
+    fn clear_folder(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
+        match self.may_go(seat, folder) {
+            Ok(true) => self.throw_away(folder).map(|()| true),
+            Ok(false) => Ok(false),
+            Err(error) => {
+                let folder = folder.display();
+                self.notice(format!("{folder} stays, for what is in it cannot be saved: {error}"));
+                Ok(false)
+            }
+        }
     }
 
     /// A folder goes when nobody is in it and everything in it is a commit that some ref holds.
@@ -727,7 +732,7 @@ impl Yard {
         let desk = self.layout.desk();
         let note = |kind: &str| desk.join(format!("{seat}.{kind}"));
         let (index, base, modules) = (note("index"), note("base"), note("modules"));
-        Folder { tree, git, objects, index, base, modules }
+        Folder { tree, git, objects, index, base, modules, new: false }
     }
 }
 

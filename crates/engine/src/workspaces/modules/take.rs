@@ -6,7 +6,7 @@ use std::path::Path;
 use super::super::yard::{Yard, is_name};
 use super::super::{WorkspaceError, file};
 use super::{Ground, Note, Pin, Start, Taken, git_of, is_empty, word};
-use crate::git::{Link, Shadow, head_of};
+use crate::git::{Added, Link, Shadow, head_of};
 
 /// How often repositories within repositories that somebody made in a folder are looked for.
 const NESTED: usize = 8;
@@ -20,9 +20,16 @@ impl Yard {
         ground: &Ground,
         message: &str,
     ) -> Result<Taken, WorkspaceError> {
-        let mut pins = self.take_modules(ground, message)?;
+        let mut known = self.forget_written(&ground.index);
+        let (mut pins, moved) = self.take_modules(ground, message)?;
+        if moved {
+            known = None;
+        }
         for _ in 0..NESTED {
-            let nested = ground.shadow.add_all(&ground.tree, &ground.index)?;
+            let Added { nothing, nested } = ground.shadow.add_all(&ground.tree, &ground.index)?;
+            if !nothing {
+                known = None;
+            }
             if nested.is_empty() {
                 break;
             }
@@ -39,7 +46,11 @@ impl Yard {
             self.put_aside(ground, &aside)?;
             ground.shadow.set_links(&moved, &ground.tree, &ground.index)?;
         }
-        let tree = ground.shadow.tree_of(&ground.tree, &ground.index)?;
+        let tree = match known {
+            Some(tree) => tree,
+            None => ground.shadow.tree_of(&ground.tree, &ground.index)?,
+        };
+        self.note_written(&ground.index, &tree);
         Ok(Taken { tree, pins })
     }
 
@@ -56,8 +67,8 @@ impl Yard {
         Ok(ground.shadow.forget(nested, &ground.tree, &ground.index)?)
     }
 
-    /// Brings the commits that the index has of submodules up to what is in their folders.
-    fn take_modules(&self, ground: &Ground, message: &str) -> Result<Vec<Pin>, WorkspaceError> {
+    /// Brings the commits that the index has of submodules up to what is in their folders. Whether that changed it.
+    fn take_modules(&self, ground: &Ground, message: &str) -> Result<(Vec<Pin>, bool), WorkspaceError> {
         let (mut pins, mut moved, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         for link in ground.shadow.links(&ground.index)? {
             if !ground.is_folder(&link.path) || ground.is_plain_now(&link.path) {
@@ -76,7 +87,7 @@ impl Yard {
         }
         ground.shadow.set_links(&moved, &ground.tree, &ground.index)?;
         ground.shadow.forget(&gone, &ground.tree, &ground.index)?;
-        Ok(pins)
+        Ok((pins, !moved.is_empty() || !gone.is_empty()))
     }
 
     /// The commit in the user's submodule that holds all a guest did in it.

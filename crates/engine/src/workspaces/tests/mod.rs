@@ -326,6 +326,31 @@ fn unfinished_work_is_kept_under_a_rescue_ref_and_survives_the_clearing() {
     assert_eq!(again.yard.rescued().unwrap()[0].0, "refs/conductor/rescue/r1/cut/1");
 }
 
+/// Its work was saved, and then somebody went on in its folder.
+#[test]
+fn what_is_done_after_the_work_was_saved_is_kept_by_the_clearing() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    for (executor, name) in [(1, "one"), (2, "two"), (3, "three")] {
+        let guest = guest(executor, name);
+        let seat = worktrees.prepare(&guest).unwrap();
+        fs::write(seat.directory.join(name), "work").unwrap();
+        worktrees.collect(&guest, &seat).unwrap().unwrap();
+        match executor {
+            1 => fs::write(seat.directory.join("later"), "more").unwrap(),
+            2 => fs::write(seat.directory.join(name), "WORK").unwrap(),
+            _ => {}
+        }
+    }
+    assert!(worktrees.yard.clear(&HashSet::new()).unwrap().is_empty());
+    let kept: Vec<String> = worktrees.yard.rescued().unwrap().into_iter().map(|(name, _)| name).collect();
+    let expected = ["one/unmerged", "three/unmerged", "two/unmerged", "workspace-1/left", "workspace-2/left"];
+    assert_eq!(kept, expected.map(|name| format!("refs/conductor/rescue/r1/{name}")));
+    assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/workspace-1/left:later"]), "more");
+    assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/workspace-2/left:two"]), "WORK");
+    assert_eq!(lab.git(&["for-each-ref", "refs/heads/conductor-task"]), "");
+}
+
 /// A user who moves the run's branch loses nothing: the merge is made anew on top of it.
 #[test]
 fn a_branch_moved_by_somebody_else_is_never_overwritten() {
