@@ -76,10 +76,11 @@ fn exit_6_when_the_attempts_are_spent_and_a_higher_limit_goes_on() {
 #[test]
 fn exit_7_when_nobody_can_do_a_task() {
     for (task, why) in [
-        ("{ id: b, prompt: Build it }", "a prompt needs a coding agent"),
+        ("{ id: b, prompt: Build it }", "claude is not installed; install it with"),
         ("{ id: b, run: make, agent: nobody }", "there is no agent 'nobody'"),
     ] {
-        let world = World::with(&format!("tasks: [{{ id: a, run: AGENT touch done }}, {task}]"));
+        let mut world = World::with(&format!("tasks: [{{ id: a, run: AGENT touch done }}, {task}]"));
+        world.set("PATH", "/usr/bin:/bin");
         world.conductor(&["run", "tasks.yaml"]).expect(7).says("task 'b'").says(why);
         assert_eq!(world.read("done"), "", "nothing is started before everything can be");
         assert_eq!(world.runs(), [""; 0]);

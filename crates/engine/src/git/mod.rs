@@ -6,9 +6,13 @@
 //! repository itself (its worktree list, its refs) is done there, with hooks and helpers switched off.
 
 mod error;
+mod foreign;
 mod glimpse;
+mod index;
+mod lfs;
 mod locks;
 mod shadow;
+mod submodules;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,8 +20,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 pub use error::GitError;
+pub use foreign::head_of;
 pub use glimpse::Glimpse;
-pub use shadow::{Merge, Shadow};
+pub use index::Link;
+pub use lfs::is_torn;
+pub use shadow::{Added, Merge, Shadow};
+pub use submodules::Module;
 
 /// Switched off wherever git runs in the user's repository.
 const DEAF: [&str; 12] = [
@@ -99,7 +107,8 @@ impl Repository {
     /// A command in one of its checkouts, whose own git directory git finds. All they share is said, not found.
     fn in_checkout(&self, checkout: &Path) -> Command {
         let mut command = deaf(checkout);
-        command.env("GIT_COMMON_DIR", &self.common);
+        // An agent can write to the submodules' configuration as well, and git would go by it in each of them.
+        command.env("GIT_COMMON_DIR", &self.common).args(["-c", "submodule.recurse=false"]);
         command
     }
 
@@ -131,10 +140,6 @@ impl Repository {
         commit.env("GIT_COMMITTER_NAME", &name).env("GIT_COMMITTER_EMAIL", &email);
         let commit = output(commit)?;
         output(ask(&["update-ref", "-m", "conductor: first commit", "HEAD", &commit])).map(drop)
-    }
-
-    pub fn objects(&self) -> PathBuf {
-        self.common.join("objects")
     }
 
     /// What a ref points to; nothing where there is no such ref. Most are a small file, which needs no git to be read.
@@ -174,6 +179,21 @@ impl Repository {
         let mut command = self.command();
         command.args(["update-ref", "--no-deref", "-m", "conductor", name, commit]);
         output(command).map(drop)
+    }
+
+    /// Sets many refs at once, wherever they were; those without a commit are taken away. All of it happens or none.
+    pub fn set_refs(&self, refs: &[(String, Option<String>)]) -> Result<(), GitError> {
+        if refs.is_empty() {
+            return Ok(());
+        }
+        let line = |(name, commit): &(String, Option<String>)| match commit {
+            Some(commit) => format!("update {name} {commit}\n"),
+            None => format!("delete {name}\n"),
+        };
+        let lines: String = refs.iter().map(line).collect();
+        let mut command = self.command();
+        command.args(["update-ref", "--no-deref", "-m", "conductor", "--stdin"]);
+        with_input(command, lines.as_bytes()).map(drop)
     }
 
     pub fn delete_ref(&self, name: &str) -> Result<(), GitError> {
@@ -249,10 +269,10 @@ impl Repository {
             .map(PathBuf::from))
     }
 
-    /// Whether a checkout has anything that is not committed.
+    /// Whether a checkout has anything that is not committed. What is in its submodules is not looked at.
     pub fn is_dirty(&self, checkout: &Path) -> Result<bool, GitError> {
         let mut command = self.in_checkout(checkout);
-        command.args(["status", "--porcelain", "-z", "--untracked-files=no"]);
+        command.args(["status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty"]);
         Ok(!output(command)?.is_empty())
     }
 
@@ -265,8 +285,8 @@ impl Repository {
 
     /// Sets a clean checkout and its branch to a commit; what git does not track stays.
     pub fn reset(&self, checkout: &Path, commit: &str) -> Result<(), GitError> {
-        let mut command = deaf(checkout);
-        command.env("GIT_COMMON_DIR", &self.common).args(["reset", "--keep", "--quiet", commit]);
+        let mut command = self.in_checkout(checkout);
+        command.args(["reset", "--keep", "--quiet", commit]);
         output(command).map(drop)
     }
 

@@ -8,14 +8,19 @@ use std::process::Command;
 use conductor_core::event::Touched;
 use conductor_core::scheduler::Side;
 
+use super::index::{Index, Link};
+use super::lfs::{self, Lfs};
 use super::{GitError, Repository, bare_command, bytes, output, run, said, with_input};
 
 #[derive(Debug, Clone)]
 pub struct Shadow {
     pub(super) directory: PathBuf,
-    objects: PathBuf,
-    name: String,
-    email: String,
+    /// The git directory of which this is the shadow.
+    pub(super) git: PathBuf,
+    pub(super) name: String,
+    pub(super) email: String,
+    /// Where Git LFS is installed.
+    pub(super) lfs: Option<Lfs>,
 }
 
 /// What merging two commits in memory came to.
@@ -32,34 +37,58 @@ pub enum Merge {
     },
 }
 
+/// What came of taking a folder's files into an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// All was in it already.
+    pub nothing: bool,
+    /// Folders that are repositories of their own: git takes down their commit and not their files.
+    pub nested: Vec<String>,
+}
+
 impl Shadow {
     /// Makes it, or takes it up again. Whatever configuration is there is replaced by ours; where it is ours, nothing is
     /// written, for somebody may be using it right now.
     pub fn open(repository: &Repository, directory: PathBuf) -> Result<Shadow, GitError> {
-        let file = |source| GitError::File { path: directory.clone(), source };
+        let (name, email) = repository.identity();
+        let git = repository.common.clone();
+        let lfs = lfs::program().map(|program| Lfs::new(program, &git));
+        Shadow { directory, git, name, email, lfs }.made()
+    }
+
+    /// The shadow of another git directory, whose commits are made in the same name. What is ours does not differ from one
+    /// to the other, so it is the same folder.
+    pub fn beside(&self, git: &Path) -> Shadow {
+        let lfs = self.lfs.as_ref().map(|lfs| lfs.of(git));
+        Shadow { git: git.to_owned(), lfs, ..self.clone() }
+    }
+
+    fn made(self) -> Result<Shadow, GitError> {
+        let file = |source| GitError::File { path: self.directory.clone(), source };
         for folder in ["objects", "refs", "info"] {
-            fs::create_dir_all(directory.join(folder)).map_err(file)?;
+            fs::create_dir_all(self.directory.join(folder)).map_err(file)?;
         }
         for (name, text) in [
             ("HEAD", "ref: refs/heads/none\n"),
             ("config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
         ] {
-            let path = directory.join(name);
+            let path = self.directory.join(name);
             if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
                 fs::write(&path, text).map_err(file)?;
             }
         }
-        let (name, email) = repository.identity();
-        Ok(Shadow { directory: directory.clone(), objects: repository.objects(), name, email })
+        Ok(self)
     }
 
     /// Nobody's configuration but ours: no system, no user, no repository; no hooks, no attributes from outside.
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         let mut command = bare_command();
         command
             .current_dir(&self.directory)
             .env("GIT_DIR", &self.directory)
-            .env("GIT_OBJECT_DIRECTORY", &self.objects)
+            .env("GIT_OBJECT_DIRECTORY", self.git.join("objects"))
+            // Where a history was cut off is no configuration, and without knowing it nobody can walk there.
+            .env("GIT_SHALLOW_FILE", self.git.join("shallow"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_AUTHOR_NAME", &self.name)
@@ -84,23 +113,35 @@ impl Shadow {
         command
     }
 
-    /// Makes the folder hold exactly this commit's files, whatever it held, except ignored ones that are to be kept.
+    /// Makes the folder hold exactly this commit's files, whatever it held, except ignored ones that are to be kept. How
+    /// many of them only stand for a content that is not on this machine.
     pub fn check_out(
         &self,
         commit: &str,
         tree: &Path,
         index: &Path,
         keep: &[String],
-    ) -> Result<(), GitError> {
-        let mut reset = self.in_tree(tree, index);
-        reset.args(["read-tree", "--reset", "-u", commit]);
-        output(reset)?;
+    ) -> Result<usize, GitError> {
+        self.reset(commit, tree, index)?;
         let mut clean = self.in_tree(tree, index);
         clean.args(["clean", "-ffdx", "--quiet", "-e", "/.git"]);
         for pattern in keep {
             clean.arg("-e").arg(pattern);
         }
-        output(clean).map(drop)
+        output(clean)?;
+        self.fill_in(tree, index)
+    }
+
+    /// Makes the folder hold this commit's files, and leaves all others alone: where there are none, that is enough.
+    pub fn fill(&self, commit: &str, tree: &Path, index: &Path) -> Result<usize, GitError> {
+        self.reset(commit, tree, index)?;
+        self.fill_in(tree, index)
+    }
+
+    fn reset(&self, commit: &str, tree: &Path, index: &Path) -> Result<(), GitError> {
+        let mut reset = self.in_tree(tree, index);
+        reset.args(["read-tree", "--reset", "-u", commit]);
+        output(reset).map(drop)
     }
 
     /// The tree of all that is in the folder now and not ignored.
@@ -111,23 +152,43 @@ impl Shadow {
     }
 
     /// Takes all that is in the folder now and not ignored into the index. Folders that are repositories of their own
-    /// are named: git would take down their commit and not their files.
-    pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Vec<String>, GitError> {
+    /// are named: git would take down their commit and not their files. Those the index has as such already are left
+    /// alone: git would ask for their status, with whatever is configured there.
+    pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Added, GitError> {
         let mut add = self.in_tree(tree, index);
-        add.args(["add", "--all", "--ignore-errors", "--", ":/"]);
+        if let Some(lfs) = &self.lfs {
+            lfs.clean_with(&mut add, &self.directory);
+        }
+        add.args(["add", "--all", "--verbose", "--ignore-errors", "--", ":/"]);
+        for Link { path, .. } in self.links(index)? {
+            let mut except = std::ffi::OsString::from(":(exclude,top,literal)");
+            except.push(path);
+            add.arg(except);
+        }
         let done = run(&mut add, &[])?;
         let nested = nested(&String::from_utf8_lossy(&done.stderr));
-        match nested.is_empty() {
-            true => super::finished(&done, &add).map(|_| nested),
-            false => Ok(nested),
+        if nested.is_empty() {
+            super::finished(&done, &add)?;
         }
+        Ok(Added { nothing: done.stdout.is_empty() && nested.is_empty(), nested })
+    }
+
+    /// The commits of other repositories that an index of ours has.
+    pub fn links(&self, index: &Path) -> Result<Vec<Link>, GitError> {
+        let read = Index::read(index).map_err(|source| GitError::File { path: index.to_owned(), source })?;
+        Ok(read.links())
     }
 
     /// Forgets what the index says of these paths.
-    pub fn forget(&self, paths: &[String], tree: &Path, index: &Path) -> Result<(), GitError> {
+    pub fn forget<P: AsRef<Path>>(&self, paths: &[P], tree: &Path, index: &Path) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
         let mut command = self.in_tree(tree, index);
         command.args(["update-index", "--force-remove", "-z", "--stdin"]);
-        with_input(command, paths.join("\0").as_bytes()).map(drop)
+        let names: Vec<&[u8]> =
+            paths.iter().map(|path| path.as_ref().as_os_str().as_encoded_bytes()).collect();
+        with_input(command, &names.join(&0)).map(drop)
     }
 
     pub fn tree_of_commit(&self, commit: &str) -> Result<String, GitError> {
@@ -182,7 +243,11 @@ impl Shadow {
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
         match done.status.code() {
             Some(0) => Ok(Merge::Clean { tree: text.split('\0').next().unwrap_or_default().to_owned() }),
-            Some(1) => Ok(conflict(&text)),
+            Some(1) => match favour {
+                None => Ok(conflict(&text)),
+                Some(Side::Ours) => self.decided(conflict(&text), ours),
+                Some(Side::Theirs) => self.decided(conflict(&text), theirs),
+            },
             code => Err(GitError::Failed {
                 what: "merge-tree".into(),
                 code,
@@ -244,6 +309,7 @@ impl Shadow {
         let mut files = self.in_tree(folder, index);
         files.args(["read-tree", "--reset", "-u", tree]);
         output(files)?;
+        self.fill_in(folder, index)?;
         let mut back = self.in_tree(folder, index);
         back.args(["read-tree", "-m", commit]);
         output(back).map(drop)
@@ -295,33 +361,6 @@ impl Shadow {
             let _ = fs::remove_file(path(name));
         }
         done
-    }
-
-    /// Takes commits out of a foreign object store, if they build on a commit of ours. Whether they do.
-    pub fn adopt(&self, objects: &Path, base: &str, head: &str) -> Result<bool, GitError> {
-        let foreign = |args: &[&str]| {
-            let mut command = self.command();
-            command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects).args(args);
-            command
-        };
-        match output(foreign(&["merge-base", "--is-ancestor", base, head])) {
-            Err(GitError::Failed { code: Some(1), .. }) => return Ok(false),
-            other => other?,
-        };
-        let wanted = with_input(
-            foreign(&["rev-list", "--objects", "--stdin"]),
-            format!("{head}\n^{base}\n").as_bytes(),
-        )?;
-        let names: String = wanted
-            .lines()
-            .filter_map(|line| line.split(' ').next())
-            .map(|name| format!("{name}\n"))
-            .collect();
-        let pack = said(foreign(&["pack-objects", "--stdout", "--quiet"]), names.as_bytes())?;
-        let mut command = self.command();
-        command.args(["unpack-objects", "-q", "--strict"]);
-        said(command, &pack)?;
-        Ok(true)
     }
 
     /// A commit's parents and message.

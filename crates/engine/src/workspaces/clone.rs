@@ -3,14 +3,13 @@
 //! For work that is not trusted with the repository: hooks, configuration and refs it writes are its clone's. The clone
 //! is made anew for every guest; only its files are used again.
 
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use conductor_core::event::Change;
 
+use super::private::Private;
 use super::yard::{Folder, Yard};
-use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces, file};
+use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces};
 
 pub struct Clones {
     yard: Arc<Yard>,
@@ -29,40 +28,18 @@ impl Clones {
         self.yard.folder_of(&seat, tree, git, Some(objects))
     }
 
-    /// What `git clone --shared` would leave, without a remote to push to.
     fn make(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<(), WorkspaceError> {
         self.yard.note_folder(&guest.seat(), &folder.tree)?;
         self.yard.throw_away(&folder.git)?;
         let branch = self.yard.task_branch(&guest.task);
-        let refs = folder.git.join(&branch);
-        for path in [folder.git.join("objects/info"), refs.parent().unwrap_or(&folder.git).to_owned()] {
-            fs::create_dir_all(&path).map_err(|source| file(&path, source))?;
+        Private {
+            of: &self.yard.repository.common,
+            head: format!("ref: {branch}"),
+            refs: format!("{base} {branch}\n"),
+            shadow: &self.yard.shadow,
         }
-        let alternates = format!("{}\n", self.yard.repository.objects().display());
-        let (name, email) = self.yard.shadow.identity();
-        let config = format!(
-            "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[user]\n\tname = {}\n\temail = {}\n",
-            quoted(name),
-            quoted(email)
-        );
-        for (path, text) in [
-            (folder.git.join("objects/info/alternates"), alternates),
-            (folder.git.join("config"), config),
-            (folder.git.join("HEAD"), format!("ref: {branch}\n")),
-            (refs, format!("{base}\n")),
-        ] {
-            write(&path, &text)?;
-        }
-        Ok(())
+        .make(&folder.git)
     }
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " "))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
-    fs::write(path, text).map_err(|source| file(path, source))
 }
 
 impl Workspaces for Clones {

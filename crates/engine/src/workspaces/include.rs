@@ -12,9 +12,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
 use super::WorkspaceError;
+use crate::copies::{fill, open};
 use crate::git::list_files;
 
 /// The file that names them, in the root of the checkout.
@@ -228,12 +227,6 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     facts(one) == facts(other)
 }
 
-/// Neither a link nor a pipe that was put in a file's place meanwhile is followed or waited for.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    File::options().read(true).custom_flags(flags).open(path)
-}
-
 /// Content, mode and time. What could not be written to its end does not stay.
 fn write_copy(source: &File, to: &Path) -> io::Result<u64> {
     let found = source.metadata()?;
@@ -247,15 +240,6 @@ fn write_copy(source: &File, to: &Path) -> io::Result<u64> {
         return Err(error);
     }
     Ok(found.len())
-}
-
-/// Shares the blocks where the file system can, which takes no time and no room.
-fn fill(mut source: &File, mut target: &File) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if rustix::fs::ioctl_ficlone(target, source).is_ok() {
-        return Ok(());
-    }
-    io::copy(&mut source, &mut target).map(drop)
 }
 
 #[cfg(test)]

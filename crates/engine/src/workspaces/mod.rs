@@ -4,11 +4,15 @@ mod census;
 mod clone;
 mod in_place;
 mod include;
+mod lfs;
+mod modules;
 mod names;
 mod ports;
+mod private;
 mod resolving;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod worktree;
 mod yard;
 

@@ -51,7 +51,7 @@ impl Worktrees {
             let link = self.link(seat);
             fs::write(&link, made).map_err(|source| file(&link, source))
         })?;
-        Ok(self.folder(seat))
+        Ok(Folder { new: true, ..self.folder(seat) })
     }
 
     /// Says to git in the folder which branch is checked out there.

@@ -7,17 +7,19 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use conductor_core::event::{Change, Round};
 use conductor_core::ids::{RunId, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::modules::{Ground, Pin, Taken};
 use super::names::{branch_word, rescue_refs, run_branch, task_branches};
 use super::ports::{self, Lease};
 use super::resolving::is_resolving;
+use super::turns::{Turns, side_by_side};
 use super::{Guest, Rescued, Seat, WorkspaceError, file};
-use crate::git::{Merge, Repository, Shadow};
+use crate::git::{GitError, Merge, Repository, Shadow, head_of, is_torn};
 use crate::process;
 
 pub struct Yard {
@@ -33,8 +35,12 @@ pub struct Yard {
     /// Where the run's branch was put last.
     tip: Mutex<Option<String>>,
     trees: Mutex<HashMap<String, String>>,
+    /// The tree that each index was written as, as long as it holds nothing else.
+    written: Mutex<HashMap<PathBuf, String>>,
     leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
+    /// What is worth knowing only once.
+    told: Mutex<HashSet<String>>,
 }
 
 /// Where everything is.
@@ -120,35 +126,13 @@ pub(super) struct Folder {
     pub(super) objects: Option<PathBuf>,
     /// Remembers the commit the folder was brought to.
     pub(super) base: PathBuf,
+    /// What belongs to the submodules in it.
+    pub(super) modules: PathBuf,
+    /// It was made just now: there is nothing in it that could be in the way.
+    pub(super) new: bool,
 }
 
-/// Lets as many through at once as there are cores: more checkouts than that only get in each other's way.
-struct Turns {
-    free: Mutex<usize>,
-    freed: Condvar,
-}
-
-impl Turns {
-    fn new() -> Turns {
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Turns { free: Mutex::new(cores), freed: Condvar::new() }
-    }
-
-    fn take<T>(&self, work: impl FnOnce() -> T) -> T {
-        let mut free = locked(&self.free);
-        while *free == 0 {
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
-        *free -= 1;
-        drop(free);
-        let done = work();
-        *locked(&self.free) += 1;
-        self.freed.notify_one();
-        done
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -191,8 +175,10 @@ impl Yard {
             disk: Turns::new(),
             tip: Mutex::new(tip.map(str::to_owned)),
             trees: Mutex::default(),
+            written: Mutex::default(),
             leases: Mutex::default(),
             notices: OnceLock::new(),
+            told: Mutex::default(),
             repository,
         })
     }
@@ -205,6 +191,12 @@ impl Yard {
     pub(super) fn notice(&self, text: String) {
         if let Some(notices) = self.notices.get() {
             let _ = notices.send(text);
+        }
+    }
+
+    pub(super) fn notice_once(&self, text: String) {
+        if locked(&self.told).insert(text.clone()) {
+            self.notice(text);
         }
     }
 
@@ -266,27 +258,44 @@ impl Yard {
 
     /// A folder that holds a commit, for looking at the combined tree before it lands.
     pub fn scratch(&self, name: &str, commit: &str) -> Result<Seat, WorkspaceError> {
-        let tree = self.layout.workspace(name);
-        let index = self.layout.desk().join(format!("{name}.index"));
-        fs::create_dir_all(&tree).map_err(|source| file(&tree, source))?;
-        self.note_folder(name, &tree)?;
-        self.check_out(commit, &tree, &index)?;
-        let seat = Seat { directory: tree.join(&self.layout.below), base: None, env: self.belongings(name)? };
-        fs::create_dir_all(&seat.directory).map_err(|source| file(&seat.directory, source))?;
-        Ok(seat)
+        let folder = self.folder_of(name, self.layout.workspace(name), PathBuf::new(), None);
+        fs::create_dir_all(&folder.tree).map_err(|source| file(&folder.tree, source))?;
+        self.note_folder(name, &folder.tree)?;
+        self.check_out(&self.shadow, commit, &folder.tree, &folder.index)?;
+        self.fill_modules(&self.ground(&folder), commit, None)?;
+        let directory = folder.tree.join(&self.layout.below);
+        fs::create_dir_all(&directory).map_err(|source| file(&directory, source))?;
+        Ok(Seat { directory, base: None, env: self.belongings(name)? })
     }
 
-    /// Git does not say why a file could not be written; a disk with hardly any room left does.
-    fn check_out(&self, commit: &str, tree: &Path, index: &Path) -> Result<(), WorkspaceError> {
-        const HARDLY_ANY: u64 = 32 << 20;
-        let done = self.disk.take(|| self.shadow.check_out(commit, tree, index, &self.keep));
-        done.map_err(|error| {
-            let room = rustix::fs::statvfs(tree).map_or(u64::MAX, |disk| disk.f_bavail * disk.f_frsize);
-            match room < HARDLY_ANY && error.is_unwritable() {
-                true => WorkspaceError::Full(tree.to_owned()),
-                false => error.into(),
-            }
-        })
+    /// Brings a folder to a commit, when it is its turn.
+    pub(super) fn check_out(
+        &self,
+        shadow: &Shadow,
+        commit: &str,
+        tree: &Path,
+        index: &Path,
+    ) -> Result<(), WorkspaceError> {
+        let done = self.disk.take(|| shadow.check_out(commit, tree, index, &self.keep));
+        self.tell_pointers(done.map_err(|error| or_full(error, tree))?);
+        Ok(())
+    }
+
+    /// Fills a folder that was made just now: nothing in it can be in the way.
+    fn fill(&self, commit: &str, folder: &Folder) -> Result<(), WorkspaceError> {
+        let done = self.disk.take(|| self.shadow.fill(commit, &folder.tree, &folder.index));
+        self.tell_pointers(done.map_err(|error| or_full(error, &folder.tree))?);
+        Ok(())
+    }
+
+    /// The tree an index was last written as, if it holds nothing else since. Taken out: where something goes wrong now,
+    /// nobody knows what it holds.
+    pub(super) fn forget_written(&self, index: &Path) -> Option<String> {
+        locked(&self.written).remove(index)
+    }
+
+    pub(super) fn note_written(&self, index: &Path, tree: &str) {
+        locked(&self.written).insert(index.to_owned(), tree.to_owned());
     }
 
     /// The top folder of a workspace, wherever in it the work begins.
@@ -339,10 +348,17 @@ impl Yard {
 
     /// Brings a folder to where its guest starts. The agent's git sees a clean checkout of the guest's own branch.
     pub(super) fn seat(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Seat, WorkspaceError> {
-        self.check_out(base, &folder.tree, &folder.index)?;
-        if let Some((_, round)) = &guest.round {
-            self.lay_out(round, folder, base)?;
+        locked(&self.written).remove(&folder.index);
+        match folder.new {
+            true => self.fill(base, folder)?,
+            false => self.check_out(&self.shadow, base, &folder.tree, &folder.index)?,
         }
+        let ground = self.ground(folder);
+        let laid = match &guest.round {
+            Some((_, round)) => Some(self.lay_out(round, folder, &ground, base)?),
+            None => None,
+        };
+        self.fill_modules(&ground, base, laid.as_deref())?;
         let copy = folder.git.join("index");
         fs::copy(&folder.index, &copy).map_err(|source| file(&copy, source))?;
         write(&folder.base, base)?;
@@ -355,13 +371,20 @@ impl Yard {
         Ok(Seat { directory, base: Some(base.to_owned()), env: self.belongings(&guest.seat())? })
     }
 
-    /// What goes back to be mended lies in the folder as if it had just been done there, conflicts marked.
-    fn lay_out(&self, round: &Round, folder: &Folder, base: &str) -> Result<(), WorkspaceError> {
+    /// What goes back to be mended lies in the folder as if it had just been done there, conflicts marked. Its tree.
+    fn lay_out(
+        &self,
+        round: &Round,
+        folder: &Folder,
+        ground: &Ground,
+        base: &str,
+    ) -> Result<String, WorkspaceError> {
         let tree = match self.shadow.merge(base, &round.change.commit, None)? {
             Merge::Clean { tree } | Merge::Conflict { tree, .. } => tree,
         };
+        self.empty_modules(ground)?;
         self.disk.take(|| self.shadow.lay_out(&tree, base, &folder.tree, &folder.index))?;
-        Ok(())
+        Ok(tree)
     }
 
     /// Ports and a place for temporary files, which are a seat's as long as the run lasts.
@@ -396,13 +419,14 @@ impl Yard {
     }
 
     /// All that is in the folder now, on top of the guest's own commits; nothing where nothing differs from its base.
-    pub(super) fn saved(
+    fn saved(
         &self,
         guest: &Guest,
         folder: &Folder,
         base: &str,
-    ) -> Result<Option<Change>, WorkspaceError> {
-        let tree = self.disk.take(|| self.tree_of(folder))?;
+    ) -> Result<Option<(Change, Vec<Pin>)>, WorkspaceError> {
+        let message = guest.message(&self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
         if tree == self.tree_of_commit(base)? {
             return Ok(None);
         }
@@ -410,12 +434,20 @@ impl Yard {
         let saved = self.layout.desk().join(format!("{}.saved", guest.seat()));
         let commit = match self.tree_of_commit(&head)? == tree {
             true => head,
-            false => self.shadow.commit(&tree, &[&head], &guest.message(&self.run))?,
+            false => self.shadow.commit(&tree, &[&head], &message)?,
         };
         let touched = self.shadow.touched(base, &commit)?;
         write(&saved, &tree)?;
         self.tell_of_huge_files(guest, folder, &touched.files);
-        Ok(Some(Change { base: base.to_owned(), commit, touched, gate: None }))
+        Ok(Some((Change { base: base.to_owned(), commit, touched, gate: None }, pins)))
+    }
+
+    /// All the files of a folder in which a person works, with what is in its submodules.
+    pub(super) fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
+        let message = format!("Work of run {}\n", self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
+        self.pin(&pins, &format!("refs/conductor/{}/resolved", self.run))?;
+        Ok(tree)
     }
 
     /// Git takes any file; whoever the work is sent to may not.
@@ -433,46 +465,18 @@ impl Yard {
         }
     }
 
-    /// All the files in the folder, those of repositories somebody made in it too. What made these repositories is put
-    /// aside: as a part of the tree they would be nothing but the name of a commit nobody has.
-    pub(super) fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
-        const DEEPEST: usize = 8;
-        for _ in 0..DEEPEST {
-            let nested = self.shadow.add_all(&folder.tree, &folder.index)?;
-            if nested.is_empty() {
-                break;
-            }
-            for path in &nested {
-                self.put_aside(&folder.tree.join(path).join(".git"))?;
-                self.notice(format!(
-                    "{path} was a repository of its own; its history is kept beside the run"
-                ));
-            }
-            self.shadow.forget(&nested, &folder.tree, &folder.index)?;
-        }
-        Ok(self.shadow.tree_of(&folder.tree, &folder.index)?)
-    }
-
-    fn put_aside(&self, path: &Path) -> Result<(), WorkspaceError> {
-        let aside = self.layout.state.join("nested");
-        fs::create_dir_all(&aside).map_err(|source| file(&aside, source))?;
-        let aside = aside.join(format!("{:x}.git", fastrand::u64(..)));
-        fs::rename(path, &aside).map_err(|source| file(path, source))
-    }
-
     /// The commit the guest's own commits lead to, if they still build on where it started.
     fn own_head(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<String, WorkspaceError> {
-        let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
-        let head = match named.trim().strip_prefix("ref: ") {
-            None => Some(named.trim().to_owned()),
-            Some(branch) if folder.objects.is_some() => {
-                fs::read_to_string(folder.git.join(branch)).ok().map(|text| text.trim().to_owned())
+        let (head, branch) = match &folder.objects {
+            Some(_) => (head_of(&folder.git), None),
+            None => {
+                let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
+                let head = match named.trim().strip_prefix("ref: ") {
+                    None => Some(named.trim().to_owned()),
+                    Some(branch) => self.repository.read_ref(branch)?,
+                };
+                (head, self.repository.read_ref(&self.task_branch(&guest.task))?)
             }
-            Some(branch) => self.repository.read_ref(branch)?,
-        };
-        let branch = match &folder.objects {
-            Some(_) => None,
-            None => self.repository.read_ref(&self.task_branch(&guest.task))?,
         };
         for head in [head, branch].into_iter().flatten() {
             if head != base && is_name(&head) && self.builds_on(&head, base, folder)? {
@@ -484,7 +488,11 @@ impl Yard {
 
     fn builds_on(&self, head: &str, base: &str, folder: &Folder) -> Result<bool, WorkspaceError> {
         if let Some(objects) = &folder.objects {
-            return Ok(self.shadow.adopt(objects, base, head).unwrap_or(false));
+            let is_ours = self.shadow.adopt(objects, base, head).unwrap_or(false);
+            if is_ours {
+                self.take_contents(&self.shadow, &folder.git)?;
+            }
+            return Ok(is_ours);
         }
         Ok(self.shadow.contains(head, base).unwrap_or(false))
     }
@@ -496,20 +504,24 @@ impl Yard {
         seat: &Seat,
     ) -> Result<Option<Change>, WorkspaceError> {
         let Some(base) = &seat.base else { return Ok(None) };
-        let change = self.saved(guest, folder, base)?;
-        if let Some(change) = &change {
-            self.refuse_markers(guest, change)?;
-            self.repository.set_ref(&self.task_branch(&guest.task), &change.commit)?;
-        }
-        Ok(change)
+        let Some((change, pins)) = self.saved(guest, folder, base)? else { return Ok(None) };
+        self.refuse_markers(guest, folder, &change)?;
+        let word = branch_word(guest.task.as_str());
+        self.pin(&pins, &format!("refs/conductor/{}/{word}", self.run))?;
+        self.tell(&pins);
+        self.repository.set_ref(&self.task_branch(&guest.task), &change.commit)?;
+        Ok(Some(change))
     }
 
     /// What was to be mended must not land with the marks of its conflicts still in it.
-    fn refuse_markers(&self, guest: &Guest, change: &Change) -> Result<(), WorkspaceError> {
+    fn refuse_markers(&self, guest: &Guest, folder: &Folder, change: &Change) -> Result<(), WorkspaceError> {
         if guest.round.is_none() {
             return Ok(());
         }
-        let marked = self.shadow.marked(&change.commit, &change.touched.files)?;
+        let mut marked = self.shadow.marked(&change.commit, &change.touched.files)?;
+        let torn = |path: &&String| !marked.contains(path) && is_torn(&folder.tree.join(path));
+        let torn: Vec<String> = change.touched.files.iter().filter(torn).cloned().collect();
+        marked.extend(torn);
         match marked.is_empty() {
             true => Ok(()),
             false => Err(WorkspaceError::Markers(marked.join(", "))),
@@ -539,14 +551,19 @@ impl Yard {
         let aside = tree.with_extension(&word);
         fs::rename(&tree, &aside).map_err(|source| file(&tree, source))?;
         let _ = fs::remove_file(&unsaved);
+        for kind in ["index", "base", "saved", "modules"] {
+            let note = |seat: &str| self.layout.desk().join(format!("{seat}.{kind}"));
+            let _ = fs::rename(note(seat), note(&word));
+        }
         self.note_folder(&word, &aside)
     }
 
     fn rescue_work(&self, guest: &Guest, folder: &Folder) -> Result<Option<Rescued>, WorkspaceError> {
         let Ok(base) = fs::read_to_string(&folder.base) else { return Ok(None) };
-        let Some(change) = self.saved(guest, folder, &base)? else { return Ok(None) };
+        let Some((change, pins)) = self.saved(guest, folder, &base)? else { return Ok(None) };
         let word = branch_word(guest.task.as_str());
         let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit)?;
+        self.pin(&pins, &name)?;
         Ok(Some(Rescued { name, change }))
     }
 
@@ -560,10 +577,7 @@ impl Yard {
         let base = fs::read_to_string(&base).map_err(|source| file(&base, source))?;
         fs::copy(&index, &look).map_err(|source| file(&index, source))?;
         let folder = self.layout.workspace(seat);
-        let tree = self.disk.take(|| {
-            self.shadow.add_all(&folder, &look)?;
-            self.shadow.tree_of(&folder, &look)
-        });
+        let tree = self.disk.take(|| self.shadow.look(&folder, &look));
         let _ = fs::remove_file(&look);
         Ok((base, tree?))
     }
@@ -622,6 +636,7 @@ impl Yard {
         let branches = self.repository.refs(&prefix)?;
         let landed = self.shadow.reachable(tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
         let rescued: Vec<String> = self.rescued()?.into_iter().map(|(_, commit)| commit).collect();
+        let mut moves = Vec::new();
         for (name, commit) in branches {
             let task = name.strip_prefix(&prefix).unwrap_or_default();
             if resolving.iter().any(|word| word == task) {
@@ -629,39 +644,42 @@ impl Yard {
             }
             let safe = landed.contains(&commit) || works.contains(&commit) || rescued.contains(&commit);
             if !safe {
-                self.keep_commit(&format!("{task}/unmerged"), &commit)?;
+                moves.push((format!("{}{task}/unmerged", rescue_refs(&self.run)), Some(commit)));
             }
-            self.repository.delete_ref(&name)?;
+            moves.push((name, None));
         }
+        self.repository.set_refs(&moves)?;
         empty_trash(&self.layout.home);
         Ok(())
     }
 
     fn clear_folders(&self, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let mut stay = Vec::new();
         let desk = self.layout.desk();
-        for (seat, folder) in folders(&desk).map_err(|source| file(&desk, source))? {
-            if !all && is_resolving(&seat) && folder.exists() {
-                stay.push(folder);
-                continue;
-            }
-            match self.may_go(&seat, &folder) {
-                Ok(true) => self.throw_away(&folder)?,
-                Ok(false) => stay.push(folder),
-                Err(error) => {
-                    self.notice(format!(
-                        "{} stays, for what is in it cannot be saved: {error}",
-                        folder.display()
-                    ));
-                    stay.push(folder);
-                }
-            }
-        }
+        let found = folders(&desk).map_err(|source| file(&desk, source))?;
+        let gone = side_by_side(&found, |(seat, folder)| {
+            let is_open = !all && is_resolving(seat) && folder.exists();
+            if is_open { Ok(false) } else { self.clear_folder(seat, folder) }
+        })?;
+        let stay: Vec<PathBuf> =
+            found.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|((_, folder), _)| folder).collect();
         if stay.is_empty() {
             self.throw_away(&desk)?;
         }
         self.repository.prune_worktrees()?;
         Ok(stay)
+    }
+
+    /// Whether it is gone.
+    fn clear_folder(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
+        match self.may_go(seat, folder) {
+            Ok(true) => self.throw_away(folder).map(|()| true),
+            Ok(false) => Ok(false),
+            Err(error) => {
+                let folder = folder.display();
+                self.notice(format!("{folder} stays, for what is in it cannot be saved: {error}"));
+                Ok(false)
+            }
+        }
     }
 
     /// A folder goes when nobody is in it and everything in it is a commit that some ref holds.
@@ -681,11 +699,12 @@ impl Yard {
         let base = base.unwrap_or_else(|_| self.repository.head.clone());
         let saved = fs::read_to_string(desk.join(format!("{seat}.saved"))).unwrap_or_default();
         let work = self.folder_of(seat, folder.to_owned(), PathBuf::new(), None);
-        let tree = self.disk.take(|| self.tree_of(&work))?;
+        let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(&work), &message))?;
         if tree != saved && tree != self.tree_of_commit(&base)? {
-            let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
             let commit = self.shadow.commit(&tree, &[&base], &message)?;
-            self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
+            let name = self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
+            self.pin(&pins, &name)?;
         }
         Ok(true)
     }
@@ -712,7 +731,8 @@ impl Yard {
     ) -> Folder {
         let desk = self.layout.desk();
         let note = |kind: &str| desk.join(format!("{seat}.{kind}"));
-        Folder { tree, git, objects, index: note("index"), base: note("base") }
+        let (index, base, modules) = (note("index"), note("base"), note("modules"));
+        Folder { tree, git, objects, index, base, modules, new: false }
     }
 }
 
@@ -742,10 +762,20 @@ pub fn empty_trash(home: &Path) {
     }
 }
 
+/// Git does not say why a file could not be written; a disk with hardly any room left does.
+fn or_full(error: GitError, tree: &Path) -> WorkspaceError {
+    const HARDLY_ANY: u64 = 32 << 20;
+    let room = rustix::fs::statvfs(tree).map_or(u64::MAX, |disk| disk.f_bavail * disk.f_frsize);
+    match room < HARDLY_ANY && error.is_unwritable() {
+        true => WorkspaceError::Full(tree.to_owned()),
+        false => error.into(),
+    }
+}
+
 fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
     fs::write(path, text).map_err(|source| file(path, source))
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -1,15 +1,18 @@
 //! Worktrees against real repositories: nothing lost, nothing fired, the user's checkout untouched.
 
+mod lfs;
+mod submodules;
+
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{self, Task, Work};
-use conductor_core::scheduler::Car;
+use conductor_core::scheduler::{Car, Side};
 
 use conductor_core::event::Failure;
 
@@ -51,24 +54,29 @@ impl Lab {
         self.site(true, &[], None)
     }
 
+    /// One of each kind, the second when the first is done.
+    fn both(&self) -> impl Iterator<Item = Site> {
+        [false, true].into_iter().map(|private| self.site(private, &[], None))
+    }
+
     fn site(&self, private: bool, keep: &[&str], template: Option<&str>) -> Site {
         let repository = Repository::of(&self.repo).unwrap();
         let run = RunId::parse("r1").unwrap();
         let layout = Layout::new(&self.state, &run, &repository, &self.repo, template);
         let keep = keep.iter().map(|&name| name.to_owned()).collect();
         let yard = Arc::new(Yard::open(repository, &run, layout, keep, None).unwrap());
+        let (listener, heard) = tokio::sync::mpsc::unbounded_channel();
+        yard.listen(listener);
         let rooms: Arc<dyn Workspaces> = match private {
             true => Arc::new(Clones::new(yard.clone())),
             false => Arc::new(Worktrees::new(yard.clone())),
         };
-        Site { yard, rooms }
+        Site { yard, rooms, private, heard: Mutex::new(heard) }
     }
 
     /// Every file of the checkout with its bytes, and what git says of it.
     fn checkout(&self) -> (Vec<(PathBuf, Vec<u8>)>, String) {
-        let mut files = Vec::new();
-        collect_files(&self.repo, &mut files);
-        (files, self.git(&["status", "--porcelain=v2", "--branch"]))
+        (files_below(&self.repo, &[".git"]), self.git(&["status", "--porcelain=v2", "--branch"]))
     }
 }
 
@@ -76,6 +84,8 @@ impl Lab {
 struct Site {
     yard: Arc<Yard>,
     rooms: Arc<dyn Workspaces>,
+    private: bool,
+    heard: Mutex<tokio::sync::mpsc::UnboundedReceiver<String>>,
 }
 
 impl std::ops::Deref for Site {
@@ -89,18 +99,33 @@ impl std::ops::Deref for Site {
 impl Site {
     /// Stacks one change on the branch; why not, where it does not fit.
     fn merge(&self, task: &Task, change: &Change) -> Result<(String, String), Failure> {
-        let car = Car {
-            task: task.id.clone(),
-            attempt: Attempt(1),
-            change: change.clone(),
-            others: Vec::new(),
-            favour: None,
-        };
+        self.merge_for(task, change, None)
+    }
+
+    /// The same, with one side winning.
+    fn merge_for(
+        &self,
+        task: &Task,
+        change: &Change,
+        favour: Option<Side>,
+    ) -> Result<(String, String), Failure> {
+        let (id, change) = (task.id.clone(), change.clone());
+        let car = Car { task: id, attempt: Attempt(1), change, others: Vec::new(), favour };
         let mut stack = merge::stack(&self.yard, &[(task, &car)]).unwrap();
         match stack.failed.pop() {
             Some((_, _, failure)) => Err(failure),
             None => Ok((stack.from, stack.steps.pop().unwrap().to)),
         }
+    }
+
+    fn guest(&self, executor: u32, task: &str) -> Guest {
+        Guest { private: self.private, ..guest(executor, task) }
+    }
+
+    /// What was worth telling since it was asked last.
+    fn notices(&self) -> Vec<String> {
+        let mut heard = self.heard.lock().unwrap();
+        std::iter::from_fn(|| heard.try_recv().ok()).collect()
     }
 
     fn land(&self, task: &Task, change: &Change) -> Result<(), Failure> {
@@ -122,18 +147,6 @@ fn git_in(directory: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-fn collect_files(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries.into_iter().filter(|path| !path.ends_with(".git")) {
-        match path.is_dir() {
-            true => collect_files(&path, files),
-            false => files.push((path.clone(), fs::read(&path).unwrap())),
-        }
-    }
-}
-
 fn guest(executor: u32, task: &str) -> Guest {
     let task = TaskId::parse(task).unwrap();
     Guest {
@@ -152,9 +165,31 @@ fn task(id: &str) -> Task {
     Task::new(TaskId::parse(id).unwrap(), Work::Run(plan::Command::Line("true".into())))
 }
 
+/// Everything below a folder, with its bytes, except what is named.
+fn files_below(folder: &Path, except: &[&str]) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    let kept = entries.into_iter().filter(|path| !except.iter().any(|name| path.ends_with(name)));
+    let files = kept.flat_map(|path| match fs::symlink_metadata(&path).unwrap().is_dir() {
+        true => files_below(&path, except),
+        false => vec![(path.clone(), fs::read(&path).unwrap_or_default())],
+    });
+    files.collect()
+}
+
+/// A program that leaves a word behind when it is run.
+fn trap(folder: &Path) -> (PathBuf, PathBuf) {
+    let (script, fired) = (folder.join("planted.sh"), folder.join("fired"));
+    fs::write(&script, format!("#!/bin/sh\necho \"$0 $@\" >> {}\ncat 2>/dev/null\n", fired.display()))
+        .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    (script, fired)
+}
+
 /// Works as a task, and lands.
 fn land(site: &Site, executor: u32, name: &str, work: impl FnOnce(&Path)) -> Result<(), Failure> {
-    let guest = guest(executor, name);
+    let guest = site.guest(executor, name);
     let seat = site.prepare(&guest).unwrap();
     work(&seat.directory);
     let change = site.collect(&guest, &seat).unwrap().unwrap();
@@ -291,6 +326,31 @@ fn unfinished_work_is_kept_under_a_rescue_ref_and_survives_the_clearing() {
     assert_eq!(again.yard.rescued().unwrap()[0].0, "refs/conductor/rescue/r1/cut/1");
 }
 
+/// Its work was saved, and then somebody went on in its folder.
+#[test]
+fn what_is_done_after_the_work_was_saved_is_kept_by_the_clearing() {
+    let lab = Lab::new();
+    let worktrees = lab.worktrees();
+    for (executor, name) in [(1, "one"), (2, "two"), (3, "three")] {
+        let guest = guest(executor, name);
+        let seat = worktrees.prepare(&guest).unwrap();
+        fs::write(seat.directory.join(name), "work").unwrap();
+        worktrees.collect(&guest, &seat).unwrap().unwrap();
+        match executor {
+            1 => fs::write(seat.directory.join("later"), "more").unwrap(),
+            2 => fs::write(seat.directory.join(name), "WORK").unwrap(),
+            _ => {}
+        }
+    }
+    assert!(worktrees.yard.clear(&HashSet::new()).unwrap().is_empty());
+    let kept: Vec<String> = worktrees.yard.rescued().unwrap().into_iter().map(|(name, _)| name).collect();
+    let expected = ["one/unmerged", "three/unmerged", "two/unmerged", "workspace-1/left", "workspace-2/left"];
+    assert_eq!(kept, expected.map(|name| format!("refs/conductor/rescue/r1/{name}")));
+    assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/workspace-1/left:later"]), "more");
+    assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/workspace-2/left:two"]), "WORK");
+    assert_eq!(lab.git(&["for-each-ref", "refs/heads/conductor-task"]), "");
+}
+
 /// A user who moves the run's branch loses nothing: the merge is made anew on top of it.
 #[test]
 fn a_branch_moved_by_somebody_else_is_never_overwritten() {
@@ -318,11 +378,7 @@ fn a_branch_moved_by_somebody_else_is_never_overwritten() {
 fn nothing_planted_in_the_repository_fires_in_our_git() {
     let lab = Lab::new();
     let worktrees = lab.worktrees();
-    let fired = lab.repo.join(".git/fired");
-    let script = lab.repo.join(".git/planted.sh");
-    fs::write(&script, format!("#!/bin/sh\necho \"$0 $@\" >> {}\ncat 2>/dev/null\n", fired.display()))
-        .unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let (script, fired) = trap(&lab.repo.join(".git"));
     let script = script.display().to_string();
     land(&worktrees, 1, "plants", |dir| {
         let hooks = [
@@ -429,6 +485,26 @@ fn the_users_branch_is_brought_forward_only_when_that_is_safe() {
     assert_eq!(merged, Ending::Merged { branch: "conductor/r1".into(), into: "main".into() });
     assert_eq!(fs::read_to_string(lab.repo.join("new.txt")).unwrap(), "1");
     assert_eq!(lab.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_history_that_was_cut_off_is_enough() {
+    let whole = Lab::new();
+    whole.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    let from = format!("file://{}", whole.repo.display());
+    let cut = whole.repo.with_file_name("cut");
+    git_in(whole.repo.parent().unwrap(), &["clone", "-q", "--depth=1", &from, cut.to_str().unwrap()]);
+    let lab = Lab { repo: cut, state: whole.state.clone(), _dir: tempfile::tempdir().unwrap() };
+    let worktrees = lab.worktrees();
+    let (one, two) = (guest(1, "one"), guest(2, "two"));
+    let seats = [&one, &two].map(|guest| worktrees.prepare(guest).unwrap());
+    for (guest, seat) in [(&one, &seats[0]), (&two, &seats[1])] {
+        fs::write(seat.directory.join(guest.task.as_str()), "x").unwrap();
+        let change = worktrees.collect(guest, seat).unwrap().unwrap();
+        worktrees.land(&task("t"), &change).unwrap();
+    }
+    lab.git(&["cat-file", "-e", "conductor/r1:one"]);
+    lab.git(&["cat-file", "-e", "conductor/r1:two"]);
 }
 
 #[test]

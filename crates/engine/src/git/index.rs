@@ -1,0 +1,217 @@
+//! Git's index, as far as its entries go: which of them are commits of other repositories, and what is remembered of a
+//! file's size and times.
+//!
+//! Read from the file itself, since starting a program for it would cost every repository what only few need. Only
+//! indexes of our own making are read: those of a shadow, which has no configuration that could choose another format.
+
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// `DIRC`, version, number of entries.
+const HEADER: usize = 12;
+/// Ten numbers: times, device, inode, mode, owner, group, size.
+const STAT: usize = 40;
+const MODE: Range<usize> = 24..28;
+const OBJECT: usize = 20;
+/// What comes before an entry's name.
+const FIXED: usize = STAT + OBJECT + 2;
+/// A flag that says there are two bytes more of them.
+const EXTENDED: u16 = 0x4000;
+const NAME_LENGTH: u16 = 0x0fff;
+const GITLINK: u32 = 0o160000;
+
+/// A commit of another repository that a tree has in a folder's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    pub path: PathBuf,
+    pub commit: String,
+}
+
+pub(super) struct Index {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    start: usize,
+    name: Range<usize>,
+}
+
+impl Index {
+    /// One that is not there yet has no entries.
+    pub(super) fn read(path: &Path) -> io::Result<Index> {
+        let bytes = match fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Index { bytes: Vec::new(), entries: Vec::new() });
+            }
+            bytes => bytes?,
+        };
+        let entries = entries(&bytes)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no index of a known format"))?;
+        Ok(Index { bytes, entries })
+    }
+
+    pub(super) fn links(&self) -> Vec<Link> {
+        let links = self.entries.iter().filter(|entry| self.mode(entry) == GITLINK);
+        links.map(|entry| Link { path: self.path(entry).to_owned(), commit: self.object(entry) }).collect()
+    }
+
+    fn mode(&self, entry: &Entry) -> u32 {
+        number(&self.bytes[entry.start..], MODE)
+    }
+
+    fn path(&self, entry: &Entry) -> &Path {
+        Path::new(OsStr::from_bytes(&self.bytes[entry.name.clone()]))
+    }
+
+    fn object(&self, entry: &Entry) -> String {
+        let object = &self.bytes[entry.start + STAT..][..OBJECT];
+        object.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Takes a file's size and times for those of an entry whose content it has, whatever its bytes are.
+    pub(super) fn stamp(&mut self, path: &Path, found: &Metadata) {
+        let wanted = path.as_os_str().as_bytes();
+        let place = self.entries.binary_search_by(|entry| self.bytes[entry.name.clone()].cmp(wanted));
+        let Ok(place) = place else { return };
+        let start = self.entries[place].start;
+        // The format has 32 bits for each; git compares no more than these.
+        let numbers = [
+            found.ctime() as u32,
+            found.ctime_nsec() as u32,
+            found.mtime() as u32,
+            found.mtime_nsec() as u32,
+            found.dev() as u32,
+            found.ino() as u32,
+            self.mode(&self.entries[place]),
+            found.uid(),
+            found.gid(),
+            found.len() as u32,
+        ];
+        for (slot, number) in self.bytes[start..start + STAT].chunks_mut(4).zip(numbers) {
+            slot.copy_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    /// Without a checksum, as `index.skipHash` has it: git puts one in when it writes the index next.
+    pub(super) fn write(mut self, path: &Path) -> io::Result<()> {
+        let end = self.bytes.len();
+        self.bytes[end.saturating_sub(OBJECT)..].fill(0);
+        let mut lock = path.as_os_str().to_owned();
+        lock.push(".lock");
+        fs::write(&lock, &self.bytes)?;
+        fs::rename(lock, path)
+    }
+}
+
+fn number(bytes: &[u8], at: Range<usize>) -> u32 {
+    bytes.get(at).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
+}
+
+/// Where the entries are; nothing where it is not laid out as we know it.
+fn entries(bytes: &[u8]) -> Option<Vec<Entry>> {
+    let header = bytes.get(..HEADER).filter(|header| header.starts_with(b"DIRC"))?;
+    if !matches!(number(header, 4..8), 2 | 3) {
+        return None;
+    }
+    let count = number(header, 8..HEADER);
+    let mut start = HEADER;
+    let mut entries = Vec::new();
+    for _ in 0..count {
+        let flags = u16::from_be_bytes(bytes.get(start + FIXED - 2..start + FIXED)?.try_into().ok()?);
+        let fixed = if flags & EXTENDED == 0 { FIXED } else { FIXED + 2 };
+        let rest = bytes.get(start + fixed..)?;
+        let length = match flags & NAME_LENGTH {
+            // So long that it did not fit; a zero ends it.
+            NAME_LENGTH => rest.iter().position(|&byte| byte == 0)?,
+            length => usize::from(length),
+        };
+        rest.get(length).filter(|&&end| end == 0)?;
+        let name = start + fixed..start + fixed + length;
+        entries.push(Entry { start, name });
+        // Filled up with zeros, one at least, to a multiple of eight.
+        start += (fixed + length + 8) & !7;
+    }
+    Some(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn git(directory: &Path, args: &[&str]) -> String {
+        let mut command = Command::new("git");
+        command.args(args).current_dir(directory);
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    /// A repository with a gitlink, names of all lengths around the padding, and one too long for its field.
+    fn repository() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        git(dir.path(), &["init", "-q", "."]);
+        for length in 1..20 {
+            fs::write(dir.path().join("f".repeat(length)), "x").unwrap();
+        }
+        let deep = dir.path().join(["d".repeat(200).as_str(); 10].join("/"));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("f".repeat(200)), "x").unwrap();
+        git(dir.path(), &["add", "."]);
+        git(dir.path(), &["update-index", "--add", "--cacheinfo", &format!("160000,{COMMIT},libs/sub")]);
+        let index = dir.path().join(".git/index");
+        (dir, index)
+    }
+
+    #[test]
+    fn it_names_what_git_names_and_finds_the_gitlinks() {
+        let (dir, path) = repository();
+        let index = Index::read(&path).unwrap();
+        let ours: Vec<String> =
+            index.entries.iter().map(|entry| index.path(entry).display().to_string()).collect();
+        assert_eq!(ours.join("\n"), git(dir.path(), &["ls-files"]));
+        assert_eq!(index.links(), [Link { path: "libs/sub".into(), commit: COMMIT.into() }]);
+        git(dir.path(), &["update-index", "--skip-worktree", "f"]);
+        assert_eq!(Index::read(&path).unwrap().links().len(), 1, "version 3 too");
+    }
+
+    #[test]
+    fn a_stamped_entry_is_clean_to_git_whatever_is_in_the_file() {
+        let (dir, path) = repository();
+        let name = Path::new("fff");
+        fs::write(dir.path().join(name), "something else").unwrap();
+        let file = fs::File::open(dir.path().join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(10)).unwrap();
+        assert_eq!(git(dir.path(), &["ls-files", "--modified"]).lines().next(), Some("fff"));
+        let mut index = Index::read(&path).unwrap();
+        index.stamp(name, &fs::metadata(dir.path().join(name)).unwrap());
+        index.write(&path).unwrap();
+        assert!(!git(dir.path(), &["ls-files", "--modified"]).contains("fff"));
+        assert_eq!(git(dir.path(), &["diff-files", "--name-only", "--", "fff"]), "");
+        git(dir.path(), &["fsck"]);
+    }
+
+    #[test]
+    fn what_is_no_index_or_cut_short_is_refused_and_a_missing_one_is_empty() {
+        let (dir, path) = repository();
+        let whole = fs::read(&path).unwrap();
+        let other = dir.path().join("other");
+        for end in [0, 3, HEADER - 1, HEADER + 30, HEADER + 70] {
+            fs::write(&other, &whole[..end]).unwrap();
+            assert!(Index::read(&other).is_err(), "cut after {end}");
+        }
+        git(dir.path(), &["update-index", "--index-version", "4"]);
+        assert!(Index::read(&path).is_err());
+        assert!(Index::read(&dir.path().join("none")).unwrap().links().is_empty());
+    }
+}

@@ -1,0 +1,63 @@
+//! Git directories of a workspace's own: they read the objects of one of the user's and write none there.
+//!
+//! What `git clone --shared` would leave, without a remote to push to. Whatever a guest configures or commits in one
+//! stays in it until its work is taken out.
+
+use std::fs;
+use std::path::Path;
+
+use super::{WorkspaceError, file};
+use crate::git::Shadow;
+
+/// What is to be in one.
+pub(super) struct Private<'a> {
+    /// Whose objects it reads.
+    pub(super) of: &'a Path,
+    /// A commit, or `ref: ` and a branch.
+    pub(super) head: String,
+    /// As lines of a `packed-refs` file.
+    pub(super) refs: String,
+    /// In whose name, and with which filters, git works there.
+    pub(super) shadow: &'a Shadow,
+}
+
+impl Private<'_> {
+    /// Makes it at a place where nothing is.
+    pub(super) fn make(&self, git: &Path) -> Result<(), WorkspaceError> {
+        for folder in ["objects/info", "refs"] {
+            let path = git.join(folder);
+            fs::create_dir_all(&path).map_err(|source| file(&path, source))?;
+        }
+        let mut alternates = self.of.join("objects").into_os_string().into_encoded_bytes();
+        alternates.push(b'\n');
+        let shallow = fs::read(self.of.join("shallow")).unwrap_or_default();
+        for (name, text) in [
+            ("objects/info/alternates", alternates),
+            ("config", self.config().into_bytes()),
+            ("HEAD", format!("{}\n", self.head).into_bytes()),
+            ("packed-refs", self.refs.clone().into_bytes()),
+            ("shallow", shallow),
+        ] {
+            let path = git.join(name);
+            if !text.is_empty() {
+                fs::write(&path, text).map_err(|source| file(&path, source))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn config(&self) -> String {
+        let (name, email) = self.shadow.identity();
+        format!(
+            "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[user]\n\tname = {}\n\temail = \
+             {}\n{}",
+            quoted(name),
+            quoted(email),
+            self.shadow.lfs_settings()
+        )
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " "))
+}
