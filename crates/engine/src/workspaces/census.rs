@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::ids::RunId;
 
+use super::clearing::folders;
 use super::names::{run_branch, task_branches};
 use super::resolving::is_resolving;
-use super::yard::folders;
 use crate::git::{GitError, Repository};
 use crate::home::Home;
 use crate::process;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use conductor_core::event::Change;
 
+use super::layout::Folder;
 use super::private::Private;
-use super::yard::{Folder, Yard};
+use super::yard::Yard;
 use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces};
 
 pub struct Clones {

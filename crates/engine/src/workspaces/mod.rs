@@ -1,15 +1,18 @@
 //! Where a task works: a directory made ready for it, and what becomes of its work afterwards.
 
 mod census;
+mod clearing;
 mod clone;
 mod in_place;
 mod include;
+mod layout;
 mod lfs;
 mod modules;
 mod names;
 mod ports;
 mod private;
 mod resolving;
+mod saving;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -29,12 +32,14 @@ use thiserror::Error;
 use crate::git::{GitError, Repository};
 
 pub use census::{Rescue, Workspace, census, rescues, sitter};
+pub use clearing::{empty_trash, folders};
 pub use clone::Clones;
 pub use in_place::{InPlace, look};
+pub use layout::Layout;
 pub use names::{branch_word, rescue_refs, run_branch, task_branches};
 pub use resolving::{Resolution, Resolving, Solved, resolving_seat};
 pub use worktree::Worktrees;
-pub use yard::{Layout, Yard, empty_trash, folders};
+pub use yard::Yard;
 
 #[derive(Debug, Error)]
 pub enum WorkspaceError {

@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use conductor_core::ids::TaskId;
 
+use super::clearing::folders;
+use super::layout::Folder;
 use super::names::{branch_word, rescue_refs};
 use super::worktree::Worktrees;
-use super::yard::{Folder, Yard, folders};
+use super::yard::Yard;
 use super::{WorkspaceError, file};
 use crate::git::Merge;
 

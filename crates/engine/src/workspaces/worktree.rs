@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use conductor_core::event::Change;
 
-use super::yard::{Folder, Yard};
+use super::layout::Folder;
+use super::yard::Yard;
 use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces, file};
 
 pub struct Worktrees {

@@ -5,22 +5,21 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use conductor_core::event::{Change, Round};
+use conductor_core::event::Round;
 use conductor_core::ids::{RunId, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::modules::{Ground, Pin, Taken};
+use super::clearing::folders;
+use super::layout::{Folder, Layout};
+use super::modules::Ground;
 use super::names::{branch_word, rescue_refs, run_branch, task_branches};
 use super::ports::{self, Lease};
-use super::resolving::is_resolving;
-use super::turns::{Turns, side_by_side};
-use super::{Guest, Rescued, Seat, WorkspaceError, file};
-use crate::git::{GitError, Merge, Repository, Shadow, head_of, is_torn};
-use crate::process;
+use super::turns::Turns;
+use super::{Guest, Seat, WorkspaceError, file};
+use crate::git::{GitError, Merge, Repository, Shadow};
 
 pub struct Yard {
     pub(super) repository: Repository,
@@ -28,108 +27,19 @@ pub struct Yard {
     pub(super) run: RunId,
     pub(super) layout: Layout,
     /// Ignored files that stay when a folder is used again.
-    keep: Vec<String>,
+    pub(super) keep: Vec<String>,
     /// Git's list of worktrees is changed by one at a time.
     list: Mutex<()>,
-    disk: Turns,
+    pub(super) disk: Turns,
     /// Where the run's branch was put last.
-    tip: Mutex<Option<String>>,
-    trees: Mutex<HashMap<String, String>>,
+    pub(super) tip: Mutex<Option<String>>,
+    pub(super) trees: Mutex<HashMap<String, String>>,
     /// The tree that each index was written as, as long as it holds nothing else.
-    written: Mutex<HashMap<PathBuf, String>>,
-    leases: Mutex<HashMap<String, Lease>>,
+    pub(super) written: Mutex<HashMap<PathBuf, String>>,
+    pub(super) leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
     /// What is worth knowing only once.
     told: Mutex<HashSet<String>>,
-}
-
-/// Where everything is.
-#[derive(Debug, Clone)]
-pub struct Layout {
-    /// The state directory of all runs.
-    pub home: PathBuf,
-    /// This run's own.
-    pub state: PathBuf,
-    /// Where in the repository the run was started.
-    pub below: PathBuf,
-    /// Where workspaces are made, with `{n}` for their number.
-    pub workspaces: PathBuf,
-}
-
-impl Layout {
-    /// `template` is the user's own, already known to name run and number.
-    pub fn new(
-        home: &Path,
-        run: &RunId,
-        repository: &Repository,
-        directory: &Path,
-        template: Option<&str>,
-    ) -> Layout {
-        let state = home.join("runs").join(run.as_str());
-        let below = directory.strip_prefix(&repository.root).unwrap_or(Path::new("")).to_owned();
-        let workspaces = match template {
-            None => state.join("workspaces").join(format!("{run}-{{n}}")),
-            Some(template) => {
-                let repo = repository.root.file_name().unwrap_or_default().to_string_lossy();
-                let filled = template
-                    .replace("{home}", &home.display().to_string())
-                    .replace("{repo}", &repo)
-                    .replace("{run}", run.as_str());
-                let filled = match filled.strip_prefix("~/") {
-                    Some(rest) => PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(rest),
-                    None => PathBuf::from(filled),
-                };
-                let joined = repository.root.join(filled);
-                flattened(&std::path::absolute(&joined).unwrap_or(joined))
-            }
-        };
-        Layout { home: home.to_owned(), state, below, workspaces }
-    }
-
-    pub(super) fn workspace(&self, seat: &str) -> PathBuf {
-        PathBuf::from(self.workspaces.to_string_lossy().replace("{n}", seat))
-    }
-
-    /// What belongs to workspaces and is not in them: indexes, notes, trash.
-    pub(super) fn desk(&self) -> PathBuf {
-        self.state.join("workspaces")
-    }
-
-    fn temporary(&self, seat: &str) -> PathBuf {
-        self.state.join("tmp").join(seat)
-    }
-}
-
-/// Without `..`, which a path that does not exist yet cannot be asked about.
-fn flattened(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::ParentDir => {
-                out.pop();
-            }
-            part => out.push(part),
-        }
-    }
-    out
-}
-
-/// A working folder as git and we know it.
-#[derive(Debug, Clone)]
-pub(super) struct Folder {
-    pub(super) tree: PathBuf,
-    /// What git in the folder uses: its HEAD, its index.
-    pub(super) git: PathBuf,
-    /// Our own index of it, which no agent can damage.
-    pub(super) index: PathBuf,
-    /// Where commits made in the folder are, if not in the repository itself.
-    pub(super) objects: Option<PathBuf>,
-    /// Remembers the commit the folder was brought to.
-    pub(super) base: PathBuf,
-    /// What belongs to the submodules in it.
-    pub(super) modules: PathBuf,
-    /// It was made just now: there is nothing in it that could be in the way.
-    pub(super) new: bool,
 }
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -403,312 +313,6 @@ impl Yard {
         Ok(ports.chain([("TMPDIR".to_owned(), temporary)]).collect())
     }
 
-    /// The tree of a commit, asked for once.
-    pub(super) fn tree_of_commit(&self, commit: &str) -> Result<String, WorkspaceError> {
-        const MANY: usize = 256;
-        if let Some(tree) = locked(&self.trees).get(commit) {
-            return Ok(tree.clone());
-        }
-        let tree = self.shadow.tree_of_commit(commit)?;
-        let mut trees = locked(&self.trees);
-        if trees.len() > MANY {
-            trees.clear();
-        }
-        trees.insert(commit.to_owned(), tree.clone());
-        Ok(tree)
-    }
-
-    /// All that is in the folder now, on top of the guest's own commits; nothing where nothing differs from its base.
-    fn saved(
-        &self,
-        guest: &Guest,
-        folder: &Folder,
-        base: &str,
-    ) -> Result<Option<(Change, Vec<Pin>)>, WorkspaceError> {
-        let message = guest.message(&self.run);
-        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
-        if tree == self.tree_of_commit(base)? {
-            return Ok(None);
-        }
-        let head = self.own_head(guest, folder, base)?;
-        let saved = self.layout.desk().join(format!("{}.saved", guest.seat()));
-        let commit = match self.tree_of_commit(&head)? == tree {
-            true => head,
-            false => self.shadow.commit(&tree, &[&head], &message)?,
-        };
-        let touched = self.shadow.touched(base, &commit)?;
-        write(&saved, &tree)?;
-        self.tell_of_huge_files(guest, folder, &touched.files);
-        Ok(Some((Change { base: base.to_owned(), commit, touched, gate: None }, pins)))
-    }
-
-    /// All the files of a folder in which a person works, with what is in its submodules.
-    pub(super) fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
-        let message = format!("Work of run {}\n", self.run);
-        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
-        self.pin(&pins, &format!("refs/conductor/{}/resolved", self.run))?;
-        Ok(tree)
-    }
-
-    /// Git takes any file; whoever the work is sent to may not.
-    fn tell_of_huge_files(&self, guest: &Guest, folder: &Folder, files: &[String]) {
-        const HUGE: u64 = 100 << 20;
-        for path in files {
-            let size = folder.tree.join(path).symlink_metadata().map_or(0, |found| found.len());
-            if size > HUGE {
-                self.notice(format!(
-                    "{} left {path} of {} MiB, more than many forges take",
-                    guest.task,
-                    size >> 20
-                ));
-            }
-        }
-    }
-
-    /// The commit the guest's own commits lead to, if they still build on where it started.
-    fn own_head(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<String, WorkspaceError> {
-        let (head, branch) = match &folder.objects {
-            Some(_) => (head_of(&folder.git), None),
-            None => {
-                let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
-                let head = match named.trim().strip_prefix("ref: ") {
-                    None => Some(named.trim().to_owned()),
-                    Some(branch) => self.repository.read_ref(branch)?,
-                };
-                (head, self.repository.read_ref(&self.task_branch(&guest.task))?)
-            }
-        };
-        for head in [head, branch].into_iter().flatten() {
-            if head != base && is_name(&head) && self.builds_on(&head, base, folder)? {
-                return Ok(head);
-            }
-        }
-        Ok(base.to_owned())
-    }
-
-    fn builds_on(&self, head: &str, base: &str, folder: &Folder) -> Result<bool, WorkspaceError> {
-        if let Some(objects) = &folder.objects {
-            let is_ours = self.shadow.adopt(objects, base, head).unwrap_or(false);
-            if is_ours {
-                self.take_contents(&self.shadow, &folder.git)?;
-            }
-            return Ok(is_ours);
-        }
-        Ok(self.shadow.contains(head, base).unwrap_or(false))
-    }
-
-    pub(super) fn collect(
-        &self,
-        guest: &Guest,
-        folder: &Folder,
-        seat: &Seat,
-    ) -> Result<Option<Change>, WorkspaceError> {
-        let Some(base) = &seat.base else { return Ok(None) };
-        let Some((change, pins)) = self.saved(guest, folder, base)? else { return Ok(None) };
-        self.refuse_markers(guest, folder, &change)?;
-        let word = branch_word(guest.task.as_str());
-        self.pin(&pins, &format!("refs/conductor/{}/{word}", self.run))?;
-        self.tell(&pins);
-        self.repository.set_ref(&self.task_branch(&guest.task), &change.commit)?;
-        Ok(Some(change))
-    }
-
-    /// What was to be mended must not land with the marks of its conflicts still in it.
-    fn refuse_markers(&self, guest: &Guest, folder: &Folder, change: &Change) -> Result<(), WorkspaceError> {
-        if guest.round.is_none() {
-            return Ok(());
-        }
-        let mut marked = self.shadow.marked(&change.commit, &change.touched.files)?;
-        let torn = |path: &&String| !marked.contains(path) && is_torn(&folder.tree.join(path));
-        let torn: Vec<String> = change.touched.files.iter().filter(torn).cloned().collect();
-        marked.extend(torn);
-        match marked.is_empty() {
-            true => Ok(()),
-            false => Err(WorkspaceError::Markers(marked.join(", "))),
-        }
-    }
-
-    /// Where that fails, the folder is not used again.
-    pub(super) fn rescue(&self, guest: &Guest, folder: &Folder) -> Result<Option<Rescued>, WorkspaceError> {
-        let done = self.rescue_work(guest, folder);
-        if done.is_err() {
-            write(&self.unsaved(&guest.seat()), "")?;
-        }
-        done
-    }
-
-    fn unsaved(&self, seat: &str) -> PathBuf {
-        self.layout.desk().join(format!("{seat}.unsaved"))
-    }
-
-    /// Whoever is still in a folder keeps it, and so does work that could not be saved, under another name.
-    pub(super) fn make_way(&self, seat: &str) -> Result<(), WorkspaceError> {
-        let (tree, unsaved) = (self.layout.workspace(seat), self.unsaved(seat));
-        if !tree.exists() || (!unsaved.exists() && process::inside(&tree).is_empty()) {
-            return Ok(());
-        }
-        let word = format!("aside-{:x}", fastrand::u32(..));
-        let aside = tree.with_extension(&word);
-        fs::rename(&tree, &aside).map_err(|source| file(&tree, source))?;
-        let _ = fs::remove_file(&unsaved);
-        for kind in ["index", "base", "saved", "modules"] {
-            let note = |seat: &str| self.layout.desk().join(format!("{seat}.{kind}"));
-            let _ = fs::rename(note(seat), note(&word));
-        }
-        self.note_folder(&word, &aside)
-    }
-
-    fn rescue_work(&self, guest: &Guest, folder: &Folder) -> Result<Option<Rescued>, WorkspaceError> {
-        let Ok(base) = fs::read_to_string(&folder.base) else { return Ok(None) };
-        let Some((change, pins)) = self.saved(guest, folder, &base)? else { return Ok(None) };
-        let word = branch_word(guest.task.as_str());
-        let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit)?;
-        self.pin(&pins, &name)?;
-        Ok(Some(Rescued { name, change }))
-    }
-
-    /// The folder's files as a tree, without disturbing anybody, for a look at what is coming.
-    pub fn glance(&self, seat: &str) -> Result<(String, String), WorkspaceError> {
-        let desk = self.layout.desk();
-        // Several processes may look at the same moment.
-        let look = desk.join(format!("{seat}.glance-{}", std::process::id()));
-        let index = desk.join(format!("{seat}.index"));
-        let base = desk.join(format!("{seat}.base"));
-        let base = fs::read_to_string(&base).map_err(|source| file(&base, source))?;
-        fs::copy(&index, &look).map_err(|source| file(&index, source))?;
-        let folder = self.layout.workspace(seat);
-        let tree = self.disk.take(|| self.shadow.look(&folder, &look));
-        let _ = fs::remove_file(&look);
-        Ok((base, tree?))
-    }
-
-    /// Out of the way at once, off the disk later.
-    pub(super) fn throw_away(&self, path: &Path) -> Result<(), WorkspaceError> {
-        let trash = self.layout.home.join("trash");
-        fs::create_dir_all(&trash).map_err(|source| file(&trash, source))?;
-        let here = trash.join(format!("{:x}", fastrand::u64(..)));
-        match fs::rename(path, &here) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            // On another file system there is no shortcut.
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                fs::remove_dir_all(path).map_err(|source| file(path, source))
-            }
-            Err(source) => Err(file(path, source)),
-            Ok(()) => Ok(()),
-        }
-    }
-
-    /// Takes away what only served the run: folders, task branches, temporary files. A folder somebody is in stays and
-    /// is named, and so does one in which a person is about to solve a conflict; a branch whose work has not landed is
-    /// kept under a rescue ref. `works` are those that have, if in another form.
-    pub fn clear(&self, works: &HashSet<String>) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let left = self.alone(|| self.clear_folders(false))?;
-        self.clear_branches(&self.tip()?, works)?;
-        Ok(left)
-    }
-
-    /// As `clear`, long after the run: a branch its owner has taken away stays away. `all` takes what a person has not
-    /// brought to an end, too; it is saved first like everything.
-    pub fn clear_later(&self, works: &HashSet<String>, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let left = self.alone(|| self.clear_folders(all))?;
-        self.clear_branches(&self.last_tip()?, works)?;
-        self.leave_desk();
-        Ok(left)
-    }
-
-    /// Where the branch is, or was when it was last seen.
-    pub(crate) fn last_tip(&self) -> Result<String, WorkspaceError> {
-        if let Some(now) = self.repository.read_ref(&run_branch(&self.run))? {
-            return Ok(now);
-        }
-        let known = locked(&self.tip).clone();
-        match known {
-            Some(known) if self.shadow.has(&known)? => Ok(known),
-            _ => Ok(self.repository.head.clone()),
-        }
-    }
-
-    fn clear_branches(&self, tip: &str, works: &HashSet<String>) -> Result<(), WorkspaceError> {
-        locked(&self.leases).clear();
-        let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
-        let prefix = task_branches(&self.run);
-        let resolving = self.resolving()?;
-        let branches = self.repository.refs(&prefix)?;
-        let landed = self.shadow.reachable(tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
-        let rescued: Vec<String> = self.rescued()?.into_iter().map(|(_, commit)| commit).collect();
-        let mut moves = Vec::new();
-        for (name, commit) in branches {
-            let task = name.strip_prefix(&prefix).unwrap_or_default();
-            if resolving.iter().any(|word| word == task) {
-                continue;
-            }
-            let safe = landed.contains(&commit) || works.contains(&commit) || rescued.contains(&commit);
-            if !safe {
-                moves.push((format!("{}{task}/unmerged", rescue_refs(&self.run)), Some(commit)));
-            }
-            moves.push((name, None));
-        }
-        self.repository.set_refs(&moves)?;
-        empty_trash(&self.layout.home);
-        Ok(())
-    }
-
-    fn clear_folders(&self, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let desk = self.layout.desk();
-        let found = folders(&desk).map_err(|source| file(&desk, source))?;
-        let gone = side_by_side(&found, |(seat, folder)| {
-            let is_open = !all && is_resolving(seat) && folder.exists();
-            if is_open { Ok(false) } else { self.clear_folder(seat, folder) }
-        })?;
-        let stay: Vec<PathBuf> =
-            found.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|((_, folder), _)| folder).collect();
-        if stay.is_empty() {
-            self.throw_away(&desk)?;
-        }
-        self.repository.prune_worktrees()?;
-        Ok(stay)
-    }
-
-    /// Whether it is gone.
-    fn clear_folder(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
-        match self.may_go(seat, folder) {
-            Ok(true) => self.throw_away(folder).map(|()| true),
-            Ok(false) => Ok(false),
-            Err(error) => {
-                let folder = folder.display();
-                self.notice(format!("{folder} stays, for what is in it cannot be saved: {error}"));
-                Ok(false)
-            }
-        }
-    }
-
-    /// A folder goes when nobody is in it and everything in it is a commit that some ref holds.
-    fn may_go(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
-        if !folder.exists() {
-            return Ok(true);
-        }
-        if !process::inside(folder).is_empty() {
-            return Ok(false);
-        }
-        let desk = self.layout.desk();
-        let base = fs::read_to_string(desk.join(format!("{seat}.base")));
-        if base.is_err() && !seat.starts_with("aside") {
-            // Only ever a copy of what is on a branch.
-            return Ok(true);
-        }
-        let base = base.unwrap_or_else(|_| self.repository.head.clone());
-        let saved = fs::read_to_string(desk.join(format!("{seat}.saved"))).unwrap_or_default();
-        let work = self.folder_of(seat, folder.to_owned(), PathBuf::new(), None);
-        let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
-        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(&work), &message))?;
-        if tree != saved && tree != self.tree_of_commit(&base)? {
-            let commit = self.shadow.commit(&tree, &[&base], &message)?;
-            let name = self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
-            self.pin(&pins, &name)?;
-        }
-        Ok(true)
-    }
-
     /// Every folder that was made for this run.
     pub fn folders(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
         let desk = self.layout.desk();
@@ -736,32 +340,6 @@ impl Yard {
     }
 }
 
-/// The folders that notes in a run's own folder speak of, by the names of their seats.
-pub fn folders(desk: &Path) -> io::Result<Vec<(String, PathBuf)>> {
-    use std::os::unix::ffi::OsStringExt;
-    let mut found = Vec::new();
-    let entries = match fs::read_dir(desk) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
-        entries => entries?,
-    };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if path.extension().is_some_and(|kind| kind == "folder") {
-            let seat = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            found.push((seat, PathBuf::from(std::ffi::OsString::from_vec(fs::read(path)?))));
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// Takes the trash off the disk, beside us and after us: nobody waits for that.
-pub fn empty_trash(home: &Path) {
-    let trash = home.join("trash");
-    if fs::read_dir(&trash).is_ok_and(|mut entries| entries.next().is_some()) {
-        process::leave_behind("rm", &["-rf".as_ref(), "--".as_ref(), trash.as_os_str()]);
-    }
-}
-
 /// Git does not say why a file could not be written; a disk with hardly any room left does.
 fn or_full(error: GitError, tree: &Path) -> WorkspaceError {
     const HARDLY_ANY: u64 = 32 << 20;
@@ -772,7 +350,7 @@ fn or_full(error: GitError, tree: &Path) -> WorkspaceError {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
     fs::write(path, text).map_err(|source| file(path, source))
 }
 

@@ -14,8 +14,9 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use super::layout::Folder;
 use super::names::branch_word;
-use super::yard::{Folder, Yard};
+use super::yard::Yard;
 use super::{WorkspaceError, file};
 use crate::git::{Module, Shadow};
 

@@ -1,0 +1,106 @@
+//! The table of legal transitions: what a task's state becomes by an event about it, if anything.
+
+use super::{Intent, Landing, Progress, Running, TaskState};
+use crate::event::{Event, Outcome, Record};
+use crate::ids::TaskId;
+
+/// The task an event is about, and the event's name.
+pub(super) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
+    Some(match event {
+        Event::AttemptStarted { task, .. } => (task, "attempt_started"),
+        Event::ProcessStarted { task, .. } => (task, "process_started"),
+        Event::SessionStarted { task, .. } => (task, "session_started"),
+        Event::UsageReported { task, .. } => (task, "usage_reported"),
+        Event::StopRequested { task, .. } => (task, "stop_requested"),
+        Event::AttemptEnded { task, .. } => (task, "attempt_ended"),
+        Event::MergeIntended { task, .. } => (task, "merge_intended"),
+        Event::MergeFailed { task, .. } => (task, "merge_failed"),
+        Event::RetryScheduled { task, .. } => (task, "retry_scheduled"),
+        Event::TaskCompleted { task, .. } => (task, "task_completed"),
+        Event::TaskFailed { task, .. } => (task, "task_failed"),
+        Event::TaskSkipped { task, .. } => (task, "task_skipped"),
+        Event::TaskCancelled { task } => (task, "task_cancelled"),
+        Event::TaskReopened { task } => (task, "task_reopened"),
+        Event::TaskResolved { task, .. } => (task, "task_resolved"),
+        _ => return None,
+    })
+}
+
+/// The table of legal transitions; `None` is everything else.
+pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Option<TaskState> {
+    use TaskState as S;
+    Some(match (&progress.state, event) {
+        (S::Pending | S::Waiting { .. }, Event::AttemptStarted { attempt, executor, .. })
+            if attempt.0 == progress.last_attempt + 1 =>
+        {
+            S::Running(Running {
+                attempt: *attempt,
+                executor: *executor,
+                since: record.tick,
+                process: None,
+                stopping: None,
+                ended: false,
+                landing: None,
+            })
+        }
+        (S::Running(running), event) if !running.ended => step_running(running, event, record.seq)?,
+        (S::Running(running), Event::MergeIntended { .. } | Event::MergeFailed { .. }) => {
+            step_landing(running, event)?
+        }
+        (S::Running(_), Event::RetryScheduled { delay, .. }) => {
+            S::Waiting { delay: *delay, since: record.at }
+        }
+        (S::Running(_), Event::TaskCompleted { .. }) => S::Completed,
+        (S::Running(_), Event::TaskFailed { failure, .. }) => S::Failed(failure.clone()),
+        (S::Running(_) | S::Pending | S::Waiting { .. }, Event::TaskCancelled { .. }) => S::Cancelled,
+        (S::Pending | S::Waiting { .. }, Event::TaskSkipped { culprit, .. }) => {
+            S::Skipped { culprit: culprit.clone() }
+        }
+        (S::Failed(_) | S::Skipped { .. } | S::Cancelled | S::Completed, Event::TaskReopened { .. }) => {
+            S::Pending
+        }
+        (S::Failed(_), Event::TaskResolved { .. }) => S::Completed,
+        _ => return None,
+    })
+}
+
+fn step_running(running: &Running, event: &Event, seq: u64) -> Option<TaskState> {
+    let mut next = running.clone();
+    match event {
+        Event::ProcessStarted { attempt, process, .. } if *attempt == running.attempt => {
+            next.process = Some(*process);
+        }
+        Event::UsageReported { attempt, .. } | Event::SessionStarted { attempt, .. }
+            if *attempt == running.attempt => {}
+        Event::StopRequested { attempt, why, .. } if *attempt == running.attempt => {
+            next.stopping = Some(*why);
+        }
+        Event::AttemptEnded { attempt, outcome, change, .. } if *attempt == running.attempt => {
+            if *outcome == Outcome::Interrupted {
+                return Some(TaskState::Pending);
+            }
+            next.ended = true;
+            next.landing = change
+                .as_deref()
+                .cloned()
+                .map(|change| Box::new(Landing { change, intent: None, since: seq }));
+        }
+        _ => return None,
+    }
+    Some(TaskState::Running(next))
+}
+
+fn step_landing(running: &Running, event: &Event) -> Option<TaskState> {
+    let mut next = running.clone();
+    match event {
+        Event::MergeIntended { attempt, from, to, last, .. } if *attempt == running.attempt => {
+            let last = last.as_ref().unwrap_or(to).clone();
+            next.landing.as_mut()?.intent = Some(Intent { from: from.clone(), to: to.clone(), last });
+        }
+        Event::MergeFailed { attempt, .. } if *attempt == running.attempt => {
+            next.landing.take()?;
+        }
+        _ => return None,
+    }
+    Some(TaskState::Running(next))
+}

@@ -1,0 +1,169 @@
+//! How a run's folders and branches go, and what stays: nothing goes that is not safe elsewhere.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::modules::Taken;
+use super::names::{rescue_refs, run_branch, task_branches};
+use super::resolving::is_resolving;
+use super::turns::side_by_side;
+use super::yard::{Yard, locked};
+use super::{WorkspaceError, file};
+use crate::process;
+
+impl Yard {
+    /// Out of the way at once, off the disk later.
+    pub(super) fn throw_away(&self, path: &Path) -> Result<(), WorkspaceError> {
+        let trash = self.layout.home.join("trash");
+        fs::create_dir_all(&trash).map_err(|source| file(&trash, source))?;
+        let here = trash.join(format!("{:x}", fastrand::u64(..)));
+        match fs::rename(path, &here) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            // On another file system there is no shortcut.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                fs::remove_dir_all(path).map_err(|source| file(path, source))
+            }
+            Err(source) => Err(file(path, source)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Takes away what only served the run: folders, task branches, temporary files. A folder somebody is in stays and
+    /// is named, and so does one in which a person is about to solve a conflict; a branch whose work has not landed is
+    /// kept under a rescue ref. `works` are those that have, if in another form.
+    pub fn clear(&self, works: &HashSet<String>) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let left = self.alone(|| self.clear_folders(false))?;
+        self.clear_branches(&self.tip()?, works)?;
+        Ok(left)
+    }
+
+    /// As `clear`, long after the run: a branch its owner has taken away stays away. `all` takes what a person has not
+    /// brought to an end, too; it is saved first like everything.
+    pub fn clear_later(&self, works: &HashSet<String>, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let left = self.alone(|| self.clear_folders(all))?;
+        self.clear_branches(&self.last_tip()?, works)?;
+        self.leave_desk();
+        Ok(left)
+    }
+
+    /// Where the branch is, or was when it was last seen.
+    pub(crate) fn last_tip(&self) -> Result<String, WorkspaceError> {
+        if let Some(now) = self.repository.read_ref(&run_branch(&self.run))? {
+            return Ok(now);
+        }
+        let known = locked(&self.tip).clone();
+        match known {
+            Some(known) if self.shadow.has(&known)? => Ok(known),
+            _ => Ok(self.repository.head.clone()),
+        }
+    }
+
+    fn clear_branches(&self, tip: &str, works: &HashSet<String>) -> Result<(), WorkspaceError> {
+        locked(&self.leases).clear();
+        let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
+        let prefix = task_branches(&self.run);
+        let resolving = self.resolving()?;
+        let branches = self.repository.refs(&prefix)?;
+        let landed = self.shadow.reachable(tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
+        let rescued: Vec<String> = self.rescued()?.into_iter().map(|(_, commit)| commit).collect();
+        let mut moves = Vec::new();
+        for (name, commit) in branches {
+            let task = name.strip_prefix(&prefix).unwrap_or_default();
+            if resolving.iter().any(|word| word == task) {
+                continue;
+            }
+            let safe = landed.contains(&commit) || works.contains(&commit) || rescued.contains(&commit);
+            if !safe {
+                moves.push((format!("{}{task}/unmerged", rescue_refs(&self.run)), Some(commit)));
+            }
+            moves.push((name, None));
+        }
+        self.repository.set_refs(&moves)?;
+        empty_trash(&self.layout.home);
+        Ok(())
+    }
+
+    fn clear_folders(&self, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let desk = self.layout.desk();
+        let found = folders(&desk).map_err(|source| file(&desk, source))?;
+        let gone = side_by_side(&found, |(seat, folder)| {
+            let is_open = !all && is_resolving(seat) && folder.exists();
+            if is_open { Ok(false) } else { self.clear_folder(seat, folder) }
+        })?;
+        let stay: Vec<PathBuf> =
+            found.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|((_, folder), _)| folder).collect();
+        if stay.is_empty() {
+            self.throw_away(&desk)?;
+        }
+        self.repository.prune_worktrees()?;
+        Ok(stay)
+    }
+
+    /// Whether it is gone.
+    fn clear_folder(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
+        match self.may_go(seat, folder) {
+            Ok(true) => self.throw_away(folder).map(|()| true),
+            Ok(false) => Ok(false),
+            Err(error) => {
+                let folder = folder.display();
+                self.notice(format!("{folder} stays, for what is in it cannot be saved: {error}"));
+                Ok(false)
+            }
+        }
+    }
+
+    /// A folder goes when nobody is in it and everything in it is a commit that some ref holds.
+    fn may_go(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
+        if !folder.exists() {
+            return Ok(true);
+        }
+        if !process::inside(folder).is_empty() {
+            return Ok(false);
+        }
+        let desk = self.layout.desk();
+        let base = fs::read_to_string(desk.join(format!("{seat}.base")));
+        if base.is_err() && !seat.starts_with("aside") {
+            // Only ever a copy of what is on a branch.
+            return Ok(true);
+        }
+        let base = base.unwrap_or_else(|_| self.repository.head.clone());
+        let saved = fs::read_to_string(desk.join(format!("{seat}.saved"))).unwrap_or_default();
+        let work = self.folder_of(seat, folder.to_owned(), PathBuf::new(), None);
+        let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(&work), &message))?;
+        if tree != saved && tree != self.tree_of_commit(&base)? {
+            let commit = self.shadow.commit(&tree, &[&base], &message)?;
+            let name = self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
+            self.pin(&pins, &name)?;
+        }
+        Ok(true)
+    }
+}
+
+/// The folders that notes in a run's own folder speak of, by the names of their seats.
+pub fn folders(desk: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    use std::os::unix::ffi::OsStringExt;
+    let mut found = Vec::new();
+    let entries = match fs::read_dir(desk) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        entries => entries?,
+    };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|kind| kind == "folder") {
+            let seat = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            found.push((seat, PathBuf::from(std::ffi::OsString::from_vec(fs::read(path)?))));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Takes the trash off the disk, beside us and after us: nobody waits for that.
+pub fn empty_trash(home: &Path) {
+    let trash = home.join("trash");
+    if fs::read_dir(&trash).is_ok_and(|mut entries| entries.next().is_some()) {
+        process::leave_behind("rm", &["-rf".as_ref(), "--".as_ref(), trash.as_os_str()]);
+    }
+}

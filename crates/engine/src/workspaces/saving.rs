@@ -1,0 +1,195 @@
+//! How what was done in a folder becomes commits that nothing sweeps away.
+
+use std::fs;
+use std::path::PathBuf;
+
+use conductor_core::event::Change;
+
+use super::layout::Folder;
+use super::modules::{Pin, Taken};
+use super::names::branch_word;
+use super::yard::{Yard, is_name, locked, write};
+use super::{Guest, Rescued, Seat, WorkspaceError, file};
+use crate::git::{head_of, is_torn};
+use crate::process;
+
+impl Yard {
+    /// The tree of a commit, asked for once.
+    pub(super) fn tree_of_commit(&self, commit: &str) -> Result<String, WorkspaceError> {
+        const MANY: usize = 256;
+        if let Some(tree) = locked(&self.trees).get(commit) {
+            return Ok(tree.clone());
+        }
+        let tree = self.shadow.tree_of_commit(commit)?;
+        let mut trees = locked(&self.trees);
+        if trees.len() > MANY {
+            trees.clear();
+        }
+        trees.insert(commit.to_owned(), tree.clone());
+        Ok(tree)
+    }
+
+    /// All that is in the folder now, on top of the guest's own commits; nothing where nothing differs from its base.
+    fn saved(
+        &self,
+        guest: &Guest,
+        folder: &Folder,
+        base: &str,
+    ) -> Result<Option<(Change, Vec<Pin>)>, WorkspaceError> {
+        let message = guest.message(&self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
+        if tree == self.tree_of_commit(base)? {
+            return Ok(None);
+        }
+        let head = self.own_head(guest, folder, base)?;
+        let saved = self.layout.desk().join(format!("{}.saved", guest.seat()));
+        let commit = match self.tree_of_commit(&head)? == tree {
+            true => head,
+            false => self.shadow.commit(&tree, &[&head], &message)?,
+        };
+        let touched = self.shadow.touched(base, &commit)?;
+        write(&saved, &tree)?;
+        self.tell_of_huge_files(guest, folder, &touched.files);
+        Ok(Some((Change { base: base.to_owned(), commit, touched, gate: None }, pins)))
+    }
+
+    /// All the files of a folder in which a person works, with what is in its submodules.
+    pub(super) fn tree_of(&self, folder: &Folder) -> Result<String, WorkspaceError> {
+        let message = format!("Work of run {}\n", self.run);
+        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
+        self.pin(&pins, &format!("refs/conductor/{}/resolved", self.run))?;
+        Ok(tree)
+    }
+
+    /// Git takes any file; whoever the work is sent to may not.
+    fn tell_of_huge_files(&self, guest: &Guest, folder: &Folder, files: &[String]) {
+        const HUGE: u64 = 100 << 20;
+        for path in files {
+            let size = folder.tree.join(path).symlink_metadata().map_or(0, |found| found.len());
+            if size > HUGE {
+                self.notice(format!(
+                    "{} left {path} of {} MiB, more than many forges take",
+                    guest.task,
+                    size >> 20
+                ));
+            }
+        }
+    }
+
+    /// The commit the guest's own commits lead to, if they still build on where it started.
+    fn own_head(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<String, WorkspaceError> {
+        let (head, branch) = match &folder.objects {
+            Some(_) => (head_of(&folder.git), None),
+            None => {
+                let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
+                let head = match named.trim().strip_prefix("ref: ") {
+                    None => Some(named.trim().to_owned()),
+                    Some(branch) => self.repository.read_ref(branch)?,
+                };
+                (head, self.repository.read_ref(&self.task_branch(&guest.task))?)
+            }
+        };
+        for head in [head, branch].into_iter().flatten() {
+            if head != base && is_name(&head) && self.builds_on(&head, base, folder)? {
+                return Ok(head);
+            }
+        }
+        Ok(base.to_owned())
+    }
+
+    fn builds_on(&self, head: &str, base: &str, folder: &Folder) -> Result<bool, WorkspaceError> {
+        if let Some(objects) = &folder.objects {
+            let is_ours = self.shadow.adopt(objects, base, head).unwrap_or(false);
+            if is_ours {
+                self.take_contents(&self.shadow, &folder.git)?;
+            }
+            return Ok(is_ours);
+        }
+        Ok(self.shadow.contains(head, base).unwrap_or(false))
+    }
+
+    pub(super) fn collect(
+        &self,
+        guest: &Guest,
+        folder: &Folder,
+        seat: &Seat,
+    ) -> Result<Option<Change>, WorkspaceError> {
+        let Some(base) = &seat.base else { return Ok(None) };
+        let Some((change, pins)) = self.saved(guest, folder, base)? else { return Ok(None) };
+        self.refuse_markers(guest, folder, &change)?;
+        let word = branch_word(guest.task.as_str());
+        self.pin(&pins, &format!("refs/conductor/{}/{word}", self.run))?;
+        self.tell(&pins);
+        self.repository.set_ref(&self.task_branch(&guest.task), &change.commit)?;
+        Ok(Some(change))
+    }
+
+    /// What was to be mended must not land with the marks of its conflicts still in it.
+    fn refuse_markers(&self, guest: &Guest, folder: &Folder, change: &Change) -> Result<(), WorkspaceError> {
+        if guest.round.is_none() {
+            return Ok(());
+        }
+        let mut marked = self.shadow.marked(&change.commit, &change.touched.files)?;
+        let torn = |path: &&String| !marked.contains(path) && is_torn(&folder.tree.join(path));
+        let torn: Vec<String> = change.touched.files.iter().filter(torn).cloned().collect();
+        marked.extend(torn);
+        match marked.is_empty() {
+            true => Ok(()),
+            false => Err(WorkspaceError::Markers(marked.join(", "))),
+        }
+    }
+
+    /// Where that fails, the folder is not used again.
+    pub(super) fn rescue(&self, guest: &Guest, folder: &Folder) -> Result<Option<Rescued>, WorkspaceError> {
+        let done = self.rescue_work(guest, folder);
+        if done.is_err() {
+            write(&self.unsaved(&guest.seat()), "")?;
+        }
+        done
+    }
+
+    fn unsaved(&self, seat: &str) -> PathBuf {
+        self.layout.desk().join(format!("{seat}.unsaved"))
+    }
+
+    /// Whoever is still in a folder keeps it, and so does work that could not be saved, under another name.
+    pub(super) fn make_way(&self, seat: &str) -> Result<(), WorkspaceError> {
+        let (tree, unsaved) = (self.layout.workspace(seat), self.unsaved(seat));
+        if !tree.exists() || (!unsaved.exists() && process::inside(&tree).is_empty()) {
+            return Ok(());
+        }
+        let word = format!("aside-{:x}", fastrand::u32(..));
+        let aside = tree.with_extension(&word);
+        fs::rename(&tree, &aside).map_err(|source| file(&tree, source))?;
+        let _ = fs::remove_file(&unsaved);
+        for kind in ["index", "base", "saved", "modules"] {
+            let note = |seat: &str| self.layout.desk().join(format!("{seat}.{kind}"));
+            let _ = fs::rename(note(seat), note(&word));
+        }
+        self.note_folder(&word, &aside)
+    }
+
+    fn rescue_work(&self, guest: &Guest, folder: &Folder) -> Result<Option<Rescued>, WorkspaceError> {
+        let Ok(base) = fs::read_to_string(&folder.base) else { return Ok(None) };
+        let Some((change, pins)) = self.saved(guest, folder, &base)? else { return Ok(None) };
+        let word = branch_word(guest.task.as_str());
+        let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit)?;
+        self.pin(&pins, &name)?;
+        Ok(Some(Rescued { name, change }))
+    }
+
+    /// The folder's files as a tree, without disturbing anybody, for a look at what is coming.
+    pub fn glance(&self, seat: &str) -> Result<(String, String), WorkspaceError> {
+        let desk = self.layout.desk();
+        // Several processes may look at the same moment.
+        let look = desk.join(format!("{seat}.glance-{}", std::process::id()));
+        let index = desk.join(format!("{seat}.index"));
+        let base = desk.join(format!("{seat}.base"));
+        let base = fs::read_to_string(&base).map_err(|source| file(&base, source))?;
+        fs::copy(&index, &look).map_err(|source| file(&index, source))?;
+        let folder = self.layout.workspace(seat);
+        let tree = self.disk.take(|| self.shadow.look(&folder, &look));
+        let _ = fs::remove_file(&look);
+        Ok((base, tree?))
+    }
+}
