@@ -5,6 +5,7 @@
 
 mod contest;
 mod core;
+mod git;
 mod graph;
 mod report;
 mod scratch;
@@ -26,8 +27,16 @@ pub(crate) const MEASURE: &str = "bench-measure";
 pub(crate) const PEAK: &str = "bench-peak";
 pub(crate) const CORE: &str = "bench-core";
 
+/// Fewer tasks and turns, only printed.
+const QUICK: &str = "--quick";
+/// Workspaces and merging alone, only printed.
+const GIT: &str = "--git";
+pub(crate) const OPTIONS: [&str; 2] = [QUICK, GIT];
+
 pub(crate) fn run(options: &[&str]) -> Result {
-    if let Err(why) = tools::provide(&tools::FOR_BENCH) {
+    if !options.contains(&GIT)
+        && let Err(why) = tools::provide(&tools::FOR_BENCH)
+    {
         eprintln!("{why}; measuring without");
     }
     openly(&mut cargo(&["build", "--release", "--locked", "--package", "conductor", "--package", "xtask"]))?;
@@ -40,16 +49,24 @@ struct Figures {
     cells: Vec<contest::Cell>,
     singles: single::Singles,
     cores: Vec<core::Figure>,
+    git: git::Figures,
 }
 
-pub(crate) fn measure(quick: bool) -> Result {
-    let many = if quick { 1_000 } else { 10_000 };
+pub(crate) fn measure(options: &[&str]) -> Result {
+    let quick = options.contains(&QUICK);
     let machine = report::machine();
     let mut scratch = Scratch::new()?;
+    if options.contains(&GIT) {
+        let figures = git::measure(git::Size::new(quick), &mut scratch)?;
+        println!("{}", report::git_text(&machine, &figures));
+        return scratch.remove();
+    }
+    let many = if quick { 1_000 } else { 10_000 };
     let figures = Figures {
         cells: contest::hold(many, &mut scratch)?,
         singles: single::measure(many, &mut scratch)?,
         cores: core::measure(many)?,
+        git: git::measure(git::Size::new(quick), &mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");

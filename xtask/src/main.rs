@@ -15,7 +15,8 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Erro
 const USAGE: &str = "\
 usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
        cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
-       cargo xtask bench [--quick]    Conductor beside make, ninja and parallel; writes docs/BENCHMARKS.md";
+       cargo xtask bench [--quick]    Conductor beside make, ninja, parallel and bare git; writes docs/BENCHMARKS.md
+       cargo xtask bench --git        workspaces and merging alone, only printed; both need 10 GB of room for a while";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,8 +25,10 @@ fn main() -> ExitCode {
         ["test"] => test::run(&[]),
         ["test", "--", filter @ ..] => test::run(filter),
         ["soak"] => test::soak(),
-        ["bench", options @ ..] if options.iter().all(|&option| option == "--quick") => bench::run(options),
-        [bench::MEASURE, options @ ..] => bench::measure(!options.is_empty()),
+        ["bench", options @ ..] if options.iter().all(|option| bench::OPTIONS.contains(option)) => {
+            bench::run(options)
+        }
+        [bench::MEASURE, options @ ..] => bench::measure(options),
         [bench::PEAK, program @ ..] => bench::print_peak(program),
         [bench::CORE, load, tasks] => bench::print_core(load, tasks),
         _ => Err(USAGE.into()),

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use super::Figures;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
+use super::{Figures, git};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -18,28 +18,45 @@ dependencies, so beside a graph it shows what the processes alone cost.
 
 make, ninja and the raw loop keep no record of a task. Conductor writes each start and each end to its store, flushed to \
 the disk before it acts on them, and keeps what a task says. make and Conductor start a plain command themselves, \
-ninja and GNU parallel through a shell. Ratios carry over to other machines, seconds do not.";
+ninja and GNU parallel through a shell. Ratios carry over to other machines, seconds do not.
+
+For workspaces and merging, each turn of each contestant has a repository of its own. *Bare git* is what a script would \
+run: `git worktree add`, two at a time because more of them fail at each other's locks; `git merge-tree`, `commit-tree` \
+and `update-ref` for each branch. Conductor's workspace has a branch of its own, ports, a folder for temporary files and \
+an index no task can damage, and before one is removed everything in it is known to be in a commit. Deleting the files \
+goes on afterwards, beside whatever comes next, and is not measured.";
 
 /// What was aimed at and what came of it.
-struct Goal {
-    what: String,
-    limit: String,
-    measured: String,
-    met: bool,
+pub(super) struct Goal {
+    pub(super) what: String,
+    pub(super) limit: String,
+    pub(super) measured: String,
+    pub(super) met: bool,
 }
 
 pub(super) fn text(machine: &str, figures: &Figures, many: usize) -> String {
-    let mut text = format!(
-        "# Benchmarks\n\n{machine}\n\n## Goals\n\n| goal | limit | measured | |\n|---|---|---|---|\n"
-    );
-    for Goal { what, limit, measured, met } in goals(figures, many) {
-        let word = if met { "ok" } else { "**MISSED**" };
-        let _ = writeln!(text, "| {what} | {limit} | {measured} | {word} |");
-    }
+    let mut text = head(machine, &goals(figures, many));
     let _ = writeln!(text, "\n## Tasks that do nothing\n\n{}", contest(&figures.cells));
     let _ = writeln!(text, "## Single commands\n\n{}", singles(figures, many));
     let _ = writeln!(text, "## The pure core, without processes\n\n{}", cores(&figures.cores));
+    let _ = writeln!(text, "## {}\n\n{}", git::report::TITLE, git::report::table(&figures.git));
     let _ = writeln!(text, "## How to read this\n\n{HOW_TO_READ}");
+    text
+}
+
+/// Workspaces and merging alone.
+pub(super) fn git_text(machine: &str, figures: &git::Figures) -> String {
+    head(machine, &git::report::goals(figures)) + "\n" + &git::report::table(figures)
+}
+
+fn head(machine: &str, goals: &[Goal]) -> String {
+    let mut text = format!(
+        "# Benchmarks\n\n{machine}\n\n## Goals\n\n| goal | limit | measured | |\n|---|---|---|---|\n"
+    );
+    for Goal { what, limit, measured, met } in goals {
+        let word = if *met { "ok" } else { "**MISSED**" };
+        let _ = writeln!(text, "| {what} | {limit} | {measured} | {word} |");
+    }
     text
 }
 
@@ -103,6 +120,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(ninja_goal(&figures.cells));
     goals.extend(core_goals(&figures.cores));
     goals.extend(single_goals(figures, many));
+    goals.extend(git::report::goals(&figures.git));
     goals
 }
 
@@ -174,12 +192,16 @@ fn single_goals(figures: &Figures, many: usize) -> Vec<Goal> {
     ]
 }
 
-fn below(what: String, measured: f64, limit: f64, shown: fn(f64) -> String) -> Goal {
+pub(super) fn below(what: String, measured: f64, limit: f64, shown: fn(f64) -> String) -> Goal {
     Goal { what, limit: format!("< {}", shown(limit)), measured: shown(measured), met: measured < limit }
 }
 
-fn time(seconds: f64) -> String {
-    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
+pub(super) fn time(seconds: f64) -> String {
+    match seconds {
+        moment if moment < 1e-4 => format!("{:.0} µs", moment * 1e6),
+        short if short < 1.0 => format!("{:.1} ms", short * 1e3),
+        long => format!("{long:.2} s"),
+    }
 }
 
 fn kib(amount: f64) -> String {
@@ -200,11 +222,12 @@ pub(super) fn machine() -> String {
         format!("- Machine: {cores} cores, {processor}, Linux {}", said("uname", &["-r"])),
         format!("- Load average when it began: {}", said("cut", &["-d ", "-f1-3", "/proc/loadavg"])),
         format!(
-            "- Built with {}; beside {}, ninja {}, {}",
+            "- Built with {}; beside {}, ninja {}, {}, {}",
             said("rustc", &["--version"]),
             said("make", &["--version"]),
             said("ninja", &["--version"]),
-            said("parallel", &["--version"])
+            said("parallel", &["--version"]),
+            said("git", &["--version"])
         ),
     ];
     lines.join("\n")
