@@ -1,5 +1,6 @@
 //! Workspaces: made, used again, removed.
 
+use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -183,7 +184,7 @@ pub(super) fn removal(crowd: &Crowd) -> Result<Removal> {
     crowd.work()?;
     let rename = crowd.rename()?;
     let begun = Instant::now();
-    let left = crowd.site.yard.clear()?;
+    let left = crowd.site.yard.clear(&HashSet::new())?;
     let clear = begun.elapsed().as_secs_f64() / crowd.seats.len() as f64;
     // What deletes the folders was left behind; nothing else of ours is to be waited for.
     nix::sys::wait::wait()?;
