@@ -1,4 +1,4 @@
-//! What tests of agents stand on: a stand-in for the model APIs.
+//! What tests of agents stand on: a stand-in for the model APIs, and the real agent CLIs to run against it.
 //!
 //! The stand-in is one server on loopback that speaks Anthropic's Messages, OpenAI's Responses and Chat Completions,
 //! and Gemini. What it answers is a [`Script`], chosen by the address (`/job/<name>/…`) or by a marker in the prompt
@@ -6,6 +6,8 @@
 //! share one server and one script.
 //!
 //! It knows nothing of Conductor. It is for tests only: no crate that is shipped may depend on it.
+
+pub mod agents;
 
 mod address;
 mod conversation;
