@@ -34,7 +34,10 @@ pub struct Lodging<'a> {
 impl Lodging<'_> {
     /// Writes the CLI's settings into the home and gives the whole environment it is to have.
     pub fn furnish(&self, agent: Agent) -> io::Result<Vec<(&'static str, OsString)>> {
-        let mut environment = vec![("PATH", self.path()), ("HOME", self.home.into())];
+        let scratch = self.home.join("tmp");
+        fs::create_dir_all(&scratch)?;
+        let mut environment =
+            vec![("PATH", self.path()), ("HOME", self.home.into()), ("TMPDIR", scratch.into())];
         match agent {
             Agent::Claude => environment.extend(self.claude()),
             Agent::Codex => environment.extend(self.codex()?),
