@@ -1,0 +1,71 @@
+//! `stand-in --script FILE`: the stand-in by itself, to try an agent CLI by hand.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use conductor_testkit::{Limits, Script, StandIn};
+
+const USAGE: &str = "\
+usage: stand-in --script [NAME=]FILE … [--port N] [--until-eof]
+
+Answers as the scripts say, on 127.0.0.1 only, and prints the base URL of each. NAME is the file's own name without its
+extension unless given. What was asked is at /log and /log/NAME (?bodies for all of it). Runs until it is stopped; with
+--until-eof also until its standard input ends, as it does with whoever started it.";
+
+#[derive(Default)]
+struct Arguments {
+    scripts: Vec<(String, PathBuf)>,
+    port: u16,
+    until_eof: bool,
+}
+
+fn main() -> ExitCode {
+    match arguments(std::env::args().skip(1)).and_then(serve) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn arguments(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
+    let mut arguments = Arguments::default();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word} wants a value\n\n{USAGE}"));
+        match word.as_str() {
+            "--script" => arguments.scripts.push(script(&value()?)),
+            "--port" => arguments.port = value()?.parse().map_err(|_| "--port wants a number".to_owned())?,
+            "--until-eof" => arguments.until_eof = true,
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    if arguments.scripts.is_empty() { Err(USAGE.to_owned()) } else { Ok(arguments) }
+}
+
+fn script(value: &str) -> (String, PathBuf) {
+    if let Some((name, file)) = value.split_once('=') {
+        return (name.to_owned(), PathBuf::from(file));
+    }
+    let file = PathBuf::from(value);
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    (name, file)
+}
+
+fn serve(arguments: Arguments) -> Result<(), String> {
+    let stand_in = StandIn::with(Limits::default(), arguments.port).map_err(|error| error.to_string())?;
+    for (name, file) in arguments.scripts {
+        let at_file = |why: String| format!("{}: {why}", file.display());
+        let text = std::fs::read_to_string(&file).map_err(|error| at_file(error.to_string()))?;
+        let script: Script = serde_json::from_str(&text).map_err(|error| at_file(error.to_string()))?;
+        stand_in.script(&name, script);
+        println!("{}", stand_in.base_url(&name));
+    }
+    if arguments.until_eof {
+        std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map_err(|error| error.to_string())?;
+        return Ok(());
+    }
+    loop {
+        std::thread::park();
+    }
+}
