@@ -26,8 +26,7 @@ pub(crate) fn run(filter: &[&str]) -> Result {
 }
 
 /// Of the real agent CLIs one is fetched and run with every test; all of them, a gigabyte, are the soak's.
-const IN_REACH: &str =
-    "not (package(conductor-testkit) & binary(real)) | test(claude::) | test(=which_agents_are_here)";
+const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) | test(claude::)";
 
 /// What the test suite does in small, in the size users are promised.
 pub(crate) fn soak() -> Result {

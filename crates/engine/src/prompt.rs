@@ -24,6 +24,8 @@ pub struct Facts<'a> {
     /// What an earlier round found, and its number.
     pub feedback: Option<(u32, &'a str)>,
     pub ports: Option<&'a str>,
+    /// The conversation has begun before: what the task is has been said.
+    pub known: bool,
 }
 
 pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, PromptError> {
@@ -46,6 +48,7 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
             round => facts.feedback.map(|(round, _)| round),
             feedback => facts.feedback.map(|(_, words)| words.to_owned()),
             ports => facts.ports.map(str::to_owned),
+            known => facts.known,
         },
     )?;
     Ok(rendered)
@@ -74,7 +77,9 @@ mod tests {
         let first = words(&task(), &facts, Path::new("/nowhere")).unwrap();
         let facts = Facts { feedback: Some((1, "`cargo test` failed: exit code 101")), ..facts };
         let second = words(&task(), &facts, Path::new("/nowhere")).unwrap();
-        insta::assert_snapshot!(format!("{first}\n--------\n{second}"));
+        let facts = Facts { known: true, ..facts };
+        let third = words(&task(), &facts, Path::new("/nowhere")).unwrap();
+        insta::assert_snapshot!(format!("{first}\n--------\n{second}\n--------\n{third}"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod repository;
 mod agents;
 mod checkpoint;
 mod checks;
+mod claude;
 mod clock;
 mod crash;
 mod diff;
