@@ -12,11 +12,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use conductor_core::plan::{Command, Task};
+use conductor_core::plan::{Command, Task, Work};
 use thiserror::Error;
 
 use crate::process::Launch;
 use crate::workspaces::Seat;
+use policy::InWorkspace;
 
 pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
@@ -27,7 +28,7 @@ pub enum AgentError {
     #[error("the {agent} agent cannot do this: {why}")]
     Unfit { agent: &'static str, why: String },
     #[error("{program} is not installed; {remedy}")]
-    Missing { program: &'static str, remedy: &'static str },
+    Missing { program: String, remedy: &'static str },
 }
 
 /// What somebody is asked to do, where, and with which words.
@@ -41,10 +42,35 @@ pub struct Brief<'a> {
     pub session: &'a Session,
 }
 
+impl Brief<'_> {
+    /// A program that is spoken to, in the task's place. Its keys come from the caller and go to nobody else; what the
+    /// task sets itself comes before both keys and settings.
+    fn launch(&self, program: &str, args: Vec<String>, keys: &[&str], settings: &[(&str, &str)]) -> Launch {
+        let mut env = self.caller.environment(self.task, self.seat).as_ref().clone();
+        let keys = keys.iter().filter_map(|name| self.caller.variable(name));
+        for (name, value) in keys.chain(settings.iter().map(|(name, value)| (name.into(), value.into()))) {
+            env.entry(name).or_insert(value);
+        }
+        Launch {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: Arc::new(env),
+            directory: self.seat.directory.clone(),
+            memory: self.task.resources.get("memory").copied(),
+            talks: true,
+        }
+    }
+
+    fn policy(&self) -> InWorkspace {
+        let temporary = self.seat.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| path.into());
+        InWorkspace::new(self.seat.directory.clone(), temporary)
+    }
+}
+
 /// A conversation with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// Chosen by us, so that it is known before anything can be lost.
+    /// Chosen by us, so that it is known before anything can be lost; from its first word on, what the agent calls it.
     pub id: String,
     /// It was begun before, and knows what was said.
     pub begun: bool,
@@ -82,6 +108,22 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
 /// Whether there is somebody for this task, without starting anything.
 pub fn check(task: &Task) -> Result<(), AgentError> {
     agent(task.agent_name())?.check(task)
+}
+
+/// Whether an agent that is told in words can do the task.
+fn takes_prompts(
+    agent: &'static str,
+    task: &Task,
+    program: &str,
+    remedy: &'static str,
+) -> Result<(), AgentError> {
+    match task.work {
+        Work::Run(_) => Err(AgentError::Unfit { agent, why: "it takes a prompt, not a command".into() }),
+        Work::Prompt(_) if !on_path(program) => {
+            Err(AgentError::Missing { program: program.to_owned(), remedy })
+        }
+        Work::Prompt(_) => Ok(()),
+    }
 }
 
 fn on_path(program: &str) -> bool {
@@ -163,7 +205,6 @@ fn names(pattern: &str, name: &OsString) -> bool {
 mod tests {
     use super::*;
     use conductor_core::ids::TaskId;
-    use conductor_core::plan::Work;
 
     #[test]
     fn secrets_of_the_caller_stay_out_unless_asked_for() {

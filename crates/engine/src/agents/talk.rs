@@ -1,6 +1,8 @@
 //! What agents say, in our words. Every agent has a translator of its own; none of them reads or writes anything itself.
 
 use conductor_core::event::{Failure, FailureClass, Outcome};
+use conductor_core::units::Usd;
+use serde_json::Value;
 
 use crate::process::Exit;
 
@@ -9,6 +11,11 @@ pub trait Translator: Send {
     /// What is written to its standard input at the start; nothing closes it at once.
     fn opening(&mut self) -> Vec<u8> {
         Vec::new()
+    }
+
+    /// Whether more can be said to it; where not, its standard input is closed behind the opening.
+    fn converses(&self) -> bool {
+        true
     }
 
     /// One line of its standard output, without the line break.
@@ -27,9 +34,11 @@ pub trait Translator: Send {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Heard {
     pub said: Vec<Said>,
-    /// Used since the last time this was told.
-    pub used: Option<Tokens>,
-    /// The name by which the conversation can be taken up again.
+    /// Used since the last time this was told, by model.
+    pub used: Vec<Tokens>,
+    /// What it says itself that this cost. It counts only where the price list does not know the model.
+    pub cost: Option<Usd>,
+    /// The name by which the conversation can be taken up again, where it chose another than ours.
     pub session: Option<String>,
     /// To be written to its standard input.
     pub reply: Vec<u8>,
@@ -99,13 +108,14 @@ impl Ending {
 
 /// What an answer of a provider means, by its status and the words that came with it.
 pub(super) fn class_of(status: Option<u64>, words: &str) -> FailureClass {
+    const LIMIT: [&str; 5] = ["usage_limit", "usageLimit", "usage limit", "hit your limit", "daily quota"];
+    const LONG: [&str; 4] =
+        ["prompt_too_long", "prompt is too long", "context_length_exceeded", "context window"];
     let has = |word: &str| words.contains(word);
     match status {
-        _ if ["usage_limit", "usageLimit", "usage limit", "hit your limit"].iter().any(|word| has(word)) => {
-            FailureClass::UsageLimit
-        }
+        _ if LIMIT.iter().any(|word| has(word)) => FailureClass::UsageLimit,
         _ if has("credit") || has("billing") => FailureClass::Billing,
-        _ if has("prompt_too_long") || has("prompt is too long") => FailureClass::TooLong,
+        _ if LONG.iter().any(|word| has(word)) => FailureClass::TooLong,
         Some(401 | 403) => FailureClass::Unauthorized,
         Some(404) => FailureClass::UnknownModel,
         Some(429) => FailureClass::RateLimited,
@@ -116,4 +126,25 @@ pub(super) fn class_of(status: Option<u64>, words: &str) -> FailureClass {
         _ if has("529") || has("verloaded") => FailureClass::Overloaded,
         _ => FailureClass::Provider,
     }
+}
+
+pub(super) fn said(what: Said) -> Heard {
+    Heard { said: vec![what], ..Heard::default() }
+}
+
+pub(super) fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+pub(super) fn line(value: &Value) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The one thing of a tool's input that tells a person what it is about.
+pub(super) fn purpose(input: &Value) -> String {
+    let names =
+        ["command", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt"];
+    names.iter().find_map(|name| text(&input[*name])).unwrap_or_default().chars().take(200).collect()
 }

@@ -6,7 +6,6 @@ mod talking;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use conductor_core::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
@@ -62,9 +61,6 @@ struct Visit<'a> {
     seat: Seat,
     workspaces: Arc<dyn Workspaces>,
     blocks: bool,
-    /// The conversation of this attempt, and whether it has begun.
-    session: String,
-    spoke: AtomicBool,
     /// What the directory looked like, where a change in it is due and cannot be told otherwise.
     before: Option<u64>,
 }
@@ -100,17 +96,7 @@ impl Worker {
             true => self.looked(&seat).await,
             false => None,
         };
-        let visit = Visit {
-            order,
-            task,
-            guest,
-            seat,
-            workspaces,
-            blocks,
-            session: new_session(),
-            spoke: AtomicBool::new(false),
-            before,
-        };
+        let visit = Visit { order, task, guest, seat, workspaces, blocks, before };
         let ended = self.perform(&visit, &mut stop).await;
         if ended.is_err() && blocks {
             self.rescue(visit, &stop).await;
@@ -139,10 +125,11 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
         let untouched = self.set_up(visit, transcript, stop).await?;
+        let mut session = Session { id: new_session(), begun: false };
         let mut feedback = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
         loop {
             let round = feedback.as_ref().map_or(0, |(number, _)| *number);
-            let found = match self.one_round(visit, feedback.as_ref(), transcript, stop).await {
+            let found = match self.one_round(visit, feedback.as_ref(), &mut session, transcript, stop).await {
                 Ok(()) => self.judged(visit, untouched.as_deref(), transcript, stop).await,
                 Err(outcome) => Err(outcome),
             };
@@ -164,20 +151,21 @@ impl Worker {
         &self,
         visit: &Visit<'_>,
         feedback: Option<&(u32, Failure)>,
+        session: &mut Session,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
         let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
         let words = self.words(visit, &seat, feedback)?;
-        let session = Session { id: visit.session.clone(), begun: visit.spoke.swap(true, Ordering::Relaxed) };
         let (task, caller) = (visit.task, &self.caller);
-        let brief = Brief { task, seat: &seat, caller, words, session: &session };
+        let brief = Brief { task, seat: &seat, caller, words, session };
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
         let mut talk = Conversation::new(translator, stream);
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
+        *session = Session { id: talk.session().unwrap_or(&session.id).to_owned(), begun: true };
         match talk.finish(exit.map_err(Outcome::Failed)?).outcome {
             Outcome::Succeeded => {}
             other => return Err(other),
