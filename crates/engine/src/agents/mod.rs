@@ -4,7 +4,10 @@
 //! `worker` treat all of them alike.
 
 mod claude;
+mod codex;
 mod policy;
+#[cfg(test)]
+mod replay;
 mod shell;
 mod talk;
 
@@ -23,7 +26,7 @@ pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
-    #[error("there is no agent '{0}'; there are shell, for `run:` tasks, and claude")]
+    #[error("there is no agent '{0}'; there are shell, for `run:` tasks, claude and codex")]
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
     Unfit { agent: &'static str, why: String },
@@ -96,6 +99,7 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
     match name {
         "shell" => Ok(&shell::Shell),
         "claude" | "default" => Ok(&claude::Agent),
+        "codex" => Ok(&codex::Agent),
         other => Err(AgentError::Unknown(other.to_owned())),
     }
 }

@@ -128,6 +128,23 @@ pub(super) fn class_of(status: Option<u64>, words: &str) -> FailureClass {
     }
 }
 
+/// The status an agent put into words only: "unexpected status 401", "last status: 429".
+pub(super) fn status_in(words: &str) -> Option<u64> {
+    let mut after = words.split("status").skip(1);
+    after.find_map(|rest| {
+        let rest = rest.trim_start_matches([':', ' ']);
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok().filter(|status| (400..600).contains(status))
+    })
+}
+
+/// The words of an error that came as the provider's own JSON, alone or in a sentence.
+pub(super) fn plain(words: &str) -> String {
+    let body = words.find('{').zip(words.rfind('}')).and_then(|(from, to)| words.get(from..=to));
+    let body = body.and_then(|body| serde_json::from_str::<Value>(body).ok());
+    body.and_then(|body| text(&body["error"]["message"])).unwrap_or_else(|| words.trim().to_owned())
+}
+
 pub(super) fn said(what: Said) -> Heard {
     Heard { said: vec![what], ..Heard::default() }
 }
