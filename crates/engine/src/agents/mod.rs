@@ -5,6 +5,8 @@
 
 mod claude;
 mod codex;
+mod gemini;
+mod opencode;
 mod policy;
 #[cfg(test)]
 mod replay;
@@ -26,7 +28,7 @@ pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
-    #[error("there is no agent '{0}'; there are shell, for `run:` tasks, claude and codex")]
+    #[error("there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini and opencode")]
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
     Unfit { agent: &'static str, why: String },
@@ -100,6 +102,8 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
         "shell" => Ok(&shell::Shell),
         "claude" | "default" => Ok(&claude::Agent),
         "codex" => Ok(&codex::Agent),
+        "gemini" => Ok(&gemini::Agent),
+        "opencode" => Ok(&opencode::Agent),
         other => Err(AgentError::Unknown(other.to_owned())),
     }
 }
