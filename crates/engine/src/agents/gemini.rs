@@ -176,9 +176,7 @@ impl Translator for Gemini {
         self.whole_message();
         match (self.result.take(), exit) {
             (Some(result), Exit::Code(0)) if result["status"] == "success" => Ending::good(self.words.take()),
-            (Some(result), exit) if result["status"] == "success" => {
-                Ending::unfinished(exit, "though it said that it was done")
-            }
+            (Some(result), exit) if result["status"] == "success" => Ending::contradicted(exit),
             (Some(result), exit) => self.failed(&result, exit),
             (None, Exit::Code(NO_LOGIN)) => {
                 Ending::bad(FailureClass::Unauthorized, "it has no way to log in; its output tells more")

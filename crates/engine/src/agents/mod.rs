@@ -7,6 +7,7 @@ mod claude;
 mod codex;
 mod gemini;
 mod opencode;
+mod plugin;
 mod policy;
 #[cfg(test)]
 mod replay;
@@ -28,7 +29,10 @@ pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
-    #[error("there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini and opencode")]
+    #[error(
+        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini and opencode, and whatever is \
+         installed as conductor-agent-NAME"
+    )]
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
     Unfit { agent: &'static str, why: String },
@@ -104,6 +108,7 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
         "codex" => Ok(&codex::Agent),
         "gemini" => Ok(&gemini::Agent),
         "opencode" => Ok(&opencode::Agent),
+        other if plugin::exists(other) => Ok(&plugin::Agent),
         other => Err(AgentError::Unknown(other.to_owned())),
     }
 }

@@ -97,12 +97,23 @@ impl Ending {
 
     /// Ended before its final word, whatever its exit code says.
     pub fn unfinished(exit: Exit, last: &str) -> Ending {
-        let how = match exit {
-            Exit::Code(code) => format!("exit code {code}"),
-            Exit::Signal(signal) => format!("signal {signal}"),
-        };
         let last = if last.is_empty() { String::new() } else { format!(": {last}") };
-        Ending::bad(FailureClass::Unfinished, format!("it ended without a final word ({how}){last}"))
+        Ending::bad(FailureClass::Unfinished, format!("it ended without a final word ({}){last}", how(exit)))
+    }
+
+    /// Its final word was that all is well, and its exit says otherwise.
+    pub fn contradicted(exit: Exit) -> Ending {
+        Ending::bad(
+            FailureClass::Unfinished,
+            format!("it said that it was done, but ended with {}", how(exit)),
+        )
+    }
+}
+
+fn how(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
     }
 }
 
