@@ -29,6 +29,11 @@ const INITIALIZE: u64 = 1;
 const THREAD: u64 = 2;
 const TURN: u64 = 3;
 const INTERRUPT: u64 = 4;
+const ANOTHER_THREAD: u64 = 5;
+
+/// How a thread is opened.
+const START: &str = "thread/start";
+const RESUME: &str = "thread/resume";
 
 /// JSON-RPC's word for a request we do not know.
 const NO_SUCH_METHOD: i64 = -32601;
@@ -81,12 +86,12 @@ impl Codex {
             parameters["model"] = json!(model);
         }
         let method = match brief.session.begun {
-            false => "thread/start",
+            false => START,
             true => {
                 parameters["threadId"] = json!(brief.session.id);
                 // All that was said so far is of no use to us.
                 parameters["excludeTurns"] = json!(true);
-                "thread/resume"
+                RESUME
             }
         };
         Codex {
@@ -112,7 +117,7 @@ impl Codex {
     fn on_answer(&mut self, id: &Value, event: &Value) -> Heard {
         let (id, result) = (id.as_u64().unwrap_or_default(), &event["result"]);
         if let Some(error) = event.get("error").filter(|_| id != INTERRUPT) {
-            return self.refuse(text(&error["message"]).unwrap_or_else(|| error.to_string()));
+            return self.on_refusal(id, error);
         }
         match id {
             INITIALIZE => {
@@ -121,7 +126,7 @@ impl Codex {
                     [line(&json!({ "method": "initialized" })), request(THREAD, method, parameters)].concat();
                 Heard { reply, ..Heard::default() }
             }
-            THREAD => self.on_thread(result),
+            THREAD | ANOTHER_THREAD => self.on_thread(result),
             TURN => {
                 self.turn = text(&result["turn"]["id"]);
                 Heard::default()
@@ -139,6 +144,20 @@ impl Codex {
         let reply = request(TURN, "turn/start", &json!({ "threadId": thread, "input": input }));
         self.thread = Some(thread.clone());
         Heard { session: Some(thread), reply, ..Heard::default() }
+    }
+
+    /// A thread that is lost is no reason to give up: the prompt tells all there is to know once more.
+    fn on_refusal(&mut self, id: u64, error: &Value) -> Heard {
+        let why = text(&error["message"]).unwrap_or_else(|| error.to_string());
+        let (method, parameters) = &mut self.thread_request;
+        if id != THREAD || *method != RESUME {
+            return self.refuse(why);
+        }
+        if let Some(parameters) = parameters.as_object_mut() {
+            parameters.retain(|name, _| name != "threadId" && name != "excludeTurns");
+        }
+        let reply = request(ANOTHER_THREAD, START, parameters);
+        Heard { reply, ..said(Said::Note(format!("the conversation is lost ({why}); it begins anew"))) }
     }
 
     fn refuse(&mut self, why: String) -> Heard {
@@ -167,7 +186,6 @@ impl Codex {
                 self.model = text(&params["toModel"]).unwrap_or_default();
                 said(Said::Note(format!("goes on with {}", self.model)))
             }
-            "configWarning" => noted(&params["summary"]),
             "warning" => noted(&params["message"]),
             // Whatever comes with a later version is kept in the stream and does no harm.
             _ => Heard::default(),
@@ -475,8 +493,13 @@ mod tests {
             let played = recording.played(&mut heir(&recording));
             let ours: Vec<Value> = played.said.iter().map(replay::shape).collect();
             let then: Vec<Value> = recording.said().map(replay::shape).collect();
-            // There it was asked to stop before it knew of a turn, and denied that there was one: we send a signal.
-            let then = if recording.name == "interrupt_now" { &then[..then.len() - 1] } else { &then };
+            let (ours, then) = match recording.name.as_str() {
+                // It was asked to stop before it knew of a turn, and denied that there was one: we send a signal.
+                "interrupt_now" => (&ours[..], &then[..then.len() - 1]),
+                // The thread was lost, and whoever recorded it gave up; we begin another.
+                "resume_unknown" => (&ours[..then.len()], &then[..]),
+                _ => (&ours[..], &then[..]),
+            };
             assert_eq!(ours, then, "{}", recording.name);
         }
     }
@@ -486,11 +509,11 @@ mod tests {
     fn words_alone_tell_the_class() {
         let mut told = Vec::new();
         for recording in replay::recordings("codex") {
-            let lines = recording.lines.iter().filter_map(|line| match line {
+            let mut lines = recording.lines.iter().filter_map(|line| match line {
                 Line::Heard(line) => serde_json::from_str::<Value>(line).ok(),
                 Line::Said(_) => None,
             });
-            let failed = lines.filter(|line| line["type"] == "turn.failed").next_back();
+            let failed = lines.find(|line| line["type"] == "turn.failed");
             told.extend(
                 failed.map(|line| format!("{:<10} {:?}", recording.name, class_of_error(&line["error"]))),
             );
@@ -513,6 +536,20 @@ mod tests {
         assert_eq!(used, [1250, 1250, 1250]);
         let session = played.heard.iter().find_map(|heard| heard.session.as_deref());
         assert_eq!(session, Some("01a1e242-0ce0-7953-9939-b8f807bb7e15"));
+    }
+
+    #[test]
+    fn a_lost_thread_is_begun_anew() {
+        let mut codex = codex("/work/a", Some("gone"));
+        codex.on_line(br#"{"id":1,"result":{}}"#);
+        let heard = codex.on_line(br#"{"id":2,"error":{"code":-32600,"message":"no rollout found"}}"#);
+        let asked: Value = serde_json::from_slice(&heard.reply).unwrap();
+        assert_eq!(asked["method"], START);
+        assert_eq!(asked["params"]["threadId"], Value::Null);
+        let heard = codex.on_line(br#"{"id":5,"result":{"thread":{"id":"new"},"model":"gpt-5.5"}}"#);
+        assert_eq!(heard.session.as_deref(), Some("new"));
+        codex.on_line(br#"{"id":3,"error":{"code":-32600,"message":"no turn"}}"#);
+        assert!(matches!(codex.finish(Exit::Code(0)).outcome, conductor_core::event::Outcome::Failed(_)));
     }
 
     fn answer(codex: &mut Codex, question: &Value) -> Value {
