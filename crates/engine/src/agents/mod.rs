@@ -3,6 +3,7 @@
 //! An agent says what to start and what an exit means. It starts nothing itself and reads no file; `process` and
 //! `worker` treat all of them alike.
 
+mod acp;
 mod claude;
 mod codex;
 mod gemini;
@@ -30,8 +31,8 @@ pub use talk::{Ending, Heard, Said, Tokens, Translator};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
     #[error(
-        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini and opencode, and whatever is \
-         installed as conductor-agent-NAME"
+        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, acp:PROGRAM, and \
+         whatever is installed as conductor-agent-NAME"
     )]
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
@@ -108,6 +109,7 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
         "codex" => Ok(&codex::Agent),
         "gemini" => Ok(&gemini::Agent),
         "opencode" => Ok(&opencode::Agent),
+        name if name.starts_with(acp::PREFIX) => Ok(&acp::Agent),
         other if plugin::exists(other) => Ok(&plugin::Agent),
         other => Err(AgentError::Unknown(other.to_owned())),
     }

@@ -135,6 +135,7 @@ pub(super) fn class_of(status: Option<u64>, words: &str) -> FailureClass {
         Some(400..) => FailureClass::Rejected,
         _ if has("authentication") || has("unauthorized") => FailureClass::Unauthorized,
         _ if has("529") || has("verloaded") => FailureClass::Overloaded,
+        _ if has("rate_limit") || has("ate limit") => FailureClass::RateLimited,
         _ => FailureClass::Provider,
     }
 }
