@@ -245,4 +245,38 @@ mod tests {
             .collect();
         assert_eq!(shown, ["AWS_REGION=eu", "DATABASE_URL=db", "LANG=C", "LC_ALL=C", "MINE=1", "PATH=/bin"]);
     }
+
+    #[test]
+    fn keys_go_to_whom_they_are_for_and_the_tasks_own_come_first() {
+        let mut task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".into()));
+        task.env.insert("OPENAI_BASE_URL".into(), "mine".into());
+        let caller = [("OPENAI_API_KEY", "sk"), ("OPENAI_BASE_URL", "theirs"), ("GEMINI_API_KEY", "g")];
+        let caller = Caller::new(caller.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let (seat, session) = (Seat::default(), Session { id: "s".into(), begun: false });
+        let brief =
+            Brief { task: &task, seat: &seat, caller: &caller, words: String::new(), session: &session };
+        let keys = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
+        let launch = brief.launch("x", Vec::new(), &keys, &[("QUIET", "1"), ("OPENAI_API_KEY", "none")]);
+        let shown: Vec<String> = launch
+            .env
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        assert_eq!(shown, ["OPENAI_API_KEY=sk", "OPENAI_BASE_URL=mine", "QUIET=1"]);
+    }
+
+    #[test]
+    fn whoever_is_unknown_is_told_who_there_is() {
+        let Err(error) = agent("nobody") else { panic!("there is somebody") };
+        let told = error.to_string();
+        for name in ["shell", "claude", "codex", "gemini", "opencode", "acp:ls"] {
+            assert!(agent(name).is_ok(), "{name}");
+            assert!(told.contains(name.split(':').next().unwrap()), "{name}: {told}");
+        }
+        let mut task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".into()));
+        task.agent = Some("acp:no-such-program-anywhere".into());
+        assert!(check(&task).unwrap_err().to_string().contains("no-such-program-anywhere is not installed"));
+        task.agent = Some("../codex".into());
+        assert!(matches!(check(&task), Err(AgentError::Unknown(_))));
+    }
 }

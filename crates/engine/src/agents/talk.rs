@@ -177,3 +177,41 @@ pub(super) fn purpose(input: &Value) -> String {
         ["command", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt"];
     names.iter().find_map(|name| text(&input[*name])).unwrap_or_default().chars().take(200).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_in_words_is_found() {
+        assert_eq!(status_in("unexpected status 401 Unauthorized: no, url: http://x:8900/v1"), Some(401));
+        assert_eq!(status_in("exceeded retry limit, last status: 429 Too Many Requests"), Some(429));
+        assert_eq!(status_in("exit status 1, then status 503"), Some(503));
+        assert_eq!(status_in("status"), None);
+        assert_eq!(status_in("429"), None);
+    }
+
+    #[test]
+    fn a_providers_own_words_are_taken_out_of_its_json() {
+        assert_eq!(plain(r#"[API Error: {"error":{"code":401,"message":"no key"}}]"#), "no key");
+        assert_eq!(plain(" as it is "), "as it is");
+        assert_eq!(plain("} odd {"), "} odd {");
+        assert_eq!(plain(r#"{"else": 1}"#), r#"{"else": 1}"#);
+    }
+
+    #[test]
+    fn words_come_before_a_status_where_they_tell_more() {
+        use FailureClass::{Billing, Provider, RateLimited, Rejected, TooLong, UsageLimit};
+        for (status, words, class) in [
+            (Some(429), "You exceeded your current quota, check your plan and billing details", Billing),
+            (Some(429), "You have exhausted your daily quota on this model", UsageLimit),
+            (Some(429), "Please wait; to increase your limits, request a quota increase", RateLimited),
+            (Some(400), "code: context_length_exceeded", TooLong),
+            (Some(400), "no such parameter", Rejected),
+            (None, "Rate limit reached for requests", RateLimited),
+            (None, "stream disconnected before completion", Provider),
+        ] {
+            assert_eq!(class_of(status, words), class, "{words}");
+        }
+    }
+}
