@@ -4,16 +4,14 @@
 //! cost is cumulative over a session in some versions and not in others; tokens are counted from the messages.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use conductor_core::event::FailureClass;
-use conductor_core::plan::{Task, Work};
+use conductor_core::plan::Task;
 use serde_json::{Value, json};
 
-use super::policy::InWorkspace;
-use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of};
+use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
-use crate::process::{Exit, Launch};
+use crate::process::Exit;
 
 /// The program, and how to get it.
 const PROGRAM: &str = "claude";
@@ -30,6 +28,9 @@ const KEYS: [&str; 7] = [
     "CLAUDE_CODE_MAX_RETRIES",
 ];
 
+const SETTINGS: [(&str, &str); 2] =
+    [("DISABLE_AUTOUPDATER", "1"), ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")];
+
 /// What it is given to work with; the rest of its many tools is of no use to a task.
 const TOOLS: &str = "Bash,Edit,Glob,Grep,NotebookEdit,Read,Skill,Task,TodoWrite,Write";
 
@@ -38,37 +39,14 @@ pub(super) struct Agent;
 impl super::Agent for Agent {
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
-        let Brief { task, seat, caller, words, session } = brief;
-        let temporary = seat.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| path.into());
-        let policy = InWorkspace::new(seat.directory.clone(), temporary);
-        let mut env = caller.environment(task, seat).as_ref().clone();
-        env.extend(KEYS.iter().filter_map(|name| caller.variable(name)));
-        for (name, value) in [("DISABLE_AUTOUPDATER", "1"), ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")]
-        {
-            env.entry(name.into()).or_insert(value.into());
-        }
-        let launch = Launch {
-            program: PROGRAM.into(),
-            args: arguments(task, session).into_iter().map(Into::into).collect(),
-            env: Arc::new(env),
-            directory: seat.directory.clone(),
-            memory: task.resources.get("memory").copied(),
-            talks: true,
-        };
+        let policy = brief.policy();
+        let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &KEYS, &SETTINGS);
         let judge = move |tool: &str, input: &Value| policy.judge(tool, input);
-        Ok(Engagement { launch, translator: Box::new(Claude::new(words.clone(), Box::new(judge))) })
+        Ok(Engagement { launch, translator: Box::new(Claude::new(brief.words.clone(), Box::new(judge))) })
     }
 
     fn check(&self, task: &Task) -> Result<(), AgentError> {
-        match task.work {
-            Work::Run(_) => {
-                Err(AgentError::Unfit { agent: "claude", why: "it takes a prompt, not a command".into() })
-            }
-            Work::Prompt(_) if !super::on_path(PROGRAM) => {
-                Err(AgentError::Missing { program: PROGRAM, remedy: REMEDY })
-            }
-            Work::Prompt(_) => Ok(()),
-        }
+        super::takes_prompts("claude", task, PROGRAM, REMEDY)
     }
 }
 
@@ -161,7 +139,7 @@ impl Claude {
         let message = &event["message"];
         let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut heard = Heard { said: blocks.iter().filter_map(block).collect(), ..Heard::default() };
-        heard.used = self.count(message["id"].as_str(), message["model"].as_str(), &message["usage"]);
+        heard.used.extend(self.count(message["id"].as_str(), message["model"].as_str(), &message["usage"]));
         heard
     }
 
@@ -180,7 +158,7 @@ impl Claude {
             }
             _ => None,
         };
-        Heard { used, ..Heard::default() }
+        Heard { used: Vec::from_iter(used), ..Heard::default() }
     }
 
     /// What is new since the message was last counted; the same message comes again and again.
@@ -231,7 +209,7 @@ impl Claude {
             output: number("output_tokens").saturating_sub(all.output),
             turns: 0,
         };
-        let used = self.take(rest);
+        let used = Vec::from_iter(self.take(rest));
         let denials = event["permission_denials"].as_array().map(Vec::as_slice).unwrap_or_default();
         self.denied.extend(denials.iter().filter_map(|denial| text(&denial["tool_name"])));
         let session = text(&event["session_id"]);
@@ -353,12 +331,6 @@ fn block(block: &Value) -> Option<Said> {
     }
 }
 
-/// The one thing of a tool's input that tells a person what it is about.
-fn purpose(input: &Value) -> String {
-    let names = ["command", "file_path", "path", "pattern", "url", "description", "prompt"];
-    names.iter().find_map(|name| text(&input[*name])).unwrap_or_default().chars().take(200).collect()
-}
-
 fn difference(now: &Tokens, before: &Tokens) -> Tokens {
     Tokens {
         model: now.model.clone(),
@@ -370,27 +342,11 @@ fn difference(now: &Tokens, before: &Tokens) -> Tokens {
     }
 }
 
-fn said(what: Said) -> Heard {
-    Heard { said: vec![what], ..Heard::default() }
-}
-
-fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
-}
-
-fn line(value: &Value) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
-    bytes.push(b'\n');
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-    use std::path::Path;
-
     use conductor_core::event::Outcome;
 
+    use super::super::replay;
     use super::*;
 
     fn anything() -> Judge {
@@ -403,38 +359,14 @@ mod tests {
         (claude, heard)
     }
 
-    fn told(name: &str, bytes: &[u8]) -> String {
-        let (mut claude, heard) = listen(bytes, anything());
-        let mut used = Tokens::default();
-        for tokens in heard.iter().filter_map(|heard| heard.used.as_ref()) {
-            used.input += tokens.input;
-            used.cache_read += tokens.cache_read;
-            used.output += tokens.output;
-            used.turns += tokens.turns;
-        }
-        let ending = claude.finish(Exit::Code(0));
-        let outcome = match &ending.outcome {
-            Outcome::Failed(failure) => format!("{:?}: {}", failure.class, failure.message),
-            Outcome::Succeeded => format!("ok: {}", ending.result.unwrap_or_default()),
-            other => format!("{other:?}"),
-        };
-        let mut line = format!("{name:<28} in {:>5} out {:>4} turns {}", used.input, used.output, used.turns);
-        let parked = ending.parked.map(|until| format!(" (parked until {until:?})")).unwrap_or_default();
-        let _ = write!(line, "  {outcome}{parked}");
-        line
-    }
-
     #[test]
     fn every_recorded_end_is_understood() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/claude");
-        let mut files: Vec<_> =
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort();
-        let lines: Vec<String> = files
-            .iter()
-            .map(|file| told(file.file_stem().unwrap().to_str().unwrap(), &std::fs::read(file).unwrap()))
-            .collect();
-        insta::assert_snapshot!(lines.join("\n"));
+        let recordings = replay::recordings("claude");
+        let told = recordings.iter().map(|recording| {
+            // These were recorded without their exit codes, which count for nothing anyway.
+            recording.played(&mut Claude::new("do it".to_owned(), anything())).told
+        });
+        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
     }
 
     #[test]

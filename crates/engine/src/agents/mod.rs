@@ -3,8 +3,15 @@
 //! An agent says what to start and what an exit means. It starts nothing itself and reads no file; `process` and
 //! `worker` treat all of them alike.
 
+mod acp;
 mod claude;
+mod codex;
+mod gemini;
+mod opencode;
+mod plugin;
 mod policy;
+#[cfg(test)]
+mod replay;
 mod shell;
 mod talk;
 
@@ -12,22 +19,26 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use conductor_core::plan::{Command, Task};
+use conductor_core::plan::{Command, Task, Work};
 use thiserror::Error;
 
 use crate::process::Launch;
 use crate::workspaces::Seat;
+use policy::InWorkspace;
 
 pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
-    #[error("there is no agent '{0}'; there are shell, for `run:` tasks, and claude")]
+    #[error(
+        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, acp:PROGRAM, and \
+         whatever is installed as conductor-agent-NAME"
+    )]
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
     Unfit { agent: &'static str, why: String },
     #[error("{program} is not installed; {remedy}")]
-    Missing { program: &'static str, remedy: &'static str },
+    Missing { program: String, remedy: &'static str },
 }
 
 /// What somebody is asked to do, where, and with which words.
@@ -41,10 +52,35 @@ pub struct Brief<'a> {
     pub session: &'a Session,
 }
 
+impl Brief<'_> {
+    /// A program that is spoken to, in the task's place. Its keys come from the caller and go to nobody else; what the
+    /// task sets itself comes before both keys and settings.
+    fn launch(&self, program: &str, args: Vec<String>, keys: &[&str], settings: &[(&str, &str)]) -> Launch {
+        let mut env = self.caller.environment(self.task, self.seat).as_ref().clone();
+        let keys = keys.iter().filter_map(|name| self.caller.variable(name));
+        for (name, value) in keys.chain(settings.iter().map(|(name, value)| (name.into(), value.into()))) {
+            env.entry(name).or_insert(value);
+        }
+        Launch {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: Arc::new(env),
+            directory: self.seat.directory.clone(),
+            memory: self.task.resources.get("memory").copied(),
+            talks: true,
+        }
+    }
+
+    fn policy(&self) -> InWorkspace {
+        let temporary = self.seat.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| path.into());
+        InWorkspace::new(self.seat.directory.clone(), temporary)
+    }
+}
+
 /// A conversation with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// Chosen by us, so that it is known before anything can be lost.
+    /// Chosen by us, so that it is known before anything can be lost; from its first word on, what the agent calls it.
     pub id: String,
     /// It was begun before, and knows what was said.
     pub begun: bool,
@@ -70,6 +106,11 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
     match name {
         "shell" => Ok(&shell::Shell),
         "claude" | "default" => Ok(&claude::Agent),
+        "codex" => Ok(&codex::Agent),
+        "gemini" => Ok(&gemini::Agent),
+        "opencode" => Ok(&opencode::Agent),
+        name if name.starts_with(acp::PREFIX) => Ok(&acp::Agent),
+        other if plugin::exists(other) => Ok(&plugin::Agent),
         other => Err(AgentError::Unknown(other.to_owned())),
     }
 }
@@ -82,6 +123,22 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
 /// Whether there is somebody for this task, without starting anything.
 pub fn check(task: &Task) -> Result<(), AgentError> {
     agent(task.agent_name())?.check(task)
+}
+
+/// Whether an agent that is told in words can do the task.
+fn takes_prompts(
+    agent: &'static str,
+    task: &Task,
+    program: &str,
+    remedy: &'static str,
+) -> Result<(), AgentError> {
+    match task.work {
+        Work::Run(_) => Err(AgentError::Unfit { agent, why: "it takes a prompt, not a command".into() }),
+        Work::Prompt(_) if !on_path(program) => {
+            Err(AgentError::Missing { program: program.to_owned(), remedy })
+        }
+        Work::Prompt(_) => Ok(()),
+    }
 }
 
 fn on_path(program: &str) -> bool {
@@ -163,7 +220,6 @@ fn names(pattern: &str, name: &OsString) -> bool {
 mod tests {
     use super::*;
     use conductor_core::ids::TaskId;
-    use conductor_core::plan::Work;
 
     #[test]
     fn secrets_of_the_caller_stay_out_unless_asked_for() {
@@ -188,5 +244,39 @@ mod tests {
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();
         assert_eq!(shown, ["AWS_REGION=eu", "DATABASE_URL=db", "LANG=C", "LC_ALL=C", "MINE=1", "PATH=/bin"]);
+    }
+
+    #[test]
+    fn keys_go_to_whom_they_are_for_and_the_tasks_own_come_first() {
+        let mut task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".into()));
+        task.env.insert("OPENAI_BASE_URL".into(), "mine".into());
+        let caller = [("OPENAI_API_KEY", "sk"), ("OPENAI_BASE_URL", "theirs"), ("GEMINI_API_KEY", "g")];
+        let caller = Caller::new(caller.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let (seat, session) = (Seat::default(), Session { id: "s".into(), begun: false });
+        let brief =
+            Brief { task: &task, seat: &seat, caller: &caller, words: String::new(), session: &session };
+        let keys = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
+        let launch = brief.launch("x", Vec::new(), &keys, &[("QUIET", "1"), ("OPENAI_API_KEY", "none")]);
+        let shown: Vec<String> = launch
+            .env
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        assert_eq!(shown, ["OPENAI_API_KEY=sk", "OPENAI_BASE_URL=mine", "QUIET=1"]);
+    }
+
+    #[test]
+    fn whoever_is_unknown_is_told_who_there_is() {
+        let Err(error) = agent("nobody") else { panic!("there is somebody") };
+        let told = error.to_string();
+        for name in ["shell", "claude", "codex", "gemini", "opencode", "acp:ls"] {
+            assert!(agent(name).is_ok(), "{name}");
+            assert!(told.contains(name.split(':').next().unwrap()), "{name}: {told}");
+        }
+        let mut task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".into()));
+        task.agent = Some("acp:no-such-program-anywhere".into());
+        assert!(check(&task).unwrap_err().to_string().contains("no-such-program-anywhere is not installed"));
+        task.agent = Some("../codex".into());
+        assert!(matches!(check(&task), Err(AgentError::Unknown(_))));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 /// Commands nobody means to have run by an agent, as parts of a command line.
-const BLOCKED: [&str; 12] = [
+pub(super) const BLOCKED: [&str; 12] = [
     "rm -rf /",
     "rm -rf ~",
     "sudo ",
@@ -46,6 +46,11 @@ pub(super) struct InWorkspace {
 impl InWorkspace {
     pub(super) fn new(root: PathBuf, temporary: Option<PathBuf>) -> InWorkspace {
         InWorkspace { root, temporary }
+    }
+
+    /// Where edits are allowed besides the workspace itself.
+    pub(super) fn temporary(&self) -> Option<&Path> {
+        self.temporary.as_deref()
     }
 
     /// Nothing allows it; otherwise why not, in words the agent can act on.

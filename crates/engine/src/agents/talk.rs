@@ -1,6 +1,8 @@
 //! What agents say, in our words. Every agent has a translator of its own; none of them reads or writes anything itself.
 
 use conductor_core::event::{Failure, FailureClass, Outcome};
+use conductor_core::units::Usd;
+use serde_json::Value;
 
 use crate::process::Exit;
 
@@ -9,6 +11,11 @@ pub trait Translator: Send {
     /// What is written to its standard input at the start; nothing closes it at once.
     fn opening(&mut self) -> Vec<u8> {
         Vec::new()
+    }
+
+    /// Whether more can be said to it; where not, its standard input is closed behind the opening.
+    fn converses(&self) -> bool {
+        true
     }
 
     /// One line of its standard output, without the line break.
@@ -27,9 +34,11 @@ pub trait Translator: Send {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Heard {
     pub said: Vec<Said>,
-    /// Used since the last time this was told.
-    pub used: Option<Tokens>,
-    /// The name by which the conversation can be taken up again.
+    /// Used since the last time this was told, by model.
+    pub used: Vec<Tokens>,
+    /// What it says itself that this cost. It counts only where the price list does not know the model.
+    pub cost: Option<Usd>,
+    /// The name by which the conversation can be taken up again, where it chose another than ours.
     pub session: Option<String>,
     /// To be written to its standard input.
     pub reply: Vec<u8>,
@@ -88,24 +97,36 @@ impl Ending {
 
     /// Ended before its final word, whatever its exit code says.
     pub fn unfinished(exit: Exit, last: &str) -> Ending {
-        let how = match exit {
-            Exit::Code(code) => format!("exit code {code}"),
-            Exit::Signal(signal) => format!("signal {signal}"),
-        };
         let last = if last.is_empty() { String::new() } else { format!(": {last}") };
-        Ending::bad(FailureClass::Unfinished, format!("it ended without a final word ({how}){last}"))
+        Ending::bad(FailureClass::Unfinished, format!("it ended without a final word ({}){last}", how(exit)))
+    }
+
+    /// Its final word was that all is well, and its exit says otherwise.
+    pub fn contradicted(exit: Exit) -> Ending {
+        Ending::bad(
+            FailureClass::Unfinished,
+            format!("it said that it was done, but ended with {}", how(exit)),
+        )
+    }
+}
+
+fn how(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
     }
 }
 
 /// What an answer of a provider means, by its status and the words that came with it.
 pub(super) fn class_of(status: Option<u64>, words: &str) -> FailureClass {
+    const LIMIT: [&str; 5] = ["usage_limit", "usageLimit", "usage limit", "hit your limit", "daily quota"];
+    const LONG: [&str; 4] =
+        ["prompt_too_long", "prompt is too long", "context_length_exceeded", "context window"];
     let has = |word: &str| words.contains(word);
     match status {
-        _ if ["usage_limit", "usageLimit", "usage limit", "hit your limit"].iter().any(|word| has(word)) => {
-            FailureClass::UsageLimit
-        }
+        _ if LIMIT.iter().any(|word| has(word)) => FailureClass::UsageLimit,
         _ if has("credit") || has("billing") => FailureClass::Billing,
-        _ if has("prompt_too_long") || has("prompt is too long") => FailureClass::TooLong,
+        _ if LONG.iter().any(|word| has(word)) => FailureClass::TooLong,
         Some(401 | 403) => FailureClass::Unauthorized,
         Some(404) => FailureClass::UnknownModel,
         Some(429) => FailureClass::RateLimited,
@@ -114,6 +135,83 @@ pub(super) fn class_of(status: Option<u64>, words: &str) -> FailureClass {
         Some(400..) => FailureClass::Rejected,
         _ if has("authentication") || has("unauthorized") => FailureClass::Unauthorized,
         _ if has("529") || has("verloaded") => FailureClass::Overloaded,
+        _ if has("rate_limit") || has("ate limit") => FailureClass::RateLimited,
         _ => FailureClass::Provider,
+    }
+}
+
+/// The status an agent put into words only: "unexpected status 401", "last status: 429".
+pub(super) fn status_in(words: &str) -> Option<u64> {
+    let mut after = words.split("status").skip(1);
+    after.find_map(|rest| {
+        let rest = rest.trim_start_matches([':', ' ']);
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok().filter(|status| (400..600).contains(status))
+    })
+}
+
+/// The words of an error that came as the provider's own JSON, alone or in a sentence.
+pub(super) fn plain(words: &str) -> String {
+    let body = words.find('{').zip(words.rfind('}')).and_then(|(from, to)| words.get(from..=to));
+    let body = body.and_then(|body| serde_json::from_str::<Value>(body).ok());
+    body.and_then(|body| text(&body["error"]["message"])).unwrap_or_else(|| words.trim().to_owned())
+}
+
+pub(super) fn said(what: Said) -> Heard {
+    Heard { said: vec![what], ..Heard::default() }
+}
+
+pub(super) fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+pub(super) fn line(value: &Value) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The one thing of a tool's input that tells a person what it is about.
+pub(super) fn purpose(input: &Value) -> String {
+    let names =
+        ["command", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt"];
+    names.iter().find_map(|name| text(&input[*name])).unwrap_or_default().chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_in_words_is_found() {
+        assert_eq!(status_in("unexpected status 401 Unauthorized: no, url: http://x:8900/v1"), Some(401));
+        assert_eq!(status_in("exceeded retry limit, last status: 429 Too Many Requests"), Some(429));
+        assert_eq!(status_in("exit status 1, then status 503"), Some(503));
+        assert_eq!(status_in("status"), None);
+        assert_eq!(status_in("429"), None);
+    }
+
+    #[test]
+    fn a_providers_own_words_are_taken_out_of_its_json() {
+        assert_eq!(plain(r#"[API Error: {"error":{"code":401,"message":"no key"}}]"#), "no key");
+        assert_eq!(plain(" as it is "), "as it is");
+        assert_eq!(plain("} odd {"), "} odd {");
+        assert_eq!(plain(r#"{"else": 1}"#), r#"{"else": 1}"#);
+    }
+
+    #[test]
+    fn words_come_before_a_status_where_they_tell_more() {
+        use FailureClass::{Billing, Provider, RateLimited, Rejected, TooLong, UsageLimit};
+        for (status, words, class) in [
+            (Some(429), "You exceeded your current quota, check your plan and billing details", Billing),
+            (Some(429), "You have exhausted your daily quota on this model", UsageLimit),
+            (Some(429), "Please wait; to increase your limits, request a quota increase", RateLimited),
+            (Some(400), "code: context_length_exceeded", TooLong),
+            (Some(400), "no such parameter", Rejected),
+            (None, "Rate limit reached for requests", RateLimited),
+            (None, "stream disconnected before completion", Provider),
+        ] {
+            assert_eq!(class_of(status, words), class, "{words}");
+        }
     }
 }

@@ -6,7 +6,6 @@ mod talking;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use conductor_core::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
@@ -64,9 +63,6 @@ struct Visit<'a> {
     seat: Seat,
     workspaces: Arc<dyn Workspaces>,
     blocks: bool,
-    /// The conversation of this attempt, and whether it has begun.
-    session: String,
-    spoke: AtomicBool,
     /// What the directory looked like, where a change in it is due and cannot be told otherwise.
     before: Option<u64>,
 }
@@ -100,14 +96,11 @@ impl Worker {
             let seated = self.seated(blocks, &stop, move || workspaces.prepare(&guest)).await;
             seated.map_err(|outcome| (outcome, None))?
         };
-        let known = order.beginning.as_ref().and_then(|beginning| beginning.session.clone());
-        let spoke = AtomicBool::new(known.is_some());
-        let session = known.unwrap_or_else(new_session);
         let before = match task.changes == Changes::Required && !blocks {
             true => self.looked(&seat).await,
             false => None,
         };
-        let visit = Visit { order, task, guest, seat, workspaces, blocks, session, spoke, before };
+        let visit = Visit { order, task, guest, seat, workspaces, blocks, before };
         let goes_on = matches!(task.work, Work::Prompt(_));
         match self.perform(&visit, &mut stop).await {
             Err(outcome) if blocks => {
@@ -139,10 +132,13 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
         let untouched = self.set_up(visit, transcript, stop).await?;
+        let known = visit.order.beginning.as_ref().and_then(|beginning| beginning.session.clone());
+        let begun = known.is_some();
+        let mut session = Session { id: known.unwrap_or_else(new_session), begun };
         let mut feedback = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
         loop {
             let round = feedback.as_ref().map_or(0, |(number, _)| *number);
-            let found = match self.one_round(visit, feedback.as_ref(), transcript, stop).await {
+            let found = match self.one_round(visit, feedback.as_ref(), &mut session, transcript, stop).await {
                 Ok(()) => self.judged(visit, untouched.as_deref(), transcript, stop).await,
                 Err(outcome) => Err(outcome),
             };
@@ -164,24 +160,28 @@ impl Worker {
         &self,
         visit: &Visit<'_>,
         feedback: Option<&(u32, Failure)>,
+        session: &mut Session,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
         let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
-        let words = self.words(visit, &seat, feedback)?;
-        let session = Session { id: visit.session.clone(), begun: visit.spoke.swap(true, Ordering::Relaxed) };
-        if !session.begun && matches!(visit.task.work, Work::Prompt(_)) {
-            let (task, attempt) = (visit.order.task.clone(), visit.order.attempt);
-            self.report(Input::SessionStarted { task, attempt, session: session.id.clone() });
+        let words = self.words(visit, &seat, feedback, session.begun)?;
+        if !session.begun {
+            self.tell_session(visit, &session.id);
         }
         let (task, caller) = (visit.task, &self.caller);
-        let brief = Brief { task, seat: &seat, caller, words, session: &session };
+        let brief = Brief { task, seat: &seat, caller, words, session };
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
         let mut talk = Conversation::new(translator, stream);
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
+        let name = talk.session().unwrap_or(&session.id).to_owned();
+        if name != session.id {
+            self.tell_session(visit, &name);
+        }
+        *session = Session { id: name, begun: true };
         let ending = talk.finish(exit.map_err(Outcome::Failed)?);
         if let Some(until) = ending.parked {
             self.park(visit.task, until);
@@ -192,6 +192,14 @@ impl Worker {
             other => return Err(other),
         }
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// By which name a conversation can be gone on with; a command has none.
+    fn tell_session(&self, visit: &Visit<'_>, name: &str) {
+        if matches!(visit.task.work, Work::Prompt(_)) {
+            let (task, attempt) = (visit.order.task.clone(), visit.order.attempt);
+            self.report(Input::SessionStarted { task, attempt, session: name.to_owned() });
+        }
     }
 
     /// Nobody is to ask this provider before then.
@@ -207,6 +215,7 @@ impl Worker {
         visit: &Visit<'_>,
         seat: &Seat,
         feedback: Option<&(u32, Failure)>,
+        known: bool,
     ) -> Result<String, Outcome> {
         let before = visit.task.dependencies.iter().filter_map(|on| self.plan.task(&on.id));
         let found =
@@ -214,6 +223,7 @@ impl Worker {
         let facts = Facts {
             landed: before.map(|task| (task.id.as_str(), task.name.as_str())).collect(),
             feedback: found.as_ref().map(|(round, words)| (*round, words.as_str())),
+            known,
             ports: seat
                 .env
                 .iter()

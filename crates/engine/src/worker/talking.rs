@@ -10,7 +10,7 @@ use conductor_core::event::Usage;
 use conductor_core::scheduler::Input;
 
 use super::{Order, Worker};
-use crate::agents::{Ending, Heard, Said, Tokens, Translator};
+use crate::agents::{Ending, Heard, Said, Translator};
 use crate::prices;
 use crate::process::Exit;
 use crate::transcript::Transcript;
@@ -27,15 +27,21 @@ pub(super) struct Conversation {
     read: u64,
     rest: Vec<u8>,
     mouth: Option<Mouth>,
+    session: Option<String>,
 }
 
 impl Conversation {
     pub(super) fn new(translator: Box<dyn Translator>, stream: Option<Transcript>) -> Conversation {
-        Conversation { translator, stream, read: 0, rest: Vec::new(), mouth: None }
+        Conversation { translator, stream, read: 0, rest: Vec::new(), mouth: None, session: None }
     }
 
     pub(super) fn stream(&self) -> Option<&Transcript> {
         self.stream.as_ref()
+    }
+
+    /// What it calls this conversation, where it said so.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
     /// Says the first words.
@@ -43,6 +49,9 @@ impl Conversation {
         let words = self.translator.opening();
         self.mouth = stdin.filter(|_| !words.is_empty()).map(Mouth::new);
         self.say(words);
+        if !self.translator.converses() {
+            self.mouth = None;
+        }
     }
 
     fn say(&self, words: Vec<u8>) {
@@ -90,10 +99,11 @@ impl Conversation {
         for said in &heard.said {
             transcript.note(&words(said));
         }
-        if let Some(tokens) = &heard.used {
+        if let Some(usage) = usage(&heard) {
             let (task, attempt) = (order.task.clone(), order.attempt);
-            worker.report(Input::UsageReported { task, attempt, usage: usage(tokens) });
+            worker.report(Input::UsageReported { task, attempt, usage });
         }
+        self.session = heard.session.or(self.session.take());
         self.say(heard.reply);
         if heard.over {
             self.mouth = None;
@@ -102,6 +112,11 @@ impl Conversation {
 
     /// What it all came to. What it said is kept.
     pub(super) fn finish(mut self, exit: Exit) -> Ending {
+        // Its last line may lack its end; what else there would be to hear in it is not worth a report after the end.
+        let rest = std::mem::take(&mut self.rest);
+        if !rest.is_empty() {
+            self.translator.on_line(&rest);
+        }
         let ending = self.translator.finish(exit);
         if let Some(stream) = self.stream.take() {
             let _ = stream.finish();
@@ -110,8 +125,19 @@ impl Conversation {
     }
 }
 
-fn usage(tokens: &Tokens) -> Usage {
-    Usage { cost: prices::price(tokens).unwrap_or_default(), tokens: tokens.total(), turns: tokens.turns }
+/// What was used, by the price list. Where that does not know a model, what the agent says itself is taken for all of it.
+fn usage(heard: &Heard) -> Option<Usage> {
+    let mut usage = Usage::default();
+    let mut unknown = heard.used.is_empty();
+    for tokens in &heard.used {
+        let price = prices::price(tokens);
+        unknown |= price.is_none();
+        usage += Usage { cost: price.unwrap_or_default(), tokens: tokens.total(), turns: tokens.turns };
+    }
+    if let Some(told) = heard.cost.filter(|_| unknown) {
+        usage.cost = told;
+    }
+    (usage != Usage::default()).then_some(usage)
 }
 
 /// A line for people.
@@ -145,5 +171,27 @@ impl Mouth {
 
     fn say(&self, bytes: Vec<u8>) {
         let _ = self.words.send(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use conductor_core::units::Usd;
+
+    use super::*;
+    use crate::agents::Tokens;
+
+    #[test]
+    fn the_price_list_comes_before_what_the_agent_says() {
+        let tokens = |model: &str| Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() };
+        let cost = |used: Vec<Tokens>, cost: Option<Usd>| {
+            usage(&Heard { used, cost, ..Heard::default() }).map(|usage| usage.cost)
+        };
+        let told = Some(Usd(7));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some(Usd(4000)));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), told);
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Some(Usd(4000)));
+        assert_eq!(cost(Vec::new(), told), told);
+        assert_eq!(cost(Vec::new(), None), None);
     }
 }

@@ -1,0 +1,269 @@
+//! Gemini: one prompt in, a stream of JSON lines out.
+//!
+//! It reads its input to the end before it begins and asks nothing, so it is only stopped by signals, and then exits
+//! with 0 and no result. Where the provider failed, its exit code is the status without its upper bits. It waits for a
+//! busy provider for minutes without a word.
+
+use conductor_core::event::FailureClass;
+use conductor_core::plan::Task;
+use serde_json::Value;
+
+use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, plain, purpose, said, text};
+use super::{AgentError, Brief, Engagement, Session};
+use crate::process::Exit;
+
+/// The program, and how to get it.
+const PROGRAM: &str = "gemini";
+const REMEDY: &str = "install it with `npm install -g @google/gemini-cli`";
+
+/// Variables it needs and nobody else gets.
+const KEYS: [&str; 8] = [
+    "GEMINI_API_KEY",
+    "GEMINI_MODEL",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "GOOGLE_GENAI_USE_VERTEXAI",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_CLOUD_LOCATION",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+];
+
+/// Started by itself a second time, it would not hear the signals sent to the first.
+const SETTINGS: [(&str, &str); 1] = [("GEMINI_CLI_NO_RELAUNCH", "true")];
+
+/// Its own exit codes.
+const NO_LOGIN: i32 = 41;
+const TOO_MANY_TURNS: i32 = 53;
+
+pub(super) struct Agent;
+
+impl super::Agent for Agent {
+    fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
+        self.check(brief.task)?;
+        let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &KEYS, &SETTINGS);
+        Ok(Engagement { launch, translator: Box::new(Gemini::new(brief.words.clone())) })
+    }
+
+    fn check(&self, task: &Task) -> Result<(), AgentError> {
+        super::takes_prompts("gemini", task, PROGRAM, REMEDY)
+    }
+}
+
+/// The prompt itself goes through its input: as an argument it could be no longer than the system allows.
+fn arguments(task: &Task, session: &Session) -> Vec<String> {
+    let mut args = ["--output-format", "stream-json", "--yolo", "--skip-trust"].map(str::to_owned).to_vec();
+    args.extend([if session.begun { "--resume" } else { "--session-id" }.to_owned(), session.id.clone()]);
+    if let Some(model) = &task.model {
+        args.extend(["--model".to_owned(), model.clone()]);
+    }
+    args
+}
+
+#[derive(Default)]
+struct Gemini {
+    prompt: String,
+    model: String,
+    /// The message under way, as far as it has come, and the last one that was whole.
+    message: String,
+    words: Option<String>,
+    /// An answer of the model is under way: its pieces and the tools it asks for are one turn.
+    answering: bool,
+    error: Option<String>,
+    result: Option<Value>,
+}
+
+impl Gemini {
+    fn new(prompt: String) -> Gemini {
+        Gemini { prompt, ..Gemini::default() }
+    }
+
+    fn on_message(&mut self, event: &Value) -> Heard {
+        if event["role"] != "assistant" {
+            return Heard::default();
+        }
+        let mut heard = Heard::default();
+        if event["delta"] != true {
+            heard.said.extend(self.whole_message());
+        }
+        self.message.push_str(event["content"].as_str().unwrap_or_default());
+        heard.used.extend(self.turn());
+        heard
+    }
+
+    /// The pieces of a message, once something else comes.
+    fn whole_message(&mut self) -> Option<Said> {
+        let message = std::mem::take(&mut self.message);
+        if message.trim().is_empty() {
+            return None;
+        }
+        self.words = Some(message.clone());
+        Some(Said::Text(message))
+    }
+
+    /// A call of the model, told when its answer begins; what it used is told only at the end.
+    fn turn(&mut self) -> Option<Tokens> {
+        let begins = !std::mem::replace(&mut self.answering, true);
+        begins.then(|| Tokens { model: self.model.clone(), turns: 1, ..Tokens::default() })
+    }
+
+    fn on_tool_result(&mut self, event: &Value) -> Heard {
+        self.answering = false;
+        match event["status"].as_str() {
+            Some("error") => said(Said::Note(text(&event["error"]["message"]).unwrap_or_default())),
+            _ => Heard::default(),
+        }
+    }
+
+    fn on_error(&mut self, event: &Value) -> Heard {
+        let message = text(&event["message"]).unwrap_or_default();
+        if event["severity"] != "warning" {
+            self.error = Some(message.clone());
+        }
+        said(Said::Note(message))
+    }
+
+    fn on_result(&mut self, event: Value) -> Heard {
+        let used = used(&event["stats"]);
+        self.result = Some(event);
+        Heard { used, over: true, ..Heard::default() }
+    }
+
+    fn failed(&self, result: &Value, exit: Exit) -> Ending {
+        let words = text(&result["error"]["message"]).or_else(|| self.error.clone()).unwrap_or_default();
+        let class = class_of(status_of(exit).or_else(|| code_in(&words)), &words);
+        let parked = (class == FailureClass::UsageLimit).then_some(None);
+        // What follows is advice for somebody at a terminal.
+        let reason = words.lines().next().unwrap_or("it failed without a reason");
+        Ending { parked, ..Ending::bad(class, plain(reason)) }
+    }
+}
+
+impl Translator for Gemini {
+    fn opening(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.prompt).into_bytes()
+    }
+
+    fn converses(&self) -> bool {
+        false
+    }
+
+    fn on_line(&mut self, bytes: &[u8]) -> Heard {
+        let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
+        let kind = event["type"].as_str().unwrap_or_default().to_owned();
+        let message = if kind == "message" { None } else { self.whole_message() };
+        let mut heard = match kind.as_str() {
+            "init" => {
+                self.model = text(&event["model"]).unwrap_or_default();
+                Heard { session: text(&event["session_id"]), ..Heard::default() }
+            }
+            "message" => self.on_message(&event),
+            "tool_use" => {
+                let tool = text(&event["tool_name"]).unwrap_or_default();
+                let used = Vec::from_iter(self.turn());
+                Heard { used, ..said(Said::Tool(tool, purpose(&event["parameters"]))) }
+            }
+            "tool_result" => self.on_tool_result(&event),
+            "error" => self.on_error(&event),
+            "result" => self.on_result(event),
+            // Whatever comes with a later version is kept in the stream and does no harm.
+            _ => Heard::default(),
+        };
+        heard.said.splice(0..0, message);
+        heard
+    }
+
+    fn finish(&mut self, exit: Exit) -> Ending {
+        self.whole_message();
+        match (self.result.take(), exit) {
+            (Some(result), Exit::Code(0)) if result["status"] == "success" => Ending::good(self.words.take()),
+            (Some(result), exit) if result["status"] == "success" => Ending::contradicted(exit),
+            (Some(result), exit) => self.failed(&result, exit),
+            (None, Exit::Code(NO_LOGIN)) => {
+                Ending::bad(FailureClass::Unauthorized, "it has no way to log in; its output tells more")
+            }
+            (None, Exit::Code(TOO_MANY_TURNS)) => {
+                Ending::bad(FailureClass::Budget, "it reached its own limit of turns")
+            }
+            (None, exit) => Ending::unfinished(exit, self.error.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// Its exit code is the last byte of the provider's status.
+fn status_of(exit: Exit) -> Option<u64> {
+    let Exit::Code(code) = exit else { return None };
+    let byte = u64::try_from(code).ok()?;
+    (400..600).find(|status| status & 255 == byte && byte != 0)
+}
+
+/// The status as the provider wrote it into its own answer.
+fn code_in(words: &str) -> Option<u64> {
+    let digits = words.split("\"code\":").nth(1)?.trim_start();
+    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// By model, and thoughts with them: they are part of the total alone.
+fn used(stats: &Value) -> Vec<Tokens> {
+    let models = stats["models"].as_object().into_iter().flatten();
+    let all = models.map(|(model, stats)| {
+        let number = |name: &str| stats[name].as_u64().unwrap_or(0);
+        let (input, total) = (number("input_tokens"), number("total_tokens"));
+        Tokens {
+            model: model.clone(),
+            input,
+            cache_read: number("cached"),
+            output: number("output_tokens").max(total.saturating_sub(input)),
+            ..Tokens::default()
+        }
+    });
+    all.filter(|tokens| tokens.total() > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::replay;
+    use super::*;
+
+    #[test]
+    fn every_recorded_end_is_understood() {
+        let recordings = replay::recordings("gemini");
+        let told = recordings.iter().map(|recording| recording.played(&mut Gemini::default()).told);
+        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn pieces_of_a_message_are_told_as_one() {
+        let recordings = replay::recordings("gemini");
+        let recording = recordings.iter().find(|recording| recording.name == "deltas").unwrap();
+        let said: Vec<Said> =
+            recording.played(&mut Gemini::default()).heard.into_iter().flat_map(|heard| heard.said).collect();
+        assert_eq!(
+            said,
+            [
+                Said::Text("I will write the file.".into()),
+                Said::Tool("write_file".into(), "hello.txt".into()),
+                Said::Text("Now I run a command.".into()),
+                Said::Tool("run_shell_command".into(), "cat hello.txt && wc -c hello.txt".into()),
+                Said::Text("Done: hello.txt written and checked.".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn its_exit_code_is_half_a_status() {
+        for status in [400, 401, 403, 404, 429, 500, 503, 529] {
+            assert_eq!(status_of(Exit::Code(status & 255)), Some(status as u64));
+        }
+        assert_eq!(status_of(Exit::Code(0)), None);
+        assert_eq!(status_of(Exit::Signal(9)), None);
+    }
+
+    #[test]
+    fn what_is_not_its_language_does_no_harm() {
+        let mut gemini = Gemini::default();
+        for line in replay::garbage().chain(replay::mangled("gemini")) {
+            gemini.on_line(&line);
+        }
+        gemini.finish(Exit::Code(0));
+    }
+}

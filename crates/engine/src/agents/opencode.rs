@@ -1,0 +1,262 @@
+//! OpenCode: one prompt in, a stream of JSON lines out, with any provider's model behind it.
+//!
+//! It names the session itself and says what each step used and cost, but not which model did it. Its last step must
+//! have stopped of its own accord: it also exits with 0 after an answer that was cut off, and after a tool call that
+//! it was not allowed.
+
+use conductor_core::event::FailureClass;
+use conductor_core::plan::Task;
+use conductor_core::units::Usd;
+use serde_json::{Map, Value, json};
+
+use super::policy::{BLOCKED, InWorkspace};
+use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, plain, purpose, said, text};
+use super::{AgentError, Brief, Engagement, Session};
+use crate::process::Exit;
+
+/// The program, and how to get it.
+const PROGRAM: &str = "opencode";
+const REMEDY: &str = "install it with `npm install -g opencode-ai`";
+
+/// Variables it needs whatever its model.
+const KEYS: [&str; 4] =
+    ["OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR", "OPENCODE_PERMISSION"];
+
+/// Keys of each provider, by the first part of a model's name. Where the task names a model, the others stay out.
+const PROVIDERS: [(&str, &[&str]); 10] = [
+    ("anthropic", &["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]),
+    ("openai", &["OPENAI_API_KEY", "OPENAI_BASE_URL"]),
+    ("google", &["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"]),
+    ("opencode", &["OPENCODE_API_KEY"]),
+    ("openrouter", &["OPENROUTER_API_KEY"]),
+    ("groq", &["GROQ_API_KEY"]),
+    ("mistral", &["MISTRAL_API_KEY"]),
+    ("deepseek", &["DEEPSEEK_API_KEY"]),
+    ("xai", &["XAI_API_KEY"]),
+    ("azure", &["AZURE_API_KEY", "AZURE_RESOURCE_NAME"]),
+];
+
+pub(super) struct Agent;
+
+impl super::Agent for Agent {
+    fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
+        self.check(brief.task)?;
+        let permissions = permissions(&brief.policy());
+        let settings =
+            [("OPENCODE_PERMISSION", permissions.as_str()), ("OPENCODE_DISABLE_AUTOUPDATE", "true")];
+        let model = brief.task.model.as_deref();
+        let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &keys(model), &settings);
+        Ok(Engagement { launch, translator: Box::new(OpenCode::new(brief.words.clone(), model)) })
+    }
+
+    fn check(&self, task: &Task) -> Result<(), AgentError> {
+        super::takes_prompts("opencode", task, PROGRAM, REMEDY)
+    }
+}
+
+/// The prompt itself goes through its input: as an argument it could be no longer than the system allows.
+fn arguments(task: &Task, session: &Session) -> Vec<String> {
+    let mut args = ["run", "--format", "json"].map(str::to_owned).to_vec();
+    match session.begun {
+        true => args.extend(["--session".to_owned(), session.id.clone()]),
+        // Without a title it has a model read the whole prompt once more, to think of one.
+        false => args.extend(["--title".to_owned(), task.id.to_string()]),
+    }
+    if let Some(model) = &task.model {
+        args.extend(["--model".to_owned(), model.clone()]);
+    }
+    args
+}
+
+fn keys(model: Option<&str>) -> Vec<&'static str> {
+    let provider = model.and_then(|model| model.split_once('/')).map(|(provider, _)| provider);
+    let wanted = |name: &str| provider.is_none_or(|provider| provider == name);
+    let of_providers = PROVIDERS.iter().filter(|(name, _)| wanted(name)).flat_map(|(_, keys)| keys.iter());
+    KEYS.iter().chain(of_providers).copied().collect()
+}
+
+/// Our policy in its own words, as it asks nobody. What it would ask about by default ends its work, so that is denied
+/// instead: then it looks for another way. The last rule that fits counts, and `*` is always written first.
+fn permissions(policy: &InWorkspace) -> String {
+    let mut commands = Map::from_iter([("*".to_owned(), json!("allow"))]);
+    commands.extend(BLOCKED.iter().map(|part| (format!("*{part}*"), json!("deny"))));
+    let mut outside = Map::from_iter([("*".to_owned(), json!("deny"))]);
+    outside.extend(policy.temporary().map(|folder| (folder.join("*").display().to_string(), json!("allow"))));
+    json!({ "bash": commands, "external_directory": outside, "doom_loop": "deny", "question": "deny" })
+        .to_string()
+}
+
+#[derive(Default)]
+struct OpenCode {
+    prompt: String,
+    /// What the task asked for; it never says itself.
+    model: String,
+    words: Option<String>,
+    denied: Option<String>,
+    error: Option<Value>,
+    /// Why its last step was over; nothing while one is under way.
+    stopped: Option<String>,
+}
+
+impl OpenCode {
+    fn new(prompt: String, model: Option<&str>) -> OpenCode {
+        let model = model.map(|model| model.split_once('/').map_or(model, |(_, name)| name));
+        OpenCode { prompt, model: model.unwrap_or_default().to_owned(), ..OpenCode::default() }
+    }
+
+    fn on_text(&mut self, part: &Value) -> Heard {
+        let Some(words) = text(&part["text"]) else { return Heard::default() };
+        self.words = Some(words.clone());
+        said(Said::Text(words))
+    }
+
+    fn on_tool(&mut self, part: &Value) -> Heard {
+        let (tool, state) = (text(&part["tool"]).unwrap_or_default(), &part["state"]);
+        let mut heard = said(Said::Tool(tool.clone(), purpose(&state["input"])));
+        if state["status"] == "error" {
+            let why = text(&state["error"]).unwrap_or_default();
+            let why = format!("{tool}: {}", why.split(". ").next().unwrap_or_default());
+            match why.contains("prevents you") || why.contains("rejected permission") {
+                true => {
+                    self.denied = Some(why.clone());
+                    heard.said.push(Said::Denied(why));
+                }
+                false => heard.said.push(Said::Note(why)),
+            }
+        }
+        heard
+    }
+
+    fn on_step(&mut self, part: &Value) -> Heard {
+        self.stopped = Some(text(&part["reason"]).unwrap_or_default());
+        let used = vec![Tokens { model: self.model.clone(), turns: 1, ..tokens(&part["tokens"]) }];
+        Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), ..Heard::default() }
+    }
+
+    fn on_error(&mut self, error: &Value) -> Heard {
+        self.stopped = None;
+        self.error = Some(error.clone());
+        Heard::default()
+    }
+}
+
+impl Translator for OpenCode {
+    fn opening(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.prompt).into_bytes()
+    }
+
+    fn converses(&self) -> bool {
+        false
+    }
+
+    fn on_line(&mut self, bytes: &[u8]) -> Heard {
+        let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
+        let part = &event["part"];
+        let heard = match event["type"].as_str() {
+            Some("step_start") => {
+                // It has found a way on.
+                (self.stopped, self.error) = (None, None);
+                Heard::default()
+            }
+            Some("text") => self.on_text(part),
+            Some("tool_use") => self.on_tool(part),
+            Some("step_finish") => self.on_step(part),
+            Some("error") => self.on_error(&event["error"]),
+            // Whatever comes with a later version is kept in the stream and does no harm.
+            _ => Heard::default(),
+        };
+        Heard { session: text(&event["sessionID"]), ..heard }
+    }
+
+    fn finish(&mut self, exit: Exit) -> Ending {
+        if let Some(error) = self.error.take() {
+            return failed(&error);
+        }
+        match (self.stopped.as_deref(), exit) {
+            (Some("stop"), Exit::Code(0)) => Ending::good(self.words.take()),
+            (Some(reason), Exit::Code(0)) if self.denied.is_none() => {
+                let message = format!("it stopped in the middle ({reason})");
+                Ending::bad(FailureClass::Unfinished, message)
+            }
+            (_, exit) => Ending::unfinished(exit, self.denied.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+fn failed(error: &Value) -> Ending {
+    let (name, data) = (error["name"].as_str().unwrap_or_default(), &error["data"]);
+    let words = text(&data["message"]).unwrap_or_else(|| name.to_owned());
+    let class = match name {
+        "ContextOverflowError" => FailureClass::TooLong,
+        "ProviderAuthError" => FailureClass::Unauthorized,
+        "ProviderModelNotFoundError" => FailureClass::UnknownModel,
+        "MessageAbortedError" => FailureClass::Killed,
+        "MessageOutputLengthError" => FailureClass::Unfinished,
+        _ => {
+            let body = data["responseBody"].as_str().unwrap_or_default();
+            class_of(data["statusCode"].as_u64(), &format!("{words} {body}"))
+        }
+    };
+    let parked = (class == FailureClass::UsageLimit).then_some(None);
+    Ending { parked, ..Ending::bad(class, plain(&words)) }
+}
+
+/// What it calls input is without what was cached; what a model thought is part of the total alone.
+fn tokens(told: &Value) -> Tokens {
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let (cache_read, cache_write) = (number(&told["cache"]["read"]), number(&told["cache"]["write"]));
+    let input = number(&told["input"]) + cache_read + cache_write;
+    let output = number(&told["output"]).max(number(&told["total"]).saturating_sub(input));
+    Tokens { input, cache_read, cache_write, output, ..Tokens::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::replay;
+    use super::*;
+
+    #[test]
+    fn every_recorded_end_is_understood() {
+        let recordings = replay::recordings("opencode");
+        let told = recordings.iter().map(|recording| recording.played(&mut OpenCode::default()).told);
+        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn it_says_what_each_step_cost_and_what_the_session_is_called() {
+        let recordings = replay::recordings("opencode");
+        let recording = recordings.iter().find(|recording| recording.name == "job").unwrap();
+        let heard = recording.played(&mut OpenCode::new(String::new(), Some("stub/stub-model"))).heard;
+        let cost: u64 = heard.iter().filter_map(|heard| heard.cost).map(|cost| cost.0).sum();
+        assert_eq!(cost, 3 * 3810);
+        let used: Vec<&Tokens> = heard.iter().flat_map(|heard| &heard.used).collect();
+        assert_eq!((used.len(), used[0].model.as_str(), used[0].cache_read), (3, "stub-model", 200));
+        assert_eq!(heard[0].session.as_deref(), Some("ses_e1f403475ffecL9jONDSxYYu8a"));
+    }
+
+    #[test]
+    fn a_named_model_gets_its_own_keys_only() {
+        assert!(keys(None).contains(&"OPENAI_API_KEY") && keys(None).contains(&"XAI_API_KEY"));
+        let named = keys(Some("anthropic/claude-opus-5-5"));
+        assert!(named.contains(&"ANTHROPIC_API_KEY") && named.contains(&"OPENCODE_CONFIG"));
+        assert!(!named.contains(&"OPENAI_API_KEY"));
+    }
+
+    #[test]
+    fn our_policy_in_its_words() {
+        let policy = InWorkspace::new("/work/a".into(), Some("/tmp/x".into()));
+        let told: Value = serde_json::from_str(&permissions(&policy)).unwrap();
+        assert_eq!(told["bash"]["*"], "allow");
+        assert_eq!(told["bash"]["*git push*"], "deny");
+        assert_eq!(told["external_directory"], json!({ "*": "deny", "/tmp/x/*": "allow" }));
+    }
+
+    #[test]
+    fn what_is_not_its_language_does_no_harm() {
+        let mut opencode = OpenCode::default();
+        for line in replay::garbage().chain(replay::mangled("opencode")) {
+            opencode.on_line(&line);
+        }
+        opencode.finish(Exit::Code(0));
+    }
+}

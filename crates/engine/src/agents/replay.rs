@@ -1,0 +1,204 @@
+//! Recordings of the real agents, played to their translators.
+
+use std::path::{Path, PathBuf};
+
+use conductor_core::event::Outcome;
+use conductor_core::ids::TaskId;
+use conductor_core::plan::{Task, Work};
+use serde_json::Value;
+
+use super::talk::{Heard, Tokens, Translator};
+use super::{Brief, Caller, Session};
+use crate::process::Exit;
+use crate::workspaces::Seat;
+
+/// A line of a recording.
+pub(super) enum Line {
+    /// From the agent.
+    Heard(String),
+    /// From whoever spoke with it then.
+    Said(Value),
+}
+
+pub(super) struct Recording {
+    pub(super) name: String,
+    pub(super) lines: Vec<Line>,
+    pub(super) exit: Exit,
+}
+
+/// What came of a recording.
+pub(super) struct Played {
+    /// In one line, for people to judge.
+    pub(super) told: String,
+    pub(super) heard: Vec<Heard>,
+    /// What we said.
+    pub(super) said: Vec<Value>,
+}
+
+/// All recordings in a folder of samples, by name.
+pub(super) fn recordings(folder: &str) -> Vec<Recording> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(folder);
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|file| Recording::read(file)).collect()
+}
+
+impl Recording {
+    /// `<seconds> << line` and `>>` for both directions, or lines of the agent alone; the exit code is in a last line
+    /// `rc 1` or in the name, `name.rc1.jsonl`.
+    fn read(file: &Path) -> Recording {
+        let text = std::fs::read_to_string(file).unwrap();
+        let stem = file.file_stem().unwrap().to_str().unwrap();
+        let (name, code) = stem.split_once(".rc").unwrap_or((stem, "0"));
+        let mut recording =
+            Recording { name: name.to_owned(), lines: Vec::new(), exit: exit(code.parse().unwrap()) };
+        let both_ways = file.extension().is_some_and(|extension| extension == "txt");
+        for line in text.lines() {
+            let words: Vec<&str> = line.splitn(3, ' ').collect();
+            match words.as_slice() {
+                _ if !both_ways => recording.lines.push(Line::Heard(line.to_owned())),
+                ["rc", code] => recording.exit = exit(code.parse().unwrap()),
+                [_, "<<", line] => recording.lines.push(Line::Heard((*line).to_owned())),
+                [_, ">>", line] => recording.lines.push(Line::Said(serde_json::from_str(line).unwrap())),
+                // Remarks of whoever recorded it.
+                _ => {}
+            }
+        }
+        recording
+    }
+
+    /// What was said then.
+    pub(super) fn said(&self) -> impl Iterator<Item = &Value> {
+        self.lines.iter().filter_map(|line| match line {
+            Line::Said(value) => Some(value),
+            Line::Heard(_) => None,
+        })
+    }
+
+    /// Plays it to a translator, which is interrupted where it was interrupted then.
+    pub(super) fn played(&self, translator: &mut dyn Translator) -> Played {
+        let mut bytes = translator.opening();
+        let mut heard = Vec::new();
+        for line in &self.lines {
+            match line {
+                Line::Heard(line) => {
+                    let news = translator.on_line(line.as_bytes());
+                    bytes.extend(&news.reply);
+                    heard.push(news);
+                }
+                Line::Said(value) if is_interruption(value) => bytes.extend(translator.interrupt()),
+                Line::Said(_) => {}
+            }
+        }
+        let said = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        Played { said: said.collect(), told: self.told(translator, &heard), heard }
+    }
+
+    fn told(&self, translator: &mut dyn Translator, heard: &[Heard]) -> String {
+        let mut used = Tokens::default();
+        for tokens in heard.iter().flat_map(|heard| &heard.used) {
+            used.input += tokens.input;
+            used.output += tokens.output;
+            used.turns += tokens.turns;
+        }
+        let ending = translator.finish(self.exit);
+        let outcome = match &ending.outcome {
+            Outcome::Failed(failure) => format!("{:?}: {}", failure.class, failure.message),
+            Outcome::Succeeded => format!("ok: {}", ending.result.unwrap_or_default()),
+            other => format!("{other:?}"),
+        };
+        let parked = ending.parked.map(|until| format!(" (parked until {until:?})")).unwrap_or_default();
+        let Tokens { input, output, turns, .. } = used;
+        format!("{:<28} in {input:>5} out {output:>4} turns {turns}  {outcome}{parked}", self.name)
+    }
+}
+
+fn is_interruption(said: &Value) -> bool {
+    matches!(said["method"].as_str(), Some("turn/interrupt" | "session/cancel"))
+}
+
+fn exit(code: i32) -> Exit {
+    if code < 0 { Exit::Signal(-code) } else { Exit::Code(code) }
+}
+
+/// What a message looks like, whoever wrote it: the words between the quotes are gone, but for its method.
+pub(super) fn shape(message: &Value) -> Value {
+    match message {
+        Value::Object(fields) => {
+            let shaped = |(name, value): (&String, &Value)| match name.as_str() {
+                "method" => (name.clone(), value.clone()),
+                _ => (name.clone(), shape(value)),
+            };
+            Value::Object(fields.iter().map(shaped).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(shape).collect()),
+        Value::String(_) => Value::String("…".to_owned()),
+        other => other.clone(),
+    }
+}
+
+/// Somebody is asked to do something in a directory.
+pub(super) fn asked<T>(directory: &str, session: Session, and: impl FnOnce(&Brief<'_>) -> T) -> T {
+    let task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".to_owned()));
+    let seat = Seat { directory: directory.into(), ..Seat::default() };
+    let (caller, words) = (Caller::default(), "do it".to_owned());
+    and(&Brief { task: &task, seat: &seat, caller: &caller, words, session: &session })
+}
+
+/// Lines no agent writes, and half of what some do.
+pub(super) fn garbage() -> impl Iterator<Item = Vec<u8>> {
+    let lines: [&[u8]; 20] = [
+        b"",
+        b"\xff\xfe\x00",
+        b"null",
+        b"17",
+        b"[]",
+        b"[{\"type\":\"result\"}]",
+        b"\"result\"",
+        b"{",
+        b"{}",
+        b"{\"type\":17}",
+        b"{\"type\":null,\"id\":null}",
+        b"{\"type\":\"new\"}",
+        b"{\"id\":{},\"result\":[]}",
+        b"{\"id\":2,\"result\":null}",
+        b"{\"id\":-1,\"error\":7}",
+        b"{\"method\":17,\"id\":\"x\"}",
+        b"{\"method\":\"new/thing\",\"params\":[1]}",
+        b"{\"method\":\"new/question\",\"id\":\"q\",\"params\":null}",
+        b"{\"type\":\"usage\",\"input\":-5,\"cost\":\"much\"}",
+        b"plain words on the wrong channel",
+    ];
+    lines.into_iter().map(<[u8]>::to_vec)
+}
+
+/// Every line that was ever recorded in these folders, each part of it in turn replaced by something else.
+pub(super) fn mangled(folder: &str) -> Vec<Vec<u8>> {
+    let lines = recordings(folder).into_iter().flat_map(|recording| recording.lines);
+    let values = lines.filter_map(|line| match line {
+        Line::Heard(line) => serde_json::from_str::<Value>(&line).ok(),
+        Line::Said(_) => None,
+    });
+    let mut out = Vec::new();
+    for value in values {
+        for with in [Value::Null, Value::from(-1)] {
+            out.extend(changed(&value, &with).iter().map(|value| serde_json::to_vec(value).unwrap()));
+        }
+    }
+    out
+}
+
+/// The value with one of its fields, at whatever depth up to a few, replaced.
+fn changed(value: &Value, with: &Value) -> Vec<Value> {
+    let Value::Object(fields) = value else { return vec![with.clone()] };
+    let mut out = Vec::new();
+    for (name, field) in fields {
+        for instead in changed(field, with) {
+            let mut copy = fields.clone();
+            copy.insert(name.clone(), instead);
+            out.push(Value::Object(copy));
+        }
+    }
+    out
+}
