@@ -76,15 +76,9 @@ pub struct Task {
     /// Globs of what it will touch. Tasks whose sets meet do not run side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// What it touched when it was last done; counts like `files`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub learned_files: Vec<String>,
-    /// Commands that make a workspace ready before the work begins.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub setup: Vec<String>,
-    /// Ignored files that stay in a workspace when it is used again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub keep: Vec<String>,
+    /// What few tasks have, kept apart: every pass over a large plan is as long as its tasks are wide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<Box<Preparation>>,
     /// Commands that must succeed on the result; the word `auto` stands for what the project's files suggest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
@@ -155,9 +149,7 @@ impl Task {
             subagent_type: None,
             applicable_skills: Vec::new(),
             files: Vec::new(),
-            learned_files: Vec::new(),
-            setup: Vec::new(),
-            keep: Vec::new(),
+            preparation: None,
             verify: Vec::new(),
             fix_rounds,
             gate_proof: false,
@@ -178,6 +170,18 @@ impl Task {
             pr_strategy: None,
             auto_pr_timeout: None,
         }
+    }
+
+    pub fn setup(&self) -> &[String] {
+        self.preparation.as_ref().map_or(&[], |preparation| &preparation.setup)
+    }
+
+    pub fn keep(&self) -> &[String] {
+        self.preparation.as_ref().map_or(&[], |preparation| &preparation.keep)
+    }
+
+    pub fn learned_files(&self) -> &[String] {
+        self.preparation.as_ref().map_or(&[], |preparation| &preparation.learned_files)
     }
 
     /// How long it is taken to last where nothing better is known. It only orders; it never ends anything.
@@ -221,6 +225,20 @@ impl Task {
             (None, Work::Prompt(_)) => "default",
         }
     }
+}
+
+/// What makes a workspace ready for a task, and what is known of it from before.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Preparation {
+    /// Commands that make a workspace ready before the work begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// Ignored files that stay in a workspace when it is used again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// What it touched when it was last done; counts like `files`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learned_files: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -171,13 +171,6 @@ pub struct Progress {
     /// Tries since it was last opened that ended by their own doing.
     pub tried: u32,
     pub interruptions: u32,
-    /// Rounds of mending and beginnings anew since it was last opened.
-    pub rounds: u8,
-    pub anew: u8,
-    /// What its next attempt is to mend, or to go on with.
-    pub round: Option<Box<Round>>,
-    /// The conversation of its last attempt, where that was cut short.
-    pub session: Option<Box<str>>,
     pub usage: Usage,
     /// Time its attempts have run, all together.
     pub worked: Millis,
@@ -195,10 +188,6 @@ impl Progress {
             last_attempt: 0,
             tried: 0,
             interruptions: 0,
-            rounds: 0,
-            anew: 0,
-            round: None,
-            session: None,
             usage: Usage::default(),
             worked: Millis(0),
             executor: None,
@@ -207,6 +196,18 @@ impl Progress {
             ended: None,
         }
     }
+}
+
+/// How a task came to be done more than once. Few have that, so it is kept apart from what every task has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Repeats {
+    /// Rounds of mending and beginnings anew since it was last opened.
+    pub rounds: u32,
+    pub anew: u32,
+    /// What its next attempt is to mend, or to go on with.
+    pub round: Option<Round>,
+    /// The conversation of its last attempt.
+    pub session: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,6 +238,7 @@ pub struct Run {
     foreseen: Vec<Foreseen>,
     strays: Vec<Stray>,
     parked: BTreeMap<String, Timestamp>,
+    repeats: BTreeMap<Node, Repeats>,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
     active_now: Tick,
@@ -286,6 +288,7 @@ impl Run {
             foreseen: Vec::new(),
             strays: Vec::new(),
             parked: BTreeMap::new(),
+            repeats: BTreeMap::new(),
             active_before: Millis(0),
             active_now: Tick(0),
         }
@@ -379,6 +382,11 @@ impl Run {
 
     pub fn strays(&self) -> &[Stray] {
         &self.strays
+    }
+
+    /// How a task came to be done more than once, if it did.
+    pub fn repeats(&self, place: usize) -> Option<&Repeats> {
+        self.repeats.get(&(place as Node))
     }
 
     /// Agents whose providers take nothing from us, and until when.
@@ -477,6 +485,7 @@ impl Run {
             status: before,
         })?;
         self.account(place, event, record);
+        self.account_repeats(place, event);
         let progress = &mut self.tasks[place];
         progress.state = next;
         let after = progress.state.status();
@@ -503,25 +512,20 @@ impl Run {
                 progress.usage += *usage;
                 self.spent += *usage;
             }
-            Event::SessionStarted { session, .. } => progress.session = Some(session.as_str().into()),
-            Event::AttemptEnded { outcome, elapsed, change, .. } => {
+            Event::AttemptEnded { outcome, elapsed, .. } => {
                 progress.worked += *elapsed;
                 match outcome {
-                    Outcome::Interrupted => {
-                        progress.interruptions += 1;
-                        progress.round = left_behind(change.as_deref()).or_else(|| progress.round.take());
-                    }
+                    Outcome::Interrupted => progress.interruptions += 1,
                     Outcome::Succeeded | Outcome::Failed(_) | Outcome::Cancelled => {
                         progress.tried += 1;
-                        progress.round = None;
-                        if matches!(outcome, Outcome::Failed(_)) {
-                            progress.session = None;
-                        }
                         self.attempts += 1;
                     }
                 }
             }
-            Event::RetryScheduled { again, .. } => account_again(progress, again),
+            Event::RetryScheduled { again, .. } if *again != Again::Failed => {
+                // What is mended or done anew was no failed try.
+                progress.tried = progress.tried.saturating_sub(1);
+            }
             Event::TaskCompleted { commit: Some(commit), .. } | Event::TaskResolved { commit, .. } => {
                 let change = match (&progress.state, event) {
                     (TaskState::Running(running), _) => {
@@ -536,8 +540,42 @@ impl Run {
                 self.tip = Some(commit.clone());
             }
             Event::TaskReopened { .. } => {
-                (progress.tried, progress.rounds, progress.anew) = (0, 0, 0);
+                progress.tried = 0;
                 progress.landed = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Most events say nothing of it, and most runs have none.
+    fn account_repeats(&mut self, place: usize, event: &Event) {
+        let node = place as Node;
+        match event {
+            Event::SessionStarted { session, .. } => {
+                self.repeats.entry(node).or_default().session = Some(session.clone());
+            }
+            Event::RetryScheduled { again: Again::Mend(round), .. } => {
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.rounds += 1;
+                repeats.round = Some(round.as_ref().clone());
+            }
+            Event::RetryScheduled { again: Again::Anew, .. } => {
+                self.repeats.entry(node).or_default().anew += 1;
+            }
+            Event::AttemptEnded { outcome: Outcome::Interrupted, change: Some(change), .. } => {
+                self.repeats.entry(node).or_default().round = Some(left_behind(change));
+            }
+            Event::AttemptEnded { outcome, .. }
+                if *outcome != Outcome::Interrupted && !self.repeats.is_empty() =>
+            {
+                let failed = matches!(outcome, Outcome::Failed(_));
+                if let Some(repeats) = self.repeats.get_mut(&node) {
+                    repeats.round = None;
+                    repeats.session = repeats.session.take().filter(|_| !failed);
+                }
+            }
+            Event::TaskReopened { .. } => {
+                self.repeats.remove(&node);
             }
             _ => {}
         }
@@ -545,20 +583,7 @@ impl Run {
 }
 
 /// What somebody who was cut short left, to be gone on with.
-fn left_behind(change: Option<&Change>) -> Option<Box<Round>> {
+fn left_behind(change: &Change) -> Round {
     let failure = Failure::new(FailureClass::Killed, "it was cut short; the files are as they were left");
-    change.map(|change| Box::new(Round { change: change.clone(), failure }))
-}
-
-/// What is mended or done anew was no failed try.
-fn account_again(progress: &mut Progress, again: &Again) {
-    match again {
-        Again::Failed => return,
-        Again::Mend(round) => {
-            progress.rounds = progress.rounds.saturating_add(1);
-            progress.round = Some(round.clone());
-        }
-        Again::Anew => progress.anew = progress.anew.saturating_add(1),
-    }
-    progress.tried = progress.tried.saturating_sub(1);
+    Round { change: change.clone(), failure }
 }

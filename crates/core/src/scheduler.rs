@@ -464,9 +464,9 @@ impl Scheduler {
     }
 
     fn beginning(&self, place: usize) -> Option<Box<Beginning>> {
-        let progress = self.run.progress(place);
-        let round = progress.round.as_deref().map(|round| (progress.rounds.into(), round.clone()));
-        let session = progress.session.as_deref().filter(|_| round.is_some()).map(str::to_owned);
+        let repeats = self.run.repeats(place);
+        let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
+        let session = repeats.and_then(|repeats| repeats.session.clone()).filter(|_| round.is_some());
         let beginning = Beginning { onto: self.onto(place), round, session };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
     }

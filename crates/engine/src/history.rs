@@ -20,7 +20,9 @@ pub async fn learn(store: &dyn Store, source: &str, plan: &mut Plan) -> Result<(
     let Ok(run) = Run::replay(&records) else { return Ok(()) };
     let touched = touched(&run);
     for task in plan.tasks.iter_mut().filter(|task| task.files.is_empty()) {
-        task.learned_files = touched.get(&task.id).cloned().unwrap_or_default();
+        if let Some(files) = touched.get(&task.id) {
+            task.preparation.get_or_insert_default().learned_files.clone_from(files);
+        }
     }
     Ok(())
 }

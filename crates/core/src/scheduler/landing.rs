@@ -19,7 +19,7 @@ use crate::units::{Millis, Now};
 const LONGEST: usize = 16;
 
 /// How often work that does not fit is done anew before a person has to look at it.
-const ANEW: u8 = 3;
+const ANEW: u32 = 3;
 
 /// One change to be merged. Mostly of one task; where an epic lands as one, of all its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,8 +159,9 @@ impl Scheduler {
 
     /// Before somebody wins, whoever did the work has had the chance to mend it.
     fn favour(&self, place: usize) -> Option<Side> {
-        let (task, progress) = self.run.task(place);
-        let mended = u32::from(progress.rounds) >= task.fix_rounds || self.epics.of(place).is_some();
+        let task = &self.run.plan().tasks[place];
+        let rounds = self.run.repeats(place).map_or(0, |repeats| repeats.rounds);
+        let mended = rounds >= task.fix_rounds || self.epics.of(place).is_some();
         match task.on_conflict {
             OnConflict::Ours if mended => Some(Side::Ours),
             OnConflict::Theirs if mended => Some(Side::Theirs),
@@ -249,14 +250,15 @@ impl Scheduler {
 
     /// Back to whoever did it, as long as that may help; then as the task says.
     fn on_unmerged(&mut self, now: Now, place: usize, change: crate::event::Change, failure: Failure) {
-        let (task, progress) = self.run.task(place);
+        let task = &self.run.plan().tasks[place];
+        let (rounds, anew) = self.run.repeats(place).map_or((0, 0), |repeats| (repeats.rounds, repeats.anew));
         let mendable = matches!(failure.class, FailureClass::Conflict | FailureClass::Unverified);
         let later = task.on_conflict == OnConflict::RetryLater && failure.class == FailureClass::Conflict;
         let again = if self.task_is_over_budget(place) {
             None
-        } else if mendable && u32::from(progress.rounds) < task.fix_rounds {
+        } else if mendable && rounds < task.fix_rounds {
             Some(Again::Mend(Box::new(Round { change, failure: failure.clone() })))
-        } else if later && progress.anew < ANEW {
+        } else if later && anew < ANEW {
             Some(Again::Anew)
         } else {
             None

@@ -46,16 +46,15 @@ impl Pools {
             let number = pools.add(1);
             pools.epics.insert(epic.id.clone(), number);
         }
-        let prompts = plan.tasks.iter().filter(|task| matches!(task.work, Work::Prompt(_)));
-        let used: BTreeSet<&str> = prompts.map(Task::agent_name).collect();
-        for agent in used.into_iter().chain(options.limits.agents.keys().map(String::as_str)) {
+        let (prompted, capacities) = wants(plan, options);
+        for agent in prompted.into_iter().chain(options.limits.agents.keys().map(String::as_str)) {
             if !pools.agents.contains_key(agent) {
                 let limit = options.limits.agents.get(agent).map_or(u64::MAX, |&limit| limit.into());
                 let number = pools.add(limit);
                 pools.agents.insert(agent.to_owned(), number);
             }
         }
-        for (name, capacity) in capacities(plan, options) {
+        for (name, capacity) in capacities {
             let number = pools.add(capacity);
             pools.resources.insert(name, number);
         }
@@ -136,17 +135,24 @@ impl Pools {
     }
 }
 
-/// A resource without a stated capacity has as much as its most demanding task asks for.
-fn capacities(plan: &Plan, options: &Options) -> BTreeMap<String, u64> {
+/// The agents that prompts are for, and how much there is of each resource: one look at every task, for there may be a
+/// great many. A resource without a stated capacity has as much as its most demanding task asks for.
+fn wants<'p>(plan: &'p Plan, options: &Options) -> (BTreeSet<&'p str>, BTreeMap<String, u64>) {
+    let mut agents = BTreeSet::new();
     let mut capacities: BTreeMap<String, u64> = BTreeMap::new();
-    for (name, &amount) in plan.tasks.iter().flat_map(|task| &task.resources) {
-        let capacity = capacities.entry(name.clone()).or_default();
-        *capacity = (*capacity).max(amount);
+    for task in &plan.tasks {
+        if matches!(task.work, Work::Prompt(_)) {
+            agents.insert(task.agent_name());
+        }
+        for (name, &amount) in &task.resources {
+            let capacity = capacities.entry(name.clone()).or_default();
+            *capacity = (*capacity).max(amount);
+        }
     }
     for (name, capacity) in &mut capacities {
         if let Some(&stated) = options.limits.resources.get(name) {
             *capacity = stated;
         }
     }
-    capacities
+    (agents, capacities)
 }

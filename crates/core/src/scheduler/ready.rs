@@ -248,7 +248,7 @@ impl Ready {
 
 /// What a task is known to touch, by its own word or by what it touched before.
 fn file_set(task: &Task, options: &Options) -> Option<FileSet> {
-    let (declared, learned) = (&task.files, &task.learned_files);
+    let (declared, learned) = (&task.files, task.learned_files());
     if options.allow_overlap || (declared.is_empty() && learned.is_empty()) {
         return None;
     }

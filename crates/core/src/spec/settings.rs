@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{
-    Changes, Isolation, MergeStrategy, OnConflict, PrStrategy, Priority, RetryPolicy, Scope, Task, Work,
+    Changes, Isolation, MergeStrategy, OnConflict, PrStrategy, Preparation, Priority, RetryPolicy, Scope,
+    Task, Work,
 };
 use crate::units::{Millis, Usd};
 
@@ -143,8 +144,11 @@ impl Settings {
         set(&mut task.priority, self.priority, &config.priority);
         task.epic = self.epic.or_else(|| config.epic.clone()).map(|epic| epic.value);
         set(&mut task.files, self.files, &config.files);
-        set(&mut task.setup, self.setup, &config.setup);
-        set(&mut task.keep, self.keep, &config.keep);
+        let setup = self.setup.or_else(|| config.setup.clone()).unwrap_or_default();
+        let keep = self.keep.or_else(|| config.keep.clone()).unwrap_or_default();
+        if !setup.is_empty() || !keep.is_empty() {
+            task.preparation = Some(Box::new(Preparation { setup, keep, ..Preparation::default() }));
+        }
         set(&mut task.verify, self.verify, &config.verify);
         set(&mut task.fix_rounds, self.fix_rounds, &agents.fix_rounds);
         set(&mut task.gate_proof, self.gate_proof, &config.gate_proof);

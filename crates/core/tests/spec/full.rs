@@ -120,8 +120,11 @@ fn a_task_has_every_field() {
         subagent_type: Some("backend-architect".into()),
         applicable_skills: list(&["mcp-builder"]),
         files: list(&["src/api/**"]),
-        setup: list(&["npm ci"]),
-        keep: list(&["target"]),
+        preparation: Some(Box::new(Preparation {
+            setup: list(&["npm ci"]),
+            keep: list(&["target"]),
+            learned_files: Vec::new(),
+        })),
         verify: list(&["cargo test -p api"]),
         fix_rounds: 4,
         gate_proof: true,

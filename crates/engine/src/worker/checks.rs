@@ -32,10 +32,10 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<String>, Outcome> {
-        if visit.task.setup.is_empty() {
+        if visit.task.setup().is_empty() {
             return Ok(None);
         }
-        for command in &visit.task.setup {
+        for command in visit.task.setup() {
             let ended = self.command(visit.order, visit.task, command, &visit.seat, transcript, stop).await;
             if let Some(why) = ended.map_err(Outcome::Failed)? {
                 let failure = Failure::new(FailureClass::Exit, format!("setup `{command}` failed: {why}"));

@@ -192,7 +192,8 @@ impl Tenant<'_> {
     }
 
     fn keep(&self) -> Vec<String> {
-        let mut keep: Vec<String> = self.run.plan().tasks.iter().flat_map(|task| task.keep.clone()).collect();
+        let mut keep: Vec<String> =
+            self.run.plan().tasks.iter().flat_map(|task| task.keep().to_vec()).collect();
         keep.sort();
         keep.dedup();
         keep

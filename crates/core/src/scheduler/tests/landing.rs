@@ -1,7 +1,7 @@
 //! The merge train and shared epics.
 
 use super::*;
-use crate::plan::{Epic, OnConflict, Scope};
+use crate::plan::{Epic, OnConflict, Preparation, Scope};
 
 #[test]
 fn done_means_landed_and_who_comes_later_takes_the_next_train() {
@@ -92,7 +92,8 @@ fn what_is_to_be_retried_later_is_done_anew_three_times() {
 fn files_stay_taken_until_the_work_has_landed() {
     let mut plan = plan("a; b");
     plan.tasks[0].files = vec!["src/**".into()];
-    plan.tasks[1].learned_files = vec!["src/b.rs".into()];
+    let learned_files = vec!["src/b.rs".into()];
+    plan.tasks[1].preparation = Some(Box::new(Preparation { learned_files, ..Preparation::default() }));
     let (mut s, told) = Script::start(plan, queue(2));
     assert_eq!(told, "start a");
     assert_eq!(s.left("a"), "");
