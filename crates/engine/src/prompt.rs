@@ -29,8 +29,8 @@ pub struct Facts<'a> {
 }
 
 pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, PromptError> {
-    let own = std::fs::read_to_string(root.join(OWN)).ok();
     let Work::Prompt(prompt) = &task.work else { return Ok(String::new()) };
+    let own = std::fs::read_to_string(root.join(OWN)).ok();
     let environment = Environment::new();
     let rendered = environment.render_str(
         own.as_deref().unwrap_or(TEMPLATE),

@@ -217,6 +217,9 @@ impl Worker {
         feedback: Option<&(u32, Failure)>,
         known: bool,
     ) -> Result<String, Outcome> {
+        if matches!(visit.task.work, Work::Run(_)) {
+            return Ok(String::new());
+        }
         let before = visit.task.dependencies.iter().filter_map(|on| self.plan.task(&on.id));
         let found =
             feedback.map(|(round, failure)| (*round, format!("{}\n\n{}", failure.message, failure.evidence)));

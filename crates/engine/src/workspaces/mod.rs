@@ -109,7 +109,7 @@ impl Guest {
             private: isolation == Isolation::Clone,
             task: task.id.clone(),
             attempt,
-            title: task.commit_title(),
+            title: if isolation == Isolation::None { String::new() } else { task.commit_title() },
             onto: None,
             round: None,
         }
