@@ -42,6 +42,12 @@ impl Plan {
         self.tasks.iter().position(|known| known.id == *task)
     }
 
+    /// The epics whose tasks share a workspace and land as one.
+    pub fn shared_epics(&self) -> Vec<&str> {
+        let shared = self.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic);
+        shared.map(|epic| epic.id.as_str()).collect()
+    }
+
     pub fn task(&self, task: &TaskId) -> Option<&Task> {
         self.tasks.iter().find(|known| known.id == *task)
     }

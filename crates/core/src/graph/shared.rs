@@ -6,18 +6,13 @@
 use std::collections::HashMap;
 
 use super::{Draft, Edge, GraphError, Node};
-use crate::plan::{Kind, Plan, Scope, When};
+use crate::plan::{Kind, Plan, When};
 
 impl Draft {
     /// Each shared epic gets a node for its landing, which waits for all its tasks and lets go whoever waits for one of
     /// them from outside. What is left when all free nodes have been taken away is the knot.
     pub(super) fn check_shared_epics(&self, plan: &Plan) -> Result<(), GraphError> {
-        let shared: Vec<&str> = plan
-            .epics
-            .iter()
-            .filter(|epic| epic.isolation_scope == Scope::Epic)
-            .map(|epic| epic.id.as_str())
-            .collect();
+        let shared = plan.shared_epics();
         if shared.is_empty() {
             return Ok(());
         }

@@ -5,7 +5,7 @@
 
 use super::Scheduler;
 use crate::graph::{Edge, Node};
-use crate::plan::{Kind, Plan, Scope, When};
+use crate::plan::{Kind, Plan, When};
 use crate::run::{Running, TaskState};
 
 #[derive(Debug, Default)]
@@ -25,12 +25,7 @@ struct Epic {
 
 impl Epics {
     pub(super) fn new(plan: &Plan) -> Epics {
-        let shared: Vec<&str> = plan
-            .epics
-            .iter()
-            .filter(|epic| epic.isolation_scope == Scope::Epic)
-            .map(|epic| epic.id.as_str())
-            .collect();
+        let shared = plan.shared_epics();
         if shared.is_empty() {
             return Epics::default();
         }
