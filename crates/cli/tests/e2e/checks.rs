@@ -165,18 +165,23 @@ fn the_culprit_among_many_is_found_by_halving_and_taken_out() {
         "
 config: { verify: ['echo x >> HERE/checks; test ! -f t3.txt -o ! -f slow.txt'] }
 tasks:
-  - { id: slow, run: 'echo 1 > slow.txt; AGENT await HERE/started', verify: ['true'] }
-  - { id: gate, run: 'echo 1 > gate.txt; AGENT await HERE/started', verify: ['test ! -f slow.txt || AGENT await HERE/go'] }
+  - { id: slow, run: 'echo 1 > slow.txt; AGENT await HERE/first', verify: ['true'] }
+  - { id: gate, run: 'echo 1 > gate.txt; AGENT await HERE/second', verify: ['test ! -f slow.txt || AGENT make HERE/gated then await HERE/go'] }
 ",
     );
     for n in 0..6 {
-        tasks
-            .push_str(&format!("  - {{ id: t{n}, run: 'echo {n} > t{n}.txt; AGENT await HERE/started' }}\n"));
+        tasks.push_str(&format!("  - {{ id: t{n}, run: 'echo {n} > t{n}.txt; AGENT await HERE/third' }}\n"));
     }
     let world = repository(&tasks);
     let live = run(&world, &["-p", "8"]);
     wait_for("all to start", || (world.logged("attempt_started").len() == 8).then_some(()));
-    world.write("started", "");
+    world.write("first", "");
+    wait_for("the first to land", || {
+        world.logged("task_completed").contains(&"slow".to_owned()).then_some(())
+    });
+    world.write("second", "");
+    world.wait_for_file("gated");
+    world.write("third", "");
     wait_for("all to wait for the train", || (world.logged("attempt_ended").len() == 8).then_some(()));
     world.write("go", "");
     live.ended().expect(100).says("7 of 8 completed, 1 failed").says("on the combined tree");
