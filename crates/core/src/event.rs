@@ -3,6 +3,7 @@
 //! Past tense, and for ever: a log written by any earlier version must load. A field may be added with a default; nothing
 //! is renamed or removed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,9 @@ pub enum Event {
         task: TaskId,
         attempt: Attempt,
         executor: u32,
+        /// Nobody for a command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hand: Option<Box<Hand>>,
     },
     ProcessStarted {
         task: TaskId,
@@ -71,6 +75,8 @@ pub enum Event {
         task: TaskId,
         attempt: Attempt,
         usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<Box<str>>,
     },
     StopRequested {
         task: TaskId,
@@ -176,12 +182,26 @@ pub enum Again {
     Mend(Box<Round>),
     /// Its work does not fit any more and is done anew from where the branch is now.
     Anew,
+    /// Whoever was to do it could not, for reasons of their own; the next of its agents does.
+    Other,
 }
 
 impl Again {
     fn is_failed(&self) -> bool {
         *self == Again::Failed
     }
+}
+
+/// Who is engaged for an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hand {
+    pub agent: String,
+    /// The agent's own choice where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Why this model, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 /// Work that goes back, and why.
@@ -208,6 +228,9 @@ pub struct Options {
     /// The file's limits, overridden by flags and filled up with what the machine has.
     #[serde(default)]
     pub limits: Limits,
+    /// Agents some task names that are not there on this machine.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub absent: BTreeSet<String>,
     /// Where the run's files go, where that is not the state directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -222,6 +245,7 @@ impl Options {
             allow_overlap: false,
             isolation: None,
             limits: Limits::default(),
+            absent: BTreeSet::new(),
             output: None,
         }
     }
@@ -367,6 +391,34 @@ pub enum FailureClass {
     Rejected,
     /// The provider failed, or cannot be reached.
     Provider,
+}
+
+impl FailureClass {
+    /// Whether it says something of the agent and its provider only, so that another one may well succeed.
+    pub fn is_agents_own(self) -> bool {
+        use FailureClass as C;
+        match self {
+            C::Unstartable
+            | C::Unfinished
+            | C::Unauthorized
+            | C::UnknownModel
+            | C::RateLimited
+            | C::Overloaded
+            | C::UsageLimit
+            | C::Billing
+            | C::TooLong
+            | C::Rejected
+            | C::Provider => true,
+            C::Exit
+            | C::Killed
+            | C::TimedOut
+            | C::Budget
+            | C::NoChanges
+            | C::Unwanted
+            | C::Unverified
+            | C::Conflict => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -37,6 +37,9 @@ pub struct Plan {
 /// no such round unless it asks for one.
 const FIX_ROUNDS: u32 = 2;
 
+/// Who does prompts that name nobody.
+const DEFAULT_AGENT: &str = "claude";
+
 impl Plan {
     pub fn place(&self, task: &TaskId) -> Option<usize> {
         self.tasks.iter().position(|known| known.id == *task)
@@ -223,12 +226,17 @@ impl Task {
         format!("{}({}): {}", kind_of(&first).unwrap_or("chore"), self.id, self.name)
     }
 
+    /// Everybody who may do it, in the order in which they are asked.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.agent_name()).chain(self.fallback_agents.iter().map(String::as_str))
+    }
+
     /// The agent that does it, as limits and reports name it.
     pub fn agent_name(&self) -> &str {
         match (&self.agent, &self.work) {
             (Some(agent), _) => agent,
             (None, Work::Run(_)) => "shell",
-            (None, Work::Prompt(_)) => "default",
+            (None, Work::Prompt(_)) => DEFAULT_AGENT,
         }
     }
 }

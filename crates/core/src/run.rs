@@ -3,6 +3,7 @@
 //! `Run::apply` is the only way it changes, live and on replay alike. It knows which transitions are legal, not which are
 //! wise: deciding is the scheduler's.
 
+mod repeats;
 mod step;
 
 use std::collections::BTreeMap;
@@ -11,14 +12,15 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::event::{
-    Again, Change, DrainReason, Event, Failure, FailureClass, Gate, Options, Outcome, Process, Record, Round,
-    RunOutcome, StopReason, Touched, Usage,
+    Again, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Record, RunOutcome,
+    StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
 use crate::plan::{Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
+pub use repeats::Repeats;
 use step::{step, subject};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -198,18 +200,6 @@ impl Progress {
     }
 }
 
-/// How a task came to be done more than once. Few have that, so it is kept apart from what every task has.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Repeats {
-    /// Rounds of mending and beginnings anew since it was last opened.
-    pub rounds: u32,
-    pub anew: u32,
-    /// What its next attempt is to mend, or to go on with.
-    pub round: Option<Round>,
-    /// The conversation of its last attempt.
-    pub session: Option<String>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     Created,
@@ -238,6 +228,7 @@ pub struct Run {
     foreseen: Vec<Foreseen>,
     strays: Vec<Stray>,
     parked: BTreeMap<String, Timestamp>,
+    hands: BTreeMap<Node, Hand>,
     repeats: BTreeMap<Node, Repeats>,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
@@ -288,6 +279,7 @@ impl Run {
             foreseen: Vec::new(),
             strays: Vec::new(),
             parked: BTreeMap::new(),
+            hands: BTreeMap::new(),
             repeats: BTreeMap::new(),
             active_before: Millis(0),
             active_now: Tick(0),
@@ -389,7 +381,12 @@ impl Run {
         self.repeats.get(&(place as Node))
     }
 
-    /// Agents whose providers take nothing from us, and until when.
+    /// Who was engaged for it last; nobody for a command.
+    pub fn hand(&self, place: usize) -> Option<&Hand> {
+        self.hands.get(&(place as Node))
+    }
+
+    /// Agents whose providers took nothing from us until then and have not been heard of since.
     pub fn parked(&self) -> &BTreeMap<String, Timestamp> {
         &self.parked
     }
@@ -502,7 +499,10 @@ impl Run {
     fn account(&mut self, place: usize, event: &Event, record: &Record) {
         let progress = &mut self.tasks[place];
         match event {
-            Event::AttemptStarted { attempt, executor, .. } => {
+            Event::AttemptStarted { attempt, executor, hand, .. } => {
+                if let Some(hand) = hand {
+                    self.hands.insert(place as Node, hand.as_ref().clone());
+                }
                 progress.last_attempt = attempt.0;
                 progress.executor = Some(*executor);
                 self.executors = self.executors.max(*executor);
@@ -511,6 +511,9 @@ impl Run {
             Event::UsageReported { usage, .. } => {
                 progress.usage += *usage;
                 self.spent += *usage;
+                if let Some(hand) = self.hands.get(&(place as Node)).filter(|_| !self.parked.is_empty()) {
+                    self.parked.retain(|agent, until| *agent != hand.agent || *until > record.at);
+                }
             }
             Event::AttemptEnded { outcome, elapsed, .. } => {
                 progress.worked += *elapsed;
@@ -546,44 +549,4 @@ impl Run {
             _ => {}
         }
     }
-
-    /// Most events say nothing of it, and most runs have none.
-    fn account_repeats(&mut self, place: usize, event: &Event) {
-        let node = place as Node;
-        match event {
-            Event::SessionStarted { session, .. } => {
-                self.repeats.entry(node).or_default().session = Some(session.clone());
-            }
-            Event::RetryScheduled { again: Again::Mend(round), .. } => {
-                let repeats = self.repeats.entry(node).or_default();
-                repeats.rounds += 1;
-                repeats.round = Some(round.as_ref().clone());
-            }
-            Event::RetryScheduled { again: Again::Anew, .. } => {
-                self.repeats.entry(node).or_default().anew += 1;
-            }
-            Event::AttemptEnded { outcome: Outcome::Interrupted, change: Some(change), .. } => {
-                self.repeats.entry(node).or_default().round = Some(left_behind(change));
-            }
-            Event::AttemptEnded { outcome, .. }
-                if *outcome != Outcome::Interrupted && !self.repeats.is_empty() =>
-            {
-                let failed = matches!(outcome, Outcome::Failed(_));
-                if let Some(repeats) = self.repeats.get_mut(&node) {
-                    repeats.round = None;
-                    repeats.session = repeats.session.take().filter(|_| !failed);
-                }
-            }
-            Event::TaskReopened { .. } => {
-                self.repeats.remove(&node);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// What somebody who was cut short left, to be gone on with.
-fn left_behind(change: &Change) -> Round {
-    let failure = Failure::new(FailureClass::Killed, "it was cut short; the files are as they were left");
-    Round { change: change.clone(), failure }
 }

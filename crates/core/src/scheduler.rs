@@ -9,6 +9,7 @@ mod budget;
 mod epics;
 mod executors;
 mod files;
+mod hands;
 mod landing;
 mod pools;
 mod providers;
@@ -20,7 +21,7 @@ mod tests;
 mod timers;
 
 use crate::event::{
-    Again, Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Process, Record, Round,
+    Again, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Process, Record, Round,
     RunOutcome, StopReason, Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
@@ -63,6 +64,7 @@ pub enum Input {
         task: TaskId,
         attempt: Attempt,
         usage: Usage,
+        model: Option<Box<str>>,
     },
     /// `change` is what a good end left to be merged.
     AttemptEnded {
@@ -114,23 +116,15 @@ pub enum Action {
         task: TaskId,
         attempt: Attempt,
         executor: u32,
+        hand: Option<Box<Hand>>,
         beginning: Option<Box<Beginning>>,
     },
     /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
-    Stop {
-        task: TaskId,
-        attempt: Attempt,
-        why: StopReason,
-    },
+    Stop { task: TaskId, attempt: Attempt, why: StopReason },
     /// Merge these onto the run's branch in memory, one on the other, and check the combined tree.
-    Integrate {
-        cars: Vec<Car>,
-    },
+    Integrate { cars: Vec<Car> },
     /// Move the run's branch, unless it is there already.
-    MoveBranch {
-        from: String,
-        to: String,
-    },
+    MoveBranch { from: String, to: String },
     /// Nothing is left to do or to wait for.
     Finish,
 }
@@ -162,6 +156,8 @@ pub struct Scheduler {
     executors: Executors,
     train: Train,
     epics: Epics,
+    /// Tasks with more than one agent, in order.
+    shared: Vec<Node>,
     /// Each task's timeout; empty where no task has one, which spares the look at every start.
     timeouts: Vec<Option<Millis>>,
     done: bool,
@@ -193,6 +189,7 @@ impl Scheduler {
             executors: Executors::default(),
             train: Train::default(),
             epics: Epics::new(run.plan()),
+            shared: hands::shared(run.plan()),
             timeouts: timeouts(run.plan()),
             done: false,
             out: Decision::default(),
@@ -239,7 +236,9 @@ impl Scheduler {
                 }
             }
             Input::ProviderParked { agent, until } => self.on_provider_parked(now, agent, until),
-            Input::UsageReported { task, attempt, usage } => self.on_usage(now, task, attempt, usage),
+            Input::UsageReported { task, attempt, usage, model } => {
+                self.on_usage(now, task, attempt, usage, model);
+            }
             Input::AttemptEnded { task, attempt, outcome, change } => {
                 self.on_attempt_ended(now, &task, attempt, outcome, change);
             }
@@ -336,7 +335,7 @@ impl Scheduler {
         match outcome {
             Outcome::Succeeded => self.complete(now, place, None),
             Outcome::Cancelled => self.end(now, place, Event::TaskCancelled { task: task.clone() }),
-            Outcome::Interrupted => self.ready.insert(place as Node),
+            Outcome::Interrupted => self.enqueue(now, place as Node),
             Outcome::Failed(failure) => self.on_failure(now, place, failure),
         }
     }
@@ -368,6 +367,11 @@ impl Scheduler {
     fn on_failure(&mut self, now: Now, place: usize, failure: Failure) {
         let (task, progress) = self.run.task(place);
         let id = task.id.clone();
+        if failure.class.is_agents_own() && self.goes_to_another(place) && !self.task_is_over_budget(place) {
+            let again = Again::Other;
+            self.emit(now, Event::RetryScheduled { task: id, delay: Millis(0), again });
+            return self.enqueue(now, place as Node);
+        }
         let delay = retry::delay(&task.retry, failure.class, progress.tried, now.jitter);
         match delay.filter(|_| !self.task_is_over_budget(place)) {
             Some(delay) => {
@@ -400,7 +404,7 @@ impl Scheduler {
                 }
                 timers::Due::Task(node) => match self.run.progress(node as usize).state.status() {
                     Status::Running => self.stop(now, node as usize, StopReason::TimedOut),
-                    Status::Waiting => self.ready.insert(node),
+                    Status::Waiting => self.enqueue(now, node),
                     _ => {}
                 },
             }
@@ -457,16 +461,21 @@ impl Scheduler {
         let task = self.graph.id(place as Node).clone();
         let attempt = Attempt(self.run.progress(place).last_attempt + 1);
         let executor = self.executors.take();
-        self.emit_about(now, Some(place), Event::AttemptStarted { task: task.clone(), attempt, executor });
+        let hand = self.hand(place);
+        let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone() };
+        self.emit_about(now, Some(place), started);
         self.arm_timeout(now, place);
         let beginning = self.beginning(place);
-        self.act(Action::Start { task, attempt, executor, beginning });
+        self.act(Action::Start { task, attempt, executor, hand, beginning });
     }
 
     fn beginning(&self, place: usize) -> Option<Box<Beginning>> {
         let repeats = self.run.repeats(place);
         let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
-        let session = repeats.and_then(|repeats| repeats.session.clone()).filter(|_| round.is_some());
+        let agent = self.run.hand(place).map(|hand| hand.agent.as_str());
+        let session = repeats.and_then(|repeats| repeats.session.clone());
+        let session = session.filter(|(with, _)| round.is_some() && Some(with.as_str()) == agent);
+        let session = session.map(|(_, session)| session);
         let beginning = Beginning { onto: self.onto(place), round, session };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
     }
@@ -524,7 +533,7 @@ impl Scheduler {
         self.ready = Ready::new(self.run.plan(), &self.graph, self.run.options());
         self.timers.clear_tasks();
         self.executors = Executors::default();
-        self.close_providers(now);
+        self.open_providers(now);
         self.rebuild_blockers(now);
         for place in 0..self.graph.len() {
             let node = place as Node;
@@ -535,6 +544,7 @@ impl Scheduler {
                     self.ready.release_all_but_files(node);
                 }
                 TaskState::Running(running) => {
+                    self.assign_running(node);
                     self.ready.hold(node);
                     self.executors.claim(running.executor);
                     if running.stopping.is_none() {
@@ -545,7 +555,7 @@ impl Scheduler {
                     let waited = (now.at - since).0.min(delay.0);
                     self.timers.arm(node, now.tick + Millis(delay.0 - waited));
                 }
-                TaskState::Pending if self.blockers.is_free(node) => self.ready.insert(node),
+                TaskState::Pending if self.blockers.is_free(node) => self.enqueue(now, node),
                 _ => {}
             }
         }

@@ -12,7 +12,7 @@ use conductor_core::event::{Options, Record};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::scheduler::{Action, Beginning, Car, Decision, Input, Request, Scheduler};
+use conductor_core::scheduler::{Action, Car, Decision, Input, Request, Scheduler};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
@@ -311,8 +311,10 @@ impl Drive {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Start { task, attempt, executor, beginning } => {
-                self.start(task, attempt, executor, beginning);
+            Action::Start { task, attempt, executor, hand, beginning } => {
+                if let Some(place) = self.scheduler.run().place(&task) {
+                    self.start(Order { place, task, attempt, executor, hand, beginning });
+                }
             }
             Action::Stop { task, attempt, .. } => {
                 if let Some((current, stop)) = self.attempts.get(&task)
@@ -346,12 +348,10 @@ impl Drive {
         self.worker.rooms.yard().cloned()
     }
 
-    fn start(&mut self, task: TaskId, attempt: Attempt, executor: u32, beginning: Option<Box<Beginning>>) {
-        let Some(place) = self.scheduler.run().place(&task) else { return };
+    fn start(&mut self, order: Order) {
         let (stop, stopped) = watch::channel(Stop::No);
-        self.attempts.insert(task.clone(), (attempt, stop));
-        let order = Order { place, task, attempt, executor, beginning };
-        if self.lookout.is_some() && self.worker.rooms.is_apart(&self.worker.plan.tasks[place]) {
+        self.attempts.insert(order.task.clone(), (order.attempt, stop));
+        if self.lookout.is_some() && self.worker.rooms.is_apart(&self.worker.plan.tasks[order.place]) {
             self.at_work.begins(&order.task, self.worker.guest(&order).seat());
         }
         tokio::spawn(self.worker.clone().work(order, stopped));

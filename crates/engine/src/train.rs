@@ -139,7 +139,7 @@ impl Train {
         let car = &self.cars[top.car];
         let Some(place) = self.worker.plan.place(&car.task) else { return Ok(None) };
         let (task, attempt) = (car.task.clone(), car.attempt);
-        let order = Order { place, task, attempt, executor: MERGE, beginning: None };
+        let order = Order { place, task, attempt, executor: MERGE, hand: None, beginning: None };
         match self.bounded(&order, &checks, &seat).await {
             Ok(()) => Ok(None),
             Err(_) if *self.stop.borrow() != Stop::No => Err(Broken::Stopped),

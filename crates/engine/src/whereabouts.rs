@@ -205,7 +205,7 @@ mod tests {
         let attempt = Attempt(attempt);
         let change = commit.map(|commit| Box::new(Change::new("base", commit)));
         [
-            Event::AttemptStarted { task: id(task), attempt, executor: 1 },
+            Event::AttemptStarted { task: id(task), attempt, executor: 1, hand: None },
             Event::AttemptEnded {
                 task: id(task),
                 attempt,

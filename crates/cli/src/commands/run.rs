@@ -5,6 +5,7 @@ mod finding;
 mod places;
 mod signals;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -43,20 +44,21 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
         if args.typed.dry_run {
             return dry_run(&args, &plan);
         }
-        check_agents(&plan)?;
-        return block_on(start_new(args, plan));
+        let absent = check_agents(&plan)?;
+        return block_on(start_new(args, plan, absent));
     }
     block_on(take_up(args))
 }
 
-/// Every task needs somebody who can do it, before anything starts.
-fn check_agents(plan: &Plan) -> Result<(), Fault> {
+/// Every task needs somebody who can do it, before anything starts. Whoever is named and not there is told.
+fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, Fault> {
+    let mut absent = BTreeSet::new();
     for task in &plan.tasks {
-        agents::check(task).map_err(|error| {
+        absent.extend(agents::check(task).map_err(|error| {
             Fault::new(Exit::AgentMissing, format!("task '{}': {error}; nothing was started", task.id))
-        })?;
+        })?);
     }
-    Ok(())
+    Ok(absent)
 }
 
 fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
@@ -75,12 +77,13 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-async fn start_new(args: Resolved<'_>, plan: Plan) -> Result<Exit, Fault> {
+async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> Result<Exit, Fault> {
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
     let id = new_id();
     let claim = home.claim(&id)?;
     let mut options = args.options(&plan, None)?;
+    options.absent = absent;
     let repository = repository(&args, &plan, &mut options, &args.directory)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
     let mut plan = plan;
@@ -113,6 +116,7 @@ async fn take_up(args: Resolved<'_>) -> Result<Exit, Fault> {
         return Err(fault);
     }
     let mut options = args.options(run.plan(), Some(run.options()))?;
+    options.absent = check_agents(run.plan())?;
     let repository = repository(&args, run.plan(), &mut options, &stored.directory)?;
     let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options);
@@ -130,7 +134,6 @@ async fn read_back(
     let run = Run::replay(&store.load(&stored.id).await?).map_err(|error| {
         Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
     })?;
-    check_agents(run.plan())?;
     if !stored.directory.is_dir() {
         let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
         return Err(Fault::new(Exit::Unexpected, message).help("bring the directory back, then resume"));

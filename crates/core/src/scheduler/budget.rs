@@ -7,9 +7,23 @@ use crate::plan::Work;
 use crate::units::{Now, Tick};
 
 impl Scheduler {
-    pub(super) fn on_usage(&mut self, now: Now, task: TaskId, attempt: Attempt, usage: Usage) {
+    pub(super) fn on_usage(
+        &mut self,
+        now: Now,
+        task: TaskId,
+        attempt: Attempt,
+        usage: Usage,
+        model: Option<Box<str>>,
+    ) {
         let Some((place, _)) = self.current(&task, attempt) else { return };
-        self.emit(now, Event::UsageReported { task: task.clone(), attempt, usage });
+        let doubted = self
+            .run
+            .hand(place)
+            .map(|hand| &hand.agent)
+            .filter(|agent| self.run.parked().contains_key(*agent));
+        let doubted = doubted.cloned();
+        self.emit(now, Event::UsageReported { task: task.clone(), attempt, usage, model });
+        doubted.inspect(|agent| self.heard_of(agent));
         if self.task_is_over_budget(place) {
             self.stop(now, place, StopReason::Budget);
         }

@@ -267,7 +267,7 @@ impl Scheduler {
             Some(again) => {
                 let task = task.id.clone();
                 self.emit(now, Event::RetryScheduled { task, delay: Millis(0), again });
-                self.ready.insert(place as Node);
+                self.enqueue(now, place as Node);
             }
             None => self.on_failure(now, place, failure),
         }

@@ -11,13 +11,31 @@ use crate::plan::{Plan, Scope, Task, Work};
 
 pub(super) type PoolNumber = usize;
 
+/// Whom a pool lets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Door {
+    Open,
+    /// One at a time, who finds out whether there is anything to be had again.
+    Ajar,
+    Closed,
+}
+
 #[derive(Debug)]
 struct Pool {
     capacity: u64,
     used: u64,
-    /// Nobody gets anything for now.
-    closed: bool,
+    door: Door,
     parked: BTreeSet<(Rank, LaneNumber)>,
+}
+
+impl Pool {
+    fn has(&self, amount: u64) -> bool {
+        match self.door {
+            Door::Closed => false,
+            Door::Ajar => self.used == 0,
+            Door::Open => self.used + amount <= self.capacity,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -63,16 +81,21 @@ impl Pools {
 
     /// A capacity of nothing would keep its tasks waiting for ever; it counts as one.
     fn add(&mut self, capacity: u64) -> PoolNumber {
-        self.pools.push(Pool { capacity: capacity.max(1), used: 0, closed: false, parked: BTreeSet::new() });
+        self.pools.push(Pool {
+            capacity: capacity.max(1),
+            used: 0,
+            door: Door::Open,
+            parked: BTreeSet::new(),
+        });
         self.pools.len() - 1
     }
 
     /// More than there is at all becomes all there is: a file written for a bigger machine still runs here, alone.
-    pub(super) fn needs(&self, task: &Task) -> Needs {
+    pub(super) fn needs(&self, task: &Task, agent: &str) -> Needs {
         let place = |number: Option<&PoolNumber>| number.map(|&number| (number, 1));
         let group = place(task.group.as_ref().and_then(|group| self.groups.get(group)));
         let epic = place(task.epic.as_ref().and_then(|epic| self.epics.get(epic)));
-        let agent = place(self.agents.get(task.agent_name()));
+        let agent = place(self.agents.get(agent));
         let resources = task
             .resources
             .iter()
@@ -91,17 +114,15 @@ impl Pools {
     pub(super) fn obstacle(&self, needs: &Needs, rank: Rank) -> Option<PoolNumber> {
         let lacks = |&&(number, amount): &&(PoolNumber, u64)| {
             let pool = &self.pools[number];
-            pool.closed
-                || pool.used + amount > pool.capacity
-                || pool.parked.first().is_some_and(|(first, _)| *first < rank)
+            !pool.has(amount) || pool.parked.first().is_some_and(|(first, _)| *first < rank)
         };
         needs.iter().find(lacks).map(|&(number, _)| number)
     }
 
-    /// Lets nobody to an agent, or everybody again; its pool, where it has one.
-    pub(super) fn set_closed(&mut self, agent: &str, closed: bool) -> Option<PoolNumber> {
+    /// Whom an agent takes from now on; its pool, where it has one.
+    pub(super) fn let_to(&mut self, agent: &str, door: Door) -> Option<PoolNumber> {
         let number = *self.agents.get(agent)?;
-        self.pools[number].closed = closed;
+        self.pools[number].door = door;
         Some(number)
     }
 
@@ -131,7 +152,7 @@ impl Pools {
     /// Whether this one pool has what is needed of it.
     pub(super) fn has_room(&self, number: PoolNumber, needs: &Needs) -> bool {
         let pool = &self.pools[number];
-        !pool.closed && needs.iter().all(|&(of, amount)| of != number || pool.used + amount <= pool.capacity)
+        needs.iter().all(|&(of, amount)| of != number || pool.has(amount))
     }
 }
 
@@ -142,7 +163,7 @@ fn wants<'p>(plan: &'p Plan, options: &Options) -> (BTreeSet<&'p str>, BTreeMap<
     let mut capacities: BTreeMap<String, u64> = BTreeMap::new();
     for task in &plan.tasks {
         if matches!(task.work, Work::Prompt(_)) {
-            agents.insert(task.agent_name());
+            agents.extend(task.agents());
         }
         for (name, &amount) in &task.resources {
             let capacity = capacities.entry(name.clone()).or_default();

@@ -1,8 +1,10 @@
-//! Providers that take nothing more from us for a while: nobody who needs one starts before it is open again.
+//! Providers that take nothing more from us for a while: nobody who needs one starts before it is open
+//! again, and then one alone, who finds out whether it is.
 //!
 //! They say when in wall time; we wait in awake time, from whenever that is looked at.
 
 use super::Scheduler;
+use super::pools::Door;
 use crate::event::Event;
 use crate::units::{Millis, Now, Tick, Timestamp};
 
@@ -14,6 +16,14 @@ impl Scheduler {
         if self.run.parked().get(&agent).is_none_or(|known| *known < until) && until > now.at {
             self.emit(now, Event::ProviderParked { agent, until });
             self.close_providers(now);
+            self.assign_waiting(now);
+        }
+    }
+
+    /// Its provider answers again: everybody may ask it.
+    pub(super) fn heard_of(&mut self, agent: &str) {
+        if !self.run.parked().contains_key(agent) {
+            self.ready.let_to(agent, Door::Open);
         }
     }
 
@@ -27,7 +37,7 @@ impl Scheduler {
             .map(|(a, u)| (a.clone(), *u))
             .collect();
         for (agent, _) in &closed {
-            self.ready.close_agent(agent);
+            self.ready.let_to(agent, Door::Closed);
         }
         let next = closed.iter().map(|(_, until)| wait(now, *until)).min();
         self.timers.arm_providers(next);
@@ -41,10 +51,11 @@ impl Scheduler {
             .filter(|(_, until)| **until <= now.at)
             .map(|(agent, _)| agent.clone())
             .collect();
-        for agent in &open {
-            self.ready.open_agent(agent);
+        for agent in open {
+            self.ready.let_to(&agent, Door::Ajar);
         }
         self.close_providers(now);
+        self.assign_waiting(now);
     }
 }
 

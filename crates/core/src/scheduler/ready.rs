@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use super::files::FileSet;
-use super::pools::{Needs, PoolNumber, Pools};
+use super::pools::{Door, Needs, PoolNumber, Pools};
 use crate::event::Options;
 use crate::graph::{Graph, Node};
 use crate::plan::{Kind, Plan, Priority, Task};
@@ -45,6 +45,10 @@ enum Place {
 pub(super) struct Ready {
     ranks: Vec<Rank>,
     lane_of: Vec<LaneNumber>,
+    /// Lanes by what their tasks need.
+    numbers: HashMap<(Needs, Option<FileSet>), LaneNumber>,
+    /// Who does a task, where that is not the first its plan names.
+    agents: HashMap<Node, String>,
     lanes: Vec<Lane>,
     open: BTreeSet<(Rank, LaneNumber)>,
     pools: Pools,
@@ -59,19 +63,16 @@ pub(super) struct Ready {
 impl Ready {
     pub(super) fn new(plan: &Plan, graph: &Graph, options: &Options) -> Ready {
         let pools = Pools::new(plan, options);
-        let mut numbers: HashMap<(Needs, Option<FileSet>), LaneNumber> = HashMap::new();
+        let mut numbers = HashMap::new();
         let mut lanes = Vec::new();
         let mut lane_of = Vec::with_capacity(plan.tasks.len());
         for task in &plan.tasks {
-            let files = file_set(task, options);
-            let number = *numbers.entry((pools.needs(task), files)).or_insert_with_key(|(needs, files)| {
-                let (needs, files) = (needs.clone(), files.clone());
-                lanes.push(Lane { needs, files, waiting: BTreeSet::new(), listed: None });
-                lanes.len() - 1
-            });
-            lane_of.push(number);
+            let needs = pools.needs(task, task.agent_name());
+            lane_of.push(lane(&mut numbers, &mut lanes, needs, file_set(task, options)));
         }
         Ready {
+            numbers,
+            agents: HashMap::new(),
             ranks: ranks(plan, graph),
             lane_of,
             lanes,
@@ -114,6 +115,22 @@ impl Ready {
         }
     }
 
+    pub(super) fn is_waiting(&self, task: Node) -> bool {
+        self.lanes[self.lane_of[task as usize]].waiting.contains(&self.ranks[task as usize])
+    }
+
+    /// Who does it. Only for a task that neither waits here nor holds anything.
+    pub(super) fn assign(&mut self, node: Node, task: &Task, agent: &str) {
+        let files = self.lanes[self.lane_of[node as usize]].files.clone();
+        let needs = self.pools.needs(task, agent);
+        self.lane_of[node as usize] = lane(&mut self.numbers, &mut self.lanes, needs, files);
+        self.agents.insert(node, agent.to_owned());
+    }
+
+    pub(super) fn agent_of(&self, task: Node) -> Option<&str> {
+        self.agents.get(&task).map(String::as_str)
+    }
+
     /// The best task that nothing stands in the way of; it holds what it needs from now on.
     pub(super) fn take(&mut self) -> Option<Node> {
         while let Some(&(rank, number)) = self.open.first() {
@@ -143,12 +160,8 @@ impl Ready {
         }
     }
 
-    pub(super) fn close_agent(&mut self, agent: &str) {
-        self.pools.set_closed(agent, true);
-    }
-
-    pub(super) fn open_agent(&mut self, agent: &str) {
-        if let Some(pool) = self.pools.set_closed(agent, false) {
+    pub(super) fn let_to(&mut self, agent: &str, door: Door) {
+        if let Some(pool) = self.pools.let_to(agent, door) {
             self.wake(pool);
         }
     }
@@ -244,6 +257,20 @@ impl Ready {
             None => {}
         }
     }
+}
+
+/// The lane of everybody who needs just this.
+fn lane(
+    numbers: &mut HashMap<(Needs, Option<FileSet>), LaneNumber>,
+    lanes: &mut Vec<Lane>,
+    needs: Needs,
+    files: Option<FileSet>,
+) -> LaneNumber {
+    *numbers.entry((needs, files)).or_insert_with_key(|(needs, files)| {
+        let (needs, files) = (needs.clone(), files.clone());
+        lanes.push(Lane { needs, files, waiting: BTreeSet::new(), listed: None });
+        lanes.len() - 1
+    })
 }
 
 /// What a task is known to touch, by its own word or by what it touched before.

@@ -126,7 +126,7 @@ impl Scheduler {
                 if gate {
                     self.pass_gate(edge.to);
                 } else if open {
-                    self.ready.insert(edge.to);
+                    self.enqueue(now, edge.to);
                 }
                 gate.then_some(End::Landed)
             }

@@ -122,7 +122,7 @@ impl Scheduler {
         match self.run.progress(place).state.status() {
             Status::Waiting => {
                 self.timers.disarm(place as u32);
-                self.ready.insert(place as u32);
+                self.enqueue(now, place as u32);
             }
             Status::Failed | Status::Skipped | Status::Cancelled => {
                 let behind = self.graph.all_dependents(place as u32);

@@ -1,5 +1,6 @@
 //! Scripts: what comes in, and what the scheduler makes of it, written as one line of words.
 
+mod hands;
 mod landing;
 mod properties;
 
@@ -125,7 +126,7 @@ impl Script {
     fn use_up(&mut self, task: &str, dollars: f64) -> String {
         let usage = Usage { cost: Usd::from_dollars(dollars), tokens: 0, turns: 1 };
         let attempt = self.attempt_of(task);
-        self.input(Input::UsageReported { task: id(task), attempt, usage })
+        self.input(Input::UsageReported { task: id(task), attempt, usage, model: None })
     }
 
     /// The coordinator dies here and another takes the log up.
@@ -153,6 +154,7 @@ fn tell(event: &Event) -> Option<String> {
         }
         Event::RetryScheduled { task, again: Again::Mend(_), .. } => write!(word, "mend {task}"),
         Event::RetryScheduled { task, again: Again::Anew, .. } => write!(word, "anew {task}"),
+        Event::RetryScheduled { task, again: Again::Other, .. } => write!(word, "other {task}"),
         Event::TaskCompleted { task, .. } => write!(word, "done {task}"),
         Event::TaskFailed { task, failure } => write!(word, "failed {task} ({:?})", failure.class),
         Event::TaskSkipped { task, culprit: Some(culprit) } => write!(word, "skip {task} (by {culprit})"),
@@ -543,38 +545,4 @@ fn a_place_at_a_pool_is_handed_on_when_the_one_it_was_meant_for_goes() {
     assert_eq!(s.ok("first"), "done first");
     assert_eq!(s.ask(Request::Skip(id("woken"))), "skip woken");
     assert_eq!(s.ask(Request::Continue), "start last");
-}
-
-/// C9: nobody else asks a provider that said no, others go on, the cut-short one goes on where it was, not as a new try.
-#[test]
-fn a_parked_provider_frees_its_slot_and_is_asked_again_when_it_said() {
-    let mut plan = plan("a; b; c");
-    for place in [0, 1] {
-        plan.tasks[place].work = Work::Prompt("do it".into());
-        plan.tasks[place].agent = Some("claude".into());
-    }
-    plan.tasks[0].retry = RetryPolicy::once();
-    let (mut s, told) = Script::start(plan, queue(1));
-    assert_eq!(told, "start a");
-    let attempt = s.attempt_of("a");
-    s.input(Input::SessionStarted { task: id("a"), attempt, session: "s1".into() });
-    let parked = Input::ProviderParked { agent: "claude".into(), until: Timestamp(100_000) };
-    assert_eq!(s.input(parked.clone()), "parked claude until 100");
-    assert_eq!(s.input(parked), "", "said once");
-    let change = Some(Box::new(Change::new("base", "half")));
-    let cut = Input::AttemptEnded { task: id("a"), attempt, outcome: Outcome::Interrupted, change };
-    assert_eq!(s.input(cut), "interrupted a, start c", "others go on");
-    assert_eq!(s.ok("c"), "done c");
-    assert_eq!(s.wait(50), "", "b needs it as well");
-    let (mut s, told) = s.crash(queue(1));
-    assert_eq!(told, "", "it stays parked when somebody else takes over");
-    assert_eq!(s.scheduler.next_deadline(), Some(Tick(100_500)));
-    assert_eq!(s.wait(60), "start a#2");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
-    assert_eq!(beginning.session.as_deref(), Some("s1"));
-    assert_eq!(
-        beginning.round.map(|(number, round)| (number, round.change.commit)),
-        Some((0, "half".into()))
-    );
-    assert_eq!(s.ok("a"), "done a, start b");
 }

@@ -15,7 +15,7 @@ mod replay;
 mod shell;
 mod talk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ pub trait Agent: Send + Sync {
 pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
     match name {
         "shell" => Ok(&shell::Shell),
-        "claude" | "default" => Ok(&claude::Agent),
+        "claude" => Ok(&claude::Agent),
         "codex" => Ok(&codex::Agent),
         "gemini" => Ok(&gemini::Agent),
         "opencode" => Ok(&opencode::Agent),
@@ -120,9 +120,22 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
     shell::launch(&Command::Line(line.to_owned()), task, seat, caller)
 }
 
-/// Whether there is somebody for this task, without starting anything.
-pub fn check(task: &Task) -> Result<(), AgentError> {
-    agent(task.agent_name())?.check(task)
+/// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
+pub fn check(task: &Task) -> Result<BTreeSet<String>, AgentError> {
+    let Err(error) = agent(task.agent_name()).and_then(|agent| agent.check(task)) else {
+        let others = task.fallback_agents.iter().filter(|name| as_done_by(task, name).is_err());
+        return Ok(others.cloned().collect());
+    };
+    let mut absent = BTreeSet::from([task.agent_name().to_owned()]);
+    absent.extend(task.fallback_agents.iter().filter(|name| as_done_by(task, name).is_err()).cloned());
+    match task.agents().all(|name| absent.contains(name)) {
+        true => Err(error),
+        false => Ok(absent),
+    }
+}
+
+fn as_done_by(task: &Task, name: &str) -> Result<(), AgentError> {
+    agent(name)?.check(&Task { agent: Some(name.to_owned()), ..task.clone() })
 }
 
 /// Whether an agent that is told in words can do the task.

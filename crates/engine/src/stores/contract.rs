@@ -46,7 +46,7 @@ fn started(seq: u64) -> Record {
 }
 
 fn attempt_started(seq: u64, task: &str) -> Record {
-    record(seq, Event::AttemptStarted { task: task_id(task), attempt: Attempt(1), executor: 1 })
+    record(seq, Event::AttemptStarted { task: task_id(task), attempt: Attempt(1), executor: 1, hand: None })
 }
 
 #[tokio::test]

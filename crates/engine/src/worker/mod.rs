@@ -4,10 +4,11 @@ mod checks;
 mod running;
 mod talking;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conductor_core::event::{Change, Failure, FailureClass, Outcome};
+use conductor_core::event::{Change, Failure, FailureClass, Hand, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Changes, Plan, Task, Work};
 use conductor_core::scheduler::{Beginning, Input};
@@ -33,7 +34,23 @@ pub struct Order {
     pub task: TaskId,
     pub attempt: Attempt,
     pub executor: u32,
+    /// Nobody for a command.
+    pub hand: Option<Box<Hand>>,
     pub beginning: Option<Box<Beginning>>,
+}
+
+impl Order {
+    /// The task as whoever is engaged gets it: theirs to do, with the model that was chosen.
+    fn task<'p>(&self, plan: &'p Plan) -> Cow<'p, Task> {
+        let task = &plan.tasks[self.place];
+        match self.hand.as_deref() {
+            Some(hand) if task.agent.as_ref() != Some(&hand.agent) || task.model != hand.model => {
+                let (agent, model) = (Some(hand.agent.clone()), hand.model.clone());
+                Cow::Owned(Task { agent, model, ..task.clone() })
+            }
+            _ => Cow::Borrowed(task),
+        }
+    }
 }
 
 /// How urgently an attempt is to end.
@@ -88,7 +105,7 @@ impl Worker {
         order: &Order,
         mut stop: watch::Receiver<Stop>,
     ) -> Result<Option<Change>, (Outcome, Option<Change>)> {
-        let task = &self.plan.tasks[order.place];
+        let task = &*order.task(&self.plan);
         let (workspaces, blocks) = self.rooms.of(task).map_err(|error| (no_workspace(&error), None))?;
         let guest = self.guest(order);
         let seat = {

@@ -8,6 +8,7 @@ use std::sync::mpsc;
 
 use conductor_core::event::Usage;
 use conductor_core::scheduler::Input;
+use conductor_core::units::Usd;
 
 use super::{Order, Worker};
 use crate::agents::{Ending, Heard, Said, Translator};
@@ -99,9 +100,9 @@ impl Conversation {
         for said in &heard.said {
             transcript.note(&words(said));
         }
-        if let Some(usage) = usage(&heard) {
+        for (model, usage) in bills(&heard) {
             let (task, attempt) = (order.task.clone(), order.attempt);
-            worker.report(Input::UsageReported { task, attempt, usage });
+            worker.report(Input::UsageReported { task, attempt, usage, model });
         }
         self.session = heard.session.or(self.session.take());
         self.say(heard.reply);
@@ -125,19 +126,27 @@ impl Conversation {
     }
 }
 
-/// What was used, by the price list. Where that does not know a model, what the agent says itself is taken for all of it.
-fn usage(heard: &Heard) -> Option<Usage> {
-    let mut usage = Usage::default();
+/// What was used of each model, by the price list. Where that does not know one of them, what the agent says itself is
+/// taken for all of it.
+fn bills(heard: &Heard) -> Vec<(Option<Box<str>>, Usage)> {
     let mut unknown = heard.used.is_empty();
+    let mut bills: Vec<(Option<Box<str>>, Usage)> = Vec::new();
     for tokens in &heard.used {
         let price = prices::price(tokens);
         unknown |= price.is_none();
-        usage += Usage { cost: price.unwrap_or_default(), tokens: tokens.total(), turns: tokens.turns };
+        let cost = price.unwrap_or_default();
+        let model = (!tokens.model.is_empty()).then(|| tokens.model.as_str().into());
+        bills.push((model, Usage { cost, tokens: tokens.total(), turns: tokens.turns }));
     }
     if let Some(told) = heard.cost.filter(|_| unknown) {
-        usage.cost = told;
+        bills.iter_mut().for_each(|(_, usage)| usage.cost = Usd::default());
+        match bills.first_mut() {
+            Some((_, usage)) => usage.cost = told,
+            None => bills.push((None, Usage { cost: told, ..Usage::default() })),
+        }
     }
-    (usage != Usage::default()).then_some(usage)
+    bills.retain(|(_, usage)| *usage != Usage::default());
+    bills
 }
 
 /// A line for people.
@@ -176,8 +185,6 @@ impl Mouth {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::units::Usd;
-
     use super::*;
     use crate::agents::Tokens;
 
@@ -185,7 +192,8 @@ mod tests {
     fn the_price_list_comes_before_what_the_agent_says() {
         let tokens = |model: &str| Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() };
         let cost = |used: Vec<Tokens>, cost: Option<Usd>| {
-            usage(&Heard { used, cost, ..Heard::default() }).map(|usage| usage.cost)
+            let bills = bills(&Heard { used, cost, ..Heard::default() });
+            bills.into_iter().map(|(_, usage)| usage.cost).reduce(|sum, cost| sum + cost)
         };
         let told = Some(Usd(7));
         assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some(Usd(4000)));

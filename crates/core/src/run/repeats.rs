@@ -1,0 +1,79 @@
+//! How tasks came to be done more than once, or by somebody else than was thought.
+
+use crate::event::{Again, Change, Event, Failure, FailureClass, Outcome, Round};
+use crate::graph::Node;
+
+use super::Run;
+
+/// How a task came to be done more than once. Few have that, so it is kept apart from what every task has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Repeats {
+    /// Rounds of mending and beginnings anew since it was last opened.
+    pub rounds: u32,
+    pub anew: u32,
+    /// What its next attempt is to mend, or to go on with.
+    pub round: Option<Round>,
+    /// The conversation of its last attempt, and with whom.
+    pub session: Option<(String, String)>,
+    /// Agents that could not do it, for reasons of their own.
+    pub unfit: Vec<String>,
+}
+
+impl Run {
+    /// Most events say nothing of it, and most runs have none.
+    pub(super) fn account_repeats(&mut self, place: usize, event: &Event) {
+        let node = place as Node;
+        match event {
+            Event::SessionStarted { session, .. } => {
+                let agent = self
+                    .hands
+                    .get(&node)
+                    .map_or_else(|| self.plan.tasks[place].agent_name(), |hand| &hand.agent);
+                let session = (agent.to_owned(), session.clone());
+                self.repeats.entry(node).or_default().session = Some(session);
+            }
+            Event::RetryScheduled { again: Again::Mend(round), .. } => {
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.rounds += 1;
+                repeats.round = Some(round.as_ref().clone());
+            }
+            Event::RetryScheduled { again: Again::Anew, .. } => {
+                self.repeats.entry(node).or_default().anew += 1;
+            }
+            Event::AttemptEnded { outcome: Outcome::Interrupted, change: Some(change), .. } => {
+                self.repeats.entry(node).or_default().round = Some(left_behind(change));
+            }
+            Event::AttemptEnded { outcome, .. }
+                if *outcome != Outcome::Interrupted
+                    && !(self.repeats.is_empty() && self.hands.is_empty()) =>
+            {
+                let failed = matches!(outcome, Outcome::Failed(_));
+                self.account_unfit(node, outcome);
+                if let Some(repeats) = self.repeats.get_mut(&node) {
+                    repeats.round = None;
+                    repeats.session = repeats.session.take().filter(|_| !failed);
+                }
+            }
+            Event::TaskReopened { .. } => {
+                self.repeats.remove(&node);
+            }
+            _ => {}
+        }
+    }
+    fn account_unfit(&mut self, node: Node, outcome: &Outcome) {
+        if let (Outcome::Failed(failure), Some(hand)) = (outcome, self.hands.get(&node))
+            && failure.class.is_agents_own()
+        {
+            let unfit = &mut self.repeats.entry(node).or_default().unfit;
+            if !unfit.contains(&hand.agent) {
+                unfit.push(hand.agent.clone());
+            }
+        }
+    }
+}
+
+/// What somebody who was cut short left, to be gone on with.
+fn left_behind(change: &Change) -> Round {
+    let failure = Failure::new(FailureClass::Killed, "it was cut short; the files are as they were left");
+    Round { change: change.clone(), failure }
+}

@@ -1,0 +1,84 @@
+//! Who does a task now: the first of its agents that is there, whose provider takes something from us, and that has
+//! not shown already that it cannot.
+
+use super::Scheduler;
+use crate::event::Hand;
+use crate::graph::Node;
+use crate::plan::{Plan, Work};
+use crate::units::{Now, Timestamp};
+
+/// The tasks that somebody else could do, of which there are few.
+pub(super) fn shared(plan: &Plan) -> Vec<Node> {
+    let shared = plan.tasks.iter().enumerate().filter(|(_, task)| !task.fallback_agents.is_empty());
+    shared.map(|(place, _)| place as Node).collect()
+}
+
+impl Scheduler {
+    /// Who is engaged for the next attempt; nobody for a command.
+    pub(super) fn hand(&self, place: usize) -> Option<Box<Hand>> {
+        let task = &self.run.plan().tasks[place];
+        if matches!(task.work, Work::Run(_)) {
+            return None;
+        }
+        let agent = self.ready.agent_of(place as Node).unwrap_or_else(|| task.agent_name()).to_owned();
+        Some(Box::new(Hand { agent, model: task.model.clone(), why: String::new() }))
+    }
+
+    /// Ready to start, with whoever is to do it.
+    pub(super) fn enqueue(&mut self, now: Now, node: Node) {
+        self.assign(now, node);
+        self.ready.insert(node);
+    }
+
+    /// Looks again who does those that somebody else could do.
+    pub(super) fn assign_waiting(&mut self, now: Now) {
+        for at in 0..self.shared.len() {
+            let node = self.shared[at];
+            if self.ready.is_waiting(node) {
+                self.ready.remove(node);
+                self.enqueue(now, node);
+            }
+        }
+    }
+
+    fn assign(&mut self, now: Now, node: Node) {
+        if self.shared.binary_search(&node).is_ok() {
+            let agent = self.chosen(now, node as usize).to_owned();
+            let task = &self.run.plan().tasks[node as usize];
+            self.ready.assign(node, task, &agent);
+        }
+    }
+
+    /// Whoever is at it already.
+    pub(super) fn assign_running(&mut self, node: Node) {
+        let place = node as usize;
+        if let Some(hand) = self.run.hand(place).filter(|_| self.shared.binary_search(&node).is_ok()) {
+            self.ready.assign(node, &self.run.plan().tasks[place], &hand.agent);
+        }
+    }
+
+    fn chosen(&self, now: Now, place: usize) -> &str {
+        let task = &self.run.plan().tasks[place];
+        let absent = &self.run.options().absent;
+        let opens = |agent: &str| self.run.parked().get(agent).copied().filter(|until| *until > now.at);
+        let fit = || {
+            let unfit = self.run.repeats(place).map_or(&[][..], |repeats| &repeats.unfit);
+            task.agents()
+                .filter(|agent| !absent.contains(*agent) && !unfit.iter().any(|known| known == agent))
+        };
+        let soonest = |agent: &&str| opens(agent).unwrap_or(Timestamp(i64::MIN));
+        fit()
+            .min_by_key(soonest)
+            .or_else(|| task.agents().find(|agent| !absent.contains(*agent)))
+            .unwrap_or_else(|| task.agent_name())
+    }
+
+    /// Whether whoever was engaged could not do it, and there is somebody who may.
+    pub(super) fn goes_to_another(&self, place: usize) -> bool {
+        let unfit = self.run.repeats(place).map_or(&[][..], |repeats| &repeats.unfit);
+        let is_unfit = |agent: &str| unfit.iter().any(|known| known == agent);
+        let absent = &self.run.options().absent;
+        self.run.hand(place).is_some_and(|hand| is_unfit(&hand.agent))
+            && self.run.plan().tasks[place].agents().any(|agent| !absent.contains(agent) && !is_unfit(agent))
+    }
+}

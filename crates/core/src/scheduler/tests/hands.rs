@@ -1,0 +1,133 @@
+//! Who does it, when the first of its agents cannot.
+
+use super::*;
+
+/// Prompts, each for the agents named behind it.
+fn prompts(text: &str) -> Plan {
+    let tasks = text.split(';').map(|entry| {
+        let mut words = entry.split_whitespace();
+        let name = words.next().unwrap();
+        let mut task = Task::new(id(name), Work::Prompt(name.into()));
+        task.agent = words.next().map(str::to_owned);
+        task.fallback_agents = words.map(str::to_owned).collect();
+        task
+    });
+    Plan { tasks: tasks.collect(), ..Plan::default() }
+}
+
+impl Script {
+    fn hand(&self, task: &str) -> &str {
+        let place = self.scheduler.run().place(&id(task)).unwrap();
+        self.scheduler.run().hand(place).map_or("nobody", |hand| &hand.agent)
+    }
+
+    fn failed(&mut self, task: &str, class: FailureClass) -> String {
+        self.ended(task, Outcome::Failed(Failure::new(class, "no")))
+    }
+
+    fn parked(&mut self, agent: &str, until: i64) -> String {
+        self.input(Input::ProviderParked { agent: agent.into(), until: Timestamp(until * 1000) })
+    }
+}
+
+#[test]
+fn whoever_is_missing_is_passed_over() {
+    let mut options = queue(4);
+    options.absent = ["claude".to_owned(), "gemini".to_owned()].into();
+    let (s, told) = Script::start(prompts("a claude gemini codex; b codex claude"), options);
+    assert_eq!(told, "start a, start b");
+    assert_eq!((s.hand("a"), s.hand("b")), ("codex", "codex"));
+}
+
+#[test]
+fn an_agents_own_failure_hands_over_at_once_and_is_no_try() {
+    let (mut s, _) = Script::start(prompts("a claude codex gemini"), queue(1));
+    assert_eq!(s.failed("a", FailureClass::Unauthorized), "other a, start a#2");
+    assert_eq!(s.hand("a"), "codex");
+    assert_eq!(s.failed("a", FailureClass::Overloaded), "other a, start a#3");
+    assert_eq!(s.hand("a"), "gemini");
+    // Nobody is left: from here on the policy counts, from the first again.
+    assert_eq!(s.failed("a", FailureClass::Provider), "retry a in 5.0s");
+    let (mut s, _) = s.crash(queue(1));
+    assert_eq!(s.wait(5), "start a#4");
+    assert_eq!(s.hand("a"), "claude");
+    assert_eq!(s.failed("a", FailureClass::Unauthorized), "failed a (Unauthorized), finished (Failed)");
+}
+
+#[test]
+fn bad_work_stays_with_whoever_did_it() {
+    let (mut s, _) = Script::start(prompts("a claude codex"), queue(1));
+    assert_eq!(s.failed("a", FailureClass::NoChanges), "retry a in 5.0s");
+    assert_eq!(s.wait(5), "start a#2");
+    assert_eq!(s.hand("a"), "claude");
+}
+
+#[test]
+fn a_parked_providers_tasks_go_to_others_who_can_and_the_rest_waits() {
+    let (mut s, _) = Script::start(prompts("a claude codex; b claude; c claude codex; d codex"), queue(1));
+    assert_eq!(s.parked("claude", 100), "parked claude until 100");
+    assert_eq!(s.ended("a", Outcome::Interrupted), "interrupted a, start a#2");
+    assert_eq!(s.hand("a"), "codex");
+    assert_eq!(s.ok("a"), "done a, start c");
+    assert_eq!(s.hand("c"), "codex");
+    // Both parked: whoever opens sooner is waited for.
+    assert_eq!(s.parked("codex", 50), "parked codex until 50");
+    assert_eq!(s.ended("c", Outcome::Interrupted), "interrupted c");
+    assert_eq!(s.wait(51), "start c#2");
+    assert_eq!(s.hand("c"), "codex");
+    assert_eq!(s.ok("c"), "done c, start d");
+    assert_eq!(s.ok("d"), "done d");
+    assert_eq!(s.wait(50), "start b");
+    assert_eq!(s.ok("b"), "done b, finished (Completed)");
+}
+
+#[test]
+fn one_finds_out_whether_a_provider_is_open_again_before_all_ask_it() {
+    let (mut s, told) = Script::start(prompts("a claude; b claude; c claude"), queue(3));
+    assert_eq!(told, "start a, start b, start c");
+    s.parked("claude", 100);
+    for task in ["a", "b", "c"] {
+        s.ended(task, Outcome::Interrupted);
+    }
+    assert_eq!(s.wait(101), "start a#2", "one alone");
+    s.parked("claude", 200);
+    assert_eq!(s.ended("a", Outcome::Interrupted), "interrupted a");
+    assert_eq!(s.wait(100), "start a#3");
+    let (mut s, told) = s.crash(queue(3));
+    assert_eq!(told, "interrupted a, start a#4", "nobody knows yet");
+    assert_eq!(s.use_up("a", 0.01), "start b#2, start c#2");
+}
+
+/// C9: nobody else asks a provider that said no, others go on, the cut-short one goes on where it was, not as a new try.
+#[test]
+fn a_parked_provider_frees_its_slot_and_is_asked_again_when_it_said() {
+    let mut plan = plan("a; b; c");
+    for place in [0, 1] {
+        plan.tasks[place].work = Work::Prompt("do it".into());
+        plan.tasks[place].agent = Some("claude".into());
+    }
+    plan.tasks[0].retry = RetryPolicy::once();
+    let (mut s, told) = Script::start(plan, queue(1));
+    assert_eq!(told, "start a");
+    let attempt = s.attempt_of("a");
+    s.input(Input::SessionStarted { task: id("a"), attempt, session: "s1".into() });
+    let parked = Input::ProviderParked { agent: "claude".into(), until: Timestamp(100_000) };
+    assert_eq!(s.input(parked.clone()), "parked claude until 100");
+    assert_eq!(s.input(parked), "", "said once");
+    let change = Some(Box::new(Change::new("base", "half")));
+    let cut = Input::AttemptEnded { task: id("a"), attempt, outcome: Outcome::Interrupted, change };
+    assert_eq!(s.input(cut), "interrupted a, start c", "others go on");
+    assert_eq!(s.ok("c"), "done c");
+    assert_eq!(s.wait(50), "", "b needs it as well");
+    let (mut s, told) = s.crash(queue(1));
+    assert_eq!(told, "", "it stays parked when somebody else takes over");
+    assert_eq!(s.scheduler.next_deadline(), Some(Tick(100_500)));
+    assert_eq!(s.wait(60), "start a#2");
+    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(beginning.session.as_deref(), Some("s1"));
+    assert_eq!(
+        beginning.round.map(|(number, round)| (number, round.change.commit)),
+        Some((0, "half".into()))
+    );
+    assert_eq!(s.ok("a"), "done a, start b");
+}
