@@ -60,10 +60,8 @@ impl Run {
             } => {
                 self.repeats.entry(node).or_default().round = Some(left_behind(change));
             }
-            Event::AttemptEnded { outcome, .. }
-                if !matches!(outcome, Outcome::Interrupted | Outcome::Asked(_))
-                    && !(self.repeats.is_empty() && self.hands.is_empty()) =>
-            {
+            Event::AttemptEnded { outcome: Outcome::Interrupted | Outcome::Asked(_), .. } => {}
+            Event::AttemptEnded { outcome, .. } if !self.repeats.is_empty() || !self.hands.is_empty() => {
                 let failed = matches!(outcome, Outcome::Failed(_));
                 self.account_unfit(node, outcome);
                 if let Some(repeats) = self.repeats.get_mut(&node) {
