@@ -241,6 +241,9 @@ pub struct Options {
     /// How long a question waits for a person, where its task does not say; for ever where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within: Option<Millis>,
+    /// Whether the run is left where only questions are left, to be taken up when they are answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leave_unanswered: bool,
     /// Agents some task names that are not there on this machine.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub absent: BTreeSet<String>,
@@ -259,6 +262,7 @@ impl Options {
             isolation: None,
             limits: Limits::default(),
             answer_within: None,
+            leave_unanswered: false,
             absent: BTreeSet::new(),
             output: None,
         }
@@ -492,6 +496,8 @@ pub enum DrainReason {
     FailFast,
     /// A cap of the run: cost, tokens, attempts or time.
     Budget,
+    /// All that is left to do waits for a person.
+    Person,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

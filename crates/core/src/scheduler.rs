@@ -531,6 +531,9 @@ impl Scheduler {
                 self.emit(now, Event::RunFinished { outcome });
             }
             Stage::Draining(why) => self.emit(now, Event::RunStopped { why }),
+            Stage::Active if self.only_questions_are_left() => {
+                self.emit(now, Event::RunStopped { why: DrainReason::Person });
+            }
             _ => return,
         }
         self.done = true;
