@@ -105,6 +105,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<String>,
     },
+    /// The branch was not moved, for somebody else had; what was stacked then is void.
+    MergeWithdrawn {
+        task: TaskId,
+        attempt: Attempt,
+    },
     MergeFailed {
         task: TaskId,
         attempt: Attempt,
