@@ -224,3 +224,27 @@ fn a_stack_that_was_overtaken_is_void() {
     assert_eq!(told, "");
     assert!(matches!(&s.actions[..], [Action::Integrate { .. }]), "{:?}", s.actions);
 }
+
+#[test]
+fn somebody_of_an_epic_who_is_done_again_lands_after_those_who_were_sent() {
+    let mut plan = plan("a; b");
+    for task in &mut plan.tasks {
+        task.epic = Some("e".into());
+    }
+    let scope = crate::plan::Scope::Epic;
+    let epic =
+        crate::plan::Epic { id: "e".into(), name: None, dependencies: Vec::new(), isolation_scope: scope };
+    plan.epics = vec![epic];
+    let (mut s, told) = Script::start(plan, queue(2));
+    assert_eq!(told, "start a");
+    assert_eq!(s.left("a"), "start b");
+    assert_eq!(s.fail("b"), "failed b (Exit)");
+    assert!(matches!(&s.actions[..], [Action::Integrate { .. }]));
+    assert_eq!(s.ask(Request::Retry(id("b"))), "reopen b, start b#2");
+    assert_eq!(s.left("b"), "");
+    assert_eq!(s.merged("a", ""), "merging a");
+    assert_eq!(s.moved("a", true), "done a");
+    assert!(matches!(&s.actions[..], [Action::Integrate { .. }]), "{:?}", s.actions);
+    assert_eq!(s.merged("b", ""), "merging b");
+    assert_eq!(s.moved("b", true), "done b, finished (Completed)");
+}
