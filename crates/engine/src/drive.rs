@@ -12,7 +12,7 @@ use conductor_core::event::{Options, Record};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::scheduler::{Action, Car, Decision, Input, Refusal, Request, Scheduler};
+use conductor_core::scheduler::{Action, Car, Decision, Input, Legacy, Refusal, Request, Scheduler};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -171,12 +171,11 @@ impl Drive {
             notices: notices.clone(),
             reports: sender.clone(),
         });
-        for trouble in worker.rooms.rescue_left(&run) {
-            worker.notice(trouble);
-        }
+        let (left, troubles) = worker.rooms.rescue_left(&run);
+        troubles.into_iter().for_each(|trouble| worker.notice(trouble));
         let mut clock = Clock::start();
-        let take_up = if start.reopen { Scheduler::start_again } else { Scheduler::start };
-        let (scheduler, first) = take_up(run, start.options, clock.now())?;
+        let legacy = Legacy { reopen: start.reopen, left };
+        let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), legacy)?;
         let drive = Drive {
             id,
             store,

@@ -105,6 +105,49 @@ fn where_nobody_is_there_a_question_is_denied_in_time() {
     expect_tidy(&world);
 }
 
+/// The coordinator is killed while an agent works: the next one goes on with the same conversation and the same files.
+/// An agent that has forgotten the conversation begins a new one, and that is no failed try.
+#[test]
+fn a_conversation_is_gone_on_with_after_a_crash() {
+    let hangs = |again: &str| {
+        format!(
+            r#"
+read -r task
+printf '%s\n' "$task" >> HERE/tasks
+case "$task" in
+  *'"begun":true'*) {again} ;;
+esac
+[ -f HERE/dead ] && {{ cp half.txt whole.txt; echo '{{"type":"result","ok":true,"text":"done"}}'; exit; }}
+echo half > half.txt
+echo > HERE/working
+sleep 600
+"#
+        )
+    };
+    for (again, conversations) in [(":", 2), ("exit 1", 3)] {
+        let tasks = "tasks: [{ id: a, prompt: Do it, agent: hangs, retry_policy: { max_attempts: 1 } }]";
+        let world = world(tasks, &[("hangs", &hangs(again))]);
+        let live = start(&world, &[]);
+        world.wait_for_file("working");
+        drop(live);
+        world.write("dead", "");
+        conductor(&world, &["run", "--resume"]).expect(0);
+        let branch = format!("conductor/{}", world.run_id());
+        assert_eq!(git(&world, &["show", &format!("{branch}:whole.txt")]), "half");
+        let tasks = world.read("tasks");
+        let told: Vec<serde_json::Value> =
+            tasks.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(told.len(), conversations);
+        assert_eq!(told[0]["session"]["id"], told[1]["session"]["id"]);
+        assert_eq!(
+            (&told[0]["session"]["begun"], &told[1]["session"]["begun"]),
+            (&false.into(), &true.into())
+        );
+        assert_eq!(told.last().unwrap()["session"]["begun"], conversations == 2);
+        expect_tidy(&world);
+    }
+}
+
 /// Waits to be told, and writes it down.
 const LISTENER: &str = r#"
 read -r task
