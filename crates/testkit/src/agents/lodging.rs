@@ -130,7 +130,10 @@ impl Lodging<'_> {
             "security": {"auth": {"selectedType": "gemini-api-key"}},
             "privacy": {"usageStatisticsEnabled": false},
             "telemetry": {"enabled": false},
-            "general": {"enableAutoUpdate": false, "disableAutoUpdate": true, "disableUpdateNag": true},
+            "general": {
+                "enableAutoUpdate": false, "disableAutoUpdate": true, "disableUpdateNag": true,
+                "maxAttempts": self.retries + 1,
+            },
         });
         self.put(".gemini", "settings.json", &settings.to_string())?;
         let environment = [

@@ -3,13 +3,20 @@
 //! Which script an agent follows is told by a mark in its prompt, `[[script:NAME]]`.
 
 mod claude;
+mod endings;
 mod graph;
+mod limits;
 mod refusals;
+mod stopping;
+
+use std::os::unix::fs::PermissionsExt as _;
 
 use conductor_testkit::agents::{Agent, Lodging, or_skip};
 use conductor_testkit::{Script, StandIn};
 
-use crate::harness::{Live, World};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{DEADLINE, Live, World, carries, children, leftovers, wait_for};
 use crate::repository::{command, git, repository};
 
 /// A repository in which prompts are done by one of the CLIs.
@@ -57,12 +64,77 @@ impl Bench {
         git(&self.world, &["show", &format!("conductor/{}:{file}", self.world.run_id())])
     }
 
+    /// Waits until a script has been asked for so many answers.
+    #[track_caller]
+    pub(crate) fn await_requests(&self, script: &str, number: usize) {
+        assert!(self.stand_in.await_requests(script, number, DEADLINE), "{script} does not ask");
+    }
+
+    /// Waits until the run has a process with these words in its command line.
+    #[track_caller]
+    pub(crate) fn wait_for_process(&self, words: &str) {
+        let run = self.world.run_id();
+        wait_for(words, || leftovers(&run).iter().any(|(_, line)| line.contains(words)).then_some(()));
+    }
+
+    /// Ends the very process that was started for a task.
+    #[track_caller]
+    pub(crate) fn kill(&self, live: &Live, task: &str) {
+        kill(self.process(live, task));
+    }
+
+    /// Ends what the process that was started for a task has started.
+    #[track_caller]
+    pub(crate) fn kill_below(&self, live: &Live, task: &str) {
+        let parent = self.process(live, task);
+        kill(wait_for("a child", || children(parent).first().copied()));
+    }
+
+    #[track_caller]
+    fn process(&self, live: &Live, task: &str) -> u32 {
+        let mark = format!("CONDUCTOR_TASK={task}");
+        wait_for(task, || children(live.pid()).into_iter().find(|&pid| carries(pid, &mark)))
+    }
+
+    /// From now on the agent's program exits with 0, whatever becomes of it.
+    pub(crate) fn always_exits_with_zero(&mut self, agent: Agent) {
+        let folder = self.world.root().join("bin");
+        let path = self.world.variable("PATH");
+        let real = std::env::split_paths(&path).map(|folder| folder.join(agent.program()));
+        let real = real.into_iter().find(|program| program.is_file()).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        let wrapper = folder.join(agent.program());
+        std::fs::write(&wrapper, format!("#!/bin/sh\n{} \"$@\"\nexit 0\n", real.display())).unwrap();
+        std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
+        self.world.set("PATH", std::env::join_paths(folders).unwrap());
+    }
+
+    /// Of what class the attempts of a task were that failed, one after the other.
+    pub(crate) fn classes(&self, task: &str) -> Vec<String> {
+        let query = format!(
+            "SELECT json_extract(body, '$.attempt_ended.outcome.failed.class') AS class FROM events \
+             WHERE json_extract(body, '$.attempt_ended.task') = '{task}' AND class IS NOT NULL ORDER BY seq"
+        );
+        self.world.sql(&query).lines().map(str::to_owned).collect()
+    }
+
     /// What a task's agent said, for people; not the lines of its protocol.
     pub(crate) fn said(&self, task: &str) -> String {
         let transcripts = self.world.transcripts(task).into_iter();
         let words = transcripts.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
         words.map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()).collect()
     }
+}
+
+fn kill(pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+/// A task that is done by the script of its own name, with further settings.
+pub(crate) fn prompt(name: &str, settings: &str) -> String {
+    format!("  - {{ id: {name}, prompt: '[[script:{name}]] Do it', {settings} }}\n")
 }
 
 fn model(agent: Agent) -> &'static str {
