@@ -503,6 +503,11 @@ mod tests {
     }
 
     #[test]
+    fn whatever_arrives_does_no_harm() {
+        replay::withstands("acp", || acp("/work/a", None));
+    }
+
+    #[test]
     fn what_is_not_its_language_does_no_harm() {
         let mut acp = acp("/work/a", None);
         for line in replay::garbage().chain(replay::mangled("acp")) {

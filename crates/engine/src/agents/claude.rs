@@ -369,6 +369,21 @@ mod tests {
         insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
     }
 
+    /// Somebody went on speaking with these after their first result, which we never do.
+    #[test]
+    fn a_conversation_both_ways_is_understood() {
+        let mut told = Vec::new();
+        for recording in replay::recordings("claude-bidi") {
+            let played = recording.played(&mut Claude::new("do it".to_owned(), anything()));
+            let is_answer = |said: &&Value| said["type"] == "control_response";
+            let ours: Vec<&Value> = played.said.iter().filter(is_answer).collect();
+            let then: Vec<&Value> = recording.said().filter(is_answer).collect();
+            assert_eq!(ours, then, "{}", recording.name);
+            told.push(played.told);
+        }
+        insta::assert_snapshot!(told.join("\n"));
+    }
+
     #[test]
     fn a_question_is_answered_by_the_policy() {
         let question = br#"{"type":"control_request","request_id":"u1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"a"}}}"#;
@@ -379,6 +394,12 @@ mod tests {
         assert_eq!(answer(anything()), json!({ "behavior": "allow", "updatedInput": { "file_path": "a" } }));
         let denied = answer(Box::new(|tool, _| Some(format!("{tool} is not allowed here"))));
         assert_eq!(denied, json!({ "behavior": "deny", "message": "Write is not allowed here" }));
+    }
+
+    #[test]
+    fn whatever_arrives_does_no_harm() {
+        replay::withstands("claude", || Claude::new("do it".to_owned(), anything()));
+        replay::withstands("claude-bidi", || Claude::new("do it".to_owned(), anything()));
     }
 
     #[test]

@@ -273,6 +273,11 @@ mod tests {
     }
 
     #[test]
+    fn whatever_arrives_does_no_harm() {
+        replay::withstands("gemini", Gemini::default);
+    }
+
+    #[test]
     fn what_is_not_its_language_does_no_harm() {
         let mut gemini = Gemini::default();
         for line in replay::garbage().chain(replay::mangled("gemini")) {

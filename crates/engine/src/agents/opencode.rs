@@ -252,6 +252,11 @@ mod tests {
     }
 
     #[test]
+    fn whatever_arrives_does_no_harm() {
+        replay::withstands("opencode", OpenCode::default);
+    }
+
+    #[test]
     fn what_is_not_its_language_does_no_harm() {
         let mut opencode = OpenCode::default();
         for line in replay::garbage().chain(replay::mangled("opencode")) {
