@@ -37,6 +37,9 @@ const FAILED: i32 = 1;
 const NO_LOGIN: i32 = 41;
 const TOO_MANY_TURNS: i32 = 53;
 
+/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
+const MOST: u64 = 1 << 40;
+
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
@@ -218,7 +221,7 @@ fn code_in(words: &str) -> Option<u64> {
 fn used(stats: &Value) -> Vec<Tokens> {
     let models = stats["models"].as_object().into_iter().flatten();
     let all = models.map(|(model, stats)| {
-        let number = |name: &str| stats[name].as_u64().unwrap_or(0);
+        let number = |name: &str| stats[name].as_u64().unwrap_or(0).min(MOST);
         let (input, total) = (number("input_tokens"), number("total_tokens"));
         Tokens {
             model: model.clone(),

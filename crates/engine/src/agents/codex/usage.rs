@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::super::talk::{Heard, Tokens};
 use super::Codex;
 
+/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
+const MOST: u64 = 1 << 40;
+
 impl Codex {
     /// What is new since the thread was last counted. Before our own turn has begun, a resumed thread tells what it had
     /// used up to then; that has been counted in its time.
@@ -40,7 +43,7 @@ impl Codex {
 }
 
 fn tokens(usage: &Value) -> Tokens {
-    let number = |name: &str| usage[name].as_u64().unwrap_or(0);
+    let number = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST);
     Tokens {
         input: number("inputTokens"),
         cache_read: number("cachedInputTokens"),

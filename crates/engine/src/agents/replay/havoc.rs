@@ -17,6 +17,8 @@ enum Fate {
     Short(Index, Index),
     /// One byte of it is another.
     Changed(Index, Index, u8),
+    /// One of its figures is as large as can be.
+    Huge(Index, Index),
     /// The end of it is that of another.
     Crossed(Index, Index, Index),
     Noise(Vec<u8>),
@@ -30,6 +32,7 @@ fn fate() -> impl Strategy<Value = Fate> {
         6 => place().prop_map(Fate::Whole),
         2 => (place(), place()).prop_map(|(line, at)| Fate::Short(line, at)),
         2 => (place(), place(), any::<u8>()).prop_map(|(line, at, byte)| Fate::Changed(line, at, byte)),
+        2 => (place(), place()).prop_map(|(line, at)| Fate::Huge(line, at)),
         2 => (place(), place(), place()).prop_map(|(line, at, other)| Fate::Crossed(line, at, other)),
         1 => vec(any::<u8>(), 0..60).prop_map(Fate::Noise),
         1 => Just(Fate::Interrupted),
@@ -57,6 +60,7 @@ impl Fate {
                 }
                 line
             }
+            Fate::Huge(line, at) => huge(&pick(line), *at),
             Fate::Crossed(line, at, other) => {
                 let (line, other) = (pick(line), pick(other));
                 let (end, begin) = (at.index(line.len() + 1), at.index(other.len() + 1));
@@ -68,7 +72,15 @@ impl Fate {
     }
 }
 
-/// Whatever arrives, no translator panics.
+fn huge(line: &[u8], at: Index) -> Vec<u8> {
+    let starts: Vec<usize> =
+        (1..line.len()).filter(|&n| b": ".contains(&line[n - 1]) && line[n].is_ascii_digit()).collect();
+    let Some(&start) = starts.get(at.index(starts.len().max(1))) else { return line.to_vec() };
+    let digits = line[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    [&line[..start], u64::MAX.to_string().as_bytes(), &line[start + digits..]].concat()
+}
+
+/// Whatever arrives, no translator panics, nor does whoever adds up what it counts.
 pub(in super::super) fn withstands<T: Translator>(folder: &str, translator: impl Fn() -> T) {
     let lines: Vec<Vec<u8>> = recordings(folder)
         .into_iter()
@@ -85,7 +97,12 @@ pub(in super::super) fn withstands<T: Translator>(folder: &str, translator: impl
         translator.opening();
         for fate in &fates {
             match fate.befall(&lines) {
-                Some(line) => drop(translator.on_line(&line)),
+                Some(line) => {
+                    let heard = translator.on_line(&line);
+                    assert!(
+                        heard.used.iter().all(|tokens| tokens.input.checked_add(tokens.output).is_some())
+                    );
+                }
                 None => drop(translator.interrupt()),
             }
         }
