@@ -44,7 +44,7 @@ fn are_no_success(agent: Agent) {
     for (name, script, ..) in cases(agent) {
         bench.script(name, script);
     }
-    bench.run(&["-p", "3"]).ended().expect(100);
+    bench.run(&["-p", "3"]).ended_within(SLOW).expect(100);
     let summary = bench.world.summary();
     let mut wrong = Vec::new();
     for (n, (name, _, class, attempts)) in cases(agent).into_iter().enumerate() {
@@ -64,8 +64,9 @@ fn are_no_success(agent: Agent) {
 #[test]
 fn opencode_ends_at_its_cap_where_every_answer_is_short() {
     let Some(bench) = Bench::new(Agent::Opencode, "", &prompt("short", "max_turns: 6")) else { return };
-    bench.script("short", Script::new().short(1000).finish("It is written, and checked with care."));
-    bench.run(&[]).ended().expect(100).says("reached its own budget");
+    let answer = |script: Script, _| script.short(1000).finish("It is written, and checked with care.");
+    bench.script("short", (0..20).fold(Script::new(), answer));
+    bench.run(&[]).ended_within(SLOW).expect(100).says("reached its own budget");
     let result = &bench.world.summary()["results"][0];
     assert_eq!((&result["error"]["class"], &result["attempts"]), (&"budget".into(), &1.into()));
     expect_tidy(&bench.world);
