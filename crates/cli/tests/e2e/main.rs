@@ -8,9 +8,9 @@ mod harness;
 mod repository;
 
 mod agents;
+mod backends;
 mod checkpoint;
 mod checks;
-mod claude;
 mod clock;
 mod crash;
 mod diff;
