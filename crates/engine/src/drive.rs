@@ -15,6 +15,7 @@ use conductor_core::run::{Run, TaskState};
 use conductor_core::scheduler::{Action, Beginning, Car, Decision, Input, Request, Scheduler};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use crate::agents::Caller;
 use crate::bus::{Bus, Records};
@@ -28,7 +29,7 @@ use crate::transcript::Speaker;
 use crate::worker::{Order, Stop, Worker, aside};
 use crate::workspaces::{Rooms, Yard, works};
 
-/// The number of a process is good to know and waits for company; everything else is acted on at once.
+/// The number of a process and what an agent has used wait for company; everything else is acted on at once.
 const LAZY: Duration = Duration::from_millis(50);
 
 /// While the store cannot be written: first and longest wait before the next try.
@@ -209,31 +210,30 @@ impl Drive {
     /// Everything that has happened, as soon as anything has that cannot wait.
     async fn gather(&mut self) -> Vec<Input> {
         let mut inputs = Vec::new();
-        let mut patience = HEARTBEAT;
+        let due = self.scheduler.next_deadline().map_or(HEARTBEAT, |tick| self.clock.until(tick));
+        let mut latest = Instant::now() + due.min(HEARTBEAT);
         loop {
-            let due = self.scheduler.next_deadline().map(|tick| self.clock.until(tick));
-            let sleep = tokio::time::sleep(due.unwrap_or(HEARTBEAT).min(patience));
             let woken = tokio::select! {
                 biased;
                 message = self.messages.recv() => message,
-                () = sleep => None,
+                () = tokio::time::sleep_until(latest) => None,
             };
-            let slept = woken.is_none();
             let mut urgent = self.accept(woken, &mut inputs);
             while let Ok(message) = self.messages.try_recv() {
                 urgent |= self.accept(Some(message), &mut inputs);
             }
-            if urgent || slept {
+            let now = Instant::now();
+            if urgent || now >= latest {
                 return inputs;
             }
-            patience = LAZY;
+            latest = latest.min(now + LAZY);
         }
     }
 
     fn accept(&mut self, message: Option<Message>, inputs: &mut Vec<Input>) -> bool {
         match message {
             Some(Message::Input(input)) => {
-                let urgent = !matches!(input, Input::ProcessStarted { .. });
+                let urgent = !matches!(input, Input::ProcessStarted { .. } | Input::UsageReported { .. });
                 inputs.push(input);
                 urgent
             }

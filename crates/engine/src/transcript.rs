@@ -102,13 +102,10 @@ impl Transcript {
         Ok(Transcript { spool, kept: speaker.stream(), file, punched: HEAD })
     }
 
-    /// Bytes from a place on, as many as are there and fit.
-    pub fn read_from(&self, place: u64, most: usize) -> io::Result<Vec<u8>> {
+    /// Bytes from a place on, as many as are there and fit; how many that were.
+    pub fn read_from(&self, place: u64, into: &mut [u8]) -> io::Result<usize> {
         use std::os::unix::fs::FileExt as _;
-        let mut bytes = vec![0; most];
-        let read = self.file.read_at(&mut bytes, place)?;
-        bytes.truncate(read);
-        Ok(bytes)
+        self.file.read_at(into, place)
     }
 
     /// A handle for the process to write to.
@@ -119,6 +116,11 @@ impl Transcript {
     /// A line of our own between what processes say. It is only a comment: where it cannot be written, it is left out.
     pub fn note(&mut self, line: &str) {
         let _ = writeln!(self.file, "{line}");
+    }
+
+    /// Several lines of our own at once, each with its end.
+    pub fn notes(&mut self, lines: &str) {
+        let _ = self.file.write_all(lines.as_bytes());
     }
 
     /// What was said last, safe to show.

@@ -13,6 +13,7 @@ mod policy;
 #[cfg(test)]
 mod replay;
 mod shell;
+mod sieve;
 mod talk;
 
 use std::collections::BTreeMap;

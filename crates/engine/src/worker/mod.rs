@@ -1,6 +1,7 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
 mod checks;
+mod lines;
 mod running;
 mod talking;
 

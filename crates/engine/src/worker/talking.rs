@@ -2,6 +2,7 @@
 //!
 //! It writes to a file and we read behind it, so that nothing it says is lost when we are.
 
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ChildStdin;
 use std::sync::mpsc;
@@ -9,30 +10,24 @@ use std::sync::mpsc;
 use conductor_core::event::Usage;
 use conductor_core::scheduler::Input;
 
+use super::lines::Lines;
 use super::{Order, Worker};
 use crate::agents::{Ending, Heard, Said, Translator};
 use crate::prices;
 use crate::process::Exit;
 use crate::transcript::Transcript;
 
-/// How much is read at a time.
-const BITE: usize = 1 << 20;
-
-/// A line longer than this is passed over: no agent says anything worth that much at once.
-const LONGEST: usize = 16 << 20;
-
 pub(super) struct Conversation {
     translator: Box<dyn Translator>,
     stream: Option<Transcript>,
-    read: u64,
-    rest: Vec<u8>,
+    lines: Lines,
     mouth: Option<Mouth>,
     session: Option<String>,
 }
 
 impl Conversation {
     pub(super) fn new(translator: Box<dyn Translator>, stream: Option<Transcript>) -> Conversation {
-        Conversation { translator, stream, read: 0, rest: Vec::new(), mouth: None, session: None }
+        Conversation { translator, stream, lines: Lines::default(), mouth: None, session: None }
     }
 
     pub(super) fn stream(&self) -> Option<&Transcript> {
@@ -75,47 +70,49 @@ impl Conversation {
         order: &Order,
         transcript: &mut Transcript,
     ) -> io::Result<()> {
-        loop {
-            let Some(stream) = &mut self.stream else { return Ok(()) };
-            let bytes = stream.read_from(self.read, BITE)?;
-            stream.trim();
-            if bytes.is_empty() {
-                return Ok(());
-            }
-            self.read += bytes.len() as u64;
-            self.rest.extend_from_slice(&bytes);
-            while let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
-                let heard = self.translator.on_line(&line[..end]);
-                self.heard(heard, worker, order, transcript);
-            }
-            if self.rest.len() > LONGEST {
-                self.rest.clear();
-            }
-        }
-    }
-
-    fn heard(&mut self, heard: Heard, worker: &Worker, order: &Order, transcript: &mut Transcript) {
-        for said in &heard.said {
-            transcript.note(&words(said));
-        }
-        if let Some(usage) = usage(&heard) {
+        let usage = self.hear(transcript)?;
+        if usage != Usage::default() {
             let (task, attempt) = (order.task.clone(), order.attempt);
             worker.report(Input::UsageReported { task, attempt, usage });
         }
-        self.session = heard.session.or(self.session.take());
-        self.say(heard.reply);
-        if heard.over {
-            self.mouth = None;
+        Ok(())
+    }
+
+    /// As `listen`, but tells whoever calls what was used. What it said for people goes to the transcript.
+    fn hear(&mut self, transcript: &mut Transcript) -> io::Result<Usage> {
+        let mut used = Usage::default();
+        let mut news = String::new();
+        while let Some(stream) = &mut self.stream
+            && self.lines.fill(stream)?
+        {
+            while let Some(line) = self.lines.next() {
+                let heard = self.translator.on_line(line);
+                for said in &heard.said {
+                    push_words(said, &mut news);
+                }
+                used += usage(&heard);
+                self.session = heard.session.or(self.session.take());
+                if let Some(mouth) = self.mouth.as_ref().filter(|_| !heard.reply.is_empty()) {
+                    mouth.say(heard.reply);
+                }
+                if heard.over {
+                    self.mouth = None;
+                }
+            }
+            if !news.is_empty() {
+                transcript.notes(&news);
+                news.clear();
+            }
+            stream.trim();
         }
+        Ok(used)
     }
 
     /// What it all came to. What it said is kept.
     pub(super) fn finish(mut self, exit: Exit) -> Ending {
         // Its last line may lack its end; what else there would be to hear in it is not worth a report after the end.
-        let rest = std::mem::take(&mut self.rest);
-        if !rest.is_empty() {
-            self.translator.on_line(&rest);
+        if !self.lines.rest().is_empty() {
+            self.translator.on_line(self.lines.rest());
         }
         let ending = self.translator.finish(exit);
         if let Some(stream) = self.stream.take() {
@@ -126,7 +123,7 @@ impl Conversation {
 }
 
 /// What was used, by the price list. Where that does not know a model, what the agent says itself is taken for all of it.
-fn usage(heard: &Heard) -> Option<Usage> {
+fn usage(heard: &Heard) -> Usage {
     let mut usage = Usage::default();
     let mut unknown = heard.used.is_empty();
     for tokens in &heard.used {
@@ -137,18 +134,19 @@ fn usage(heard: &Heard) -> Option<Usage> {
     if let Some(told) = heard.cost.filter(|_| unknown) {
         usage.cost = told;
     }
-    (usage != Usage::default()).then_some(usage)
+    usage
 }
 
-/// A line for people.
-fn words(said: &Said) -> String {
-    match said {
-        Said::Text(text) => text.clone(),
-        Said::Tool(name, what) => format!("[{name}] {what}"),
-        Said::Retry(what) => format!("[waiting] {what}"),
-        Said::Denied(what) => format!("[denied] {what}"),
-        Said::Note(what) => format!("[{what}]"),
-    }
+/// A line for people, with its end.
+fn push_words(said: &Said, out: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = match said {
+        Said::Text(text) => writeln!(out, "{text}"),
+        Said::Tool(name, what) => writeln!(out, "[{name}] {what}"),
+        Said::Retry(what) => writeln!(out, "[waiting] {what}"),
+        Said::Denied(what) => writeln!(out, "[denied] {what}"),
+        Said::Note(what) => writeln!(out, "[{what}]"),
+    };
 }
 
 /// Writes to a program's standard input from a thread of its own: one that does not read must not hold us up.
@@ -184,14 +182,13 @@ mod tests {
     #[test]
     fn the_price_list_comes_before_what_the_agent_says() {
         let tokens = |model: &str| Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() };
-        let cost = |used: Vec<Tokens>, cost: Option<Usd>| {
-            usage(&Heard { used, cost, ..Heard::default() }).map(|usage| usage.cost)
-        };
+        let cost =
+            |used: Vec<Tokens>, cost: Option<Usd>| usage(&Heard { used, cost, ..Heard::default() }).cost;
         let told = Some(Usd(7));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some(Usd(4000)));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), told);
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Some(Usd(4000)));
-        assert_eq!(cost(Vec::new(), told), told);
-        assert_eq!(cost(Vec::new(), None), None);
+        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Usd(4000));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), Usd(7));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Usd(4000));
+        assert_eq!(cost(Vec::new(), told), Usd(7));
+        assert_eq!(cost(Vec::new(), None), Usd(0));
     }
 }
