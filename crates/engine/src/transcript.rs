@@ -131,8 +131,13 @@ impl Transcript {
     /// Gives the middle back to the disk where the file has become too long. A file system that cannot do that keeps
     /// the whole until the end.
     pub fn trim(&mut self) {
+        self.trim_behind(u64::MAX);
+    }
+
+    /// As `trim`, but gives nothing away from this place on: somebody has yet to read it.
+    pub fn trim_behind(&mut self, place: u64) {
         let Ok(length) = self.file.metadata().map(|metadata| metadata.len()) else { return };
-        let end = length.saturating_sub(TAIL) / STEP * STEP;
+        let end = length.saturating_sub(TAIL).min(place) / STEP * STEP;
         if end > self.punched {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             if rustix::fs::fallocate(&self.file, hole, self.punched, end - self.punched).is_ok() {

@@ -140,7 +140,7 @@ pub(super) struct Claude {
 }
 
 impl Claude {
-    fn new(prompt: String, judge: Judge) -> Claude {
+    pub(super) fn new(prompt: String, judge: Judge) -> Claude {
         Claude {
             prompt,
             judge,

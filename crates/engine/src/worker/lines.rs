@@ -33,6 +33,11 @@ impl Lines {
         Ok(read > 0)
     }
 
+    /// How much of the file has been read.
+    pub(super) fn read(&self) -> u64 {
+        self.read
+    }
+
     /// The next whole line, without its end.
     pub(super) fn next(&mut self) -> Option<&[u8]> {
         loop {

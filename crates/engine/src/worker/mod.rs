@@ -26,6 +26,7 @@ use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 
 pub(crate) use checks::Check;
+pub use talking::overhear;
 
 /// What is to be done, by whom, as which try, from where.
 #[derive(Debug, Clone)]

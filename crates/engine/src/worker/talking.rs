@@ -4,18 +4,21 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ChildStdin;
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use conductor_core::event::Usage;
+use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::scheduler::Input;
 
 use super::lines::Lines;
 use super::{Order, Worker};
-use crate::agents::{Ending, Heard, Said, Translator};
+use crate::agents::{self, Ending, Heard, Said, Translator};
 use crate::prices;
 use crate::process::Exit;
-use crate::transcript::Transcript;
+use crate::transcript::{Speaker, Transcript};
 
 pub(super) struct Conversation {
     translator: Box<dyn Translator>,
@@ -103,7 +106,7 @@ impl Conversation {
                 transcript.notes(&news);
                 news.clear();
             }
-            stream.trim();
+            stream.trim_behind(self.lines.read());
         }
         Ok(used)
     }
@@ -120,6 +123,23 @@ impl Conversation {
         }
         ending
     }
+}
+
+/// Listens to a recording of Claude Code, said so many times in a row, as to an agent at work. For whoever wants to know
+/// how long that takes.
+pub fn overhear(output: &Path, recording: &[u8], times: usize) -> io::Result<Duration> {
+    let task = TaskId::parse("overheard").map_err(io::Error::other)?;
+    let speaker = Speaker { output, executor: 1, task: &task, attempt: Attempt(1) };
+    let stream = Transcript::open_stream(&speaker)?;
+    let mut writer = stream.writer()?;
+    for _ in 0..times {
+        writer.write_all(recording)?;
+    }
+    let mut transcript = Transcript::open(&speaker)?;
+    let mut talk = Conversation::new(agents::listener(), Some(stream));
+    let begun = Instant::now();
+    talk.hear(&mut transcript)?;
+    Ok(begun.elapsed())
 }
 
 /// What was used, by the price list. Where that does not know a model, what the agent says itself is taken for all of it.
@@ -190,5 +210,25 @@ mod tests {
         assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Usd(4000));
         assert_eq!(cost(Vec::new(), told), Usd(7));
         assert_eq!(cost(Vec::new(), None), Usd(0));
+    }
+
+    /// Says everything before anybody listens, as an agent does that is faster than we are.
+    #[test]
+    fn nothing_is_given_away_before_it_was_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let task = TaskId::parse("t").unwrap();
+        let speaker = Speaker { output: folder.path(), executor: 1, task: &task, attempt: Attempt(1) };
+        let stream = Transcript::open_stream(&speaker).unwrap();
+        let noise = format!("{{\"type\":\"user\",\"text\":\"{}\"}}\n", "x".repeat(1 << 20));
+        let mut writer = stream.writer().unwrap();
+        for number in 0..24 {
+            writer.write_all(noise.as_bytes()).unwrap();
+            let content = format!("[{{\"type\":\"text\",\"text\":\"word {number}\"}}]");
+            writeln!(writer, "{{\"type\":\"assistant\",\"message\":{{\"content\":{content}}}}}").unwrap();
+        }
+        let mut transcript = Transcript::open(&speaker).unwrap();
+        Conversation::new(agents::listener(), Some(stream)).hear(&mut transcript).unwrap();
+        let words: Vec<String> = (0..24).map(|number| format!("word {number}")).collect();
+        assert_eq!(transcript.last_lines(100), words);
     }
 }
