@@ -125,7 +125,8 @@ impl Drive {
         process::raise_descriptor_limit();
         process::adopt_orphans();
         process::end_leftovers(&id, &noted(&run));
-        rescue_transcripts(&run, &world.output);
+        let caller = Caller::new(std::env::vars_os());
+        rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
         let World { store, claim, rooms, output, lookout } = world;
@@ -141,7 +142,7 @@ impl Drive {
             run: id.clone(),
             plan: run.plan().clone(),
             rooms,
-            caller: Caller::new(std::env::vars_os()),
+            caller,
             output,
             notices: notices.clone(),
             reports: sender.clone(),
@@ -395,11 +396,11 @@ fn noted(run: &Run) -> Vec<conductor_core::event::Process> {
 
 /// What interrupted attempts had written goes where their transcripts belong. One that cannot be moved stays in its
 /// spool, and no other attempt writes there.
-fn rescue_transcripts(run: &Run, output: &Path) {
+fn rescue_transcripts(run: &Run, output: &Path, caller: &Caller) {
     for (task, progress) in run.tasks() {
         if let TaskState::Running(running) = &progress.state {
             let (executor, attempt) = (running.executor, running.attempt);
-            let _ = Speaker { output, executor, task: &task.id, attempt }.rescue();
+            let _ = Speaker { output, executor, task: &task.id, attempt }.rescue(&caller.redactor(task));
         }
     }
 }

@@ -24,6 +24,7 @@ use conductor_core::plan::{Command, Task, Work};
 use thiserror::Error;
 
 use crate::process::Launch;
+use crate::redact::{self, Redactor};
 use crate::workspaces::Seat;
 use policy::InWorkspace;
 
@@ -183,13 +184,38 @@ const PASSED: [&str; 22] = [
 pub struct Caller {
     passed: Arc<BTreeMap<OsString, OsString>>,
     held_back: Vec<(OsString, OsString)>,
+    secrets: Arc<Redactor>,
 }
 
 impl Caller {
     pub fn new(environment: impl Iterator<Item = (OsString, OsString)>) -> Caller {
         let passes = |name: &OsString| PASSED.iter().any(|pattern| names(pattern, name));
         let (passed, held_back): (Vec<_>, Vec<_>) = environment.partition(|(name, _)| passes(name));
-        Caller { passed: Arc::new(passed.into_iter().collect()), held_back }
+        let secret = |(name, _): &&(OsString, OsString)| redact::is_secret_name(&name.to_string_lossy());
+        let secrets = held_back.iter().filter(secret).map(|(_, value)| value.as_encoded_bytes().to_vec());
+        let secrets = Arc::new(Redactor::new(secrets));
+        Caller { passed: Arc::new(passed.into_iter().collect()), held_back, secrets }
+    }
+
+    /// What nobody is to read of the caller's environment.
+    pub(crate) fn secrets(&self) -> &Arc<Redactor> {
+        &self.secrets
+    }
+
+    /// What nobody is to read of a task's environment: the caller's secrets, what is passed on only because the task
+    /// asks for it, and what it sets itself under a name that says so.
+    pub(crate) fn redactor(&self, task: &Task) -> Arc<Redactor> {
+        if task.env.is_empty() && task.env_pass.is_empty() {
+            return self.secrets.clone();
+        }
+        let asked = |name: &OsString| task.env_pass.iter().any(|pattern| names(pattern, name));
+        let passed = self
+            .held_back
+            .iter()
+            .filter(|(name, _)| asked(name) && !redact::is_harmless_name(&name.to_string_lossy()));
+        let own = task.env.iter().filter(|(name, _)| redact::is_secret_name(name));
+        let own = own.map(|(_, value)| value.as_bytes().to_vec());
+        self.secrets.and(passed.map(|(_, value)| value.as_encoded_bytes().to_vec()).chain(own).collect())
     }
 
     /// A variable of the caller, for a backend that needs it: keys go nowhere else.

@@ -74,7 +74,9 @@ impl Worker {
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
         let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
-            Err((outcome, kept)) => (outcome, kept),
+            Err((outcome, kept)) => {
+                (self.caller.redactor(&self.plan.tasks[order.place]).outcome(outcome), kept)
+            }
         };
         self.report(Input::AttemptEnded {
             task: order.task,
@@ -121,6 +123,7 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
         let mut transcript = open_transcript(&self.speaker(visit.order), stop).await?;
+        transcript.redact(self.caller.redactor(visit.task));
         let done = self.rounds(visit, &mut transcript, stop).await;
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
@@ -177,6 +180,7 @@ impl Worker {
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
+        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
         let mut talk = Conversation::new(translator, stream);
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         let name = talk.session().unwrap_or(&session.id).to_owned();
@@ -184,7 +188,7 @@ impl Worker {
             self.tell_session(visit, &name);
         }
         *session = Session { id: name, begun: true };
-        let ending = talk.finish(exit.map_err(Outcome::Failed)?);
+        let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
         if let Some(until) = ending.parked {
             self.park(visit.task, until);
             return Err(Outcome::Interrupted);
@@ -349,7 +353,7 @@ impl Worker {
     }
 
     pub(crate) fn notice(&self, text: String) {
-        let _ = self.notices.send(text);
+        let _ = self.notices.send(self.caller.secrets().text(&text).into_owned());
     }
 
     fn mark(&self, order: &Order) -> Mark {

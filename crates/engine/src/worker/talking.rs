@@ -18,6 +18,7 @@ use super::{Order, Worker};
 use crate::agents::{self, Ending, Heard, Said, Translator};
 use crate::prices;
 use crate::process::Exit;
+use crate::redact::Redactor;
 use crate::transcript::{Speaker, Transcript};
 
 pub(super) struct Conversation {
@@ -111,13 +112,18 @@ impl Conversation {
         Ok(used)
     }
 
-    /// What it all came to. What it said is kept.
-    pub(super) fn finish(mut self, exit: Exit) -> Ending {
+    /// What it all came to. What it said is kept, but for its secrets.
+    pub(super) fn finish(mut self, exit: Exit, redactor: &Redactor) -> Ending {
         // Its last line may lack its end; what else there would be to hear in it is not worth a report after the end.
         if !self.lines.rest().is_empty() {
             self.translator.on_line(self.lines.rest());
         }
         let ending = self.translator.finish(exit);
+        let ending = Ending {
+            result: ending.result.map(|words| redactor.text(&words).into_owned()),
+            outcome: redactor.outcome(ending.outcome),
+            ..ending
+        };
         if let Some(stream) = self.stream.take() {
             let _ = stream.finish();
         }
