@@ -127,9 +127,8 @@ impl Transcript {
     }
 
     /// This one, without these secrets.
-    pub fn redacted(mut self, redactor: Arc<Redactor>) -> Transcript {
-        self.redact(redactor);
-        self
+    pub fn redacted(self, redactor: Arc<Redactor>) -> Transcript {
+        Transcript { redactor, ..self }
     }
 
     /// Whoever speaks from now on may have other secrets than those who spoke before.

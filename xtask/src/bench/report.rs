@@ -26,7 +26,7 @@ and `update-ref` for each branch. Conductor's workspace has a branch of its own,
 an index no task can damage, and before one is removed everything in it is known to be in a commit. Deleting the files \
 goes on afterwards, beside whatever comes next, and is not measured.
 
-Claude's output is read from the file it writes to, understood and told to the transcript, as live. \
+Claude's output is read from the file it writes to, understood, cleared of secrets and told to the transcript, as live. \
 The 50 agents are programs of ours that say something 50 times a second; memory is what the coordinator holds more than \
 with one of them, processor time what it takes itself, a second of one core being 100 %.";
 

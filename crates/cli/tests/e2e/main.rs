@@ -22,6 +22,7 @@ mod ledger;
 mod lookout;
 mod repositories;
 mod run;
+mod secrets;
 mod signals;
 mod store;
 mod validate;
