@@ -400,7 +400,8 @@ fn rescue_transcripts(run: &Run, output: &Path, caller: &Caller) {
     for (task, progress) in run.tasks() {
         if let TaskState::Running(running) = &progress.state {
             let (executor, attempt) = (running.executor, running.attempt);
-            let _ = Speaker { output, executor, task: &task.id, attempt }.rescue(&caller.redactor(task));
+            let _ = Speaker { output, executor, task: &task.id, attempt }
+                .rescue(&caller.redactor(run.plan(), task));
         }
     }
 }

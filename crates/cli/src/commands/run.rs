@@ -52,7 +52,7 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
 /// Every task needs somebody who can do it, before anything starts.
 fn check_agents(plan: &Plan) -> Result<(), Fault> {
     for task in &plan.tasks {
-        agents::check(task).map_err(|error| {
+        agents::check(plan, task).map_err(|error| {
             Fault::new(Exit::AgentMissing, format!("task '{}': {error}; nothing was started", task.id))
         })?;
     }

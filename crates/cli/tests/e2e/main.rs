@@ -14,6 +14,7 @@ mod claude;
 mod clock;
 mod crash;
 mod diff;
+mod exec;
 mod exit_codes;
 mod graph;
 mod input;

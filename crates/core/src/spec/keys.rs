@@ -28,6 +28,12 @@ pub(super) enum Shape {
     Objects(Table),
     /// A list, or one mapping for a list of one.
     OneOrObjects(Table),
+    /// A list of a program and its arguments.
+    Words,
+    /// Exit codes.
+    Codes,
+    /// Names to mappings.
+    Named(Table),
     Free,
 }
 
@@ -116,6 +122,7 @@ const DEFAULTS: &[KeySpec] = &[
         Shape::Text,
         "Where workspaces are made, outside of the repository: a path with {run} and {n}, and {home}, {repo} if wanted.",
     ),
+    key("agents", Shape::Named(AGENT), "Agents of your own by name: any program, and how it is called."),
 ];
 
 const SETTINGS: &[KeySpec] = &[
@@ -180,6 +187,32 @@ const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];
 pub(super) const MAX_TURNS: u64 = 100_000;
 pub(super) const MAX_FIX_ROUNDS: u64 = 20;
 const SCOPES: &[&str] = &["task", "epic"];
+
+pub(super) const AGENT: Table = &[&[
+    must(
+        "command",
+        Shape::Words,
+        "A list of the program and its arguments, with {prompt}, {prompt_file}, {model}, {session} and {directory} filled in; the prompt goes to its standard input where it is not among them.",
+    ),
+    key(
+        "resume",
+        Shape::Words,
+        "The command where a conversation goes on; without it every round begins anew.",
+    ),
+    key(
+        "env_pass",
+        Shape::Texts,
+        "Variables it gets from the caller and nobody else; a trailing * matches a prefix.",
+    ),
+    key("exit_codes", Shape::Codes, "Exit codes that mean success; 0 where absent."),
+    key("success_text", Shape::Texts, "Its output must have one of these."),
+    key("failure_text", Shape::Texts, "Its output may have none of these."),
+    key(
+        "rate_limit_text",
+        Shape::Texts,
+        "Where it failed with one of these in its output, it is tried again later.",
+    ),
+]];
 
 pub(super) const RETRY: Table = &[&[
     key("max_attempts", Shape::Count(1, Some(100)), "Attempts in all, the first included."),

@@ -6,6 +6,7 @@
 mod acp;
 mod claude;
 mod codex;
+mod exec;
 mod gemini;
 mod opencode;
 mod plugin;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use conductor_core::plan::{Command, Task, Work};
+use conductor_core::plan::{Command, Plan, Task, Work};
 use thiserror::Error;
 
 use crate::process::Launch;
@@ -33,8 +34,8 @@ pub use talk::{Ending, Heard, Said, Tokens, Translator};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
     #[error(
-        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, acp:PROGRAM, and \
-         whatever is installed as conductor-agent-NAME"
+        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, acp:PROGRAM, \
+         whatever is installed as conductor-agent-NAME, and what the task file's config has under agents"
     )]
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
@@ -70,6 +71,7 @@ impl Brief<'_> {
             directory: self.seat.directory.clone(),
             memory: self.task.resources.get("memory").copied(),
             talks: true,
+            together: false,
         }
     }
 
@@ -101,10 +103,18 @@ pub trait Agent: Send + Sync {
 
     /// Whether it could, as far as that can be told without starting anything.
     fn check(&self, task: &Task) -> Result<(), AgentError>;
+
+    /// Whether it can go on with a conversation; where not, everything is said again.
+    fn remembers(&self) -> bool {
+        true
+    }
 }
 
-/// The list of backends.
-pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
+/// Who does the work of a plan under this name: an agent the plan brings along, or one of the list of backends.
+pub fn agent<'a>(plan: &'a Plan, name: &str) -> Result<&'a dyn Agent, AgentError> {
+    if let Some(program) = plan.agents.get(name) {
+        return Ok(program);
+    }
     match name {
         "shell" => Ok(&shell::Shell),
         "claude" | "default" => Ok(&claude::Agent),
@@ -128,8 +138,8 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
 }
 
 /// Whether there is somebody for this task, without starting anything.
-pub fn check(task: &Task) -> Result<(), AgentError> {
-    agent(task.agent_name())?.check(task)
+pub fn check(plan: &Plan, task: &Task) -> Result<(), AgentError> {
+    agent(plan, task.agent_name())?.check(task)
 }
 
 /// Whether an agent that is told in words can do the task.
@@ -204,11 +214,13 @@ impl Caller {
 
     /// What nobody is to read of a task's environment: the caller's secrets, what is passed on only because the task
     /// asks for it, and what it sets itself under a name that says so.
-    pub(crate) fn redactor(&self, task: &Task) -> Arc<Redactor> {
-        if task.env.is_empty() && task.env_pass.is_empty() {
+    pub(crate) fn redactor(&self, plan: &Plan, task: &Task) -> Arc<Redactor> {
+        let program: &[String] = plan.agents.get(task.agent_name()).map_or(&[], |program| &program.env_pass);
+        if task.env.is_empty() && task.env_pass.is_empty() && program.is_empty() {
             return self.secrets.clone();
         }
-        let asked = |name: &OsString| task.env_pass.iter().any(|pattern| names(pattern, name));
+        let patterns = || task.env_pass.iter().chain(program);
+        let asked = |name: &OsString| patterns().any(|pattern| names(pattern, name));
         let passed = self
             .held_back
             .iter()
@@ -224,6 +236,15 @@ impl Caller {
         known.cloned().or_else(|| {
             self.passed.get_key_value(std::ffi::OsStr::new(name)).map(|(n, v)| (n.clone(), v.clone()))
         })
+    }
+
+    /// The names of the caller's variables that a pattern means.
+    fn matching(&self, pattern: &str) -> Vec<String> {
+        let known = self.held_back.iter().map(|(name, _)| name).chain(self.passed.keys());
+        known
+            .filter(|name| names(pattern, name))
+            .filter_map(|name| name.to_str().map(str::to_owned))
+            .collect()
     }
 
     /// The environment of a task's program: what everybody gets, what its place has, what the task asks for, what it
@@ -299,16 +320,22 @@ mod tests {
 
     #[test]
     fn whoever_is_unknown_is_told_who_there_is() {
-        let Err(error) = agent("nobody") else { panic!("there is somebody") };
+        let plan = Plan::default();
+        let Err(error) = agent(&plan, "nobody") else { panic!("there is somebody") };
         let told = error.to_string();
         for name in ["shell", "claude", "codex", "gemini", "opencode", "acp:ls"] {
-            assert!(agent(name).is_ok(), "{name}");
+            assert!(agent(&plan, name).is_ok(), "{name}");
             assert!(told.contains(name.split(':').next().unwrap()), "{name}: {told}");
         }
         let mut task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".into()));
         task.agent = Some("acp:no-such-program-anywhere".into());
-        assert!(check(&task).unwrap_err().to_string().contains("no-such-program-anywhere is not installed"));
+        assert!(
+            check(&plan, &task)
+                .unwrap_err()
+                .to_string()
+                .contains("no-such-program-anywhere is not installed")
+        );
         task.agent = Some("../codex".into());
-        assert!(matches!(check(&task), Err(AgentError::Unknown(_))));
+        assert!(matches!(check(&plan, &task), Err(AgentError::Unknown(_))));
     }
 }

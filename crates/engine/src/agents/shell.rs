@@ -57,6 +57,7 @@ pub(super) fn launch(command: &Command, task: &Task, seat: &Seat, caller: &Calle
         directory: seat.directory.clone(),
         memory: task.resources.get("memory").copied(),
         talks: false,
+        together: false,
     }
 }
 

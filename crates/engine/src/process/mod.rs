@@ -35,6 +35,8 @@ pub struct Launch {
     pub memory: Option<u64>,
     /// It is spoken to: its standard input is ours to write to, and its standard output is kept apart.
     pub talks: bool,
+    /// What it says on its standard error belongs to what it says.
+    pub together: bool,
 }
 
 /// How the main process ended.
@@ -68,6 +70,7 @@ impl Running {
             Some(stream) => stream,
             None => errors.try_clone()?,
         };
+        let errors = if launch.together { output.try_clone()? } else { errors };
         let mut command = Command::new(&launch.program);
         command
             .args(&launch.args)

@@ -75,7 +75,7 @@ impl Worker {
         let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
             Err((outcome, kept)) => {
-                (self.caller.redactor(&self.plan.tasks[order.place]).outcome(outcome), kept)
+                (self.caller.redactor(&self.plan, &self.plan.tasks[order.place]).outcome(outcome), kept)
             }
         };
         self.report(Input::AttemptEnded {
@@ -123,7 +123,7 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
         let mut transcript = open_transcript(&self.speaker(visit.order), stop).await?;
-        transcript.redact(self.caller.redactor(visit.task));
+        transcript.redact(self.caller.redactor(&self.plan, visit.task));
         let done = self.rounds(visit, &mut transcript, stop).await;
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
@@ -169,9 +169,9 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
-        let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
-        let words = self.words(visit, &seat, feedback, session.begun)?;
+        let words = self.words(visit, &seat, feedback, session.begun && agent.remembers())?;
         if !session.begun {
             self.tell_session(visit, &session.id);
         }
