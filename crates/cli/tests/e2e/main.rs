@@ -8,6 +8,7 @@ mod harness;
 mod repository;
 
 mod agents;
+mod agents_verb;
 mod checkpoint;
 mod checks;
 mod claude;

@@ -41,6 +41,10 @@ const NO_SUCH_METHOD: i64 = -32601;
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { asks: false, ..super::Abilities::ALL }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let launch = brief.launch(PROGRAM, vec!["app-server".to_owned()], &KEYS, &[]);

@@ -13,13 +13,13 @@ use conductor_core::plan::{Program, Task};
 use conductor_core::template;
 
 use super::talk::{Ending, Heard, Said, Translator, said};
-use super::{AgentError, Brief, Engagement};
+use super::{Abilities, AgentError, Brief, Engagement};
 use crate::process::Exit;
 
 impl super::Agent for Program {
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
-        let command = match self.remembers() && brief.session.begun {
+        let command = match self.abilities().resumes && brief.session.begun {
             true => &self.resume,
             false => &self.command,
         };
@@ -48,8 +48,9 @@ impl super::Agent for Program {
         }
     }
 
-    fn remembers(&self) -> bool {
-        !self.resume.is_empty()
+    fn abilities(&self) -> Abilities {
+        let chooses_model = self.command.iter().any(|word| template::names(word, "model"));
+        Abilities { resumes: !self.resume.is_empty(), chooses_model, ..Abilities::NONE }
     }
 }
 
@@ -216,7 +217,7 @@ mod tests {
         tool.resume = vec!["sh".into(), "--continue".into(), "{session}".into()];
         let (words, said) = called(&tool, true, None);
         assert_eq!((words, said.as_str()), (["sh", "--continue", "s-1"].map(str::to_owned).into(), "do it"));
-        assert!(tool.remembers());
+        assert_eq!(tool.abilities(), Abilities { resumes: true, chooses_model: true, ..Abilities::NONE });
     }
 
     #[test]

@@ -13,15 +13,18 @@ mod plugin;
 mod policy;
 #[cfg(test)]
 mod replay;
+mod roster;
 mod shell;
 mod sieve;
 mod talk;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use conductor_core::plan::{Command, Plan, Task, Work};
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::process::Launch;
@@ -29,6 +32,7 @@ use crate::redact::{self, Redactor};
 use crate::workspaces::Seat;
 use policy::InWorkspace;
 
+pub use roster::{Entry, Kind, Login, roster};
 pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -104,10 +108,35 @@ pub trait Agent: Send + Sync {
     /// Whether it could, as far as that can be told without starting anything.
     fn check(&self, task: &Task) -> Result<(), AgentError>;
 
-    /// Whether it can go on with a conversation; where not, everything is said again.
-    fn remembers(&self) -> bool {
-        true
-    }
+    /// What it can do beyond the work itself.
+    fn abilities(&self) -> Abilities;
+}
+
+/// What an agent can do beyond the work itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Abilities {
+    /// It goes on with a conversation; where not, everything is said again.
+    pub resumes: bool,
+    /// It asks before it acts, and is answered by us.
+    pub asks: bool,
+    /// It tells what it uses while it works.
+    pub tells_usage: bool,
+    /// It can be stopped in its own language, and says what it did.
+    pub interrupts: bool,
+    /// The task can choose its model.
+    pub chooses_model: bool,
+}
+
+impl Abilities {
+    pub const ALL: Abilities =
+        Abilities { resumes: true, asks: true, tells_usage: true, interrupts: true, chooses_model: true };
+    pub const NONE: Abilities = Abilities {
+        resumes: false,
+        asks: false,
+        tells_usage: false,
+        interrupts: false,
+        chooses_model: false,
+    };
 }
 
 /// Who does the work of a plan under this name: an agent the plan brings along, or one of the list of backends.
@@ -159,8 +188,13 @@ fn takes_prompts(
 }
 
 fn on_path(program: &str) -> bool {
+    found(program).is_some()
+}
+
+/// Where a program is installed.
+fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// Names every program may expect; the rest of the caller's environment, keys and tokens above all, stays out.

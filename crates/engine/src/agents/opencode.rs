@@ -39,6 +39,10 @@ const PROVIDERS: [(&str, &[&str]); 10] = [
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { asks: false, interrupts: false, ..super::Abilities::ALL }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let permissions = permissions(&brief.policy());

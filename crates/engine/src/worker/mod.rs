@@ -171,7 +171,7 @@ impl Worker {
     ) -> Result<(), Outcome> {
         let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
-        let words = self.words(visit, &seat, feedback, session.begun && agent.remembers())?;
+        let words = self.words(visit, &seat, feedback, session.begun && agent.abilities().resumes)?;
         if !session.begun {
             self.tell_session(visit, &session.id);
         }
