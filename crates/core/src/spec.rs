@@ -15,6 +15,7 @@ mod file;
 mod keys;
 mod order;
 mod parse;
+mod programs;
 mod schema;
 mod sections;
 mod settings;

@@ -28,6 +28,12 @@ pub(super) enum Shape {
     Objects(Table),
     /// A list, or one mapping for a list of one.
     OneOrObjects(Table),
+    /// A list of a program and its arguments.
+    Words,
+    /// Exit codes.
+    Codes,
+    /// Names to mappings.
+    Named(Table),
     Free,
 }
 
@@ -116,6 +122,7 @@ const DEFAULTS: &[KeySpec] = &[
         Shape::Text,
         "Where workspaces are made, outside of the repository: a path with {run} and {n}, and {home}, {repo} if wanted.",
     ),
+    key("agents", Shape::Named(AGENT), "Agents of your own by name: any program, and how it is called."),
 ];
 
 const SETTINGS: &[KeySpec] = &[
@@ -202,6 +209,32 @@ pub(super) const PERMISSIONS: Table = &[&[
         "How long a question waits for a person before it counts as denied.",
     ),
     key("repetition", Shape::Flag, "Whether it may do the same over and over without being stopped."),
+]];
+
+pub(super) const AGENT: Table = &[&[
+    must(
+        "command",
+        Shape::Words,
+        "A list of the program and its arguments, with {prompt}, {prompt_file}, {model}, {session} and {directory} filled in; the prompt goes to its standard input where it is not among them.",
+    ),
+    key(
+        "resume",
+        Shape::Words,
+        "The command where a conversation goes on; without it every round begins anew.",
+    ),
+    key(
+        "env_pass",
+        Shape::Texts,
+        "Variables it gets from the caller and nobody else; a trailing * matches a prefix.",
+    ),
+    key("exit_codes", Shape::Codes, "Exit codes that mean success; 0 where absent."),
+    key("success_text", Shape::Texts, "Its output must have one of these."),
+    key("failure_text", Shape::Texts, "Its output may have none of these."),
+    key(
+        "rate_limit_text",
+        Shape::Texts,
+        "Where it failed with one of these in its output, it is tried again later.",
+    ),
 ]];
 
 pub(super) const RETRY: Table = &[&[

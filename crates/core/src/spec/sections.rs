@@ -6,6 +6,7 @@ use super::decode::{choice, cost, count, each, map_of, priority, resources, text
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::{self, CONFIG, GROUP, LIMITS, MAX_PARALLEL, MAX_RUN_ATTEMPTS, NOTIFICATION, NOTIFICATIONS};
+use super::programs;
 use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, group_name, placed, repository};
 use super::tree::{Node, Value};
 
@@ -20,6 +21,7 @@ pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Setting
     fill(&mut config.auto_pr_timeout, fields.get(r, "default_auto_pr_timeout", super::decode::duration));
     config.isolation_scope = fields.get(r, "isolation_scope", choice(SCOPES));
     config.workspace_path = fields.get(r, "workspace_path", workspace_path);
+    config.agents = fields.get(r, "agents", programs::agents).unwrap_or_default();
     fields.finish(r, |_| false);
     Some(config)
 }

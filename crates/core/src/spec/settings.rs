@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::{
     Changes, Isolation, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation, Priority,
-    RetryPolicy, Scope, Task, Work,
+    Program, RetryPolicy, Scope, Task, Work,
 };
 use crate::units::{Millis, Usd};
 
@@ -65,6 +65,7 @@ pub(super) struct Settings {
     /// Of the whole file; read from its `config` only.
     pub(super) isolation_scope: Option<Scope>,
     pub(super) workspace_path: Option<String>,
+    pub(super) agents: BTreeMap<String, Program>,
 }
 
 pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
@@ -127,6 +128,7 @@ impl Settings {
             auto_pr_timeout: fields.get(r, "auto_pr_timeout", duration),
             isolation_scope: None,
             workspace_path: None,
+            agents: BTreeMap::new(),
         }
     }
 
@@ -331,7 +333,7 @@ fn env_name(r: &mut Report<'_>, name: &str, span: Span) -> bool {
     true
 }
 
-fn env_pass(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
+pub(super) fn env_pass(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
     super::decode::each(r, what, node, "a name or a list of names", |r, what, node| {
         let name = text(r, what, node)?;
         let bare = name.strip_suffix('*').unwrap_or(&name);

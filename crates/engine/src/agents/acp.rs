@@ -41,6 +41,10 @@ const MOST: u64 = 1 << 40;
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { tells_usage: false, chooses_model: false, ..super::Abilities::ALL }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let mut words = command(brief.task);

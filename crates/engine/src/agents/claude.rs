@@ -9,6 +9,7 @@ use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
 use serde_json::{Value, json};
 
+use super::sieve::Sieve;
 use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::process::Exit;
@@ -43,10 +44,55 @@ const DIAGNOSTIC: &str = "[ede_diagnostic]";
 
 /// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
 const MOST: u64 = 1 << 40;
+/// The fields it is listened to for; a line's other fields are read past.
+const SIEVE: Sieve = Sieve {
+    keeps: |name| {
+        matches!(
+            name,
+            "type"
+                | "subtype"
+                | "session_id"
+                | "message"
+                | "event"
+                | "id"
+                | "model"
+                | "content"
+                | "usage"
+                | "input_tokens"
+                | "output_tokens"
+                | "cache_read_input_tokens"
+                | "cache_creation_input_tokens"
+                | "error"
+                | "errors"
+                | "result"
+                | "is_error"
+                | "terminal_reason"
+                | "api_error"
+                | "api_error_status"
+                | "attempt"
+                | "max_retries"
+                | "retry_delay_ms"
+                | "tool_name"
+                | "permission_denials"
+                | "request_id"
+                | "request"
+                | "rate_limit_info"
+        )
+    },
+    opens: |name| matches!(name, "message" | "event" | "usage"),
+};
+
+/// Lines that begin like this tell nothing: what its tools answered, and pieces of what comes whole as well.
+const UNHEARD: [&[u8]; 2] =
+    [b"{\"type\":\"user\"", b"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_"];
 
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities::ALL
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let policy = brief.policy();
@@ -107,7 +153,7 @@ pub(super) struct Claude {
 }
 
 impl Claude {
-    fn new(prompt: String, judge: Judge) -> Claude {
+    pub(super) fn new(prompt: String, judge: Judge) -> Claude {
         Claude {
             prompt,
             judge,
@@ -305,7 +351,10 @@ impl Translator for Claude {
     }
 
     fn on_line(&mut self, bytes: &[u8]) -> Heard {
-        let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
+        if UNHEARD.iter().any(|beginning| bytes.starts_with(beginning)) {
+            return Heard::default();
+        }
+        let Some(event) = SIEVE.read(bytes) else { return Heard::default() };
         match event["type"].as_str() {
             Some("system") => self.on_system(&event),
             Some("assistant") => self.on_assistant(&event),

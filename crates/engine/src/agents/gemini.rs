@@ -43,6 +43,10 @@ const MOST: u64 = 1 << 40;
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { resumes: true, chooses_model: true, ..super::Abilities::NONE }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &KEYS, &SETTINGS);

@@ -42,6 +42,10 @@ const MOST: u64 = 1 << 40;
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { asks: false, interrupts: false, ..super::Abilities::ALL }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let permissions = permissions(&brief.policy());

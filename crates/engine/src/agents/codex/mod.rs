@@ -46,6 +46,10 @@ const RESUME: &str = "thread/resume";
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { asks: false, ..super::Abilities::ALL }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let launch = brief.launch(PROGRAM, vec!["app-server".to_owned()], &KEYS, &[]);
