@@ -17,6 +17,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the tasks of a file, or take up a run that was left
     Run(Box<Run>),
+    /// See a whole run in a minute, free: a stand-in plays the model
+    Demo(Demo),
+    #[command(hide = true)]
+    DemoAgent(DemoAgent),
     /// Check a task file and show everything that is wrong with it
     Validate(Validate),
     /// Show the graph of a task file
@@ -151,6 +155,25 @@ pub(crate) enum Ui {
     Auto,
     Plain,
     Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Who plays the agent: claude, codex, gemini, opencode or builtin; the first that is installed where absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Leave the project, the run's branch and its files to be looked at
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// The agent of the demonstration, for whoever has no other.
+#[derive(Debug, Args)]
+pub(crate) struct DemoAgent {
+    /// Where the stand-in listens
+    pub(crate) model: std::net::SocketAddr,
+    /// Where conversations are kept
+    pub(crate) memory: PathBuf,
 }
 
 #[derive(Debug, Args)]

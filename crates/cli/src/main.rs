@@ -19,6 +19,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ended = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::DemoAgent(agent) => commands::demo::player::run(&agent),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),
         Command::Diff(diff) => commands::diff::run(&diff),

@@ -28,5 +28,5 @@ pub use dialects::Dialect;
 pub use faults::{Counted, Fault, Kind, UsageLimit};
 pub use limits::Limits;
 pub use log::{Answered, Request};
-pub use script::{Cut, Script, Slow, Step, Usage};
+pub use script::{Cut, Lie, Script, Slow, Step, Usage};
 pub use stand_in::StandIn;

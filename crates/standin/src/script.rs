@@ -69,6 +69,7 @@ pub enum Step {
     Error(Fault),
     UsageLimit(UsageLimit),
     Cut(Cut),
+    Lie(Lie),
 }
 
 /// How long an answer is awaited.
@@ -85,6 +86,18 @@ pub struct Slow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cut {
+    /// How many requests; without it, every one.
+    #[serde(default)]
+    pub times: Option<u32>,
+    #[serde(default)]
+    pub counted: Counted,
+}
+
+/// The model says that it is done, instead of what the turn holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lie {
+    pub text: String,
     /// How many requests; without it, every one.
     #[serde(default)]
     pub times: Option<u32>,
@@ -213,6 +226,12 @@ impl Script {
         self.step(Step::Cut(Cut { times: Some(times), counted: Counted::default() }))
     }
 
+    /// Says that it is done, `times` times, before it comes to the next turn.
+    #[must_use]
+    pub fn lie(self, text: impl Into<String>, times: u32) -> Script {
+        self.step(Step::Lie(Lie { text: text.into(), times: Some(times), counted: Counted::default() }))
+    }
+
     /// Figures of the next turn.
     #[must_use]
     pub fn usage(self, usage: Usage) -> Script {
@@ -251,6 +270,7 @@ mod tests {
             {"tool": {"name": "Read", "input": {"file_path": "a.txt"}}},
             {"slow": {"ms": 7, "between": true}},
             {"cut": {"times": 1}},
+            {"lie": {"text": "Done already.", "times": 2}},
             {"usage_limit": {"resets_at": 1_800_000_000}},
             {"usage": {"input": 5}},
             {"final": {"text": "Done."}},
@@ -266,6 +286,7 @@ mod tests {
             .tool("Read", json!({"file_path": "a.txt"}))
             .trickle(7)
             .cut(1)
+            .lie("Done already.", 2)
             .usage_limit(UsageLimit::at(1_800_000_000))
             .usage(Usage { input: 5, ..Usage::default() })
             .finish("Done.");

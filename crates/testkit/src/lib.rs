@@ -11,6 +11,6 @@ pub mod agents {
 }
 
 pub use conductor_standin::{
-    Answered, Counted, Cut, Dialect, Fault, Kind, Limits, Request, Script, Slow, StandIn, Step, Usage,
+    Answered, Counted, Cut, Dialect, Fault, Kind, Lie, Limits, Request, Script, Slow, StandIn, Step, Usage,
     UsageLimit,
 };

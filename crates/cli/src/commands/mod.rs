@@ -1,6 +1,7 @@
 //! One verb, one file.
 
 pub(crate) mod checkpoint;
+pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod graph;
 pub(crate) mod run;
@@ -11,10 +12,10 @@ pub(crate) mod worktree;
 
 use std::io::Write as _;
 
-use crate::fault::{Exit, Fault};
+use crate::fault::Fault;
 
 /// One thread is enough, and spares waking another for every step: the work is done by other processes.
-fn block_on(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
+fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work)
 }

@@ -13,6 +13,7 @@ mod checks;
 mod claude;
 mod clock;
 mod crash;
+mod demo;
 mod diff;
 mod exit_codes;
 mod graph;

@@ -162,6 +162,8 @@ impl Worker {
             match found {
                 Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < visit.task.fix_rounds => {
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
+                    let task = &visit.order.task;
+                    self.notice(format!("{task} goes back to be mended: {}", failure.message));
                     feedback = Some((round + 1, failure));
                 }
                 other => return other,
