@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{
-    Changes, Isolation, MergeStrategy, OnConflict, PrStrategy, Preparation, Priority, RetryPolicy, Scope,
-    Task, Work,
+    Changes, Isolation, MergeStrategy, OnConflict, PrStrategy, Preparation, Price, Priority, RetryPolicy,
+    Scope, Task, Work,
 };
 use crate::units::{Millis, Usd};
 
@@ -64,6 +64,7 @@ pub(super) struct Settings {
     /// Of the whole file; read from its `config` only.
     pub(super) isolation_scope: Option<Scope>,
     pub(super) workspace_path: Option<String>,
+    pub(super) prices: BTreeMap<String, Price>,
 }
 
 pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
@@ -123,6 +124,7 @@ impl Settings {
             auto_pr_timeout: fields.get(r, "auto_pr_timeout", duration),
             isolation_scope: None,
             workspace_path: None,
+            prices: BTreeMap::new(),
         }
     }
 
