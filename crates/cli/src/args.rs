@@ -27,6 +27,10 @@ pub(crate) enum Command {
     Graph(Graph),
     /// Show what a task has changed, as a patch
     Diff(Diff),
+    /// Show what runs have used and cost
+    Cost(Cost),
+    /// Show what models are taken to cost, and who says so
+    Prices(Prices),
     /// Look at workspaces and kept work, bring in what did not merge, clear up
     #[command(subcommand)]
     Worktree(Worktree),
@@ -205,6 +209,41 @@ pub(crate) enum Format {
     Mermaid,
     Dot,
     Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cost {
+    /// The run, or the beginning of its name; the newest one here where absent
+    pub(crate) run: Option<String>,
+    /// What the lines are by
+    #[arg(long, value_enum, default_value_t = CostBy::Task, value_name = "WHAT")]
+    pub(crate) by: CostBy,
+    /// All runs of this repository together
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) all: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CostBy {
+    Task,
+    Epic,
+    Model,
+    Agent,
+    Day,
+    Run,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prices {
+    /// Models by name; all of them where absent
+    pub(crate) models: Vec<String>,
+    /// A task file whose own prices come first
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),
         Command::Diff(diff) => commands::diff::run(&diff),
+        Command::Cost(cost) => commands::cost::run(&cost),
+        Command::Prices(prices) => commands::prices::run(&prices),
         Command::Worktree(worktree) => commands::worktree::run(&worktree),
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Schema => commands::schema::run(),

@@ -60,6 +60,29 @@ pub fn lines<'a>(
     lines
 }
 
+/// In dollars; nothing where a part of it has no known price.
+pub fn dollars(usage: Usage) -> Option<f64> {
+    (usage.unpriced == 0).then(|| usage.cost.dollars())
+}
+
+/// For people. What is not known is never shown as nothing.
+pub fn words(usage: Usage) -> String {
+    match (usage.unpriced, usage.cost.0) {
+        (0, 0) => "$0.00".to_owned(),
+        (0, cost) => exact(cost),
+        (_, 0) => "unknown".to_owned(),
+        (_, cost) => format!("{} + unknown", exact(cost)),
+    }
+}
+
+/// With as many digits as a single call needs.
+fn exact(cost: u64) -> String {
+    match cost {
+        0..1_000_000 => format!("${:.4}", cost as f64 / 1e6),
+        cost => format!("${:.2}", cost as f64 / 1e6),
+    }
+}
+
 /// All of them together.
 pub fn total(lines: &[Line]) -> Line {
     lines.iter().fold(Line { key: "total".to_owned(), ..Line::default() }, |mut sum, line| {
@@ -290,6 +313,15 @@ mod tests {
         ] {
             assert_eq!(day(Timestamp(seconds * 1000), 0), date);
         }
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_nothing() {
+        let usage = |cost, unpriced| Usage { cost: Usd(cost), unpriced, ..Usage::default() };
+        let told =
+            [usage(0, 0), usage(5_500, 0), usage(1_234_567, 0), usage(0, 9), usage(5_500, 9)].map(words);
+        assert_eq!(told, ["$0.00", "$0.0055", "$1.23", "unknown", "$0.0055 + unknown"]);
+        assert_eq!((dollars(usage(5_500, 0)), dollars(usage(5_500, 9))), (Some(0.0055), None));
     }
 
     #[test]

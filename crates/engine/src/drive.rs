@@ -144,6 +144,7 @@ impl Drive {
             output,
             notices: notices.clone(),
             reports: sender.clone(),
+            unpriced: Default::default(),
         });
         for trouble in worker.rooms.rescue_left(&run) {
             worker.notice(trouble);

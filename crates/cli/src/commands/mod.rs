@@ -1,9 +1,11 @@
 //! One verb, one file.
 
 pub(crate) mod checkpoint;
+pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod graph;
+pub(crate) mod prices;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod validate;

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 
-use conductor_core::event::{Again, DrainReason, Event, Options, Outcome, Record};
+use conductor_core::costs;
+use conductor_core::event::{Again, Capped, DrainReason, Event, Options, Outcome, Record, Usage};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::ledger::Ledger;
 use conductor_core::report;
 use conductor_core::run::{Run, Status, Stray};
-use conductor_core::units::Millis;
+use conductor_core::units::{Millis, Usd};
 
 use super::Progress;
 
@@ -94,6 +95,10 @@ impl Plain {
                 self.ended = self.ended.saturating_sub(1);
                 None
             }
+            Event::BudgetNeared { task, what, used, cap } => {
+                let whose = task.as_ref().map_or("the run".to_owned(), ToString::to_string);
+                Some(format!("conductor: {}", near(&whose, *what, *used, *cap)))
+            }
             Event::RunDrained { why: DrainReason::Budget } => {
                 Some("budget reached, starting nothing new".into())
             }
@@ -128,6 +133,16 @@ impl Plain {
             false => format!("{word:<7}"),
         }
     }
+}
+
+fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
+    let percent = u128::from(used) * 100 / u128::from(cap.max(1));
+    let words = |amount: u64| match what {
+        Capped::Cost => costs::words(Usage { cost: Usd(amount), ..Usage::default() }),
+        Capped::Tokens => format!("{amount} tokens"),
+        Capped::Turns => format!("{amount} turns"),
+    };
+    format!("{whose} has used {percent} % of its budget: {} of {}", words(used), words(cap))
 }
 
 impl Progress for Plain {

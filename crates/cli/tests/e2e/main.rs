@@ -12,6 +12,7 @@ mod checkpoint;
 mod checks;
 mod claude;
 mod clock;
+mod cost;
 mod crash;
 mod demo;
 mod diff;

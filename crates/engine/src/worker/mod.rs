@@ -70,6 +70,8 @@ pub struct Worker {
     pub output: PathBuf,
     pub(crate) notices: mpsc::UnboundedSender<String>,
     pub(crate) reports: mpsc::UnboundedSender<Message>,
+    /// Models that were told to have no known price.
+    pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
 }
 
 /// An attempt under way: who works where.
@@ -363,6 +365,18 @@ impl Worker {
     /// Nobody listens any more only where the whole run is being torn down.
     pub(crate) fn report(&self, input: Input) {
         let _ = self.reports.send(Message::Input(input));
+    }
+
+    /// Once for each model.
+    fn warn_unpriced(&self, model: Option<&str>) {
+        let model = model.unwrap_or("the model, which is not named,");
+        let mut told = self.unpriced.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if told.insert(model.into()) {
+            self.notice(format!(
+                "no price is known for {model}: what it costs is not counted and no cap on money holds for it; \
+                 give it one under `prices:` in the file's config"
+            ));
+        }
     }
 
     pub(crate) fn notice(&self, text: String) {

@@ -100,7 +100,10 @@ impl Conversation {
         for said in &heard.said {
             transcript.note(&words(said));
         }
-        for (model, usage) in bills(&heard) {
+        for (model, usage) in bills(&heard, &worker.plan.prices) {
+            if usage.unpriced > 0 {
+                worker.warn_unpriced(model.as_deref());
+            }
             let (task, attempt) = (order.task.clone(), order.attempt);
             worker.report(Input::UsageReported { task, attempt, usage, model });
         }
@@ -126,20 +129,21 @@ impl Conversation {
     }
 }
 
-/// What was used of each model, by the price list. Where that does not know one of them, what the agent says itself is
-/// taken for all of it.
-fn bills(heard: &Heard) -> Vec<(Option<Box<str>>, Usage)> {
+/// What was used of each model, by the prices there are. Where one of them has none, what the agent says itself is taken
+/// for all of it; where it says nothing, its tokens are told to be unpriced.
+fn bills(heard: &Heard, own: &prices::Own) -> Vec<(Option<Box<str>>, Usage)> {
     let mut unknown = heard.used.is_empty();
     let mut bills: Vec<(Option<Box<str>>, Usage)> = Vec::new();
     for tokens in &heard.used {
-        let price = prices::price(tokens);
+        let price = prices::price(own, tokens);
         unknown |= price.is_none();
+        let unpriced = if price.is_none() { tokens.total() } else { 0 };
         let cost = price.unwrap_or_default();
         let model = (!tokens.model.is_empty()).then(|| tokens.model.as_str().into());
-        bills.push((model, Usage { cost, tokens: tokens.total(), turns: tokens.turns }));
+        bills.push((model, Usage { cost, tokens: tokens.total(), turns: tokens.turns, unpriced }));
     }
     if let Some(told) = heard.cost.filter(|_| unknown) {
-        bills.iter_mut().for_each(|(_, usage)| usage.cost = Usd::default());
+        bills.iter_mut().for_each(|(_, usage)| (usage.cost, usage.unpriced) = (Usd::default(), 0));
         match bills.first_mut() {
             Some((_, usage)) => usage.cost = told,
             None => bills.push((None, Usage { cost: told, ..Usage::default() })),
@@ -188,18 +192,22 @@ mod tests {
     use super::*;
     use crate::agents::Tokens;
 
+    fn tokens(model: &str) -> Tokens {
+        Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() }
+    }
+
     #[test]
     fn the_price_list_comes_before_what_the_agent_says() {
-        let tokens = |model: &str| Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() };
         let cost = |used: Vec<Tokens>, cost: Option<Usd>| {
-            let bills = bills(&Heard { used, cost, ..Heard::default() });
-            bills.into_iter().map(|(_, usage)| usage.cost).reduce(|sum, cost| sum + cost)
+            let bills = bills(&Heard { used, cost, ..Heard::default() }, &prices::Own::new());
+            let sum = |a: (Usd, u64), b: (Usd, u64)| (a.0 + b.0, a.1 + b.1);
+            bills.into_iter().map(|(_, usage)| (usage.cost, usage.unpriced)).reduce(sum)
         };
-        let told = Some(Usd(7));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some(Usd(4000)));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), told);
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Some(Usd(4000)));
-        assert_eq!(cost(Vec::new(), told), told);
+        let (told, taken) = (Some(Usd(7)), Some((Usd(7), 0)));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some((Usd(4000), 0)));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), taken);
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Some((Usd(4000), 1000)));
+        assert_eq!(cost(Vec::new(), told), taken);
         assert_eq!(cost(Vec::new(), None), None);
     }
 }
