@@ -22,6 +22,7 @@ pub mod prices;
 pub mod process;
 pub mod prompt;
 pub mod resolve;
+pub mod sessions;
 pub mod stores;
 mod train;
 pub mod transcript;

@@ -24,6 +24,7 @@ mod ledger;
 mod lookout;
 mod repositories;
 mod run;
+mod sessions;
 mod signals;
 mod store;
 mod validate;
