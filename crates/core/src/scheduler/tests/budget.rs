@@ -95,6 +95,8 @@ enum Step {
     Merge(bool),
     Wait,
     Park,
+    /// The run is left while this task's last report is still under way, and taken up again.
+    Left(usize, u64),
     Crash,
 }
 
@@ -108,8 +110,14 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<bool>().prop_map(Step::Merge),
         3 => Just(Step::Wait),
         1 => Just(Step::Park),
+        2 => (0..3usize, 1..=MOST).prop_map(|(task, cost)| Step::Left(task, cost)),
         1 => Just(Step::Crash),
     ]
+}
+
+fn report(s: &mut Script, task: &str, cost: u64) {
+    let (usage, attempt) = (Usage { cost: Usd(cost), turns: 1, ..Usage::default() }, s.attempt_of(task));
+    s.input(Input::UsageReported { task: id(task), attempt, usage, model: None });
 }
 
 /// Whose work is to be merged now, if that was asked for last.
@@ -148,9 +156,7 @@ proptest! {
             let before = s.log.len();
             match step {
                 Step::Use(task, cost) if running(&s, task) == Some(None) => {
-                    let usage = Usage { cost: Usd(cost), turns: 1, ..Usage::default() };
-                    let attempt = s.attempt_of(names[task]);
-                    s.input(Input::UsageReported { task: id(names[task]), attempt, usage, model: None });
+                    report(&mut s, names[task], cost);
                 }
                 Step::End(task, class) if running(&s, task).is_some() => {
                     s.ended(names[task], class.map_or(Outcome::Succeeded, |class| Outcome::Failed(Failure::new(class, "no"))));
@@ -169,6 +175,15 @@ proptest! {
                 }
                 Step::Wait => drop(s.wait(60)),
                 Step::Park => drop(s.input(Input::ProviderParked { agent: "claude".into(), until: Timestamp((s.secs as i64 + 90) * 1000) })),
+                Step::Left(task, cost) => {
+                    let was_at_work = running(&s, task) == Some(None);
+                    s.ask(Request::Stop);
+                    if was_at_work {
+                        report(&mut s, names[task], cost);
+                    }
+                    merging = None;
+                    s = s.crash(queue(2)).0;
+                }
                 Step::Crash => {
                     merging = None;
                     s = s.crash(queue(2)).0;
