@@ -17,12 +17,20 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the tasks of a file, or take up a run that was left
     Run(Box<Run>),
+    /// See a whole run in a minute, free: a stand-in plays the model
+    Demo(Demo),
+    #[command(hide = true)]
+    DemoAgent(DemoAgent),
     /// Check a task file and show everything that is wrong with it
     Validate(Validate),
     /// Show the graph of a task file
     Graph(Graph),
     /// Show what a task has changed, as a patch
     Diff(Diff),
+    /// Show what runs have used and cost
+    Cost(Cost),
+    /// Show what models are taken to cost, and who says so
+    Prices(Prices),
     /// Look at workspaces and kept work, bring in what did not merge, clear up
     #[command(subcommand)]
     Worktree(Worktree),
@@ -169,6 +177,25 @@ pub(crate) enum Ui {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Who plays the agent: claude, codex, gemini, opencode or builtin; the first that is installed where absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Leave the project, the run's branch and its files to be looked at
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// The agent of the demonstration, for whoever has no other.
+#[derive(Debug, Args)]
+pub(crate) struct DemoAgent {
+    /// Where the stand-in listens
+    pub(crate) model: std::net::SocketAddr,
+    /// Where conversations are kept
+    pub(crate) memory: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Validate {
     /// The task file; `-` reads it from standard input
     pub(crate) file: PathBuf,
@@ -197,6 +224,41 @@ pub(crate) enum Format {
     Mermaid,
     Dot,
     Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cost {
+    /// The run, or the beginning of its name; the newest one here where absent
+    pub(crate) run: Option<String>,
+    /// What the lines are by
+    #[arg(long, value_enum, default_value_t = CostBy::Task, value_name = "WHAT")]
+    pub(crate) by: CostBy,
+    /// All runs of this repository together
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) all: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CostBy {
+    Task,
+    Epic,
+    Model,
+    Agent,
+    Day,
+    Run,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prices {
+    /// Models by name; all of them where absent
+    pub(crate) models: Vec<String>,
+    /// A task file whose own prices come first
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

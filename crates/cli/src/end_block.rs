@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use conductor_core::costs;
 use conductor_core::event::{DrainReason, FailureClass};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, RunId};
@@ -42,8 +43,8 @@ pub(crate) fn text(
         summary.worked,
         summary.critical_path
     );
-    if summary.cost.0 > 0 {
-        let _ = writeln!(out, "cost   {}", summary.cost);
+    if summary.spent.tokens > 0 || summary.spent.cost.0 > 0 {
+        let _ = writeln!(out, "cost   {}", cost(run, &summary));
     }
     let _ = writeln!(out, "files  {}", directory.display());
     if let Some(ledger) = ledger {
@@ -56,6 +57,23 @@ pub(crate) fn text(
         let _ = writeln!(out, "next   {next}");
     }
     out
+}
+
+/// Of each model too, where there were several; and what to do about one without a price.
+fn cost(run: &Run, summary: &Summary) -> String {
+    let mut words = costs::words(summary.spent);
+    if run.models().len() > 1 {
+        let each = run.models().iter().map(|(model, usage)| format!("{model} {}", costs::words(*usage)));
+        let _ = write!(words, "; {}", one_line(&each.collect::<Vec<_>>().join(", ")));
+    }
+    if summary.spent.unpriced > 0 {
+        let _ = write!(
+            words,
+            "   (no price for {} tokens: `prices:` in the file's config)",
+            summary.spent.unpriced
+        );
+    }
+    words
 }
 
 /// What was said, and what is there.

@@ -19,9 +19,13 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ended = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::DemoAgent(agent) => commands::demo::player::run(&agent),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),
         Command::Diff(diff) => commands::diff::run(&diff),
+        Command::Cost(cost) => commands::cost::run(&cost),
+        Command::Prices(prices) => commands::prices::run(&prices),
         Command::Worktree(worktree) => commands::worktree::run(&worktree),
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Task(task) => commands::task::run(&task),

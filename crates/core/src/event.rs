@@ -172,6 +172,15 @@ pub enum Event {
         agent: String,
         until: Timestamp,
     },
+    /// Most of what a task, or the whole run, may use is used up.
+    BudgetNeared {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        what: Capped,
+        /// In millionths of a dollar, tokens or turns.
+        used: u64,
+        cap: u64,
+    },
     /// The work of two tasks as it is now does not merge; or of one with what has landed.
     ConflictForeseen {
         task: TaskId,
@@ -184,6 +193,15 @@ pub enum Event {
         tasks: Vec<TaskId>,
         what: Vec<String>,
     },
+}
+
+/// What there is a cap on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capped {
+    Cost,
+    Tokens,
+    Turns,
 }
 
 /// Why a task is to be done once more.
@@ -290,6 +308,13 @@ pub struct Usage {
     pub tokens: u64,
     #[serde(default)]
     pub turns: u32,
+    /// Of the tokens, those whose price nobody knows; the cost is without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl std::ops::AddAssign for Usage {
@@ -297,6 +322,7 @@ impl std::ops::AddAssign for Usage {
         self.cost = self.cost + more.cost;
         self.tokens = self.tokens.saturating_add(more.tokens);
         self.turns = self.turns.saturating_add(more.turns);
+        self.unpriced = self.unpriced.saturating_add(more.unpriced);
     }
 }
 

@@ -4,6 +4,7 @@
 //! jitter come in as arguments, decisions go out as events and actions. `tests/purity.rs` holds the line.
 
 pub mod amend;
+pub mod costs;
 pub mod event;
 pub mod graph;
 pub mod ids;

@@ -31,6 +31,9 @@ pub struct Plan {
     /// Agents the file brings along, by their names; they come before those that are built in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Program>,
+    /// What models cost, by name or by a prefix and `*`, where the file knows better than the price list.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
     /// The file's free `metadata` section, kept as it was written.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
@@ -522,6 +525,29 @@ pub struct Epic {
     pub isolation_scope: Scope,
 }
 
+/// What a model costs, in dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    pub input: Usd,
+    pub output: Usd,
+    /// As any other input where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Usd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Usd>,
+}
+
+/// What becomes of agents at work when the run's budget is reached. Nothing new starts either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnBudget {
+    /// They are interrupted, and can be resumed.
+    #[default]
+    Stop,
+    /// They may end what they began.
+    Finish,
+}
+
 /// What the whole run may use.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Limits {
@@ -534,6 +560,8 @@ pub struct Limits {
     /// Of all tasks together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_budget: OnBudget,
     /// Tasks at once, per agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, u32>,

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::event::{DrainReason, Failure, RunOutcome};
+use crate::costs;
+use crate::event::{DrainReason, Failure, Hand, RunOutcome, Usage};
 use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
 use crate::ledger::Ledger;
@@ -37,7 +38,7 @@ pub struct Summary {
     /// The longest chain of dependent tasks by the time they really took: nothing could have been faster.
     pub critical_path: Millis,
     pub executors: u32,
-    pub cost: crate::units::Usd,
+    pub spent: Usage,
 }
 
 impl Summary {
@@ -55,7 +56,7 @@ impl Summary {
             worked: run.tasks().fold(Millis(0), |sum, (_, progress)| sum + progress.worked),
             critical_path: graph.critical_path(took).length,
             executors: run.executors(),
-            cost: run.spent().cost,
+            spent: run.spent(),
         }
     }
 }
@@ -138,7 +139,12 @@ pub struct SummaryFile<'a> {
     worked_ms: Millis,
     critical_path_ms: Millis,
     executors_used: u32,
-    cost_usd: f64,
+    /// Nothing where a part of it has no known price.
+    cost_usd: Option<f64>,
+    known_cost_usd: f64,
+    tokens: u64,
+    unpriced_tokens: u64,
+    cost_by_model: BTreeMap<&'a str, ModelCost>,
     ledger: Option<&'a Ledger>,
     results: Vec<TaskResult<'a>>,
 }
@@ -169,10 +175,31 @@ impl<'a> SummaryFile<'a> {
             worked_ms: summary.worked,
             critical_path_ms: summary.critical_path,
             executors_used: summary.executors,
-            cost_usd: summary.cost.dollars(),
+            cost_usd: costs::dollars(summary.spent),
+            known_cost_usd: summary.spent.cost.dollars(),
+            tokens: summary.spent.tokens,
+            unpriced_tokens: summary.spent.unpriced,
+            cost_by_model: run
+                .models()
+                .iter()
+                .map(|(model, usage)| (&**model, ModelCost::new(*usage)))
+                .collect(),
             ledger,
-            results: run.tasks().map(|(task, progress)| TaskResult::new(task, progress)).collect(),
+            results: (0..run.plan().tasks.len()).map(|place| TaskResult::new(run, place)).collect(),
         }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ModelCost {
+    cost_usd: Option<f64>,
+    tokens: u64,
+    turns: u32,
+}
+
+impl ModelCost {
+    fn new(usage: Usage) -> ModelCost {
+        ModelCost { cost_usd: costs::dollars(usage), tokens: usage.tokens, turns: usage.turns }
     }
 }
 
@@ -186,9 +213,12 @@ pub struct TaskResult<'a> {
     attempts: u32,
     interruptions: u32,
     executor: Option<u32>,
+    /// Who did it in the end; of a task that never began, who is to.
     agent: &'a str,
+    /// As it calls itself, where it was heard of; else as it was asked for.
+    model: Option<&'a str>,
     worked_ms: Millis,
-    cost_usd: f64,
+    cost_usd: Option<f64>,
     tokens: u64,
     /// Where its work is on the run's branch.
     commit: Option<&'a str>,
@@ -207,7 +237,9 @@ enum TaskError<'a> {
 }
 
 impl<'a> TaskResult<'a> {
-    pub fn new(task: &'a Task, progress: &'a Progress) -> TaskResult<'a> {
+    pub fn new(run: &'a Run, place: usize) -> TaskResult<'a> {
+        let (task, progress): (&Task, &Progress) = run.task(place);
+        let hand = run.hand(place);
         let landed = progress.landed.as_deref();
         TaskResult {
             task_id: &task.id,
@@ -223,9 +255,10 @@ impl<'a> TaskResult<'a> {
             attempts: progress.last_attempt,
             interruptions: progress.interruptions,
             executor: progress.executor,
-            agent: task.agent_name(),
+            agent: hand.map_or_else(|| task.agent_name(), |hand: &Hand| &hand.agent),
+            model: run.model(place).or_else(|| hand.and_then(|hand| hand.model.as_deref())),
             worked_ms: progress.worked,
-            cost_usd: progress.usage.cost.dollars(),
+            cost_usd: costs::dollars(progress.usage),
             tokens: progress.usage.tokens,
             commit: landed.map(|landed| landed.commit.as_str()),
             files_touched: landed.map(|landed| landed.touched.files.as_slice()),
@@ -252,20 +285,30 @@ pub fn markdown(id: &RunId, run: &Run, graph: &Graph, ledger: Option<&Ledger>) -
     let _ = writeln!(out, "| critical path | {} |", summary.critical_path);
     let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, run.options().slots);
     let _ = writeln!(out, "| attempts | {} |", summary.attempts);
-    let _ = writeln!(out, "| cost | {} |\n", summary.cost);
+    let _ = writeln!(out, "| cost | {} |", costs::words(summary.spent));
+    for (model, usage) in run.models() {
+        let _ = writeln!(out, "| cost of {} | {} |", cell(model), costs::words(*usage));
+    }
+    let _ = writeln!(out);
     if let Some(ledger) = ledger {
         let _ = writeln!(out, "{}", ledger.markdown());
     }
     for stray in run.strays() {
         let _ = writeln!(out, "{}\n", stray_words(stray));
     }
-    let _ = writeln!(out, "| task | status | time | attempts | worker | note |\n|---|---|---|---|---|---|");
-    for (task, progress) in run.tasks() {
+    let _ = writeln!(
+        out,
+        "| task | status | agent | time | attempts | worker | note |\n|---|---|---|---|---|---|---|"
+    );
+    for (place, (task, progress)) in run.tasks().enumerate() {
+        let result = TaskResult::new(run, place);
+        let model = result.model.map(|model| format!(", {model}")).unwrap_or_default();
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} |",
             task.id,
             progress.state.status(),
+            cell(&format!("{}{model}", result.agent)),
             progress.worked,
             progress.last_attempt,
             progress.executor.map(|number| number.to_string()).unwrap_or_default(),

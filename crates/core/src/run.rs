@@ -6,14 +6,14 @@
 mod repeats;
 mod step;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::event::{
-    Again, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Question, Record,
-    RunOutcome, StopReason, Touched, Usage,
+    Again, Capped, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Question,
+    Record, RunOutcome, StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
@@ -219,6 +219,15 @@ pub enum Stage {
     Finished(RunOutcome),
 }
 
+/// What is known of models and caps beside the sums.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Costs {
+    models: BTreeMap<Box<str>, Usage>,
+    last: BTreeMap<Node, Box<str>>,
+    /// Caps that were told to be near.
+    neared: BTreeSet<(Option<Node>, Capped, u64)>,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     plan: Arc<Plan>,
@@ -240,6 +249,7 @@ pub struct Run {
     parked: BTreeMap<String, Timestamp>,
     hands: BTreeMap<Node, Hand>,
     repeats: BTreeMap<Node, Repeats>,
+    costs: Costs,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
     active_now: Tick,
@@ -291,6 +301,7 @@ impl Run {
             parked: BTreeMap::new(),
             hands: BTreeMap::new(),
             repeats: BTreeMap::new(),
+            costs: Costs::default(),
             active_before: Millis(0),
             active_now: Tick(0),
         }
@@ -396,6 +407,21 @@ impl Run {
         self.hands.get(&(place as Node))
     }
 
+    /// The model that was last heard of at work on it.
+    pub fn model(&self, place: usize) -> Option<&str> {
+        self.costs.last.get(&(place as Node)).map(|model| &**model)
+    }
+
+    /// What was used of each model that somebody named.
+    pub fn models(&self) -> &BTreeMap<Box<str>, Usage> {
+        &self.costs.models
+    }
+
+    /// Whether it was told that this cap is near, of a task or of the run.
+    pub fn is_neared(&self, place: Option<usize>, what: Capped, cap: u64) -> bool {
+        self.costs.neared.contains(&(place.map(|place| place as Node), what, cap))
+    }
+
     /// Agents whose providers took nothing from us until then and have not been heard of since.
     pub fn parked(&self) -> &BTreeMap<String, Timestamp> {
         &self.parked
@@ -426,6 +452,7 @@ impl Run {
             | Event::RunFinished { .. }
             | Event::BranchRolledBack { .. }
             | Event::ProviderParked { .. }
+            | Event::BudgetNeared { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. } => self.apply_to_run(record),
             event => self.apply_to_task(record, event, place)?,
@@ -459,6 +486,10 @@ impl Run {
             }
             Event::ProviderParked { agent, until } => {
                 self.parked.insert(agent.clone(), *until);
+            }
+            Event::BudgetNeared { task, what, cap, .. } => {
+                let node = task.as_ref().and_then(|task| self.places.get(task).copied());
+                self.costs.neared.insert((node, *what, *cap));
             }
             Event::BranchRolledBack { to } => self.tip = Some(to.clone()),
             Event::ConflictForeseen { task, with, files } => {
@@ -518,9 +549,13 @@ impl Run {
                 self.executors = self.executors.max(*executor);
                 progress.first_started.get_or_insert(record.at);
             }
-            Event::UsageReported { usage, .. } => {
+            Event::UsageReported { usage, model, .. } => {
                 progress.usage += *usage;
                 self.spent += *usage;
+                if let Some(model) = model {
+                    *self.costs.models.entry(model.clone()).or_default() += *usage;
+                    self.costs.last.insert(place as Node, model.clone());
+                }
                 if let Some(hand) = self.hands.get(&(place as Node)).filter(|_| !self.parked.is_empty()) {
                     self.parked.retain(|agent, until| *agent != hand.agent || *until > record.at);
                 }

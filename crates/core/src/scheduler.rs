@@ -470,7 +470,10 @@ impl Scheduler {
                 };
             }
             let Some(node) = self.ready.take() else { return };
-            self.start_attempt(now, node as usize);
+            match self.task_is_over_budget(node as usize) {
+                true => self.give_up(now, node as usize),
+                false => self.start_attempt(now, node as usize),
+            }
         }
     }
 

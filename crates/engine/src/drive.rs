@@ -172,6 +172,7 @@ impl Drive {
             mail: Mail::default(),
             notices: notices.clone(),
             reports: sender.clone(),
+            unpriced: Default::default(),
         });
         let (left, troubles) = worker.rooms.rescue_left(&run);
         troubles.into_iter().for_each(|trouble| worker.notice(trouble));

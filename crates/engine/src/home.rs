@@ -112,6 +112,11 @@ impl RunClaim {
     pub fn directory(&self) -> &Path {
         &self.directory
     }
+
+    /// The state directory it is in.
+    pub fn home(&self) -> PathBuf {
+        self.directory.ancestors().nth(2).unwrap_or(&self.directory).to_owned()
+    }
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub mod process;
 pub mod prompt;
 pub mod redact;
 pub mod resolve;
+pub mod sessions;
 pub mod stores;
 mod train;
 pub mod transcript;

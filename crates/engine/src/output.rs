@@ -42,9 +42,8 @@ fn write_results(folder: &Path, executor: u32, run: &Run) -> io::Result<()> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let task = entry.file_name().to_str().and_then(|name| TaskId::parse(name).ok());
         let Some(place) = task.and_then(|task| run.place(&task)) else { continue };
-        let (task, progress) = run.task(place);
-        if progress.executor == Some(executor) {
-            fs::write(entry.path().join("result.json"), json(&TaskResult::new(task, progress)))?;
+        if run.progress(place).executor == Some(executor) {
+            fs::write(entry.path().join("result.json"), json(&TaskResult::new(run, place)))?;
         }
     }
     Ok(())

@@ -90,6 +90,7 @@ impl Bench {
             notices,
             // There is no loop to report to: how a check ended is what it returns.
             reports: mpsc::unbounded_channel().0,
+            unpriced: Default::default(),
         });
         Bench { amendment, worker, yard, landed: false }
     }

@@ -2,8 +2,11 @@
 
 pub(crate) mod agents;
 pub(crate) mod checkpoint;
+pub(crate) mod cost;
+pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod graph;
+pub(crate) mod prices;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod task;
@@ -13,10 +16,10 @@ pub(crate) mod worktree;
 
 use std::io::Write as _;
 
-use crate::fault::{Exit, Fault};
+use crate::fault::Fault;
 
 /// One thread is enough, and spares waking another for every step: the work is done by other processes.
-fn block_on(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
+fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work)
 }

@@ -21,6 +21,7 @@ use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Driven, Start, World};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
+use conductor_engine::sessions::Scribe;
 use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun};
 use conductor_engine::workspaces::{Yard, empty_trash};
 use conductor_engine::{agents, history, ledger, output};
@@ -100,7 +101,7 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
 }
 
-async fn take_up(args: Resolved<'_>) -> Result<Exit, Fault> {
+async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
     let (stored, claim, run) = match read_back(&args, &home, &store).await {
@@ -120,6 +121,7 @@ async fn take_up(args: Resolved<'_>) -> Result<Exit, Fault> {
     let repository = repository(&args, run.plan(), &mut options, &stored.directory)?;
     let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options);
+    args.directory = stored.directory;
     carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
 }
 
@@ -161,12 +163,14 @@ async fn carry_out(
     world: World,
 ) -> Result<Exit, Fault> {
     let directory = world.output.clone();
+    let home = world.claim.home();
     let yard = world.rooms.yard().cloned();
     let mut view = progress::of(args.ui(), &id, &run, &start.options);
     let (mut drive, mut notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
     let mut records = drive.subscribe();
+    let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
     let signalled = signals::watch(drive.control());
     let driven = drive.run();
     tokio::pin!(driven);
@@ -185,6 +189,7 @@ async fn carry_out(
         view.notice(&notice);
     }
     let Driven { run: ended, parked } = ended;
+    scribe.finish();
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
     output::write_summary(&directory, &id, &ended, &graph, ledger.as_ref())?;
     let ending = bring_home(args, yard, &ended).await?;

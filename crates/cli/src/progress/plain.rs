@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 
-use conductor_core::event::{Again, Answerer, DrainReason, Event, Options, Outcome, Record};
+use conductor_core::costs;
+use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Record, Usage};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::ledger::Ledger;
 use conductor_core::report;
 use conductor_core::run::{Run, Status, Stray};
-use conductor_core::units::{Millis, Timestamp};
+use conductor_core::units::{Millis, Timestamp, Usd};
 
 use super::Progress;
 
@@ -115,6 +116,10 @@ impl Plain {
                 self.ended = self.ended.saturating_sub(1);
                 None
             }
+            Event::BudgetNeared { task, what, used, cap } => {
+                let whose = task.as_ref().map_or("the run".to_owned(), ToString::to_string);
+                Some(format!("conductor: {}", near(&whose, *what, *used, *cap)))
+            }
             Event::RunDrained { why: DrainReason::Budget } => {
                 Some("budget reached, starting nothing new".into())
             }
@@ -154,6 +159,16 @@ impl Plain {
 fn local_time(at: Timestamp) -> String {
     let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
+    let percent = u128::from(used) * 100 / u128::from(cap.max(1));
+    let words = |amount: u64| match what {
+        Capped::Cost => costs::words(Usage { cost: Usd(amount), ..Usage::default() }),
+        Capped::Tokens => format!("{amount} tokens"),
+        Capped::Turns => format!("{amount} turns"),
+    };
+    format!("{whose} has used {percent} % of its budget: {} of {}", words(used), words(cap))
 }
 
 impl Progress for Plain {

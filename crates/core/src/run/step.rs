@@ -57,7 +57,9 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
             S::Waiting { delay: *delay, since: record.at }
         }
         (S::Running(_), Event::TaskCompleted { .. }) => S::Completed,
-        (S::Running(_), Event::TaskFailed { failure, .. }) => S::Failed(failure.clone()),
+        (S::Running(_) | S::Pending | S::Waiting { .. }, Event::TaskFailed { failure, .. }) => {
+            S::Failed(failure.clone())
+        }
         (S::Running(_) | S::Pending | S::Waiting { .. } | S::Asking { .. }, Event::TaskCancelled { .. }) => {
             S::Cancelled
         }

@@ -1,9 +1,10 @@
 //! Caps on cost, tokens, turns, attempts and time, of one task and of the whole run.
 
 use super::Scheduler;
-use crate::event::{DrainReason, Event, StopReason, Usage};
+use crate::event::{Capped, DrainReason, Event, Failure, FailureClass, StopReason, Usage};
+use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
-use crate::plan::Work;
+use crate::plan::{OnBudget, Work};
 use crate::units::{Now, Tick};
 
 impl Scheduler {
@@ -24,12 +25,60 @@ impl Scheduler {
         let doubted = doubted.cloned();
         self.emit(now, Event::UsageReported { task: task.clone(), attempt, usage, model });
         doubted.inspect(|agent| self.heard_of(agent));
+        self.tell_what_is_near(now, place, &task);
         if self.task_is_over_budget(place) {
             self.stop(now, place, StopReason::Budget);
         }
         if self.run_is_over_budget() {
             self.drain(now, DrainReason::Budget);
-            self.stop_paid_attempts(now);
+            if self.run.options().limits.on_budget == OnBudget::Stop {
+                self.stop_paid_attempts(now);
+            }
+        }
+    }
+
+    /// Once for each cap, however often the run is taken up.
+    fn tell_what_is_near(&mut self, now: Now, place: usize, id: &TaskId) {
+        let (task, progress) = self.run.task(place);
+        let limits = &self.run.options().limits;
+        let caps = [
+            (Some(place), progress.usage, task.max_cost, task.max_tokens, task.max_turns),
+            (None, self.run.spent(), limits.max_cost, limits.max_tokens, None),
+        ];
+        let mut near = Vec::new();
+        for (place, usage, cost, tokens, turns) in caps {
+            let each = [
+                (Capped::Cost, usage.cost.0, cost.map(|cap| cap.0)),
+                (Capped::Tokens, usage.tokens, tokens),
+                (Capped::Turns, u64::from(usage.turns), turns.map(u64::from)),
+            ];
+            for (what, used, cap) in each {
+                if let Some(cap) =
+                    cap.filter(|cap| is_near(used, *cap) && !self.run.is_neared(place, what, *cap))
+                {
+                    let task = place.map(|_| id.clone());
+                    near.push(Event::BudgetNeared { task, what, used, cap });
+                }
+            }
+        }
+        for event in near {
+            self.emit(now, event);
+        }
+    }
+
+    /// A task that has used up what it may is not begun again, whoever was to do it.
+    pub(super) fn give_up(&mut self, now: Now, place: usize) {
+        let (task, progress) = self.run.task(place);
+        let message = format!(
+            "its own budget was used up before, after {}; raise it in the file and begin a new run",
+            progress.usage.cost
+        );
+        let failed =
+            Event::TaskFailed { task: task.id.clone(), failure: Failure::new(FailureClass::Budget, message) };
+        self.ready.release(place as Node);
+        self.end(now, place, failed);
+        if self.run.options().fail_fast {
+            self.drain(now, DrainReason::FailFast);
         }
     }
 
@@ -62,4 +111,9 @@ impl Scheduler {
             || limits.max_tokens.is_some_and(|cap| spent.tokens >= cap)
             || limits.max_attempts.is_some_and(|cap| attempts >= cap)
     }
+}
+
+/// Four fifths of it.
+fn is_near(used: u64, cap: u64) -> bool {
+    u128::from(used) * 5 >= u128::from(cap) * 4
 }

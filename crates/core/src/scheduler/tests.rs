@@ -1,5 +1,6 @@
 //! Scripts: what comes in, and what the scheduler makes of it, written as one line of words.
 
+mod budget;
 mod hands;
 mod landing;
 mod properties;
@@ -125,7 +126,7 @@ impl Script {
     }
 
     fn use_up(&mut self, task: &str, dollars: f64) -> String {
-        let usage = Usage { cost: Usd::from_dollars(dollars), tokens: 0, turns: 1 };
+        let usage = Usage { cost: Usd::from_dollars(dollars), turns: 1, ..Usage::default() };
         let attempt = self.attempt_of(task);
         self.input(Input::UsageReported { task: id(task), attempt, usage, model: None })
     }

@@ -48,7 +48,7 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
         }
     }
     let Parts { config, limits, notifications, metadata, .. } = Parts { tasks: Vec::new(), ..parts };
-    let (workspace_path, agents) = (config.workspace_path, config.agents);
+    let (workspace_path, agents, prices) = (config.workspace_path, config.agents, config.prices);
     let mut plan = Plan {
         tasks,
         groups,
@@ -58,6 +58,7 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
         notifications,
         workspace_path,
         agents,
+        prices,
         metadata,
     };
     Circles { waits, ids: &ids }.check(r, &mut plan);

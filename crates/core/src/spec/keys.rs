@@ -25,6 +25,8 @@ pub(super) enum Shape {
     /// Names to whole numbers.
     Counts,
     Object(Table),
+    /// Names to mappings.
+    Map(Table),
     Objects(Table),
     /// A list, or one mapping for a list of one.
     OneOrObjects(Table),
@@ -123,7 +125,22 @@ const DEFAULTS: &[KeySpec] = &[
         "Where workspaces are made, outside of the repository: a path with {run} and {n}, and {home}, {repo} if wanted.",
     ),
     key("agents", Shape::Named(AGENT), "Agents of your own by name: any program, and how it is called."),
+    PRICES,
 ];
+
+const PRICES: KeySpec = key(
+    "prices",
+    Shape::Map(PRICE),
+    "What models cost, by name or by a prefix and *, where the price list is wrong or has nothing.",
+);
+
+pub(super) const PRICE: Table = &[&[
+    must("input", Shape::Ratio(0.0, MAX_PRICE), "Dollars for a million tokens that go in."),
+    must("output", Shape::Ratio(0.0, MAX_PRICE), "Dollars for a million tokens that come out."),
+    key("cache_read", Shape::Ratio(0.0, MAX_PRICE), "… that were read from a cache; as input where absent."),
+    key("cache_write", Shape::Ratio(0.0, MAX_PRICE), "… that were written to one; as input where absent."),
+]];
+pub(super) const MAX_PRICE: f64 = 1e6;
 
 const SETTINGS: &[KeySpec] = &[
     key("expected_deliverable", Shape::Text, "What should exist when it is done."),
@@ -277,6 +294,11 @@ pub(super) const STEP: Table = &[&[
 
 pub(super) const LIMITS: Table = &[&[
     key("max_cost", Shape::Cost, "Dollars for the whole run."),
+    key(
+        "on_budget",
+        Shape::Choice(&["stop", "finish"]),
+        "Whether agents at work are interrupted when cost or tokens are used up, or may finish.",
+    ),
     key("max_tokens", Shape::Count(1, None), "Tokens for the whole run."),
     key("max_time", Shape::Duration, "How long the whole run may take."),
     key("max_attempts", Shape::Count(1, Some(MAX_RUN_ATTEMPTS)), "Attempts of all tasks together."),

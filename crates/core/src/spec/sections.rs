@@ -1,11 +1,15 @@
 //! The smaller sections of a file: config, groups, limits, notifications.
 
-use crate::plan::{Limits, Notification, Notifications};
+use crate::plan::{Limits, Notification, Notifications, OnBudget, Price};
+use crate::units::Usd;
 
-use super::decode::{choice, cost, count, each, map_of, priority, resources, text, time_limit, wrong};
+use super::decode::{choice, cost, count, each, map_of, priority, ratio, resources, text, time_limit, wrong};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
-use super::keys::{self, CONFIG, GROUP, LIMITS, MAX_PARALLEL, MAX_RUN_ATTEMPTS, NOTIFICATION, NOTIFICATIONS};
+use super::keys::{
+    self, CONFIG, GROUP, LIMITS, MAX_PARALLEL, MAX_PRICE, MAX_RUN_ATTEMPTS, NOTIFICATION, NOTIFICATIONS,
+    PRICE,
+};
 use super::programs;
 use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, group_name, placed, repository};
 use super::tree::{Node, Value};
@@ -22,6 +26,7 @@ pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Setting
     config.isolation_scope = fields.get(r, "isolation_scope", choice(SCOPES));
     config.workspace_path = fields.get(r, "workspace_path", workspace_path);
     config.agents = fields.get(r, "agents", programs::agents).unwrap_or_default();
+    config.prices = fields.get(r, "prices", map_of(price)).unwrap_or_default();
     fields.finish(r, |_| false);
     Some(config)
 }
@@ -47,6 +52,20 @@ fn workspace_path(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String>
         .help("for instance ../workspaces/{repo}-{run}-{n}");
     None
 }
+
+fn price(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Price> {
+    let mut fields = Fields::of(r, "a price", PRICE, node)?;
+    let dollars = |r: &mut Report<'_>, what: &str, node: &Node| {
+        ratio(0.0..=MAX_PRICE)(r, what, node).map(Usd::from_dollars)
+    };
+    let (input, output) = (fields.need(r, "input", dollars), fields.need(r, "output", dollars));
+    let cache_read = fields.get(r, "cache_read", dollars);
+    let cache_write = fields.get(r, "cache_write", dollars);
+    fields.finish(r, |_| false);
+    Some(Price { input: input?, output: output?, cache_read, cache_write })
+}
+
+const ON_BUDGET: &[(&str, OnBudget)] = &[("stop", OnBudget::Stop), ("finish", OnBudget::Finish)];
 
 fn fill<T>(field: &mut Option<T>, value: Option<T>) {
     if field.is_none() {
@@ -109,6 +128,7 @@ pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<(Limits
     let mut fields = Fields::of(r, "limits", LIMITS, node)?;
     let limits = Limits {
         max_cost: fields.get(r, "max_cost", cost),
+        on_budget: fields.get(r, "on_budget", choice(ON_BUDGET)).unwrap_or_default(),
         max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
         max_time: fields.get(r, "max_time", time_limit),
         max_attempts: fields.get(r, "max_attempts", count(1..=MAX_RUN_ATTEMPTS)),

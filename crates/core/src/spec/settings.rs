@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{
-    Changes, Isolation, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation, Priority,
-    Program, RetryPolicy, Scope, Task, Work,
+    Changes, Isolation, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation, Price,
+    Priority, Program, RetryPolicy, Scope, Task, Work,
 };
 use crate::units::{Millis, Usd};
 
@@ -66,6 +66,7 @@ pub(super) struct Settings {
     pub(super) isolation_scope: Option<Scope>,
     pub(super) workspace_path: Option<String>,
     pub(super) agents: BTreeMap<String, Program>,
+    pub(super) prices: BTreeMap<String, Price>,
 }
 
 pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
@@ -129,6 +130,7 @@ impl Settings {
             isolation_scope: None,
             workspace_path: None,
             agents: BTreeMap::new(),
+            prices: BTreeMap::new(),
         }
     }
 

@@ -32,6 +32,9 @@ config:
       failure_text: [gave up, panic]
       rate_limit_text: too many requests
     plain: { command: [plain, "{prompt}"] }
+  prices:
+    house-model: { input: 0.5, output: 2, cache_read: 0.05, cache_write: 0.6 }
+    "claude-*": { input: 3, output: 15 }
 tasks:
   - id: schema
     run: [make, schema]
@@ -88,6 +91,7 @@ epics:
 execution_order: [schema, { parallel: [api, db] }, e2e]
 limits:
   max_cost: 40
+  on_budget: finish
   max_tokens: 5000000
   max_time: 4h
   max_attempts: 50
@@ -241,6 +245,17 @@ fn the_other_sections() {
     };
     let plain = Program { command: words(&["plain", "{prompt}"]), exit_codes: vec![0], ..Program::default() };
     assert_eq!(Vec::from_iter(&plan.agents), [(&"plain".to_owned(), &plain), (&"tool".to_owned(), &tool)]);
+    let price = |input, output, cache_read: Option<Usd>, cache_write: Option<Usd>| Price {
+        input: Usd(input),
+        output: Usd(output),
+        cache_read,
+        cache_write,
+    };
+    let prices = [
+        ("claude-*".to_owned(), price(3_000_000, 15_000_000, None, None)),
+        ("house-model".to_owned(), price(500_000, 2_000_000, Some(Usd(50_000)), Some(Usd(600_000)))),
+    ];
+    assert_eq!(plan.prices, prices.into());
     let order: Vec<Vec<&str>> =
         plan.execution_order.iter().map(|step| step.iter().map(|id| id.as_str()).collect()).collect();
     assert_eq!(order, [vec!["schema"], vec!["api", "db"], vec!["e2e"]]);
@@ -248,6 +263,7 @@ fn the_other_sections() {
     assert_eq!(groups, [None, None, Some("infra"), Some("infra"), Some("checks")]);
     let limits = Limits {
         max_cost: Some(Usd(40_000_000)),
+        on_budget: OnBudget::Finish,
         max_tokens: Some(5_000_000),
         max_time: Some(Millis::from_secs(4 * 3600)),
         max_attempts: Some(50),

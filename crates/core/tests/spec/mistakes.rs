@@ -107,7 +107,7 @@ fn single_values_that_do_not_fit() {
 fn far_off_keys_list_what_there_is() {
     check(
         "tasks: [{ id: a, run: x }]\nlimits: { dollars: 3 }\n",
-        "2:11 unknown-key limits has no key 'dollars' (limits may have max_cost, max_tokens, max_time, max_attempts, agents, groups, resources)",
+        "2:11 unknown-key limits has no key 'dollars' (limits may have max_cost, on_budget, max_tokens, max_time, max_attempts, agents, groups, resources)",
     );
 }
 
@@ -130,7 +130,7 @@ metadata: [x]
         file,
         "\
 1:27 duplicate-key 'default_priority' and 'priority' are the same setting [1:11 also set here]
-1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, agents, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, merge_strategy, on_conflict, timeout, retry_policy, env, env_pass, permissions, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
+1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, agents, prices, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, merge_strategy, on_conflict, timeout, retry_policy, env, env_pass, permissions, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
 4:5 wrong-type a task is a mapping, found text (write its keys, such as id, name, title, description)
 5:11 wrong-type 'groups' wants a list, found a mapping
 6:8 wrong-type 'epics' wants a list, found text

@@ -76,6 +76,8 @@ pub struct Worker {
     pub(crate) mail: Mail,
     pub(crate) notices: mpsc::UnboundedSender<String>,
     pub(crate) reports: mpsc::UnboundedSender<Message>,
+    /// Models that were told to have no known price.
+    pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
 }
 
 /// An attempt under way: who works where.
@@ -172,6 +174,8 @@ impl Worker {
                 }
                 Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < visit.task.fix_rounds => {
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
+                    let task = &visit.order.task;
+                    self.notice(format!("{task} goes back to be mended: {}", failure.message));
                     feedback = Some((round + 1, failure));
                 }
                 other => return other,
@@ -380,6 +384,18 @@ impl Worker {
     /// Nobody listens any more only where the whole run is being torn down.
     pub(crate) fn report(&self, input: Input) {
         let _ = self.reports.send(Message::Input(input));
+    }
+
+    /// Once for each model.
+    fn warn_unpriced(&self, model: Option<&str>) {
+        let model = model.unwrap_or("the model, which is not named,");
+        let mut told = self.unpriced.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if told.insert(model.into()) {
+            self.notice(format!(
+                "no price is known for {model}: what it costs is not counted and no cap on money holds for it; \
+                 give it one under `prices:` in the file's config"
+            ));
+        }
     }
 
     pub(crate) fn notice(&self, text: String) {

@@ -110,7 +110,10 @@ impl Conversation {
         order: &Order,
         transcript: &mut Transcript,
     ) -> io::Result<()> {
-        for (model, usage) in self.hear(transcript)? {
+        for (model, usage) in self.hear(transcript, &worker.plan.prices)? {
+            if usage.unpriced > 0 {
+                worker.warn_unpriced(model.as_deref());
+            }
             let (task, attempt) = (order.task.clone(), order.attempt);
             worker.report(Input::UsageReported { task, attempt, usage, model });
         }
@@ -118,7 +121,7 @@ impl Conversation {
     }
 
     /// As `listen`, but tells whoever calls what was used. What it said for people goes to the transcript.
-    fn hear(&mut self, transcript: &mut Transcript) -> io::Result<Bills> {
+    fn hear(&mut self, transcript: &mut Transcript, own: &prices::Own) -> io::Result<Bills> {
         let mut used = Bills::new();
         let mut news = String::new();
         while let Some(stream) = &mut self.stream
@@ -142,7 +145,7 @@ impl Conversation {
                     }
                 }
                 self.spent |= !heard.used.is_empty();
-                add(&mut used, bills(&heard));
+                add(&mut used, bills(&heard, own));
                 self.session = heard.session.or(self.session.take());
                 if let Some(mouth) = self.mouth.as_ref().filter(|_| !heard.reply.is_empty()) {
                     mouth.say(heard.reply);
@@ -207,7 +210,7 @@ pub fn overhear(output: &Path, recording: &[u8], times: usize) -> io::Result<Dur
     let mut transcript = Transcript::open(&speaker)?;
     let mut talk = Conversation::new(agents::listener(), Some(stream), &task, Questions::default());
     let begun = Instant::now();
-    talk.hear(&mut transcript)?;
+    talk.hear(&mut transcript, &prices::Own::new())?;
     Ok(begun.elapsed())
 }
 
@@ -223,20 +226,21 @@ fn add(all: &mut Bills, more: Bills) {
     }
 }
 
-/// What was used of each model, by the price list. Where that does not know one of them, what the agent says itself is
-/// taken for all of it.
-fn bills(heard: &Heard) -> Bills {
+/// What was used of each model, by the prices there are. Where one of them has none, what the agent says itself is taken
+/// for all of it; where it says nothing, its tokens are told to be unpriced.
+fn bills(heard: &Heard, own: &prices::Own) -> Bills {
     let mut unknown = heard.used.is_empty();
     let mut bills: Vec<(Option<Box<str>>, Usage)> = Vec::new();
     for tokens in &heard.used {
-        let price = prices::price(tokens);
+        let price = prices::price(own, tokens);
         unknown |= price.is_none();
+        let unpriced = if price.is_none() { tokens.total() } else { 0 };
         let cost = price.unwrap_or_default();
         let model = (!tokens.model.is_empty()).then(|| tokens.model.as_str().into());
-        bills.push((model, Usage { cost, tokens: tokens.total(), turns: tokens.turns }));
+        bills.push((model, Usage { cost, tokens: tokens.total(), turns: tokens.turns, unpriced }));
     }
     if let Some(told) = heard.cost.filter(|_| unknown) {
-        bills.iter_mut().for_each(|(_, usage)| usage.cost = Usd::default());
+        bills.iter_mut().for_each(|(_, usage)| (usage.cost, usage.unpriced) = (Usd::default(), 0));
         match bills.first_mut() {
             Some((_, usage)) => usage.cost = told,
             None => bills.push((None, Usage { cost: told, ..Usage::default() })),
@@ -292,19 +296,23 @@ mod tests {
     use super::*;
     use crate::agents::Tokens;
 
+    fn tokens(model: &str) -> Tokens {
+        Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() }
+    }
+
     #[test]
     fn the_price_list_comes_before_what_the_agent_says() {
-        let tokens = |model: &str| Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() };
         let cost = |used: Vec<Tokens>, cost: Option<Usd>| {
-            let bills = bills(&Heard { used, cost, ..Heard::default() });
-            bills.into_iter().map(|(_, usage)| usage.cost).fold(Usd(0), |sum, cost| sum + cost)
+            let bills = bills(&Heard { used, cost, ..Heard::default() }, &prices::Own::new());
+            let sum = |a: (Usd, u64), b: (Usd, u64)| (a.0 + b.0, a.1 + b.1);
+            bills.into_iter().map(|(_, usage)| (usage.cost, usage.unpriced)).reduce(sum)
         };
-        let told = Some(Usd(7));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Usd(4000));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), Usd(7));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Usd(4000));
-        assert_eq!(cost(Vec::new(), told), Usd(7));
-        assert_eq!(cost(Vec::new(), None), Usd(0));
+        let (told, taken) = (Some(Usd(7)), Some((Usd(7), 0)));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some((Usd(4000), 0)));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), taken);
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Some((Usd(4000), 1000)));
+        assert_eq!(cost(Vec::new(), told), taken);
+        assert_eq!(cost(Vec::new(), None), None);
     }
 
     /// Says everything before anybody listens, as an agent does that is faster than we are.
@@ -324,7 +332,7 @@ mod tests {
         let mut transcript = Transcript::open(&speaker).unwrap();
         let task = Task::new(task.clone(), Work::Prompt("x".into()));
         let mut talk = Conversation::new(agents::listener(), Some(stream), &task, Questions::default());
-        talk.hear(&mut transcript).unwrap();
+        talk.hear(&mut transcript, &prices::Own::new()).unwrap();
         let words: Vec<String> = (0..24).map(|number| format!("word {number}")).collect();
         assert_eq!(transcript.last_lines(100), words);
     }

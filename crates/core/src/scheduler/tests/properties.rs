@@ -215,7 +215,8 @@ impl Checked {
         assert!(!self.completed.contains_key(task), "{task} started after it had completed");
         let (planned, progress) = run.task(run.place(task).unwrap());
         // What has begun has its dependencies behind it, even where a person sets one of them back later.
-        if progress.tried > 0 || progress.interruptions > 0 {
+        let again = run.repeats(run.place(task).unwrap()).is_some();
+        if progress.tried > 0 || progress.interruptions > 0 || again {
             return;
         }
         for dependency in &planned.dependencies {
@@ -336,7 +337,7 @@ impl Checked {
                 self.input(Input::ProviderParked { agent, until });
             }
             (1, Some((task, attempt))) => {
-                let usage = Usage { cost: Usd(1), tokens: 1, turns: 1 };
+                let usage = Usage { cost: Usd(1), tokens: 1, turns: 1, ..Usage::default() };
                 self.input(Input::UsageReported { task, attempt, usage, model: None });
             }
             (2, Some(_)) => {

@@ -36,6 +36,13 @@ pub(crate) enum Ending {
     BrokenOff(Failure),
 }
 
+/// What becomes of a turn this time.
+enum Course {
+    Taken(Ending),
+    /// Something else is said instead.
+    Lied(String),
+}
+
 /// An answer, and which turn it is of; an aside is of none.
 #[derive(Debug)]
 pub(crate) struct Decision {
@@ -79,8 +86,14 @@ pub(crate) fn decide(asker: &Asker<'_>, turns: &Turns, met: &mut Met) -> Decisio
     }
     let place = turns.place(asker.conversation.answers());
     let turn = turns.at(place);
-    let ending = hindrance(asker, place, turn, met);
-    let answer = Answer { manner: turn.manner.clone(), content: content(asker, turn, ending) };
+    let content = match course(asker, place, turn, met) {
+        Course::Taken(ending) => content(asker, turn, ending),
+        Course::Lied(text) => {
+            let reply = Box::new(reply(asker, Some(text), turn.manner.usage));
+            Content::Given { reply, ending: Ending::Whole }
+        }
+    };
+    let answer = Answer { manner: turn.manner.clone(), content };
     Decision { place: Some(place), answer }
 }
 
@@ -113,8 +126,8 @@ fn reply(asker: &Asker<'_>, text: Option<String>, usage: Usage) -> Reply {
     Reply { unique: asker.unique.clone(), model: asker.conversation.model.clone(), text, call: None, usage }
 }
 
-/// How the turn ends this time, by the first obstacle that is not used up.
-fn hindrance(asker: &Asker<'_>, place: usize, turn: &Turn, met: &mut Met) -> Ending {
+/// How the turn goes this time, by the first obstacle that is not used up.
+fn course(asker: &Asker<'_>, place: usize, turn: &Turn, met: &mut Met) -> Course {
     for (number, obstacle) in turn.obstacles.iter().enumerate() {
         let key = |counted| Key {
             job: asker.job.to_owned(),
@@ -124,21 +137,24 @@ fn hindrance(asker: &Asker<'_>, place: usize, turn: &Turn, met: &mut Met) -> End
         };
         match obstacle {
             Obstacle::Fault(fault) if met.again(key(fault.counted), fault.times, asker.now) => {
-                return Ending::BrokenOff(Failure::from_fault(fault));
+                return Course::Taken(Ending::BrokenOff(Failure::from_fault(fault)));
             }
             Obstacle::Cut(cut) if met.again(key(cut.counted), cut.times, asker.now) => {
-                return if cut.gently { Ending::Short } else { Ending::Cut };
+                return Course::Taken(if cut.gently { Ending::Short } else { Ending::Cut });
+            }
+            Obstacle::Lie(lie) if met.again(key(lie.counted), lie.times, asker.now) => {
+                return Course::Lied(lie.text.clone());
             }
             Obstacle::UsageLimit(limit) => {
                 let ends = limit.ends(met.first(key(Counted::Job), asker.now));
                 if asker.now < ends {
-                    return Ending::BrokenOff(Failure::used_up(ends, asker.now));
+                    return Course::Taken(Ending::BrokenOff(Failure::used_up(ends, asker.now)));
                 }
             }
             _ => {}
         }
     }
-    Ending::Whole
+    Course::Taken(Ending::Whole)
 }
 
 /// What tells a conversation from others: its session, or else how it began.
@@ -261,6 +277,14 @@ mod tests {
         assert_eq!(by_conversation.ask("one", 0), "0 529 Overloaded");
         assert_eq!(by_conversation.ask("two", 0), "0 529 Overloaded");
         assert_eq!(by_conversation.ask("one", 0), "0 Done.");
+    }
+
+    #[test]
+    fn a_lie_is_told_as_often_as_it_says_and_then_the_work_begins() {
+        let mut stage = stage(Script::new().lie("All done.", 1).run("ls").finish("Done."));
+        assert_eq!(stage.ask("one", 0), "0 All done.");
+        assert_eq!(stage.ask("two", 0), "0 Bash");
+        assert_eq!(stage.ask("two", 1), "1 Done.");
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub enum Step {
     Error(Fault),
     UsageLimit(UsageLimit),
     Cut(Cut),
+    Lie(Lie),
 }
 
 /// How long an answer is awaited.
@@ -93,6 +94,18 @@ pub struct Cut {
     /// Nothing is dropped: the answer ends in its middle as if it were whole.
     #[serde(default)]
     pub gently: bool,
+}
+
+/// The model says that it is done, instead of what the turn holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lie {
+    pub text: String,
+    /// How many requests; without it, every one.
+    #[serde(default)]
+    pub times: Option<u32>,
+    #[serde(default)]
+    pub counted: Counted,
 }
 
 /// Tokens of one turn. `input` is what was neither read from nor written to a cache; dialects that count otherwise are
@@ -222,6 +235,12 @@ impl Script {
         self.step(Step::Cut(Cut { times: Some(times), gently: true, ..Cut::default() }))
     }
 
+    /// Says that it is done, `times` times, before it comes to the next turn.
+    #[must_use]
+    pub fn lie(self, text: impl Into<String>, times: u32) -> Script {
+        self.step(Step::Lie(Lie { text: text.into(), times: Some(times), counted: Counted::default() }))
+    }
+
     /// Figures of the next turn.
     #[must_use]
     pub fn usage(self, usage: Usage) -> Script {
@@ -260,6 +279,7 @@ mod tests {
             {"tool": {"name": "Read", "input": {"file_path": "a.txt"}}},
             {"slow": {"ms": 7, "between": true}},
             {"cut": {"times": 1}},
+            {"lie": {"text": "Done already.", "times": 2}},
             {"usage_limit": {"resets_at": 1_800_000_000}},
             {"usage": {"input": 5}},
             {"final": {"text": "Done."}},
@@ -275,6 +295,7 @@ mod tests {
             .tool("Read", json!({"file_path": "a.txt"}))
             .trickle(7)
             .cut(1)
+            .lie("Done already.", 2)
             .usage_limit(UsageLimit::at(1_800_000_000))
             .usage(Usage { input: 5, ..Usage::default() })
             .finish("Done.");

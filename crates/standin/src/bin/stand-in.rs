@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use conductor_testkit::{Limits, Script, StandIn};
+use conductor_standin::{Limits, Script, StandIn};
 
 const USAGE: &str = "\
 usage: stand-in --script [NAME=]FILE … [--port N] [--until-eof]

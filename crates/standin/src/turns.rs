@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::conversation::Said;
 use crate::faults::{Fault, UsageLimit};
-use crate::script::{Cut, Script, Step, Usage};
+use crate::script::{Cut, Lie, Script, Step, Usage};
 
 /// Said where a script has come to its end without a last word.
 const OVER: &str = "The script is over.";
@@ -29,6 +29,7 @@ pub(crate) enum Obstacle {
     Fault(Fault),
     UsageLimit(UsageLimit),
     Cut(Cut),
+    Lie(Lie),
 }
 
 /// How an answer is given, whatever is in it.
@@ -134,6 +135,7 @@ impl Turn {
             Step::Error(fault) => self.obstacles.push(Obstacle::Fault(fault.clone())),
             Step::UsageLimit(limit) => self.obstacles.push(Obstacle::UsageLimit(*limit)),
             Step::Cut(cut) => self.obstacles.push(Obstacle::Cut(*cut)),
+            Step::Lie(lie) => self.obstacles.push(Obstacle::Lie(lie.clone())),
             Step::Final { text } => {
                 self.say(text);
                 return true;

@@ -22,7 +22,7 @@ const NOWHERE: &str = "http://127.0.0.1:9";
 /// What a CLI is to find.
 #[derive(Clone, Copy, Debug)]
 pub struct Lodging<'a> {
-    /// The folder with its program, see `install`.
+    /// The folder with its program.
     pub bin: &'a Path,
     pub home: &'a Path,
     /// Of the stand-in, see `StandIn::base_url`.
@@ -34,10 +34,7 @@ pub struct Lodging<'a> {
 impl Lodging<'_> {
     /// Writes the CLI's settings into the home and gives the whole environment it is to have.
     pub fn furnish(&self, agent: Agent) -> io::Result<Vec<(&'static str, OsString)>> {
-        let scratch = self.home.join("tmp");
-        fs::create_dir_all(&scratch)?;
-        let mut environment =
-            vec![("PATH", self.path()), ("HOME", self.home.into()), ("TMPDIR", scratch.into())];
+        let mut environment = self.bare()?;
         match agent {
             Agent::Claude => environment.extend(self.claude()),
             Agent::Codex => environment.extend(self.codex()?),
@@ -50,6 +47,13 @@ impl Lodging<'_> {
             environment.push(owned(("NO_PROXY", "127.0.0.1,localhost")));
         }
         Ok(environment)
+    }
+
+    /// The environment of a program that needs no settings.
+    pub fn bare(&self) -> io::Result<Vec<(&'static str, OsString)>> {
+        let scratch = self.home.join("tmp");
+        fs::create_dir_all(&scratch)?;
+        Ok(vec![("PATH", self.path()), ("HOME", self.home.into()), ("TMPDIR", scratch.into())])
     }
 
     /// The CLI with one prompt, its events on stdout. It may write and run what it likes where it is started.

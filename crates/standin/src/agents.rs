@@ -1,14 +1,12 @@
-//! The real agent CLIs: where tests get them from, and how they are kept to the stand-in.
+//! The real agent CLIs, and how they are kept to the stand-in.
 //!
 //! It knows what each CLI reads at its start, and nothing of what Conductor makes of its output.
 
-mod install;
 mod lodging;
 
-pub use install::{Unavailable, install, or_skip};
 pub use lodging::Lodging;
 
-/// A CLI that tests can start, with the version they were written against.
+/// A CLI that can be kept to the stand-in, with the version this was written against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agent {
     Claude,

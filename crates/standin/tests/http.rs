@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use conductor_testkit::{Answered, Fault, Kind, Limits, Script, StandIn};
+use conductor_standin::{Answered, Fault, Kind, Limits, Script, StandIn};
 use serde_json::{Value, json};
 
 /// Only a hang gets there.

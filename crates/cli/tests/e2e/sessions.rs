@@ -1,0 +1,119 @@
+//! `sessions.jsonl`: one line for each session of an agent, whoever else writes there, and never in a run's way.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{World, wait_for};
+
+/// A world with an agent that tells what it used, and does what its prompt says after `do:`.
+fn world(tasks: &str) -> World {
+    let mut world = World::with(tasks);
+    let bin = world.path("bin");
+    fs::create_dir(&bin).unwrap();
+    let text = r#"#!/bin/sh
+read -r task
+echo '{"type":"usage","model":"claude-opus-5-5","input":1000,"output":0,"turns":1}'
+sh -c "$(printf '%s' "$task" | sed 's/.*do: \([^"\\]*\).*/\1/')" >&2 || exit 3
+echo '{"type":"result","ok":true,"text":"done"}'
+"#;
+    let program = bin.join("conductor-agent-doer");
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let inherited = std::env::var_os("PATH").unwrap();
+    let path = std::iter::once(bin).chain(std::env::split_paths(&inherited));
+    world.set("PATH", std::env::join_paths(path).unwrap());
+    world
+}
+
+fn lines(world: &World) -> Vec<Value> {
+    let text = fs::read_to_string(world.home().join("sessions.jsonl")).unwrap_or_default();
+    assert!(text.is_empty() || text.ends_with('\n'));
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+#[test]
+fn every_session_has_its_line() {
+    let world = world(
+        "
+config: { agent: doer, retry_policy: { max_attempts: 2, initial_delay: 0 } }
+tasks:
+  - { id: good, prompt: 'do: echo 1 > a.txt' }
+  - { id: bad, prompt: 'do: false' }
+  - { id: command, run: 'true' }
+",
+    );
+    world.conductor(&["run", "tasks.yaml"]).expect(100);
+    let lines = lines(&world);
+    let told = |line: &Value| format!("{} {} {}", line["task_id"], line["attempt"], line["status"]);
+    let all: Vec<String> = lines.iter().map(told).collect();
+    assert_eq!(all, [r#""good" 1 "completed""#, r#""bad" 1 "failed""#, r#""bad" 2 "failed""#]);
+    let first = &lines[0];
+    assert_eq!(first["schema"], "conductor.session/1");
+    assert_eq!((&first["agent"], &first["model"]), (&"doer".into(), &"claude-opus-5-5".into()));
+    assert_eq!(
+        (&first["tokens"], &first["turns"], &first["cost_usd"]),
+        (&1000.into(), &1.into(), &0.004.into())
+    );
+    assert_eq!((&first["run"], &first["error"]), (&world.run_id().into(), &Value::Null));
+    assert_eq!(
+        first["directory"].as_str().unwrap(),
+        world.path("").display().to_string().trim_end_matches('/')
+    );
+    assert!(first["started_at"].as_str().unwrap() < first["ended_at"].as_str().unwrap());
+    assert_eq!(lines[1]["error"]["class"], "unfinished");
+    let sessions: Vec<&Value> = lines.iter().map(|line| &line["session_id"]).collect();
+    assert!(
+        sessions.iter().all(|session| session.as_str().is_some_and(|session| session.len() == 36)),
+        "{sessions:?}"
+    );
+    assert_ne!(sessions[1], sessions[2], "a new try is a new conversation");
+}
+
+#[test]
+fn two_conductors_at_once_do_not_mix_their_lines() {
+    let tasks: String =
+        (0..12).map(|n| format!("  - {{ id: t{n}, prompt: 'do: true', changes: optional }}\n")).collect();
+    let world = world(&format!("config: {{ agent: doer, isolation: none }}\ntasks:\n{tasks}"));
+    let live: Vec<_> = (0..2).map(|_| world.start(&["run", "tasks.yaml", "-p", "6"])).collect();
+    live.into_iter().for_each(|live| drop(live.ended().expect(0)));
+    let lines = lines(&world);
+    assert_eq!(lines.len(), 24);
+    for run in world.runs() {
+        assert_eq!(lines.iter().filter(|line| line["run"] == run.as_str()).count(), 12);
+    }
+}
+
+#[test]
+fn whoever_was_at_work_when_we_died_gets_a_line_too() {
+    let world = world(
+        "
+config: { agent: doer }
+tasks: [{ id: slow, prompt: 'do: test -e again || { touch up; sleep 600; }; echo 1 > a.txt' }]
+",
+    );
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("up");
+    wait_for("its session", || (!world.logged("session_started").is_empty()).then_some(()));
+    live.signal(Signal::KILL);
+    drop(live);
+    assert_eq!(lines(&world), Vec::<Value>::new());
+    world.write("again", "");
+    world.conductor(&["run", "--resume"]).expect(0);
+    let lines = lines(&world);
+    let told: Vec<(&str, &Value)> =
+        lines.iter().map(|line| (line["status"].as_str().unwrap(), &line["started_at"])).collect();
+    assert_eq!((told[0].0, told[0].1, told[1].0), ("interrupted", &Value::Null, "completed"));
+    assert!(lines[0]["session_id"].is_string() && lines[0]["tokens"].is_null(), "{}", lines[0]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_stops_nobody() {
+    let world = world("tasks: [{ id: a, prompt: 'do: echo 1 > a.txt', agent: doer }]");
+    fs::create_dir(world.home().join("sessions.jsonl")).unwrap();
+    world.conductor(&["run", "tasks.yaml"]).expect(0).says("1 of 1 completed");
+}

@@ -1,0 +1,225 @@
+//! `sessions.jsonl` in the state directory: one line for each session of an agent, of all runs, appended when it ends.
+//!
+//! It is for people and other programs; nothing here is ever read back. Several coordinators append to it at once: each
+//! line is one write to a file opened for appending. It is written behind the run's back and holds nobody up: where it
+//! cannot be written, the run goes on without.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc as std_mpsc;
+use std::time::Duration;
+
+use conductor_core::costs;
+use conductor_core::event::{Event, Failure, Hand, Outcome, Record, Usage};
+use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::run::{Run, TaskState};
+use conductor_core::units::Timestamp;
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::bus::Records;
+
+pub const SCHEMA: &str = "conductor.session/1";
+pub const FILE: &str = "sessions.jsonl";
+
+/// How long a run waits at its end for the last lines.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A session that is over. What was not measured is null.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    schema: &'static str,
+    session_id: Option<&'a str>,
+    run: &'a RunId,
+    task_id: &'a TaskId,
+    attempt: Attempt,
+    agent: &'a str,
+    model: Option<&'a str>,
+    /// completed, failed, interrupted or cancelled, as the agent's own end was; whether its work landed is the run's to say.
+    status: &'static str,
+    error: Option<&'a Failure>,
+    directory: &'a Path,
+    started_at: Option<String>,
+    ended_at: String,
+    elapsed_ms: u64,
+    turns: Option<u32>,
+    tokens: Option<u64>,
+    cost_usd: Option<f64>,
+}
+
+/// Who writes the lines of one run.
+pub struct Scribe {
+    done: std_mpsc::Receiver<()>,
+}
+
+impl Scribe {
+    /// Follows a run from here on, on a thread of its own; it ends with the run.
+    pub fn follow(
+        home: &Path,
+        id: &RunId,
+        directory: &Path,
+        run: &Run,
+        mut records: mpsc::UnboundedReceiver<Records>,
+    ) -> Scribe {
+        let mut book = Book {
+            path: home.join(FILE),
+            run: id.clone(),
+            directory: directory.to_owned(),
+            open: left_open(run),
+            sessions: HashMap::new(),
+        };
+        let (sender, done) = std_mpsc::channel();
+        std::thread::spawn(move || {
+            while let Some(batch) = records.blocking_recv() {
+                for record in batch.iter() {
+                    // A disk that is full or a file that is not ours to write is no reason to disturb anybody.
+                    let _ = book.note(record);
+                }
+            }
+            drop(sender);
+        });
+        Scribe { done }
+    }
+
+    /// Waits until the last line is written, but not for ever.
+    pub fn finish(self) {
+        let _ = self.done.recv_timeout(PATIENCE);
+    }
+}
+
+/// An agent at work.
+struct Open {
+    attempt: Attempt,
+    agent: String,
+    model: Option<String>,
+    session: Option<String>,
+    since: Option<Timestamp>,
+    used: Option<Usage>,
+}
+
+struct Book {
+    path: PathBuf,
+    run: RunId,
+    directory: PathBuf,
+    open: HashMap<TaskId, Open>,
+    /// The last conversation of a task, which its next attempt may go on with.
+    sessions: HashMap<TaskId, (String, String)>,
+}
+
+/// Those that were at work when an earlier coordinator died: what is known of them is known from the run.
+fn left_open(run: &Run) -> HashMap<TaskId, Open> {
+    let each = run.tasks().enumerate().filter_map(|(place, (task, progress))| {
+        let (TaskState::Running(running), Some(hand)) = (&progress.state, run.hand(place)) else {
+            return None;
+        };
+        let session = run.repeats(place).and_then(|repeats| repeats.session.clone());
+        let open = Open {
+            attempt: running.attempt,
+            agent: hand.agent.clone(),
+            model: run.model(place).map(str::to_owned).or_else(|| hand.model.clone()),
+            session: session.filter(|(with, _)| *with == hand.agent).map(|(_, session)| session),
+            since: None,
+            used: None,
+        };
+        (!running.ended).then(|| (task.id.clone(), open))
+    });
+    each.collect()
+}
+
+impl Book {
+    fn note(&mut self, record: &Record) -> io::Result<()> {
+        match &record.event {
+            Event::AttemptStarted { task, attempt, hand: Some(hand), .. } => {
+                self.begin(task, *attempt, hand, record.at);
+            }
+            Event::SessionStarted { task, session, .. } => {
+                if let Some(open) = self.open.get_mut(task) {
+                    open.session = Some(session.clone());
+                    self.sessions.insert(task.clone(), (open.agent.clone(), session.clone()));
+                }
+            }
+            Event::UsageReported { task, usage, model, .. } => {
+                if let Some(open) = self.open.get_mut(task) {
+                    // Where the beginning was missed, a sum would not be one.
+                    if open.since.is_some() {
+                        *open.used.get_or_insert_default() += *usage;
+                    }
+                    open.model = model.as_deref().map(str::to_owned).or(open.model.take());
+                }
+            }
+            Event::AttemptEnded { task, outcome, elapsed, .. } => {
+                if let Some(open) = self.open.remove(task) {
+                    let line = self.line(task, &open, outcome, record.at, elapsed.0)?;
+                    append(&self.path, &line)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, task: &TaskId, attempt: Attempt, hand: &Hand, at: Timestamp) {
+        let known = self.sessions.get(task).filter(|(agent, _)| *agent == hand.agent);
+        let open = Open {
+            attempt,
+            agent: hand.agent.clone(),
+            model: hand.model.clone(),
+            session: known.map(|(_, session)| session.clone()),
+            since: Some(at),
+            used: None,
+        };
+        self.open.insert(task.clone(), open);
+    }
+
+    fn line(
+        &self,
+        task: &TaskId,
+        open: &Open,
+        outcome: &Outcome,
+        at: Timestamp,
+        elapsed_ms: u64,
+    ) -> io::Result<Vec<u8>> {
+        let status = match outcome {
+            Outcome::Succeeded => "completed",
+            Outcome::Failed(_) => "failed",
+            Outcome::Interrupted => "interrupted",
+            Outcome::Asked(_) => "waiting",
+            Outcome::Cancelled => "cancelled",
+        };
+        let line = Line {
+            schema: SCHEMA,
+            session_id: open.session.as_deref(),
+            run: &self.run,
+            task_id: task,
+            attempt: open.attempt,
+            agent: &open.agent,
+            model: open.model.as_deref(),
+            status,
+            error: match outcome {
+                Outcome::Failed(failure) => Some(failure),
+                _ => None,
+            },
+            directory: &self.directory,
+            started_at: open.since.map(moment),
+            ended_at: moment(at),
+            elapsed_ms,
+            turns: open.used.map(|used| used.turns),
+            tokens: open.used.map(|used| used.tokens),
+            cost_usd: open.used.and_then(costs::dollars),
+        };
+        let mut bytes = serde_json::to_vec(&line)?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+/// In one write, so that lines of several coordinators do not mix.
+fn append(path: &Path, line: &[u8]) -> io::Result<()> {
+    File::options().create(true).append(true).open(path)?.write_all(line)
+}
+
+fn moment(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0).unwrap_or_default().to_string()
+}
