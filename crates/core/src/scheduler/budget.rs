@@ -100,7 +100,8 @@ impl Scheduler {
         let (task, progress) = self.run.task(place);
         task.max_cost.is_some_and(|cap| progress.usage.cost >= cap)
             || task.max_tokens.is_some_and(|cap| progress.usage.tokens >= cap)
-            || task.max_turns.is_some_and(|cap| progress.usage.turns >= cap)
+            // The last turn it may take is to come to its end; some count it when it begins.
+            || task.max_turns.is_some_and(|cap| progress.usage.turns > cap)
     }
 
     pub(super) fn run_is_over_budget(&self) -> bool {

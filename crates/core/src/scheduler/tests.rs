@@ -443,6 +443,15 @@ fn a_task_that_spent_its_budget_is_stopped_and_not_tried_again() {
 }
 
 #[test]
+fn the_last_turn_a_task_may_take_comes_to_its_end() {
+    let mut plan = plan("a");
+    plan.tasks[0].max_turns = Some(2);
+    let (mut s, _) = Script::start(plan, queue(1));
+    assert_eq!([s.use_up("a", 0.0), s.use_up("a", 0.0)], ["", ""]);
+    assert_eq!(s.use_up("a", 0.0), "stop a (Budget)");
+}
+
+#[test]
 fn a_spent_run_budget_starts_nothing_new_and_can_be_raised_on_resume() {
     let mut plan = plan("a; b; c");
     plan.tasks[0].work = Work::Prompt("think".into());

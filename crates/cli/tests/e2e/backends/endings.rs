@@ -20,6 +20,7 @@ fn are_judged_by_what_is_there(agent: Agent) {
         prompt("stray", ""),
         prompt("forbidden", ""),
         prompt("turns", "max_turns: 2"),
+        prompt("exact", "max_turns: 2"),
         prompt("dies", "retry_policy: { max_attempts: 2, initial_delay: 0 }"),
     ];
     let config = "retry_policy: { max_attempts: 1 }";
@@ -31,6 +32,7 @@ fn are_judged_by_what_is_there(agent: Agent) {
     bench.script("forbidden", Script::new().run("git push origin main; touch pushed.txt").finish("Pushed."));
     let steps = (0..6).fold(Script::new(), |script, n| script.run(format!("echo {n} >> n.txt")));
     bench.script("turns", steps.finish("Counted."));
+    bench.script("exact", Script::new().run("echo 1 > exact.txt").finish("Just in time."));
     let wait = format!("until test -e {}; do sleep 0.05; done", here("go"));
     bench.script("dies", Script::new().write_file("half.txt", "x\n").run(wait).finish("Written."));
 
@@ -38,7 +40,7 @@ fn are_judged_by_what_is_there(agent: Agent) {
     bench.await_requests("dies", 2);
     bench.kill(&live, "dies");
     bench.world.write("go", "");
-    live.ended().expect(100);
+    live.ended_within(super::SLOW).expect(100);
 
     let summary = bench.world.summary();
     let mut told = Vec::new();
@@ -50,7 +52,14 @@ fn are_judged_by_what_is_there(agent: Agent) {
     // Two of them ask nobody what they may run: see docs/agents.md.
     let asks = matches!(agent, Agent::Claude | Agent::Opencode);
     let forbidden = if asks { "no_changes" } else { "completed" };
-    let expected = [("no_changes", 1), ("no_changes", 1), (forbidden, 1), ("budget", 1), ("completed", 2)];
+    let expected = [
+        ("no_changes", 1),
+        ("no_changes", 1),
+        (forbidden, 1),
+        ("budget", 1),
+        ("completed", 1),
+        ("completed", 2),
+    ];
     assert_eq!(told, expected.map(|(class, attempts)| (class.to_owned(), attempts)));
     assert!(!outside.exists(), "what is outside of the workspace stays as it is");
     if asks {

@@ -1,7 +1,7 @@
 //! An allowance that is used up is nobody's failure: the agent is put aside until it is there again.
 
 use conductor_testkit::agents::Agent;
-use conductor_testkit::{Script, UsageLimit};
+use conductor_testkit::{Fault, Kind, Script, UsageLimit};
 use rustix::process::Signal;
 
 use super::{Bench, prompt};
@@ -60,4 +60,37 @@ fn gemini_is_put_aside_for_ten_minutes() {
     live.ended().expect(130).says("--resume");
     let result = &bench.world.summary()["results"][0];
     assert_eq!((&result["status"], &result["interruptions"]), (&"pending".into(), &1.into()));
+}
+
+#[test]
+fn claude_does_not_wait_for_hours() {
+    wait_of_hours(Agent::Claude, "rate_limited");
+}
+
+#[test]
+fn gemini_does_not_wait_for_hours() {
+    wait_of_hours(Agent::Gemini, "rate_limited");
+}
+
+#[test]
+fn codex_waits_for_hours_and_times_out_slowly() {
+    let Some(bench) = wait_of_hours(Agent::Codex, "timed_out") else { return };
+    let said = bench.said("busy");
+    assert!(said.contains("[waiting]") && said.contains("429"), "{said}");
+}
+
+#[test]
+fn opencode_waits_for_hours_and_times_out_slowly() {
+    wait_of_hours(Agent::Opencode, "timed_out");
+}
+
+/// A provider that is busy says when it wants to be asked again, and that is not soon.
+fn wait_of_hours(agent: Agent, class: &str) -> Option<Bench> {
+    let tasks = prompt("busy", "timeout: 25, retry_policy: { max_attempts: 1 }");
+    let bench = Bench::new(agent, "", &tasks)?;
+    bench.script("busy", Script::new().error(Fault::of(Kind::RateLimit).retry_after(7200)));
+    bench.run(&[]).ended().expect(100);
+    assert_eq!(bench.world.summary()["results"][0]["error"]["class"], class);
+    expect_tidy(&bench.world);
+    Some(bench)
 }

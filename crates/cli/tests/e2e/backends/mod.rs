@@ -10,6 +10,7 @@ mod refusals;
 mod stopping;
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use conductor_testkit::agents::{Agent, Lodging, or_skip};
 use conductor_testkit::{Script, StandIn};
@@ -18,6 +19,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{DEADLINE, Live, World, carries, children, leftovers, wait_for};
 use crate::repository::{command, git, repository};
+
+/// Longer than many agents take one after the other on a busy machine: some need ten seconds to start.
+pub(crate) const SLOW: Duration = Duration::from_secs(240);
 
 /// A repository in which prompts are done by one of the CLIs.
 pub(crate) struct Bench {

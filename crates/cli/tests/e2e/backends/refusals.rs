@@ -1,16 +1,12 @@
 //! Whatever a provider says no to is no success. Each has its class, and only what may pass by itself is tried again.
 
-use std::time::Duration;
-
 use conductor_testkit::agents::Agent;
 use conductor_testkit::{Fault, Kind, Script};
 
-use super::{Bench, for_each_agent, prompt};
+use super::{Bench, SLOW, for_each_agent, prompt};
 use crate::repository::expect_tidy;
 
 for_each_agent!(are_no_success);
-
-const SLOW: Duration = Duration::from_secs(200);
 
 /// A task, what its provider does, what that is called, and how often it is tried.
 type Case = (&'static str, Script, &'static str, u64);
