@@ -8,6 +8,7 @@ pub mod event;
 pub mod graph;
 pub mod ids;
 pub mod ledger;
+pub mod models;
 pub mod plan;
 pub mod rehearse;
 pub mod report;

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
+use crate::models::Models;
 use crate::units::{Millis, Usd};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Plan {
     /// Where workspaces are made, with `{run}`, `{n}` and the like filled in; under the state directory where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_path: Option<String>,
+    /// What the file says about models; nothing where each agent is to use its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<Box<Models>>,
     /// The file's free `metadata` section, kept as it was written.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
@@ -205,25 +209,28 @@ impl Task {
 
     /// What its commit is called, after the custom of Conventional Commits; a name that follows it stays as it is.
     pub fn commit_title(&self) -> String {
-        const KINDS: [(&str, &[&str]); 8] = [
-            ("fix", &["fix", "repair", "correct", "resolve"]),
-            ("feat", &["add", "build", "implement", "create", "introduce", "support", "feat"]),
-            ("docs", &["document", "docs", "explain", "describe"]),
-            ("test", &["test", "cover"]),
-            ("refactor", &["refactor", "rename", "split", "extract", "simplify", "move"]),
-            ("perf", &["optimise", "optimize", "speed"]),
-            ("build", &["upgrade", "bump", "update"]),
-            ("chore", &["chore"]),
-        ];
-        let kind_of =
-            |word: &str| KINDS.iter().find(|(_, words)| words.contains(&word)).map(|(kind, _)| *kind);
-        let head = self.name.split_once(": ").map(|(head, _)| head.trim_end_matches('!'));
-        let scopeless = head.map(|head| head.split('(').next().unwrap_or(head));
-        if scopeless.is_some_and(|head| KINDS.iter().any(|(kind, _)| *kind == head)) {
+        if self.announced_kind().is_some() {
             return self.name.clone();
         }
-        let first = self.name.split_whitespace().next().unwrap_or_default().to_lowercase();
-        format!("{}({}): {}", kind_of(&first).unwrap_or("chore"), self.id, self.name)
+        let first = self.name.split_whitespace().next().unwrap_or_default();
+        format!("{}({}): {}", kind_of(first).unwrap_or("chore"), self.id, self.name)
+    }
+
+    /// What type of work it is, in the words of Conventional Commits, by its name or else its prompt.
+    pub fn kind(&self) -> Option<&'static str> {
+        let first = |text: &str| kind_of(text.split(|c: char| !c.is_alphanumeric()).find(|w| !w.is_empty())?);
+        let by_prompt = || match &self.work {
+            Work::Prompt(prompt) => first(prompt),
+            Work::Run(_) => None,
+        };
+        self.announced_kind().or_else(|| first(&self.name)).or_else(by_prompt)
+    }
+
+    /// The type a name begins with, as in `fix(parser): …`.
+    fn announced_kind(&self) -> Option<&'static str> {
+        let head = self.name.split_once(": ").map(|(head, _)| head.trim_end_matches('!'))?;
+        let scopeless = head.split('(').next().unwrap_or(head);
+        KINDS.iter().find(|(kind, _)| *kind == scopeless).map(|(kind, _)| *kind)
     }
 
     /// Everybody who may do it, in the order in which they are asked.
@@ -239,6 +246,23 @@ impl Task {
             (None, Work::Prompt(_)) => DEFAULT_AGENT,
         }
     }
+}
+
+/// Types of work, and the words that names of such tasks begin with.
+pub const KINDS: [(&str, &[&str]); 8] = [
+    ("fix", &["fix", "repair", "correct", "resolve"]),
+    ("feat", &["add", "build", "implement", "create", "introduce", "support", "feat"]),
+    ("docs", &["document", "docs", "explain", "describe"]),
+    ("test", &["test", "cover"]),
+    ("refactor", &["refactor", "rename", "split", "extract", "simplify", "move"]),
+    ("perf", &["optimise", "optimize", "speed"]),
+    ("build", &["upgrade", "bump", "update"]),
+    ("chore", &["chore"]),
+];
+
+fn kind_of(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    KINDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
 }
 
 /// What makes a workspace ready for a task, and what is known of it from before.

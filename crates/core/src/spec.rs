@@ -13,6 +13,7 @@ mod epics;
 mod fields;
 mod file;
 mod keys;
+mod models;
 mod order;
 mod parse;
 mod schema;

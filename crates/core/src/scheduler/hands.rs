@@ -4,6 +4,7 @@
 use super::Scheduler;
 use crate::event::Hand;
 use crate::graph::Node;
+use crate::models;
 use crate::plan::{Plan, Work};
 use crate::units::{Now, Timestamp};
 
@@ -21,7 +22,19 @@ impl Scheduler {
             return None;
         }
         let agent = self.ready.agent_of(place as Node).unwrap_or_else(|| task.agent_name()).to_owned();
-        Some(Box::new(Hand { agent, model: task.model.clone(), why: String::new() }))
+        let chosen = models::choose(self.run.plan(), task, &agent, &self.circumstances(place));
+        Some(Box::new(Hand { agent, model: chosen.model, why: chosen.why }))
+    }
+
+    /// What a choice of model for the next attempt depends on.
+    pub fn circumstances(&self, place: usize) -> models::Circumstances<'_> {
+        let options = self.run.options();
+        let cap = options.limits.max_cost.map_or(0, |cap| cap.0);
+        models::Circumstances {
+            samples: &options.samples,
+            spent: if cap == 0 { 0.0 } else { self.run.spent().cost.0 as f64 / cap as f64 },
+            bad_tries: self.run.repeats(place).map_or(0, |repeats| repeats.bad_tries),
+        }
     }
 
     /// Ready to start, with whoever is to do it.

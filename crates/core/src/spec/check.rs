@@ -48,9 +48,18 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
         }
     }
     let Parts { config, limits, notifications, metadata, .. } = Parts { tasks: Vec::new(), ..parts };
-    let workspace_path = config.workspace_path;
-    let mut plan =
-        Plan { tasks, groups, epics, execution_order, limits, notifications, workspace_path, metadata };
+    let Settings { workspace_path, models, .. } = config;
+    let mut plan = Plan {
+        tasks,
+        groups,
+        epics,
+        execution_order,
+        limits,
+        notifications,
+        workspace_path,
+        models,
+        metadata,
+    };
     Circles { waits, ids: &ids }.check(r, &mut plan);
     plan
 }

@@ -109,6 +109,7 @@ fn form(shape: Shape) -> Value {
         Shape::Objects(table) if std::ptr::eq(table, super::keys::TASK) => list(&reference("task")),
         Shape::Objects(table) => list(&object(table)),
         Shape::OneOrObjects(table) => one_or_list(&object(table)),
+        Shape::Named(table) => json!({ "type": "object", "additionalProperties": object(table) }),
         Shape::Free => json!({}),
     }
 }

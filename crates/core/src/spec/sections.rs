@@ -20,6 +20,7 @@ pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Setting
     fill(&mut config.auto_pr_timeout, fields.get(r, "default_auto_pr_timeout", super::decode::duration));
     config.isolation_scope = fields.get(r, "isolation_scope", choice(SCOPES));
     config.workspace_path = fields.get(r, "workspace_path", workspace_path);
+    config.models = fields.get(r, "models", super::models::read);
     fields.finish(r, |_| false);
     Some(config)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::models::Models;
 use crate::plan::{
     Changes, Isolation, MergeStrategy, OnConflict, PrStrategy, Preparation, Priority, RetryPolicy, Scope,
     Task, Work,
@@ -64,6 +65,7 @@ pub(super) struct Settings {
     /// Of the whole file; read from its `config` only.
     pub(super) isolation_scope: Option<Scope>,
     pub(super) workspace_path: Option<String>,
+    pub(super) models: Option<Box<Models>>,
 }
 
 pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
@@ -123,6 +125,7 @@ impl Settings {
             auto_pr_timeout: fields.get(r, "auto_pr_timeout", duration),
             isolation_scope: None,
             workspace_path: None,
+            models: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Every key of the contract, each in its field.
 
+use conductor_core::models::{Choice, Cuts, Tier, Weights};
 use conductor_core::plan::*;
 use conductor_core::units::{Millis, Usd};
 
@@ -22,6 +23,14 @@ config:
   keep: [target]
   isolation_scope: epic
   workspace_path: ../work/{repo}-{run}-{n}
+  models:
+    choice: auto
+    tiers: { codex: { small: gpt-5.4-nano, medium: gpt-5.4-mini, large: gpt-5.4 } }
+    by_priority: { critical: large, high: medium, medium: medium, low: small, backlog: small }
+    by_type: { fix: medium, feat: medium, docs: small, test: small, refactor: large, perf: large, build: small, chore: small }
+    weights: { reasoning: 0.4, code: 0.3, domain: 0.2, context: 0.1 }
+    cuts: { medium: 0.25, large: 0.6 }
+    escalate: false
 tasks:
   - id: schema
     run: [make, schema]
@@ -208,6 +217,14 @@ fn the_other_sections() {
             epic("backend", None, &["foundation"], Scope::Task)
         ]
     );
+    let models = plan.models.as_deref().unwrap();
+    assert_eq!((models.choice, models.escalate), (Choice::Auto, false));
+    assert_eq!(models.model("codex", Tier::Medium), Some("gpt-5.4-mini"));
+    assert_eq!(models.model("claude", Tier::Large), Some("opus"), "built in");
+    assert_eq!((models.by_priority[&0], models.by_type["refactor"]), (Tier::Large, Tier::Large));
+    assert_eq!((models.by_priority.len(), models.by_type.len()), (5, 8));
+    assert_eq!(models.weights, Weights { reasoning: 0.4, code: 0.3, domain: 0.2, context: 0.1 });
+    assert_eq!(models.cuts, Cuts { medium: 0.25, large: 0.6 });
     assert_eq!(plan.workspace_path.as_deref(), Some("../work/{repo}-{run}-{n}"));
     let order: Vec<Vec<&str>> =
         plan.execution_order.iter().map(|step| step.iter().map(|id| id.as_str()).collect()).collect();

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use conductor_core::models::{self, Tier};
 use conductor_core::plan::{Command, Task, Work};
 use thiserror::Error;
 
@@ -122,7 +123,13 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
 
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
 pub fn check(task: &Task) -> Result<BTreeSet<String>, AgentError> {
-    let Err(error) = agent(task.agent_name()).and_then(|agent| agent.check(task)) else {
+    let first = match task.model.as_deref() {
+        Some(model) if model == models::AUTO || Tier::named(model).is_some() => {
+            as_done_by(task, task.agent_name())
+        }
+        _ => agent(task.agent_name()).and_then(|agent| agent.check(task)),
+    };
+    let Err(error) = first else {
         let others = task.fallback_agents.iter().filter(|name| as_done_by(task, name).is_err());
         return Ok(others.cloned().collect());
     };
@@ -135,7 +142,8 @@ pub fn check(task: &Task) -> Result<BTreeSet<String>, AgentError> {
 }
 
 fn as_done_by(task: &Task, name: &str) -> Result<(), AgentError> {
-    agent(name)?.check(&Task { agent: Some(name.to_owned()), ..task.clone() })
+    // Whichever model it will be, it is one of this agent's own.
+    agent(name)?.check(&Task { agent: Some(name.to_owned()), model: None, ..task.clone() })
 }
 
 /// Whether an agent that is told in words can do the task.
