@@ -17,4 +17,5 @@ pub mod run;
 pub mod scheduler;
 pub mod select;
 pub mod spec;
+pub mod subagents;
 pub mod units;

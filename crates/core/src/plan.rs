@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 use crate::models::Models;
+use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Plan {
     /// What the file says about models; nothing where each agent is to use its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<Box<Models>>,
+    /// Specialists: those the file describes, and, once it is settled who does what, everybody some task is for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subagents: Vec<Subagent>,
     /// The file's free `metadata` section, kept as it was written.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
@@ -53,6 +57,12 @@ impl Plan {
     pub fn shared_epics(&self) -> Vec<&str> {
         let shared = self.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic);
         shared.map(|epic| epic.id.as_str()).collect()
+    }
+
+    /// The specialist a task is for.
+    pub fn subagent(&self, task: &Task) -> Option<&Subagent> {
+        let name = task.subagent_type.as_ref()?;
+        self.subagents.iter().find(|known| known.name == *name)
     }
 
     pub fn task(&self, task: &TaskId) -> Option<&Task> {
@@ -277,6 +287,9 @@ pub struct Preparation {
     /// What it touched when it was last done; counts like `files`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_files: Vec<String>,
+    /// By which words it was told who does it; nothing where the task says it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subagent_words: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,6 +23,7 @@ pub mod process;
 pub mod prompt;
 pub mod resolve;
 pub mod stores;
+pub mod subagents;
 mod train;
 pub mod transcript;
 pub mod whereabouts;

@@ -123,6 +123,7 @@ const DEFAULTS: &[KeySpec] = &[
         Shape::Object(MODELS),
         "How models are chosen for tasks that name none; without it, every agent uses its own default.",
     ),
+    key("subagents", Shape::Named(SUBAGENT), "Specialists, by name, beside those of the repository."),
 ];
 
 const SETTINGS: &[KeySpec] = &[
@@ -135,13 +136,21 @@ const SETTINGS: &[KeySpec] = &[
     key("epic", Shape::Text, "The epic it belongs to."),
     key("group", Shape::Id, "The group it belongs to; also read from a leading [P:Group-NAME]."),
     key("agent", Shape::Text, "Which agent works on it."),
-    key("fallback_agents", Shape::Texts, "Agents to try when the first cannot."),
+    key(
+        "fallback_agents",
+        Shape::Texts,
+        "Agents to try when the first cannot; a specialist among them is for when the first does not exist.",
+    ),
     key(
         "model",
         Shape::Text,
         "Which model the agent uses: its name, small, medium or large, or auto to have one chosen.",
     ),
-    key("subagent_type", Shape::Text, "Which of the agent's own specialists to ask for."),
+    key(
+        "subagent_type",
+        Shape::Text,
+        "The specialist it is for; told by its words where absent, none for nobody.",
+    ),
     key("applicable_skills", Shape::Texts, "Skills the agent should use."),
     key("files", Shape::Texts, "Globs of what it will touch; tasks whose sets meet do not run side by side."),
     key("setup", Shape::Texts, "Commands that make the workspace ready before the work begins."),
@@ -253,6 +262,14 @@ pub(super) const WEIGHTS: Table = &[&[
 pub(super) const CUTS: Table = &[&[
     key("medium", Shape::Ratio(0.0, 1.0), "From here on a medium model; 0.3 where absent."),
     key("large", Shape::Ratio(0.0, 1.0), "From here on a large model; 0.7 where absent."),
+]];
+
+pub(super) const SUBAGENT: Table = &[&[
+    key("description", Shape::Text, "What they are good at."),
+    key("words", Shape::Texts, "Words of a task that call for them."),
+    key("agent", Shape::Text, "Which agent does their tasks, unless a task says it."),
+    key("model", Shape::Text, "Which model that agent uses, unless a task says it."),
+    key("prompt", Shape::Text, "How they work: instructions that go along with the task."),
 ]];
 
 pub(super) const DEPENDENCY: Table = &[&[

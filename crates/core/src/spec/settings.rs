@@ -7,6 +7,7 @@ use crate::plan::{
     Changes, Isolation, MergeStrategy, OnConflict, PrStrategy, Preparation, Priority, RetryPolicy, Scope,
     Task, Work,
 };
+use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
 use super::decode::{
@@ -38,7 +39,7 @@ pub(super) struct Settings {
     agent: Option<String>,
     fallback_agents: Option<Vec<String>>,
     model: Option<String>,
-    subagent_type: Option<String>,
+    pub(super) subagent_type: Option<Placed<String>>,
     applicable_skills: Option<Vec<String>>,
     pub(super) files: Option<Vec<String>>,
     setup: Option<Vec<String>>,
@@ -66,6 +67,7 @@ pub(super) struct Settings {
     pub(super) isolation_scope: Option<Scope>,
     pub(super) workspace_path: Option<String>,
     pub(super) models: Option<Box<Models>>,
+    pub(super) subagents: Vec<Subagent>,
 }
 
 pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
@@ -99,7 +101,7 @@ impl Settings {
             agent: fields.get(r, "agent", text),
             fallback_agents: fields.get(r, "fallback_agents", texts),
             model: fields.get(r, "model", text),
-            subagent_type: fields.get(r, "subagent_type", text),
+            subagent_type: fields.get(r, "subagent_type", placed),
             applicable_skills: fields.get(r, "applicable_skills", texts),
             files: fields.get(r, "files", files),
             setup: fields.get(r, "setup", texts),
@@ -126,6 +128,7 @@ impl Settings {
             isolation_scope: None,
             workspace_path: None,
             models: None,
+            subagents: Vec::new(),
         }
     }
 
@@ -140,7 +143,8 @@ impl Settings {
         task.agent = self.agent.or_else(|| agents.agent.clone());
         set(&mut task.fallback_agents, self.fallback_agents, &agents.fallback_agents);
         task.model = self.model.or_else(|| agents.model.clone());
-        task.subagent_type = self.subagent_type.or_else(|| agents.subagent_type.clone());
+        let subagent = self.subagent_type.or_else(|| agents.subagent_type.clone());
+        task.subagent_type = subagent.map(|subagent| subagent.value);
         set(&mut task.applicable_skills, self.applicable_skills, &agents.applicable_skills);
         task.max_turns = self.max_turns.or(agents.max_turns);
         task.expected_deliverable = self.expected_deliverable.or_else(|| config.expected_deliverable.clone());

@@ -2,6 +2,7 @@
 
 use conductor_core::models::{Choice, Cuts, Tier, Weights};
 use conductor_core::plan::*;
+use conductor_core::subagents::Subagent;
 use conductor_core::units::{Millis, Usd};
 
 use crate::{plan, said};
@@ -31,6 +32,8 @@ config:
     weights: { reasoning: 0.4, code: 0.3, domain: 0.2, context: 0.1 }
     cuts: { medium: 0.25, large: 0.6 }
     escalate: false
+  subagents:
+    gizmo-expert: { description: Knows gizmos, words: [gizmo], agent: codex, model: large, prompt: Mind the gizmos. }
 tasks:
   - id: schema
     run: [make, schema]
@@ -132,7 +135,7 @@ fn a_task_has_every_field() {
         preparation: Some(Box::new(Preparation {
             setup: list(&["npm ci"]),
             keep: list(&["target"]),
-            learned_files: Vec::new(),
+            ..Preparation::default()
         })),
         verify: list(&["cargo test -p api"]),
         fix_rounds: 4,
@@ -217,6 +220,16 @@ fn the_other_sections() {
             epic("backend", None, &["foundation"], Scope::Task)
         ]
     );
+    let gizmo = Subagent {
+        name: "gizmo-expert".into(),
+        description: "Knows gizmos".into(),
+        words: vec!["gizmo".into()],
+        agent: Some("codex".into()),
+        model: Some("large".into()),
+        prompt: "Mind the gizmos.".into(),
+        from: "the file's config".into(),
+    };
+    assert_eq!(plan.subagents, [gizmo]);
     let models = plan.models.as_deref().unwrap();
     assert_eq!((models.choice, models.escalate), (Choice::Auto, false));
     assert_eq!(models.model("codex", Tier::Medium), Some("gpt-5.4-mini"));
