@@ -128,6 +128,16 @@ pub enum Event {
         task: TaskId,
         failure: Failure,
     },
+    /// A person, or nobody in time, answered what it asked.
+    QuestionAnswered {
+        task: TaskId,
+        answer: Answer,
+    },
+    /// A person said something to whoever works on it.
+    WordsSent {
+        task: TaskId,
+        words: String,
+    },
     /// `culprit` is the task whose end made this one pointless.
     TaskSkipped {
         task: TaskId,
@@ -229,6 +239,9 @@ pub struct Options {
     /// The file's limits, overridden by flags and filled up with what the machine has.
     #[serde(default)]
     pub limits: Limits,
+    /// How long a question waits for a person, where its task does not say; for ever where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within: Option<Millis>,
     /// Agents some task names that are not there on this machine.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub absent: BTreeSet<String>,
@@ -249,6 +262,7 @@ impl Options {
             allow_overlap: false,
             isolation: None,
             limits: Limits::default(),
+            answer_within: None,
             absent: BTreeSet::new(),
             samples: Vec::new(),
             output: None,
@@ -337,6 +351,42 @@ pub enum Outcome {
     /// Cut short from outside, by a crash, a drain or a spent run budget: not its fault and not counted.
     Interrupted,
     Cancelled,
+    /// It wants to do something only a person can allow, and has stopped there.
+    Asked(Box<Question>),
+}
+
+/// What an agent wants to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub tool: String,
+    /// The command, the file, or all that is given to the tool.
+    pub what: String,
+    /// By which rule it is asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+impl std::fmt::Display for Question {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.tool, self.what)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    pub allow: bool,
+    /// What the agent is told with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    pub by: Answerer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answerer {
+    Person,
+    /// Nobody answered in time.
+    Deadline,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -371,6 +421,8 @@ pub enum FailureClass {
     Unstartable,
     /// A cap of the task itself was reached.
     Budget,
+    /// It did the same thing over and over, to no effect.
+    Runaway,
     /// It ended well and changed nothing, where a change was due; or changed something where none was allowed.
     NoChanges,
     Unwanted,
@@ -418,6 +470,7 @@ impl FailureClass {
             | C::Killed
             | C::TimedOut
             | C::Budget
+            | C::Runaway
             | C::NoChanges
             | C::Unwanted
             | C::Unverified

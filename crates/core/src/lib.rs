@@ -9,6 +9,7 @@ pub mod graph;
 pub mod ids;
 pub mod ledger;
 pub mod models;
+pub mod permissions;
 pub mod plan;
 pub mod rehearse;
 pub mod report;

@@ -124,6 +124,9 @@ pub struct Task {
     /// Names (a trailing `*` matches a prefix) of variables handed through from the caller's environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env_pass: Vec<String>,
+    /// What its agent may do, where that is not just the usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Box<Permissions>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Usd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,6 +185,7 @@ impl Task {
             retry,
             env: BTreeMap::new(),
             env_pass: Vec::new(),
+            permissions: None,
             max_cost: None,
             max_tokens: None,
             max_turns: None,
@@ -290,6 +294,39 @@ pub struct Preparation {
     /// By which words it was told who does it; nothing where the task says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagent_words: Vec<String>,
+}
+
+/// What an agent may do. Rules are a tool's name, or that and a pattern of what it is used on: `Bash(git push*)`. The
+/// first that fits counts: one that denies, one that asks, one that allows, then the usual.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Permissions {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// What becomes of what is not allowed by any of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub otherwise: Otherwise,
+    /// Parts of commands that are never run, in place of the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_commands: Option<Vec<String>>,
+    /// How long a question waits for a person before it counts as denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within: Option<Millis>,
+    /// Whether it may do the same over and over.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub repetition: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Otherwise {
+    #[default]
+    Deny,
+    Ask,
+    Allow,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ fn worth_repeating(class: FailureClass) -> bool {
         FailureClass::Exit
         | FailureClass::Killed
         | FailureClass::TimedOut
+        | FailureClass::Runaway
         | FailureClass::NoChanges
         | FailureClass::Unwanted
         | FailureClass::Unverified

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::event::{
-    Again, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Record, RunOutcome,
-    StopReason, Touched, Usage,
+    Again, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Question, Record,
+    RunOutcome, StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
@@ -41,10 +41,20 @@ pub enum IllegalEvent {
 pub enum TaskState {
     Pending,
     Running(Running),
-    Waiting { delay: Millis, since: Timestamp },
+    Waiting {
+        delay: Millis,
+        since: Timestamp,
+    },
+    /// For a person's answer.
+    Asking {
+        question: Box<Question>,
+        since: Timestamp,
+    },
     Completed,
     Failed(Failure),
-    Skipped { culprit: Option<TaskId> },
+    Skipped {
+        culprit: Option<TaskId>,
+    },
     Cancelled,
 }
 
@@ -155,7 +165,7 @@ impl TaskState {
         match self {
             TaskState::Pending => Status::Pending,
             TaskState::Running(_) => Status::Running,
-            TaskState::Waiting { .. } => Status::Waiting,
+            TaskState::Waiting { .. } | TaskState::Asking { .. } => Status::Waiting,
             TaskState::Completed => Status::Completed,
             TaskState::Failed(_) => Status::Failed,
             TaskState::Skipped { .. } => Status::Skipped,
@@ -518,7 +528,7 @@ impl Run {
             Event::AttemptEnded { outcome, elapsed, .. } => {
                 progress.worked += *elapsed;
                 match outcome {
-                    Outcome::Interrupted => progress.interruptions += 1,
+                    Outcome::Interrupted | Outcome::Asked(_) => progress.interruptions += 1,
                     Outcome::Succeeded | Outcome::Failed(_) | Outcome::Cancelled => {
                         progress.tried += 1;
                         self.attempts += 1;

@@ -13,6 +13,7 @@ mod hands;
 mod landing;
 mod pools;
 mod providers;
+mod questions;
 mod ready;
 mod release;
 mod requests;
@@ -21,8 +22,8 @@ mod tests;
 mod timers;
 
 use crate::event::{
-    Again, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Process, Record, Round,
-    RunOutcome, StopReason, Usage,
+    Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Process,
+    Question, Record, Round, RunOutcome, StopReason, Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -121,6 +122,8 @@ pub enum Action {
     },
     /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
     Stop { task: TaskId, attempt: Attempt, why: StopReason },
+    /// Tell whoever is at work, where they can be told.
+    Say { task: TaskId, attempt: Attempt, words: String },
     /// Merge these onto the run's branch in memory, one on the other, and check the combined tree.
     Integrate { cars: Vec<Car> },
     /// Move the run's branch, unless it is there already.
@@ -138,6 +141,10 @@ pub struct Beginning {
     pub round: Option<(u32, Round)>,
     /// The conversation to go on with.
     pub session: Option<String>,
+    /// What it asked before, and was answered.
+    pub answers: Vec<(Question, Answer)>,
+    /// What people had to say.
+    pub words: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -312,7 +319,8 @@ impl Scheduler {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
         let outcome = self.judged(place, running.stopping, outcome);
-        let change = change.filter(|_| matches!(outcome, Outcome::Succeeded | Outcome::Interrupted));
+        let change = change
+            .filter(|_| matches!(outcome, Outcome::Succeeded | Outcome::Interrupted | Outcome::Asked(_)));
         let lands = change.is_some() && outcome == Outcome::Succeeded;
         let ended = Event::AttemptEnded {
             task: task.clone(),
@@ -336,6 +344,7 @@ impl Scheduler {
             Outcome::Succeeded => self.complete(now, place, None),
             Outcome::Cancelled => self.end(now, place, Event::TaskCancelled { task: task.clone() }),
             Outcome::Interrupted => self.enqueue(now, place as Node),
+            Outcome::Asked(_) => self.await_answer(now, place, now.at),
             Outcome::Failed(failure) => self.on_failure(now, place, failure),
         }
     }
@@ -404,10 +413,17 @@ impl Scheduler {
                 }
                 timers::Due::Task(node) => match self.run.progress(node as usize).state.status() {
                     Status::Running => self.stop(now, node as usize, StopReason::TimedOut),
-                    Status::Waiting => self.enqueue(now, node),
+                    Status::Waiting => self.on_waited(now, node),
                     _ => {}
                 },
             }
+        }
+    }
+
+    fn on_waited(&mut self, now: Now, node: Node) {
+        match self.run.progress(node as usize).state {
+            TaskState::Asking { .. } => self.on_no_answer(now, node as usize),
+            _ => self.enqueue(now, node),
         }
     }
 
@@ -474,9 +490,12 @@ impl Scheduler {
         let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
         let agent = self.run.hand(place).map(|hand| hand.agent.as_str());
         let session = repeats.and_then(|repeats| repeats.session.clone());
-        let session = session.filter(|(with, _)| round.is_some() && Some(with.as_str()) == agent);
+        let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
+        let words = repeats.map_or_else(Vec::new, |repeats| repeats.words.clone());
+        let goes_on = round.is_some() || !answers.is_empty();
+        let session = session.filter(|(with, _)| goes_on && Some(with.as_str()) == agent);
         let session = session.map(|(_, session)| session);
-        let beginning = Beginning { onto: self.onto(place), round, session };
+        let beginning = Beginning { onto: self.onto(place), round, session, answers, words };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
     }
 
@@ -555,6 +574,7 @@ impl Scheduler {
                     let waited = (now.at - since).0.min(delay.0);
                     self.timers.arm(node, now.tick + Millis(delay.0 - waited));
                 }
+                TaskState::Asking { since, .. } => self.await_answer(now, place, since),
                 TaskState::Pending if self.blockers.is_free(node) => self.enqueue(now, node),
                 _ => {}
             }

@@ -25,7 +25,7 @@ use crate::process;
 use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
-use crate::worker::{Order, Stop, Worker, aside};
+use crate::worker::{Mail, Order, Stop, Worker, aside};
 use crate::workspaces::{Rooms, Yard, works};
 
 /// The number of a process is good to know and waits for company; everything else is acted on at once.
@@ -142,6 +142,7 @@ impl Drive {
             rooms,
             caller: Caller::new(std::env::vars_os()),
             output,
+            mail: Mail::default(),
             notices: notices.clone(),
             reports: sender.clone(),
         });
@@ -258,6 +259,7 @@ impl Drive {
                 && self.attempts.get(task).is_some_and(|(current, _)| current == attempt)
             {
                 self.attempts.remove(task);
+                drop(self.worker.mail.take(task));
                 self.at_work.ends(task);
             }
             if input == Input::Asked(Request::Stop) {
@@ -321,6 +323,11 @@ impl Drive {
                     && *current == attempt
                 {
                     let _ = stop.send(Stop::Ask);
+                }
+            }
+            Action::Say { task, attempt, words } => {
+                if self.attempts.get(&task).is_some_and(|(current, _)| *current == attempt) {
+                    self.worker.mail.put(&task, words);
                 }
             }
             Action::Integrate { cars } => self.integrate(cars),

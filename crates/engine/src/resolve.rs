@@ -21,7 +21,7 @@ use crate::amend::{AmendError, Amendment};
 use crate::git::GitError;
 use crate::merge::{self, Advanced};
 use crate::train::{self, Broken, Fit, SCRATCH};
-use crate::worker::{Stop, Worker};
+use crate::worker::{Mail, Stop, Worker};
 use crate::workspaces::{Resolution, Resolving, Rooms, WorkspaceError, Yard, run_branch};
 use crate::{process, transcript, whereabouts};
 
@@ -86,6 +86,7 @@ impl Bench {
             rooms,
             caller: Caller::new(std::env::vars_os()),
             output: amendment.output(),
+            mail: Mail::default(),
             notices,
             // There is no loop to report to: how a check ended is what it returns.
             reports: mpsc::unbounded_channel().0,

@@ -1,9 +1,9 @@
 //! How tasks came to be done more than once, or by somebody else than was thought.
 
-use crate::event::{Again, Change, Event, Failure, FailureClass, Outcome, Round};
+use crate::event::{Again, Answer, Change, Event, Failure, FailureClass, Outcome, Question, Round};
 use crate::graph::Node;
 
-use super::Run;
+use super::{Run, TaskState};
 
 /// How a task came to be done more than once. Few have that, so it is kept apart from what every task has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,6 +15,10 @@ pub struct Repeats {
     pub round: Option<Round>,
     /// The conversation of its last attempt, and with whom.
     pub session: Option<(String, String)>,
+    /// What it asked, and was answered.
+    pub answers: Vec<(Question, Answer)>,
+    /// What people had to say to whoever works on it.
+    pub words: Vec<String>,
     /// Agents that could not do it, for reasons of their own.
     pub unfit: Vec<String>,
     /// Tries whose work was bad, whoever did it.
@@ -42,13 +46,24 @@ impl Run {
             Event::RetryScheduled { again: Again::Anew, .. } => {
                 self.repeats.entry(node).or_default().anew += 1;
             }
-            Event::AttemptEnded { outcome: Outcome::Interrupted, change: Some(change), .. } => {
+            Event::QuestionAnswered { answer, .. } => {
+                if let TaskState::Asking { question, .. } = &self.tasks[place].state {
+                    let answered = (question.as_ref().clone(), answer.clone());
+                    self.repeats.entry(node).or_default().answers.push(answered);
+                }
+            }
+            Event::WordsSent { words, .. } => {
+                self.repeats.entry(node).or_default().words.push(words.clone());
+            }
+            Event::AttemptEnded {
+                outcome: Outcome::Interrupted | Outcome::Asked(_),
+                change: Some(change),
+                ..
+            } => {
                 self.repeats.entry(node).or_default().round = Some(left_behind(change));
             }
-            Event::AttemptEnded { outcome, .. }
-                if *outcome != Outcome::Interrupted
-                    && !(self.repeats.is_empty() && self.hands.is_empty()) =>
-            {
+            Event::AttemptEnded { outcome: Outcome::Interrupted | Outcome::Asked(_), .. } => {}
+            Event::AttemptEnded { outcome, .. } if !self.repeats.is_empty() || !self.hands.is_empty() => {
                 let failed = matches!(outcome, Outcome::Failed(_));
                 self.account_unfit(node, outcome);
                 if let Some(repeats) = self.repeats.get_mut(&node) {

@@ -16,6 +16,8 @@ pub(super) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::MergeIntended { task, .. } => (task, "merge_intended"),
         Event::MergeFailed { task, .. } => (task, "merge_failed"),
         Event::RetryScheduled { task, .. } => (task, "retry_scheduled"),
+        Event::QuestionAnswered { task, .. } => (task, "question_answered"),
+        Event::WordsSent { task, .. } => (task, "words_sent"),
         Event::TaskCompleted { task, .. } => (task, "task_completed"),
         Event::TaskFailed { task, .. } => (task, "task_failed"),
         Event::TaskSkipped { task, .. } => (task, "task_skipped"),
@@ -43,7 +45,9 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
                 landing: None,
             })
         }
-        (S::Running(running), event) if !running.ended => step_running(running, event, record.seq)?,
+        (state, Event::WordsSent { .. }) if !state.status().is_end() => state.clone(),
+        (S::Asking { .. }, Event::QuestionAnswered { .. }) => S::Pending,
+        (S::Running(running), event) if !running.ended => step_running(running, event, record)?,
         (S::Running(running), Event::MergeIntended { .. } | Event::MergeFailed { .. }) => {
             step_landing(running, event)?
         }
@@ -52,8 +56,10 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         }
         (S::Running(_), Event::TaskCompleted { .. }) => S::Completed,
         (S::Running(_), Event::TaskFailed { failure, .. }) => S::Failed(failure.clone()),
-        (S::Running(_) | S::Pending | S::Waiting { .. }, Event::TaskCancelled { .. }) => S::Cancelled,
-        (S::Pending | S::Waiting { .. }, Event::TaskSkipped { culprit, .. }) => {
+        (S::Running(_) | S::Pending | S::Waiting { .. } | S::Asking { .. }, Event::TaskCancelled { .. }) => {
+            S::Cancelled
+        }
+        (S::Pending | S::Waiting { .. } | S::Asking { .. }, Event::TaskSkipped { culprit, .. }) => {
             S::Skipped { culprit: culprit.clone() }
         }
         (S::Failed(_) | S::Skipped { .. } | S::Cancelled | S::Completed, Event::TaskReopened { .. }) => {
@@ -64,7 +70,7 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
     })
 }
 
-fn step_running(running: &Running, event: &Event, seq: u64) -> Option<TaskState> {
+fn step_running(running: &Running, event: &Event, record: &Record) -> Option<TaskState> {
     let mut next = running.clone();
     match event {
         Event::ProcessStarted { attempt, process, .. } if *attempt == running.attempt => {
@@ -76,14 +82,18 @@ fn step_running(running: &Running, event: &Event, seq: u64) -> Option<TaskState>
             next.stopping = Some(*why);
         }
         Event::AttemptEnded { attempt, outcome, change, .. } if *attempt == running.attempt => {
-            if *outcome == Outcome::Interrupted {
-                return Some(TaskState::Pending);
+            match outcome {
+                Outcome::Interrupted => return Some(TaskState::Pending),
+                Outcome::Asked(question) => {
+                    return Some(TaskState::Asking { question: question.clone(), since: record.at });
+                }
+                _ => {}
             }
             next.ended = true;
             next.landing = change
                 .as_deref()
                 .cloned()
-                .map(|change| Box::new(Landing { change, intent: None, since: seq }));
+                .map(|change| Box::new(Landing { change, intent: None, since: record.seq }));
         }
         _ => return None,
     }

@@ -157,7 +157,10 @@ impl Scheduler {
             TaskState::Failed(_) => Some(End::Failed(id())),
             TaskState::Skipped { culprit } => Some(End::NeverRan(culprit.clone().unwrap_or_else(id))),
             TaskState::Cancelled => Some(End::NeverRan(id())),
-            TaskState::Pending | TaskState::Running(_) | TaskState::Waiting { .. } => None,
+            TaskState::Pending
+            | TaskState::Running(_)
+            | TaskState::Waiting { .. }
+            | TaskState::Asking { .. } => None,
         }
     }
 }

@@ -3,9 +3,9 @@
 use thiserror::Error;
 
 use super::Scheduler;
-use crate::event::{DrainReason, Event, StopReason};
+use crate::event::{Answer, DrainReason, Event, StopReason};
 use crate::ids::TaskId;
-use crate::run::{Stage, Status};
+use crate::run::{Stage, Status, TaskState};
 use crate::units::Now;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,16 @@ pub enum Request {
     CancelAll,
     Retry(TaskId),
     Skip(TaskId),
+    /// What its agent asked to do.
+    Answer {
+        task: TaskId,
+        answer: Answer,
+    },
+    /// Words for whoever works on it.
+    Tell {
+        task: TaskId,
+        words: String,
+    },
     /// Start nothing new; leave when what runs has ended.
     Drain,
     /// Drain, and end what runs; it is taken up again on resume.
@@ -43,6 +53,8 @@ impl Scheduler {
             Request::CancelAll => self.on_cancel_all(now),
             Request::Retry(task) => self.on_retry(now, &task),
             Request::Skip(task) => self.on_skip(now, &task),
+            Request::Answer { task, answer } => self.on_answer(now, &task, answer),
+            Request::Tell { task, words } => self.on_words(now, &task, words),
             Request::Drain => {
                 self.drain(now, DrainReason::User);
                 Ok(())
@@ -120,6 +132,13 @@ impl Scheduler {
     fn on_retry(&mut self, now: Now, task: &TaskId) -> Result<(), Refusal> {
         let place = self.known(task)?;
         match self.run.progress(place).state.status() {
+            Status::Waiting if matches!(self.run.progress(place).state, TaskState::Asking { .. }) => {
+                return Err(wrong(
+                    task,
+                    Status::Waiting,
+                    "it has asked a person, and goes on when it is answered",
+                ));
+            }
             Status::Waiting => {
                 self.timers.disarm(place as u32);
                 self.enqueue(now, place as u32);
@@ -151,7 +170,7 @@ impl Scheduler {
         }
     }
 
-    fn known(&self, task: &TaskId) -> Result<usize, Refusal> {
+    pub(super) fn known(&self, task: &TaskId) -> Result<usize, Refusal> {
         self.run.place(task).ok_or_else(|| Refusal::UnknownTask(task.clone()))
     }
 
@@ -162,6 +181,6 @@ impl Scheduler {
     }
 }
 
-fn wrong(task: &TaskId, status: Status, wants: &'static str) -> Refusal {
+pub(super) fn wrong(task: &TaskId, status: Status, wants: &'static str) -> Refusal {
     Refusal::WrongStatus { task: task.clone(), status, wants }
 }

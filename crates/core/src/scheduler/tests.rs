@@ -3,6 +3,7 @@
 mod hands;
 mod landing;
 mod properties;
+mod questions;
 
 use std::fmt::Write as _;
 

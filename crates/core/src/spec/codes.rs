@@ -32,6 +32,10 @@ pub const CODES: &[(&str, &str)] = &[
         "Paths in 'files' are relative to the repository and stay inside it: not absolute, no '..'.",
     ),
     ("bad-repository", "A repository is written owner/name, as in its GitHub address."),
+    (
+        "bad-rule",
+        "A permission rule is a tool's name, such as WebFetch, or a tool and a pattern of what it is used on, such as Bash(git push*).",
+    ),
     ("bad-size", "An amount of memory is a number of bytes or has a unit, such as 512MiB, 4GiB or 2GB."),
     (
         "bad-template",

@@ -180,6 +180,7 @@ const SETTINGS: &[KeySpec] = &[
     key("retry_policy", Shape::Object(RETRY), "How often and how fast it is tried again."),
     key("env", Shape::Env, "Environment variables for the work."),
     key("env_pass", Shape::Texts, "Variables handed through from the caller; a trailing * matches a prefix."),
+    key("permissions", Shape::Object(PERMISSIONS), "What its agent may do, beyond or below the usual."),
     key("max_cost", Shape::Cost, "Dollars all its attempts may cost together."),
     key("max_tokens", Shape::Count(1, None), "Tokens all its attempts may use together."),
     key("max_turns", Shape::Count(1, Some(MAX_TURNS)), "Turns an agent may take in one attempt."),
@@ -200,6 +201,28 @@ const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];
 pub(super) const MAX_TURNS: u64 = 100_000;
 pub(super) const MAX_FIX_ROUNDS: u64 = 20;
 const SCOPES: &[&str] = &["task", "epic"];
+
+pub(super) const PERMISSIONS: Table = &[&[
+    key("deny", Shape::Texts, "Never: rules such as WebFetch or Bash(curl*)."),
+    key("ask", Shape::Texts, "Only when a person allows it."),
+    key("allow", Shape::Texts, "Without asking, also outside of the workspace."),
+    key(
+        "otherwise",
+        Shape::Choice(&["deny", "ask", "allow"]),
+        "What becomes of what is neither usual nor in a rule; deny where absent.",
+    ),
+    key(
+        "blocked_commands",
+        Shape::Texts,
+        "Parts of commands that are never run, in place of the usual ones.",
+    ),
+    key(
+        "answer_within",
+        Shape::Duration,
+        "How long a question waits for a person before it counts as denied.",
+    ),
+    key("repetition", Shape::Flag, "Whether it may do the same over and over without being stopped."),
+]];
 
 pub(super) const RETRY: Table = &[&[
     key("max_attempts", Shape::Count(1, Some(100)), "Attempts in all, the first included."),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::models::Models;
 use crate::plan::{
-    Changes, Isolation, MergeStrategy, OnConflict, PrStrategy, Preparation, Priority, RetryPolicy, Scope,
-    Task, Work,
+    Changes, Isolation, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation, Priority,
+    RetryPolicy, Scope, Task, Work,
 };
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
@@ -15,7 +15,7 @@ use super::decode::{
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
-use super::keys::{MAX_FIX_ROUNDS, MAX_TURNS, RETRY};
+use super::keys::{MAX_FIX_ROUNDS, MAX_TURNS, PERMISSIONS, RETRY};
 use super::source::Span;
 use super::tree::{Node, Value};
 
@@ -53,6 +53,7 @@ pub(super) struct Settings {
     pub(super) retry: Option<Retry>,
     env: Option<BTreeMap<String, String>>,
     env_pass: Option<Vec<String>>,
+    permissions: Option<Permissions>,
     max_cost: Option<Usd>,
     max_tokens: Option<u64>,
     max_turns: Option<u32>,
@@ -87,6 +88,8 @@ const ON_CONFLICT: &[(&str, OnConflict)] = &[
     ("retry-later", OnConflict::RetryLater),
 ];
 pub(super) const SCOPES: &[(&str, Scope)] = &[("task", Scope::Task), ("epic", Scope::Epic)];
+const OTHERWISE: &[(&str, Otherwise)] =
+    &[("deny", Otherwise::Deny), ("ask", Otherwise::Ask), ("allow", Otherwise::Allow)];
 const CHANGES: &[(&str, Changes)] =
     &[("required", Changes::Required), ("optional", Changes::Optional), ("forbidden", Changes::Forbidden)];
 
@@ -115,6 +118,7 @@ impl Settings {
             retry: fields.get(r, "retry_policy", Retry::read),
             env: fields.get(r, "env", env),
             env_pass: fields.get(r, "env_pass", env_pass),
+            permissions: fields.get(r, "permissions", permissions),
             max_cost: fields.get(r, "max_cost", cost),
             max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
             max_turns: fields.get(r, "max_turns", count(1..=MAX_TURNS)),
@@ -165,6 +169,7 @@ impl Settings {
         task.retry = Retry::effective(self.retry, config.retry, task.retry);
         task.env = joined(self.env, &config.env);
         set(&mut task.env_pass, self.env_pass, &config.env_pass);
+        task.permissions = self.permissions.or_else(|| agents.permissions.clone()).map(Box::new);
         task.max_cost = self.max_cost.or(config.max_cost);
         task.max_tokens = self.max_tokens.or(config.max_tokens);
         task.resources = joined(self.resources, &config.resources);
@@ -231,6 +236,34 @@ impl Retry {
             jitter: own.jitter.or(config.jitter).unwrap_or(base.jitter),
         }
     }
+}
+
+fn permissions(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Permissions> {
+    let mut fields = Fields::of(r, "permissions", PERMISSIONS, node)?;
+    let permissions = Permissions {
+        deny: fields.get(r, "deny", rules).unwrap_or_default(),
+        ask: fields.get(r, "ask", rules).unwrap_or_default(),
+        allow: fields.get(r, "allow", rules).unwrap_or_default(),
+        otherwise: fields.get(r, "otherwise", choice(OTHERWISE)).unwrap_or_default(),
+        blocked_commands: fields.get(r, "blocked_commands", texts),
+        answer_within: fields.get(r, "answer_within", time_limit),
+        repetition: fields.get(r, "repetition", flag).unwrap_or_default(),
+    };
+    fields.finish(r, |_| false);
+    Some(permissions)
+}
+
+fn rules(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
+    super::decode::each(r, what, node, "a rule or a list of rules", |r, what, node| {
+        let rule = text(r, what, node)?;
+        if crate::permissions::Rule::parse(&rule).is_none() {
+            r.error("bad-rule", node.span, format!("{} is not a rule", shown(&rule))).help(
+                "write a tool's name, such as WebFetch, or a tool and a pattern, such as Bash(git push*)",
+            );
+            return None;
+        }
+        Some(rule)
+    })
 }
 
 const LONG_DELAY: Millis = Millis::from_secs(3600);

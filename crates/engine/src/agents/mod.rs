@@ -10,6 +10,7 @@ mod gemini;
 mod opencode;
 mod plugin;
 mod policy;
+mod questions;
 #[cfg(test)]
 mod replay;
 mod shell;
@@ -27,6 +28,7 @@ use crate::process::Launch;
 use crate::workspaces::Seat;
 use policy::InWorkspace;
 
+pub use questions::{Questions, told};
 pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -51,6 +53,8 @@ pub struct Brief<'a> {
     pub words: String,
     /// The conversation to begin, or to go on with.
     pub session: &'a Session,
+    /// What only a person can allow.
+    pub questions: &'a Questions,
 }
 
 impl Brief<'_> {
@@ -74,7 +78,8 @@ impl Brief<'_> {
 
     fn policy(&self) -> InWorkspace {
         let temporary = self.seat.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| path.into());
-        InWorkspace::new(self.seat.directory.clone(), temporary)
+        let rules = self.task.permissions.as_deref().cloned().unwrap_or_default();
+        InWorkspace::new(self.seat.directory.clone(), temporary).with(rules, self.questions.clone())
     }
 }
 
@@ -274,8 +279,14 @@ mod tests {
         let caller = [("OPENAI_API_KEY", "sk"), ("OPENAI_BASE_URL", "theirs"), ("GEMINI_API_KEY", "g")];
         let caller = Caller::new(caller.into_iter().map(|(name, value)| (name.into(), value.into())));
         let (seat, session) = (Seat::default(), Session { id: "s".into(), begun: false });
-        let brief =
-            Brief { task: &task, seat: &seat, caller: &caller, words: String::new(), session: &session };
+        let brief = Brief {
+            task: &task,
+            seat: &seat,
+            caller: &caller,
+            words: String::new(),
+            session: &session,
+            questions: &Questions::default(),
+        };
         let keys = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
         let launch = brief.launch("x", Vec::new(), &keys, &[("QUIET", "1"), ("OPENAI_API_KEY", "none")]);
         let shown: Vec<String> = launch

@@ -1,24 +1,14 @@
-//! What an agent may do without asking anybody: read anything, edit and run commands in its workspace.
+//! What an agent may do: read anything, edit and run commands in its workspace, and what its task's rules say.
 
 use std::path::{Component, Path, PathBuf};
 
+use conductor_core::permissions::Verdict;
+use conductor_core::plan::Permissions;
 use serde_json::Value;
 
-/// Commands nobody means to have run by an agent, as parts of a command line.
-pub(super) const BLOCKED: [&str; 12] = [
-    "rm -rf /",
-    "rm -rf ~",
-    "sudo ",
-    "mkfs",
-    "dd of=/dev/",
-    "shutdown",
-    "reboot",
-    ":(){",
-    "git push",
-    "git worktree",
-    "> /dev/sd",
-    "chmod -R 777 /",
-];
+use super::questions::Questions;
+
+pub(super) use conductor_core::permissions::BLOCKED;
 
 /// Tools that only look, or keep notes for the agent itself.
 const HARMLESS: [&str; 11] = [
@@ -41,11 +31,17 @@ pub(super) struct InWorkspace {
     root: PathBuf,
     /// Where else it may write: its folder for temporary files.
     temporary: Option<PathBuf>,
+    rules: Permissions,
+    questions: Questions,
 }
 
 impl InWorkspace {
     pub(super) fn new(root: PathBuf, temporary: Option<PathBuf>) -> InWorkspace {
-        InWorkspace { root, temporary }
+        InWorkspace { root, temporary, rules: Permissions::default(), questions: Questions::default() }
+    }
+
+    pub(super) fn with(self, rules: Permissions, questions: Questions) -> InWorkspace {
+        InWorkspace { rules, questions, ..self }
     }
 
     /// Where edits are allowed besides the workspace itself.
@@ -55,10 +51,23 @@ impl InWorkspace {
 
     /// Nothing allows it; otherwise why not, in words the agent can act on.
     pub(super) fn judge(&self, tool: &str, input: &Value) -> Option<String> {
+        let what = what(tool, input);
+        match self.rules.judge(tool, &what, || self.usual(tool, input)) {
+            Verdict::Allow => None,
+            Verdict::Deny(why) => Some(why),
+            Verdict::Ask(why) => self.questions.put(tool, what, why),
+        }
+    }
+
+    /// As `judge`, where no rule says anything.
+    fn usual(&self, tool: &str, input: &Value) -> Option<String> {
         match tool {
             tool if HARMLESS.contains(&tool) => None,
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => self.judge_edit(input),
-            "Bash" => judge_command(input["command"].as_str().unwrap_or_default()),
+            "Bash" => {
+                let blocked = self.rules.blocked(input["command"].as_str().unwrap_or_default())?;
+                Some(format!("commands with `{}` are not allowed in this run", blocked.trim()))
+            }
             tool if tool.starts_with("mcp__") => None,
             tool => Some(format!(
                 "{tool} is not allowed in this run; edit files and run commands in the workspace"
@@ -77,9 +86,16 @@ impl InWorkspace {
     }
 }
 
-fn judge_command(command: &str) -> Option<String> {
-    let blocked = BLOCKED.iter().find(|part| command.contains(**part))?;
-    Some(format!("commands with `{}` are not allowed in this run", blocked.trim()))
+/// What a tool is used on: the command, the file, or all it is given.
+fn what(tool: &str, input: &Value) -> String {
+    const FILES: [&str; 3] = ["file_path", "notebook_path", "path"];
+    match tool {
+        "Bash" => input["command"].as_str().unwrap_or_default().to_owned(),
+        _ => match FILES.iter().find_map(|name| input[*name].as_str()) {
+            Some(file) => file.to_owned(),
+            None => input.to_string(),
+        },
+    }
 }
 
 fn flattened(path: &Path) -> PathBuf {
@@ -124,6 +140,32 @@ mod tests {
             ("CronCreate", json!({})),
         ] {
             assert!(policy.judge(tool, &input).is_some(), "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn a_rule_can_ask_a_person_and_the_answer_holds_for_that_and_nothing_else() {
+        use conductor_core::event::{Answer, Answerer};
+        let rules = Permissions { ask: vec!["Bash(terraform*)".into()], ..Permissions::default() };
+        let policy =
+            |questions: Questions| InWorkspace::new("/w".into(), None).with(rules.clone(), questions);
+        let apply = json!({ "command": "terraform apply" });
+        let questions = Questions::default();
+        assert!(policy(questions.clone()).judge("Bash", &apply).unwrap().contains("a person"));
+        assert_eq!(policy(questions.clone()).judge("Bash", &json!({ "command": "ls" })), None);
+        let question = questions.open().unwrap();
+        assert_eq!(question.to_string(), "Bash: terraform apply");
+        for (allow, words) in [(true, None), (false, Some("not on a Friday".to_owned()))] {
+            let answer = Answer { allow, words, by: Answerer::Person };
+            let questions = Questions::answered(vec![(question.clone(), answer)]);
+            let told = policy(questions.clone()).judge("Bash", &apply);
+            assert_eq!(told.is_none(), allow, "{told:?}");
+            assert!(allow || told.unwrap().contains("not on a Friday"));
+            assert_eq!(questions.open(), None);
+            assert!(
+                policy(questions.clone()).judge("Bash", &json!({ "command": "terraform destroy" })).is_some()
+            );
+            assert!(questions.open().is_some(), "another question");
         }
     }
 }

@@ -143,7 +143,14 @@ pub(super) fn asked<T>(directory: &str, session: Session, and: impl FnOnce(&Brie
     let task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".to_owned()));
     let seat = Seat { directory: directory.into(), ..Seat::default() };
     let (caller, words) = (Caller::default(), "do it".to_owned());
-    and(&Brief { task: &task, seat: &seat, caller: &caller, words, session: &session })
+    and(&Brief {
+        task: &task,
+        seat: &seat,
+        caller: &caller,
+        words,
+        session: &session,
+        questions: &super::Questions::default(),
+    })
 }
 
 /// Lines no agent writes, and half of what some do.

@@ -21,6 +21,11 @@ pub trait Translator: Send {
     /// One line of its standard output, without the line break.
     fn on_line(&mut self, line: &[u8]) -> Heard;
 
+    /// What tells it something while it works; nothing where it does not listen then.
+    fn say(&mut self, _words: &str) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// What asks it to stop what it does and come to an end; nothing where it only understands signals.
     fn interrupt(&mut self) -> Vec<u8> {
         Vec::new()
@@ -55,6 +60,8 @@ pub enum Said {
     Retry(String),
     /// It was not allowed to do something.
     Denied(String),
+    /// A tool it used gave it an error.
+    Trouble(String),
     Note(String),
 }
 
@@ -171,11 +178,17 @@ pub(super) fn line(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// The one thing of a tool's input that tells a person what it is about.
+/// The one thing of a tool's input that tells a person what it is about, and from where on it is looked at.
 pub(super) fn purpose(input: &Value) -> String {
-    let names =
+    const NAMES: [&str; 9] =
         ["command", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt"];
-    names.iter().find_map(|name| text(&input[*name])).unwrap_or_default().chars().take(200).collect()
+    const LONGEST: usize = 2000;
+    let what = NAMES.iter().find_map(|name| text(&input[*name])).unwrap_or_default();
+    let mut what: String = what.chars().take(LONGEST).collect();
+    if let Some(offset) = input["offset"].as_u64() {
+        what.push_str(&format!(":{offset}"));
+    }
+    what
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
 mod checks;
+mod mail;
+mod repetition;
 mod running;
 mod talking;
 
@@ -15,7 +17,7 @@ use conductor_core::scheduler::{Beginning, Input};
 use conductor_core::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
-use crate::agents::{self, AgentError, Brief, Caller, Engagement, Session};
+use crate::agents::{self, AgentError, Brief, Caller, Engagement, Questions, Session};
 use crate::clock::wall;
 use crate::drive::Message;
 use crate::process::Mark;
@@ -26,6 +28,7 @@ use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 
 pub(crate) use checks::Check;
+pub(crate) use mail::Mail;
 
 /// What is to be done, by whom, as which try, from where.
 #[derive(Debug, Clone)]
@@ -68,6 +71,7 @@ pub struct Worker {
     pub rooms: Rooms,
     pub caller: Caller,
     pub output: PathBuf,
+    pub(crate) mail: Mail,
     pub(crate) notices: mpsc::UnboundedSender<String>,
     pub(crate) reports: mpsc::UnboundedSender<Message>,
 }
@@ -149,13 +153,11 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
         let untouched = self.set_up(visit, transcript, stop).await?;
-        let known = visit.order.beginning.as_ref().and_then(|beginning| beginning.session.clone());
-        let begun = known.is_some();
-        let mut session = Session { id: known.unwrap_or_else(new_session), begun };
-        let mut feedback = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
+        let mut talks = Talks::new(visit);
+        let mut feedback = talks.feedback(visit);
         loop {
             let round = feedback.as_ref().map_or(0, |(number, _)| *number);
-            let found = match self.one_round(visit, feedback.as_ref(), &mut session, transcript, stop).await {
+            let found = match self.one_round(visit, feedback.as_ref(), &mut talks, transcript, stop).await {
                 Ok(()) => self.judged(visit, untouched.as_deref(), transcript, stop).await,
                 Err(outcome) => Err(outcome),
             };
@@ -177,29 +179,35 @@ impl Worker {
         &self,
         visit: &Visit<'_>,
         feedback: Option<&(u32, Failure)>,
-        session: &mut Session,
+        talks: &mut Talks,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
         let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
-        let words = self.words(visit, &seat, feedback, session.begun)?;
+        let Talks { session, questions, .. } = &*talks;
+        let words = self.words(visit, &seat, feedback, session.begun)?
+            + &talks.remarks(&self.mail, &visit.order.task);
         if !session.begun {
             self.tell_session(visit, &session.id);
         }
         let (task, caller) = (visit.task, &self.caller);
-        let brief = Brief { task, seat: &seat, caller, words, session };
+        let brief = Brief { task, seat: &seat, caller, words, session, questions };
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
-        let mut talk = Conversation::new(translator, stream);
+        let mut talk = Conversation::new(translator, stream, task, questions.clone());
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         let name = talk.session().unwrap_or(&session.id).to_owned();
         if name != session.id {
             self.tell_session(visit, &name);
         }
-        *session = Session { id: name, begun: true };
+        talks.session = Session { id: name, begun: true };
+        let cut = talk.cut();
         let ending = talk.finish(exit.map_err(Outcome::Failed)?);
+        if let Some(cut) = cut {
+            return Err(cut);
+        }
         if let Some(until) = ending.parked {
             self.park(visit.task, until);
             return Err(Outcome::Interrupted);
@@ -369,6 +377,53 @@ impl Worker {
 
     fn mark(&self, order: &Order) -> Mark {
         Mark { run: self.run.clone(), task: order.task.clone(), attempt: order.attempt }
+    }
+}
+
+/// What goes on between a task's rounds, beyond its files.
+struct Talks {
+    session: Session,
+    questions: Questions,
+    /// What people had to say before it began.
+    words: Vec<String>,
+    /// What it is told of the last question it has put.
+    answered: Option<String>,
+}
+
+impl Talks {
+    fn new(visit: &Visit<'_>) -> Talks {
+        let beginning = visit.order.beginning.as_deref().cloned().unwrap_or_default();
+        let begun = beginning.session.is_some();
+        let id = match visit.order.hand {
+            Some(_) => beginning.session.unwrap_or_else(new_session),
+            None => String::new(),
+        };
+        let session = Session { id, begun };
+        let answered = beginning.answers.last().map(|(question, answer)| agents::told(question, answer));
+        let questions = Questions::answered(beginning.answers);
+        Talks { session, questions, words: beginning.words, answered }
+    }
+
+    /// What the first round starts from, if not from nothing.
+    fn feedback(&mut self, visit: &Visit<'_>) -> Option<(u32, Failure)> {
+        let round = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
+        match self.answered.take() {
+            Some(told) => {
+                let number = round.map_or(0, |(number, _)| number);
+                Some((number, Failure::new(FailureClass::Killed, told)))
+            }
+            None => round,
+        }
+    }
+
+    /// What people have said, for the end of the prompt.
+    fn remarks(&self, mail: &Mail, task: &TaskId) -> String {
+        let earlier = self.words.iter().filter(|_| !self.session.begun).cloned();
+        let words: Vec<String> = earlier.chain(mail.take(task)).map(|words| format!("\n- {words}")).collect();
+        match words.is_empty() {
+            true => String::new(),
+            false => format!("\n\nA person has said to you:{}\n", words.concat()),
+        }
     }
 }
 

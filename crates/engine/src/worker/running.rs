@@ -124,38 +124,57 @@ async fn supervise(
     let mut trim = tokio::time::interval(TRIM);
     trim.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     trim.reset();
-    let mut asked = Stop::No;
-    let (mut signal, mut deadline) = (None, None);
+    let mut leave = Leave::default();
     loop {
         tokio::select! {
             biased;
             exited = running.exited() => return exited,
             Ok(()) = stop.changed() => {
                 let wish = *stop.borrow_and_update();
-                if wish >= Stop::Ask && asked == Stop::No {
-                    asked = Stop::Ask;
-                    let now = tokio::time::Instant::now();
-                    deadline = Some(now + GRACE);
-                    match ear.as_mut().is_some_and(|ear| ear.talk.interrupt()) {
-                        true => signal = Some(now + COURTESY),
-                        false => running.ask_to_end(),
-                    }
+                if wish >= Stop::Ask {
+                    leave.ask(running, ear.as_deref_mut());
                 }
                 if wish == Stop::Kill {
                     return running.kill().await;
                 }
             }
-            () = until(signal) => {
-                signal = None;
+            () = until(leave.signal) => {
+                leave.signal = None;
                 running.ask_to_end();
             }
-            () = until(deadline) => return running.kill().await,
+            () = until(leave.deadline) => return running.kill().await,
             _ = hear.tick(), if ear.is_some() => {
-                if let Some(ear) = ear.as_mut() {
-                    ear.talk.listen(ear.worker, ear.order, transcript)?;
+                let Some(ear) = ear.as_deref_mut() else { continue };
+                ear.talk.listen(ear.worker, ear.order, transcript)?;
+                ear.talk.deliver(&ear.worker.mail, ear.order, transcript);
+                if ear.talk.cut().is_some() {
+                    leave.ask(running, Some(ear));
                 }
             }
             _ = trim.tick() => transcript.trim(),
+        }
+    }
+}
+
+/// How far a process has been asked to come to an end.
+#[derive(Default)]
+struct Leave {
+    /// When it gets a signal, and when it is killed.
+    signal: Option<tokio::time::Instant>,
+    deadline: Option<tokio::time::Instant>,
+}
+
+impl Leave {
+    /// In its own language first, where it has one. Said once.
+    fn ask(&mut self, running: &Running, ear: Option<&mut Ear<'_>>) {
+        if self.deadline.is_some() {
+            return;
+        }
+        let now = tokio::time::Instant::now();
+        self.deadline = Some(now + GRACE);
+        match ear.is_some_and(|ear| ear.talk.interrupt()) {
+            true => self.signal = Some(now + COURTESY),
+            false => running.ask_to_end(),
         }
     }
 }

@@ -6,12 +6,15 @@ use std::io::{self, Write as _};
 use std::process::ChildStdin;
 use std::sync::mpsc;
 
-use conductor_core::event::Usage;
+use conductor_core::event::{Failure, FailureClass, Outcome, Usage};
+use conductor_core::plan::Task;
 use conductor_core::scheduler::Input;
 use conductor_core::units::Usd;
 
+use super::mail::Mail;
+use super::repetition::{Repetition, Sign};
 use super::{Order, Worker};
-use crate::agents::{Ending, Heard, Said, Translator};
+use crate::agents::{Ending, Heard, Questions, Said, Translator};
 use crate::prices;
 use crate::process::Exit;
 use crate::transcript::Transcript;
@@ -29,11 +32,37 @@ pub(super) struct Conversation {
     rest: Vec<u8>,
     mouth: Option<Mouth>,
     session: Option<String>,
+    /// Nothing where it may do the same over and over.
+    repetition: Option<Repetition>,
+    runaway: Option<Failure>,
+    questions: Questions,
 }
 
 impl Conversation {
-    pub(super) fn new(translator: Box<dyn Translator>, stream: Option<Transcript>) -> Conversation {
-        Conversation { translator, stream, read: 0, rest: Vec::new(), mouth: None, session: None }
+    pub(super) fn new(
+        translator: Box<dyn Translator>,
+        stream: Option<Transcript>,
+        task: &Task,
+        questions: Questions,
+    ) -> Conversation {
+        let may_repeat = task.permissions.as_ref().is_some_and(|rules| rules.repetition);
+        Conversation {
+            translator,
+            stream,
+            read: 0,
+            rest: Vec::new(),
+            mouth: None,
+            session: None,
+            repetition: (!may_repeat).then(Repetition::default),
+            runaway: None,
+            questions,
+        }
+    }
+
+    /// Why it has to come to an end before it is done, if it has to.
+    pub(super) fn cut(&self) -> Option<Outcome> {
+        let asked = || self.questions.open().map(|question| Outcome::Asked(Box::new(question)));
+        self.runaway.clone().map(Outcome::Failed).or_else(asked)
     }
 
     pub(super) fn stream(&self) -> Option<&Transcript> {
@@ -99,6 +128,11 @@ impl Conversation {
     fn heard(&mut self, heard: Heard, worker: &Worker, order: &Order, transcript: &mut Transcript) {
         for said in &heard.said {
             transcript.note(&words(said));
+            match self.repetition.as_mut().and_then(|repetition| repetition.see(said)) {
+                Some(Sign::Tell(words)) => self.tell(&words, transcript),
+                Some(Sign::Stop(why)) => self.runaway = Some(Failure::new(FailureClass::Runaway, why)),
+                None => {}
+            }
         }
         for (model, usage) in bills(&heard) {
             let (task, attempt) = (order.task.clone(), order.attempt);
@@ -108,6 +142,31 @@ impl Conversation {
         self.say(heard.reply);
         if heard.over {
             self.mouth = None;
+        }
+    }
+
+    /// Says something to it while it works, if it listens then.
+    fn tell(&mut self, words: &str, transcript: &mut Transcript) {
+        if self.mouth.is_some() {
+            let bytes = self.translator.say(words);
+            if !bytes.is_empty() {
+                transcript.note(&format!("[conductor: {words}]"));
+                self.say(bytes);
+            }
+        }
+    }
+
+    /// What people have said meanwhile. What it cannot be told now stays with them until its next round.
+    pub(super) fn deliver(&mut self, mail: &Mail, order: &Order, transcript: &mut Transcript) {
+        for words in mail.take(&order.task) {
+            let bytes = if self.mouth.is_some() { self.translator.say(&words) } else { Vec::new() };
+            match bytes.is_empty() {
+                true => mail.put(&order.task, words),
+                false => {
+                    transcript.note(&format!("[told: {words}]"));
+                    self.say(bytes);
+                }
+            }
         }
     }
 
@@ -153,7 +212,8 @@ fn bills(heard: &Heard) -> Vec<(Option<Box<str>>, Usage)> {
 fn words(said: &Said) -> String {
     match said {
         Said::Text(text) => text.clone(),
-        Said::Tool(name, what) => format!("[{name}] {what}"),
+        Said::Tool(name, what) => format!("[{name}] {}", what.chars().take(200).collect::<String>()),
+        Said::Trouble(what) => format!("[error] {}", what.chars().take(200).collect::<String>()),
         Said::Retry(what) => format!("[waiting] {what}"),
         Said::Denied(what) => format!("[denied] {what}"),
         Said::Note(what) => format!("[{what}]"),

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
 use super::*;
+use crate::event::Answerer;
 use crate::graph::Strategy as Mode;
 use crate::plan::{Epic, OnConflict, Scope};
 use crate::scheduler::files::FileSet;
@@ -15,7 +16,7 @@ struct RandomTask {
     before: Vec<(prop::sample::Index, u8)>,
     priority: u8,
     group: Option<u8>,
-    agent: Option<u8>,
+    agent: Option<(u8, bool, bool)>,
     resource: Option<(u8, u64)>,
     files: Option<u8>,
     max_attempts: u32,
@@ -32,7 +33,7 @@ fn random_task() -> impl Strategy<Value = RandomTask> {
         prop::collection::vec((any::<prop::sample::Index>(), 0u8..4), 0..4),
         0u8..5,
         prop::option::weighted(0.4, 0u8..2),
-        prop::option::weighted(0.4, 0u8..2),
+        prop::option::weighted(0.5, (0u8..2, any::<bool>(), any::<bool>())),
         prop::option::weighted(0.4, (0u8..2, 1u64..6)),
         prop::option::weighted(0.3, 0u8..4),
         1u32..4,
@@ -91,10 +92,17 @@ fn untied(mut plan: Plan) -> Plan {
 }
 
 fn built(place: usize, random: &RandomTask) -> Task {
-    let mut task = Task::new(id(&format!("t{place}")), Work::Run(Command::Line("true".into())));
+    let work = match random.agent {
+        Some((_, true, _)) => Work::Prompt("do it".into()),
+        _ => Work::Run(Command::Line("true".into())),
+    };
+    let mut task = Task::new(id(&format!("t{place}")), work);
     task.priority = Priority(random.priority);
     task.group = random.group.map(|n| format!("g{n}"));
-    task.agent = random.agent.map(|n| format!("agent{n}"));
+    task.agent = random.agent.map(|(n, _, _)| format!("agent{n}"));
+    if let Some((n, true, true)) = random.agent {
+        task.fallback_agents = vec![format!("agent{}", 1 - n), "agent2".into()];
+    }
     task.resources = random.resource.iter().map(|&(n, amount)| (format!("r{n}"), amount)).collect();
     task.files = random.files.iter().map(|&n| FILES[n as usize].to_owned()).collect();
     task.retry = RetryPolicy { max_attempts: random.max_attempts, ..RetryPolicy::default() };
@@ -185,7 +193,9 @@ impl Checked {
                     self.check_start(&task);
                     self.live.push((task, attempt));
                 }
-                Action::Stop { task, attempt, .. } => assert!(self.live.contains(&(task, attempt))),
+                Action::Stop { task, attempt, .. } | Action::Say { task, attempt, .. } => {
+                    assert!(self.live.contains(&(task, attempt)))
+                }
                 Action::Integrate { .. } | Action::MoveBranch { .. } => {
                     assert!(self.merge.replace(action).is_none(), "one merge at a time");
                 }
@@ -248,11 +258,15 @@ impl Checked {
                 .map(|(task, _)| task)
                 .collect::<Vec<&Task>>()
         };
+        let agent = |task: &Task| match run.hand(run.place(&task.id).unwrap()) {
+            Some(hand) => Some(hand.agent.clone()),
+            None => task.agent.clone(),
+        };
         let (running, touching) = (held(false), held(true));
         let mut used: BTreeMap<String, u64> = BTreeMap::new();
         for task in &running {
             *used.entry(format!("group {:?}", task.group)).or_default() += 1;
-            *used.entry(format!("agent {:?}", task.agent)).or_default() += 1;
+            *used.entry(format!("agent {:?}", agent(task))).or_default() += 1;
             for (name, amount) in &task.resources {
                 *used.entry(name.clone()).or_default() += amount;
             }
@@ -282,10 +296,15 @@ impl Checked {
         if what > 200 {
             return self.answer_merge(whom);
         }
+        if what > 180 {
+            return self.agents_happen(what, whom);
+        }
         match what % 16 {
             0..=6 => self.report(pick(self.live.len()), Outcome::Succeeded, whom.is_multiple_of(5)),
             7..=9 => {
-                let failure = Failure::new(FailureClass::Exit, "no");
+                let class =
+                    if whom.is_multiple_of(3) { FailureClass::Overloaded } else { FailureClass::Exit };
+                let failure = Failure::new(class, "no");
                 self.report(pick(self.live.len()), Outcome::Failed(failure), whom.is_multiple_of(5));
             }
             10 | 11 => self.pass_time(u64::from(whom)),
@@ -304,6 +323,40 @@ impl Checked {
                     self.input(Input::Asked(request));
                 }
             }
+        }
+    }
+
+    /// What only agents do: they are parked, use something up, ask, are answered and told.
+    fn agents_happen(&mut self, what: u8, whom: u8) {
+        let agent = format!("agent{}", whom % 3);
+        let first = self.live.first().cloned();
+        match (what % 5, first) {
+            (0, _) => {
+                let until = now(self.script.secs + u64::from(whom)).at;
+                self.input(Input::ProviderParked { agent, until });
+            }
+            (1, Some((task, attempt))) => {
+                let usage = Usage { cost: Usd(1), tokens: 1, turns: 1 };
+                self.input(Input::UsageReported { task, attempt, usage, model: None });
+            }
+            (2, Some(_)) => {
+                let question = Question { tool: "Bash".into(), what: "deploy".into(), why: String::new() };
+                self.report(0, Outcome::Asked(Box::new(question)), whom.is_multiple_of(5));
+            }
+            (3, Some((task, _))) if !self.finished => {
+                self.input(Input::Asked(Request::Tell { task, words: "mind the gap".into() }));
+            }
+            _ => self.answer(whom.is_multiple_of(2)),
+        }
+    }
+
+    /// Answers the first who asks, if anybody does.
+    fn answer(&mut self, allow: bool) {
+        let run = self.script.scheduler.run();
+        let asking = run.tasks().find(|(_, progress)| matches!(progress.state, TaskState::Asking { .. }));
+        if let Some(task) = asking.map(|(task, _)| task.id.clone()) {
+            let answer = Answer { allow, words: None, by: Answerer::Person };
+            self.input(Input::Asked(Request::Answer { task, answer }));
         }
     }
 
@@ -390,7 +443,10 @@ impl Checked {
             match (&self.merge, self.live.is_empty()) {
                 (Some(_), _) => self.answer_merge(100),
                 (None, false) => self.report(0, Outcome::Succeeded, false),
-                (None, true) => self.pass_time(1000),
+                (None, true) => {
+                    self.answer(true);
+                    self.pass_time(1000);
+                }
             }
         }
         let run = self.script.scheduler.run();

@@ -1,0 +1,169 @@
+//! What an agent may do: rules, and what follows from them.
+
+use crate::plan::{Otherwise, Permissions};
+
+/// Commands nobody means to have run by an agent, as parts of a command line.
+pub const BLOCKED: [&str; 12] = [
+    "rm -rf /",
+    "rm -rf ~",
+    "sudo ",
+    "mkfs",
+    "dd of=/dev/",
+    "shutdown",
+    "reboot",
+    ":(){",
+    "git push",
+    "git worktree",
+    "> /dev/sd",
+    "chmod -R 777 /",
+];
+
+/// A tool, and what it is used on where that matters: `Bash(git push*)`. In patterns, `*` stands for anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule<'a> {
+    tool: &'a str,
+    pattern: Option<&'a str>,
+}
+
+impl<'a> Rule<'a> {
+    pub fn parse(text: &'a str) -> Option<Rule<'a>> {
+        let (tool, pattern) = match text.trim().split_once('(') {
+            Some((tool, rest)) => (tool, Some(rest.strip_suffix(')')?)),
+            None => (text.trim(), None),
+        };
+        let named = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '*' | ':' | '.');
+        (!tool.is_empty() && tool.chars().all(named)).then_some(Rule { tool, pattern })
+    }
+
+    pub fn fits(&self, tool: &str, what: &str) -> bool {
+        matches(self.tool, tool) && self.pattern.is_none_or(|pattern| matches(pattern, what))
+    }
+}
+
+/// Whether a text is what the pattern says, from end to end.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// What is to become of something an agent wants to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Allow,
+    /// Why not, in words the agent can act on.
+    Deny(String),
+    /// A person is to say; by which rule.
+    Ask(String),
+}
+
+impl Permissions {
+    /// By the rules first; then by what is usual, which is none where it is fine and a reason where it is not.
+    pub fn judge(&self, tool: &str, what: &str, usual: impl FnOnce() -> Option<String>) -> Verdict {
+        let by = |rules: &[String]| {
+            rules.iter().find(|rule| Rule::parse(rule).is_some_and(|rule| rule.fits(tool, what))).cloned()
+        };
+        if let Some(rule) = by(&self.deny) {
+            return Verdict::Deny(format!("{tool} is not allowed here, by the rule {rule}"));
+        }
+        if let Some(rule) = by(&self.ask) {
+            return Verdict::Ask(rule);
+        }
+        if by(&self.allow).is_some() {
+            return Verdict::Allow;
+        }
+        match (usual(), self.otherwise) {
+            (None, _) | (_, Otherwise::Allow) => Verdict::Allow,
+            (Some(why), Otherwise::Deny) => Verdict::Deny(why),
+            (Some(why), Otherwise::Ask) => Verdict::Ask(why),
+        }
+    }
+
+    /// The part of a command that is never run, if it has one.
+    pub fn blocked<'c>(&'c self, command: &str) -> Option<&'c str> {
+        match &self.blocked_commands {
+            Some(own) => own.iter().map(String::as_str).find(|part| command.contains(part)),
+            None => BLOCKED.into_iter().find(|part| command.contains(part)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn rules_are_a_tool_and_perhaps_a_pattern() {
+        for bad in ["", "(x)", "Bash(x", "two words", "Bash)x("] {
+            assert_eq!(Rule::parse(bad), None, "{bad}");
+        }
+        let fits = |rule: &str, tool: &str, what: &str| Rule::parse(rule).unwrap().fits(tool, what);
+        assert!(fits("WebFetch", "WebFetch", "anything"));
+        assert!(fits("mcp__*", "mcp__tasks__add", "{}"));
+        assert!(fits("Bash(git push*)", "Bash", "git push --force"));
+        assert!(fits("Bash(*terraform*apply*)", "Bash", "cd x && terraform -v apply"));
+        assert!(fits("Edit(/etc/*.conf)", "Edit", "/etc/a/b.conf"));
+        for (rule, tool, what) in [
+            ("WebFetch", "WebFetcher", ""),
+            ("Bash(git push*)", "Bash", "a git push"),
+            ("Bash(git push*)", "Edit", "git push"),
+            ("Bash(ls)", "Bash", "ls -l"),
+            ("Bash(a*a)", "Bash", "a"),
+        ] {
+            assert!(!fits(rule, tool, what), "{rule} {tool} {what}");
+        }
+    }
+
+    #[test]
+    fn denying_comes_before_asking_and_that_before_allowing() {
+        let rules = |deny: &[&str], ask: &[&str], allow: &[&str], otherwise| {
+            let own = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+            Permissions {
+                deny: own(deny),
+                ask: own(ask),
+                allow: own(allow),
+                otherwise,
+                ..Permissions::default()
+            }
+        };
+        let judge = |rules: Permissions| rules.judge("Bash", "git push", || Some("unusual".into()));
+        let all = ["Bash"];
+        assert!(matches!(judge(rules(&all, &all, &all, Otherwise::Allow)), Verdict::Deny(_)));
+        assert_eq!(judge(rules(&[], &all, &all, Otherwise::Allow)), Verdict::Ask("Bash".into()));
+        assert_eq!(judge(rules(&[], &[], &all, Otherwise::Deny)), Verdict::Allow);
+        assert_eq!(judge(rules(&["Edit"], &[], &[], Otherwise::Deny)), Verdict::Deny("unusual".into()));
+        assert_eq!(judge(rules(&[], &[], &[], Otherwise::Ask)), Verdict::Ask("unusual".into()));
+        assert_eq!(judge(rules(&[], &[], &[], Otherwise::Allow)), Verdict::Allow);
+        assert_eq!(Permissions::default().judge("Read", "x", || None), Verdict::Allow);
+    }
+
+    proptest! {
+        #[test]
+        fn a_pattern_without_stars_is_itself_and_stars_take_anything(text in ".{0,12}", more in ".{0,12}") {
+            let plain = text.replace('*', "");
+            prop_assert!(matches(&plain, &plain));
+            let star = format!("{plain}*");
+            let whole = format!("{plain}{more}");
+            prop_assert!(matches(&star, &whole));
+            let star = format!("*{plain}");
+            let whole = format!("{more}{plain}");
+            prop_assert!(matches(&star, &whole));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What agents ask of a person, and what people say to agents.
+//!
+//! Whoever asks has stopped and holds nothing: no slot, no process. The answer is recorded, and the same conversation
+//! goes on with it, now or after a restart.
+
+use super::requests::{Refusal, wrong};
+use super::{Action, Scheduler};
+use crate::event::{Answer, Answerer, Event};
+use crate::graph::Node;
+use crate::ids::TaskId;
+use crate::run::TaskState;
+use crate::units::{Millis, Now, Timestamp};
+
+impl Scheduler {
+    /// Counts as denied when nobody has answered in time.
+    pub(super) fn await_answer(&mut self, now: Now, place: usize, since: Timestamp) {
+        let own = self.run.plan().tasks[place].permissions.as_ref().and_then(|rules| rules.answer_within);
+        if let Some(within) = own.or(self.run.options().answer_within) {
+            let waited = (now.at - since).0.min(within.0);
+            self.timers.arm(place as Node, now.tick + Millis(within.0 - waited));
+        }
+    }
+
+    pub(super) fn on_answer(&mut self, now: Now, task: &TaskId, answer: Answer) -> Result<(), Refusal> {
+        let place = self.known(task)?;
+        let state = &self.run.progress(place).state;
+        if !matches!(state, TaskState::Asking { .. }) {
+            return Err(wrong(task, state.status(), "it has asked nothing"));
+        }
+        self.timers.disarm(place as Node);
+        self.emit(now, Event::QuestionAnswered { task: task.clone(), answer });
+        self.enqueue(now, place as Node);
+        Ok(())
+    }
+
+    pub(super) fn on_no_answer(&mut self, now: Now, place: usize) {
+        let task = self.run.plan().tasks[place].id.clone();
+        let answer = Answer { allow: false, words: None, by: Answerer::Deadline };
+        // It is asking, or nobody would have waited for the answer.
+        let _ = self.on_answer(now, &task, answer);
+    }
+
+    /// Recorded whatever it is doing; whoever is at work hears it at once if they can, all later ones at the start.
+    pub(super) fn on_words(&mut self, now: Now, task: &TaskId, words: String) -> Result<(), Refusal> {
+        let place = self.known(task)?;
+        let status = self.run.progress(place).state.status();
+        if status.is_end() {
+            return Err(wrong(task, status, "there is nobody to be told anything"));
+        }
+        self.emit(now, Event::WordsSent { task: task.clone(), words: words.clone() });
+        if let TaskState::Running(running) = &self.run.progress(place).state
+            && !running.ended
+        {
+            let attempt = running.attempt;
+            self.act(Action::Say { task: task.clone(), attempt, words });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! What agents ask of a person: the slot is free meanwhile, and nothing is forgotten.
+
+use super::*;
+use crate::event::Answerer;
+use crate::plan::Permissions;
+
+fn ask(s: &mut Script, task: &str) -> String {
+    let question = Question { tool: "Bash".into(), what: "terraform apply".into(), why: String::new() };
+    let attempt = s.attempt_of(task);
+    s.input(Input::SessionStarted { task: id(task), attempt, session: "s1".into() });
+    let change = Some(Box::new(Change::new("base", "half")));
+    let outcome = Outcome::Asked(Box::new(question));
+    s.input(Input::AttemptEnded { task: id(task), attempt, outcome, change })
+}
+
+fn yes(task: &str) -> Request {
+    let answer = Answer { allow: true, words: Some("with care".into()), by: Answerer::Person };
+    Request::Answer { task: id(task), answer }
+}
+
+fn prompts(names: &str) -> Plan {
+    let mut plan = plan(names);
+    for task in &mut plan.tasks {
+        *task = Task::new(task.id.clone(), Work::Prompt("do it".into()));
+    }
+    plan
+}
+
+#[test]
+fn whoever_asks_frees_the_slot_and_goes_on_with_the_answer_even_after_a_restart() {
+    let (mut s, told) = Script::start(prompts("a; b"), queue(1));
+    assert_eq!(told, "start a");
+    assert_eq!(ask(&mut s, "a"), "start b");
+    assert_eq!(s.ok("b"), "done b");
+    assert_eq!(s.wait(100_000), "", "for ever, where nobody said how long");
+    let (mut s, told) = s.crash(queue(1));
+    assert_eq!(told, "");
+    assert_eq!(
+        s.ask(Request::Retry(id("a"))),
+        "refused: task 'a' is waiting; it has asked a person, and goes on when it is answered"
+    );
+    assert_eq!(s.ask(yes("a")), "start a#2");
+    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(beginning.session.as_deref(), Some("s1"));
+    assert_eq!(beginning.round.map(|(_, round)| round.change.commit), Some("half".into()));
+    assert_eq!(beginning.answers.len(), 1);
+    assert!(beginning.answers[0].1.allow);
+    assert_eq!(s.ask(yes("a")), "refused: task 'a' is running; it has asked nothing");
+    assert_eq!(s.ok("a"), "done a, finished (Completed)");
+    assert_eq!(s.scheduler.run().attempts(), 2, "a question is no attempt");
+}
+
+/// C11.
+#[test]
+fn where_nobody_answers_in_time_the_answer_is_no() {
+    let mut plan = prompts("a; b");
+    let rules = Permissions { answer_within: Some(Millis::from_secs(10)), ..Permissions::default() };
+    plan.tasks[1].permissions = Some(Box::new(rules));
+    let options = Options { answer_within: Some(Millis::from_secs(60)), ..queue(2) };
+    let (mut s, _) = Script::start(plan, options.clone());
+    assert_eq!((ask(&mut s, "a"), ask(&mut s, "b")), (String::new(), String::new()));
+    assert_eq!(s.wait(10), "start b#2");
+    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!((beginning.answers[0].1.allow, beginning.answers[0].1.by), (false, Answerer::Deadline));
+    s.secs += 20;
+    let (mut s, told) = s.crash(options);
+    assert_eq!(told, "interrupted b, start b#3");
+    assert_eq!(s.scheduler.next_deadline(), Some(Tick(60_000)), "the time that has passed counts");
+    assert_eq!(s.wait(30), "start a#2");
+}
+
+#[test]
+fn words_for_a_task_reach_whoever_works_on_it_now_and_later() {
+    let (mut s, _) = Script::start(prompts("a; b"), queue(1));
+    s.ask(Request::Tell { task: id("a"), words: "use tabs".into() });
+    assert!(matches!(&s.actions[..], [Action::Say { words, .. }] if words == "use tabs"));
+    s.ask(Request::Tell { task: id("b"), words: "use spaces".into() });
+    assert!(s.actions.is_empty(), "nobody works on it yet");
+    assert_eq!(s.ok("a"), "done a, start b");
+    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(beginning.words, ["use spaces"]);
+    assert_eq!(
+        s.ask(Request::Tell { task: id("a"), words: "late".into() }),
+        "refused: task 'a' is completed; there is nobody to be told anything"
+    );
+}

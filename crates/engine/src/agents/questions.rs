@@ -1,0 +1,56 @@
+//! What an agent wants to do and only a person can allow: what it was answered before, and what it asks now.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use conductor_core::event::{Answer, Question};
+
+#[derive(Debug, Clone, Default)]
+pub struct Questions {
+    answered: Arc<[(Question, Answer)]>,
+    open: Arc<Mutex<Option<Question>>>,
+}
+
+impl Questions {
+    pub fn answered(answered: Vec<(Question, Answer)>) -> Questions {
+        Questions { answered: answered.into(), open: Arc::default() }
+    }
+
+    /// The question it has to stop for, if it has put one.
+    pub fn open(&self) -> Option<Question> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Nothing where a person has allowed just that; otherwise what the agent is told.
+    pub(super) fn put(&self, tool: &str, what: String, why: String) -> Option<String> {
+        let same = |asked: &Question| asked.tool == tool && asked.what == what;
+        match self.answered.iter().rev().find(|(asked, _)| same(asked)) {
+            Some((_, answer)) if answer.allow => None,
+            Some((_, answer)) => Some(refused(answer)),
+            None => {
+                let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+                open.get_or_insert(Question { tool: tool.to_owned(), what, why });
+                Some("a person has to allow this first; stop here, you will be told".to_owned())
+            }
+        }
+    }
+}
+
+/// What an agent is told of a question it has put, when it goes on.
+pub fn told(question: &Question, answer: &Answer) -> String {
+    match answer.allow {
+        true => {
+            let words = answer.words.as_ref().map_or_else(String::new, |words| format!(": {words}"));
+            format!("You asked for `{question}`. It is allowed{words}. Go on with it.")
+        }
+        false => format!("You asked for `{question}`: {}. Go on without it.", refused(answer)),
+    }
+}
+
+fn refused(answer: &Answer) -> String {
+    use conductor_core::event::Answerer;
+    match (&answer.words, answer.by) {
+        (Some(words), _) => format!("it is not allowed: {words}"),
+        (None, Answerer::Person) => "it is not allowed, a person said".to_owned(),
+        (None, Answerer::Deadline) => "it is not allowed, for nobody was there to ask".to_owned(),
+    }
+}

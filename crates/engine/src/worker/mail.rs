@@ -1,0 +1,32 @@
+//! What people say to agents at work, until somebody takes it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use conductor_core::ids::TaskId;
+
+#[derive(Debug, Default)]
+pub(crate) struct Mail {
+    letters: Mutex<HashMap<TaskId, Vec<String>>>,
+    /// How many there are: everybody looks often, and there hardly ever is any.
+    count: AtomicUsize,
+}
+
+impl Mail {
+    pub(crate) fn put(&self, task: &TaskId, words: String) {
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        letters.entry(task.clone()).or_default().push(words);
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn take(&self, task: &TaskId) -> Vec<String> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = letters.remove(task).unwrap_or_default();
+        self.count.fetch_sub(taken.len(), Ordering::Release);
+        taken
+    }
+}
