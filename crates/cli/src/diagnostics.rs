@@ -7,6 +7,7 @@ use std::path::Path;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use conductor_core::plan::Plan;
 use conductor_core::spec::{self, Diagnostic, Severity, Source, Span};
+use conductor_engine::subagents;
 use serde_json::{Value, json};
 
 use crate::fault::{Exit, Fault};
@@ -42,7 +43,8 @@ pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
         Ok(source) => source,
         Err(diagnostic) => return Ok((None, Findings { source: None, name, found: vec![diagnostic] })),
     };
-    let (plan, found) = match spec::load(&source) {
+    let here = std::env::current_dir().map(|directory| subagents::found(&directory)).unwrap_or_default();
+    let (plan, found) = match spec::load_among(&source, &here) {
         Ok(loaded) => (Some(loaded.plan), loaded.warnings),
         Err(found) => (None, found),
     };

@@ -145,6 +145,8 @@ pub struct Beginning {
     pub answers: Vec<(Question, Answer)>,
     /// What people had to say.
     pub words: Vec<String>,
+    /// What it builds on that is done, with the commits by which that is on the branch. Told to prompts only.
+    pub before: Vec<(TaskId, Option<String>)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -495,7 +497,8 @@ impl Scheduler {
         let goes_on = round.is_some() || !answers.is_empty();
         let session = session.filter(|(with, _)| goes_on && Some(with.as_str()) == agent);
         let session = session.map(|(_, session)| session);
-        let beginning = Beginning { onto: self.onto(place), round, session, answers, words };
+        let beginning =
+            Beginning { onto: self.onto(place), round, session, answers, words, before: self.before(place) };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
     }
 

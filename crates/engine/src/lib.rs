@@ -22,6 +22,7 @@ pub mod prices;
 pub mod process;
 pub mod prompt;
 pub mod resolve;
+pub mod skills;
 pub mod stores;
 pub mod subagents;
 mod train;

@@ -23,6 +23,7 @@ mod lookout;
 mod repositories;
 mod run;
 mod signals;
+mod specialists;
 mod store;
 mod validate;
 mod workspaces;

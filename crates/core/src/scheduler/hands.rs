@@ -4,8 +4,10 @@
 use super::Scheduler;
 use crate::event::Hand;
 use crate::graph::Node;
+use crate::ids::TaskId;
 use crate::models;
 use crate::plan::{Plan, Work};
+use crate::run::TaskState;
 use crate::units::{Now, Timestamp};
 
 /// The tasks that somebody else could do, of which there are few.
@@ -35,6 +37,21 @@ impl Scheduler {
             spent: if cap == 0 { 0.0 } else { self.run.spent().cost.0 as f64 / cap as f64 },
             bad_tries: self.run.repeats(place).map_or(0, |repeats| repeats.bad_tries),
         }
+    }
+
+    /// What a prompt builds on that is done, or lies in its epic's own workspace.
+    pub(super) fn before(&self, place: usize) -> Vec<(TaskId, Option<String>)> {
+        let task = &self.run.plan().tasks[place];
+        if matches!(task.work, Work::Run(_)) {
+            return Vec::new();
+        }
+        let done = task.dependencies.iter().filter_map(|on| {
+            let progress = self.run.progress(self.run.place(&on.id)?);
+            let ended = matches!(&progress.state, TaskState::Running(running) if running.ended);
+            let commit = progress.landed.as_ref().map(|landed| landed.commit.clone());
+            (progress.state == TaskState::Completed || ended).then(|| (on.id.clone(), commit))
+        });
+        done.collect()
     }
 
     /// Ready to start, with whoever is to do it.

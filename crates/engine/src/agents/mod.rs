@@ -55,6 +55,8 @@ pub struct Brief<'a> {
     pub session: &'a Session,
     /// What only a person can allow.
     pub questions: &'a Questions,
+    /// How to work, beside what to do, for an agent that `knows_specialists`.
+    pub manner: Option<&'a str>,
 }
 
 impl Brief<'_> {
@@ -105,6 +107,11 @@ pub trait Agent: Send + Sync {
 
     /// Whether it could, as far as that can be told without starting anything.
     fn check(&self, task: &Task) -> Result<(), AgentError>;
+
+    /// Whether it takes a manner of work apart from the prompt, and runs skills by their names.
+    fn knows_specialists(&self) -> bool {
+        false
+    }
 }
 
 /// The list of backends.
@@ -286,6 +293,7 @@ mod tests {
             words: String::new(),
             session: &session,
             questions: &Questions::default(),
+            manner: None,
         };
         let keys = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
         let launch = brief.launch("x", Vec::new(), &keys, &[("QUIET", "1"), ("OPENAI_API_KEY", "none")]);
