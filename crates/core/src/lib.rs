@@ -8,6 +8,7 @@ pub mod event;
 pub mod graph;
 pub mod ids;
 pub mod ledger;
+pub mod mentions;
 pub mod models;
 pub mod permissions;
 pub mod plan;

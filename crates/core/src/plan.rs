@@ -288,7 +288,7 @@ pub struct Preparation {
     /// Ignored files that stay in a workspace when it is used again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
-    /// What it touched when it was last done; counts like `files`.
+    /// What it touched when it was last done, or else what its words name; counts like `files`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_files: Vec<String>,
     /// By which words it was told who does it; nothing where the task says it.

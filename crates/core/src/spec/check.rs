@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::graph::{Graph, GraphError, Strategy};
 use crate::ids::TaskId;
+use crate::mentions;
 use crate::plan::{Dependency, Group, Limits, Notifications, Plan, Task, Work};
 use crate::subagents::{self, Finding, Subagent};
 
@@ -287,9 +288,20 @@ fn finish(
         task.dependencies = dependencies;
         task.group = draft.group.map(|group| group.value);
         task.name = draft.name.unwrap_or(task.name);
+        mention_files(&mut task);
         task
     });
     (task, places)
+}
+
+/// A prompt that does not say in `files` what it will touch may say it in its words.
+fn mention_files(task: &mut Task) {
+    let (Work::Prompt(prompt), true) = (&task.work, task.files.is_empty()) else { return };
+    let words = format!("{}\n{prompt}", task.name);
+    let files = mentions::files(&words, task.expected_deliverable.as_deref());
+    if !files.is_empty() {
+        task.preparation.get_or_insert_default().learned_files = files;
+    }
 }
 
 fn dependencies(r: &mut Report<'_>, ids: &Ids, names: &[String], draft: &Draft) -> Vec<(Dependency, Span)> {
