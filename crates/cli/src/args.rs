@@ -29,6 +29,9 @@ pub(crate) enum Command {
     /// Remember where a branch is, and set it back
     #[command(subcommand)]
     Checkpoint(Checkpoint),
+    /// Answer what a task's agent asks, tell it something, have it done again or not at all
+    #[command(subcommand)]
+    Task(Task),
     /// Print the JSON Schema of task files, for editors
     Schema,
     /// Print the version
@@ -44,6 +47,15 @@ pub(crate) struct Run {
     #[arg(short, long, alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) parallel: Option<u32>,
+
+    /// How long an agent's question waits for you before it counts as denied; ten minutes where nobody is at a
+    /// terminal, for ever where somebody is
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) answer_within: Option<Millis>,
+
+    /// Leave the run, with exit code 5, when nothing but questions is left
+    #[arg(long)]
+    pub(crate) leave_unanswered: bool,
 
     /// Only these tasks: ids, `test-*`, `group:G`, `epic:E`; `+api` with what it needs, `api+` with what needs it
     #[arg(long, value_name = "EXPR")]
@@ -207,6 +219,39 @@ pub(crate) struct OfTask {
     /// The run, or the beginning of its name; the newest one here that fits where absent
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Allow what its agent asks to do
+    Approve(Answered),
+    /// Do not allow what its agent asks to do
+    Deny(Answered),
+    /// Say something to the agent that works on it, now or when it next begins
+    Send(Send),
+    /// Do it again, with its tries counted anew, and what was skipped because of it
+    Retry(OfTask),
+    /// Do not do it
+    Skip(OfTask),
+    /// Stop it and do not do it
+    Cancel(OfTask),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Answered {
+    #[command(flatten)]
+    pub(crate) of: OfTask,
+    /// What the agent is told with it
+    #[arg(short, long, value_name = "WORDS")]
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    #[command(flatten)]
+    pub(crate) of: OfTask,
+    /// What to say
+    pub(crate) words: String,
 }
 
 #[derive(Debug, Subcommand)]

@@ -32,6 +32,7 @@ pub(crate) fn text(
     let _ = writeln!(out, "\nrun {id} {}: {}", report::outcome_name(run.stage()), counts(&summary));
     failures(&mut out, run, directory);
     skips(&mut out, run);
+    questions(&mut out, id, run);
     let _ = writeln!(
         out,
         "\ntime   {} on {} worker{}; {} of work, critical path {}",
@@ -152,6 +153,16 @@ fn skips(out: &mut String, run: &Run) {
     let rest = skipped.count().saturating_sub(SKIPS);
     if rest > 0 {
         let _ = writeln!(out, "… and {rest} more skipped");
+    }
+}
+
+/// What agents ask, with how to answer.
+fn questions(out: &mut String, id: &RunId, run: &Run) {
+    for (task, progress) in run.tasks() {
+        if let TaskState::Asking { question, .. } = &progress.state {
+            let _ = writeln!(out, "\n{} asks: {}", task.id, one_line(&question.to_string()));
+            let _ = writeln!(out, "  conductor task approve {} --run {id}   or deny", task.id);
+        }
     }
 }
 

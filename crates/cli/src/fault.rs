@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     Usage = 2,
     InvalidFile = 3,
     NothingToDo = 4,
+    /// All that is left waits for a person.
+    Asked = 5,
     BudgetReached = 6,
     AgentMissing = 7,
     StillRunning = 8,

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Diff(diff) => commands::diff::run(&diff),
         Command::Worktree(worktree) => commands::worktree::run(&worktree),
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
+        Command::Task(task) => commands::task::run(&task),
         Command::Schema => commands::schema::run(),
         Command::Version(version) => commands::version::run(&version),
     };

@@ -2,9 +2,10 @@
 //!
 //! A driven run is changed by the scheduler alone. Whether a commit is where it is said to be is for others to look up.
 
-use crate::event::{Change, DrainReason, Event, RunOutcome};
+use crate::event::{Answer, Change, DrainReason, Event, RunOutcome};
 use crate::ids::TaskId;
 use crate::run::{Run, Stage, Status, TaskState};
+use crate::scheduler::Refusal;
 
 /// A failed task's work is on the branch after all: `change` leads from where the branch was to where it is. Where that
 /// was the last thing missing, the run is completed.
@@ -35,6 +36,32 @@ pub fn rolled_back(run: &Run, to: &str, is_there: impl Fn(&str) -> bool) -> Vec<
         events.push(Event::RunStopped { why: DrainReason::User });
     }
     events
+}
+
+/// A person answers what a task has asked.
+pub fn answered(run: &Run, task: &TaskId, answer: Answer) -> Result<Event, Refusal> {
+    let place = run.place(task).ok_or_else(|| Refusal::UnknownTask(task.clone()))?;
+    match &run.progress(place).state {
+        TaskState::Asking { .. } => Ok(Event::QuestionAnswered { task: task.clone(), answer }),
+        state => Err(Refusal::WrongStatus {
+            task: task.clone(),
+            status: state.status(),
+            wants: "it has asked nothing",
+        }),
+    }
+}
+
+/// A person says something to whoever works on a task next.
+pub fn told(run: &Run, task: &TaskId, words: String) -> Result<Event, Refusal> {
+    let place = run.place(task).ok_or_else(|| Refusal::UnknownTask(task.clone()))?;
+    match run.progress(place).state.status() {
+        status if status.is_end() => Err(Refusal::WrongStatus {
+            task: task.clone(),
+            status,
+            wants: "there is nobody to be told anything",
+        }),
+        _ => Ok(Event::WordsSent { task: task.clone(), words }),
+    }
 }
 
 #[cfg(test)]

@@ -106,6 +106,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<String>,
     },
+    /// The branch was not moved, for somebody else had; what was stacked then is void.
+    MergeWithdrawn {
+        task: TaskId,
+        attempt: Attempt,
+    },
     MergeFailed {
         task: TaskId,
         attempt: Attempt,
@@ -242,6 +247,9 @@ pub struct Options {
     /// How long a question waits for a person, where its task does not say; for ever where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within: Option<Millis>,
+    /// Whether the run is left where only questions are left, to be taken up when they are answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leave_unanswered: bool,
     /// Agents some task names that are not there on this machine.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub absent: BTreeSet<String>,
@@ -263,6 +271,7 @@ impl Options {
             isolation: None,
             limits: Limits::default(),
             answer_within: None,
+            leave_unanswered: false,
             absent: BTreeSet::new(),
             samples: Vec::new(),
             output: None,
@@ -497,6 +506,8 @@ pub enum DrainReason {
     FailFast,
     /// A cap of the run: cost, tokens, attempts or time.
     Budget,
+    /// All that is left to do waits for a person.
+    Person,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

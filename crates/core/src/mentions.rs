@@ -4,6 +4,8 @@
 /// More than this is a listing, not a task.
 const MOST: usize = 30;
 const LONGEST: usize = 200;
+/// Further than this a text is not looked through.
+const ENOUGH: usize = 64 << 10;
 
 /// Endings by which a name without a folder is taken for a file.
 const ENDINGS: [&str; 52] = [
@@ -118,10 +120,14 @@ const MOVING: [&str; 6] = ["delete", "extract", "move", "remove", "rename", "spl
 /// words surround it.
 pub fn files(words: &str, deliverable: Option<&str>) -> Vec<String> {
     let mut found = Vec::new();
-    sentences(words).for_each(|sentence| collect(sentence, true, &mut found));
-    deliverable.into_iter().for_each(|text| collect(text, false, &mut found));
+    sentences(beginning(words)).for_each(|sentence| collect(sentence, true, &mut found));
+    deliverable.into_iter().for_each(|text| collect(beginning(text), false, &mut found));
     found.truncate(MOST);
     found
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(ENOUGH)]
 }
 
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
@@ -266,7 +272,7 @@ mod tests {
             "Node.js and Next.js apps",
             "/etc/passwd, ~/.bashrc, ../outside.rs, C:\\temp\\a.rs, a/../../b.rs",
             "owner/repo, `origin/main`, `feature/login`",
-            "foo.bar(), self.name, std::fs, a.b.c",
+            "foo.bar(), self.name, core::mem, a.b.c",
             "* one\n- two\n**bold**/x, *.rs, **/*.rs",
             "",
         ] {

@@ -302,6 +302,7 @@ pub fn outcome_name(stage: Stage) -> &'static str {
         Stage::Created => "created",
         Stage::Active | Stage::Draining(_) => "running",
         Stage::Stopped(DrainReason::User) => "stopped",
+        Stage::Stopped(DrainReason::Person) => "waiting for a person",
         Stage::Stopped(DrainReason::FailFast) => "stopped at the first failure",
         Stage::Stopped(DrainReason::Budget) => "stopped at its budget",
         Stage::Finished(RunOutcome::Completed) => "completed",

@@ -21,6 +21,8 @@ mod requests;
 mod tests;
 mod timers;
 
+use std::collections::BTreeMap;
+
 use crate::event::{
     Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Process,
     Question, Record, Round, RunOutcome, StopReason, Usage,
@@ -156,6 +158,15 @@ pub struct Decision {
     pub refused: Option<Refusal>,
 }
 
+/// What a run that was left is taken up with.
+#[derive(Debug, Clone, Default)]
+pub struct Legacy {
+    /// Whether everything that failed, was skipped or cancelled is set back to pending.
+    pub reopen: bool,
+    /// What those had done who were at work, where they can go on with it.
+    pub left: BTreeMap<TaskId, Change>,
+}
+
 pub struct Scheduler {
     run: Run,
     graph: Graph,
@@ -176,19 +187,15 @@ pub struct Scheduler {
 impl Scheduler {
     /// Takes a run up, new or replayed. Whatever ran when it was left counts as interrupted.
     pub fn start(run: Run, options: Options, now: Now) -> Result<(Scheduler, Decision), GraphError> {
-        Scheduler::take_up(run, options, now, false)
+        Scheduler::take_up(run, options, now, Legacy::default())
     }
 
-    /// As `start`, with everything that failed, was skipped or cancelled set back to pending.
-    pub fn start_again(run: Run, options: Options, now: Now) -> Result<(Scheduler, Decision), GraphError> {
-        Scheduler::take_up(run, options, now, true)
-    }
-
-    fn take_up(
+    /// As `start`, with what is known of the one who left it.
+    pub fn take_up(
         run: Run,
         options: Options,
         now: Now,
-        reopen: bool,
+        legacy: Legacy,
     ) -> Result<(Scheduler, Decision), GraphError> {
         let graph = Graph::with_places(run.plan(), options.strategy, run.places())?;
         let mut scheduler = Scheduler {
@@ -206,12 +213,12 @@ impl Scheduler {
             graph,
         };
         scheduler.emit(now, Event::RunStarted { options: Box::new(options) });
-        if reopen {
+        if legacy.reopen {
             scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
         }
         scheduler.rebuild(now);
         scheduler.board_leftovers();
-        scheduler.interrupt_leftovers(now);
+        scheduler.interrupt_leftovers(now, legacy.left);
         scheduler.arm_run_deadline(now);
         let decision = scheduler.conclude(now);
         Ok((scheduler, decision))
@@ -494,8 +501,7 @@ impl Scheduler {
         let session = repeats.and_then(|repeats| repeats.session.clone());
         let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
         let words = repeats.map_or_else(Vec::new, |repeats| repeats.words.clone());
-        let goes_on = round.is_some() || !answers.is_empty();
-        let session = session.filter(|(with, _)| goes_on && Some(with.as_str()) == agent);
+        let session = session.filter(|(with, _)| Some(with.as_str()) == agent);
         let session = session.map(|(_, session)| session);
         let beginning =
             Beginning { onto: self.onto(place), round, session, answers, words, before: self.before(place) };
@@ -534,18 +540,22 @@ impl Scheduler {
                 self.emit(now, Event::RunFinished { outcome });
             }
             Stage::Draining(why) => self.emit(now, Event::RunStopped { why }),
+            Stage::Active if self.only_questions_are_left() => {
+                self.emit(now, Event::RunStopped { why: DrainReason::Person });
+            }
             _ => return,
         }
         self.done = true;
         self.act(Action::Finish);
     }
 
-    fn interrupt_leftovers(&mut self, now: Now) {
+    fn interrupt_leftovers(&mut self, now: Now, mut left: BTreeMap<TaskId, Change>) {
         for place in self.running() {
             let (task, progress) = self.run.task(place);
             if let TaskState::Running(Running { attempt, .. }) = progress.state {
                 let task = task.id.clone();
-                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted, None);
+                let change = left.remove(&task).map(Box::new);
+                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted, change);
             }
         }
     }

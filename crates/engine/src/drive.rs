@@ -12,13 +12,14 @@ use conductor_core::event::{Options, Record};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::scheduler::{Action, Car, Decision, Input, Request, Scheduler};
+use conductor_core::scheduler::{Action, Car, Decision, Input, Legacy, Refusal, Request, Scheduler};
 use thiserror::Error;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::agents::Caller;
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
+use crate::control::Counter;
 use crate::home::RunClaim;
 use crate::lookout::{AtWork, Lookout};
 use crate::process;
@@ -47,8 +48,25 @@ pub enum DriveError {
 #[derive(Debug)]
 pub(crate) enum Message {
     Input(Input),
+    /// As an input, with somebody who waits until it is recorded.
+    Asked(Request, oneshot::Sender<Result<(), Refusal>>),
     KillAll,
 }
+
+/// What has come in, and who waits for word of it.
+struct Arrival {
+    input: Input,
+    waits: Option<oneshot::Sender<Result<(), Refusal>>>,
+}
+
+impl From<Input> for Arrival {
+    fn from(input: Input) -> Arrival {
+        Arrival { input, waits: None }
+    }
+}
+
+/// What those who wait are told, once it is durable.
+type Words = Vec<(oneshot::Sender<Result<(), Refusal>>, Result<(), Refusal>)>;
 
 /// Asks things of a live run, from anywhere.
 #[derive(Debug, Clone)]
@@ -59,6 +77,13 @@ pub struct Control {
 impl Control {
     pub fn ask(&self, request: Request) {
         let _ = self.messages.send(Message::Input(Input::Asked(request)));
+    }
+
+    /// Whether it was granted, once that is durable; nothing where the run has ended meanwhile.
+    pub async fn ask_and_wait(&self, request: Request) -> Option<Result<(), Refusal>> {
+        let (waits, word) = oneshot::channel();
+        let _ = self.messages.send(Message::Asked(request, waits));
+        word.await.ok()
     }
 
     /// Ends every process now, without asking it.
@@ -95,7 +120,7 @@ pub struct Driven {
 pub struct Drive {
     id: RunId,
     store: Arc<dyn Store>,
-    _claim: RunClaim,
+    claim: RunClaim,
     scheduler: Scheduler,
     first: Option<Decision>,
     clock: Clock,
@@ -146,16 +171,15 @@ impl Drive {
             notices: notices.clone(),
             reports: sender.clone(),
         });
-        for trouble in worker.rooms.rescue_left(&run) {
-            worker.notice(trouble);
-        }
+        let (left, troubles) = worker.rooms.rescue_left(&run);
+        troubles.into_iter().for_each(|trouble| worker.notice(trouble));
         let mut clock = Clock::start();
-        let take_up = if start.reopen { Scheduler::start_again } else { Scheduler::start };
-        let (scheduler, first) = take_up(run, start.options, clock.now())?;
+        let legacy = Legacy { reopen: start.reopen, left };
+        let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), legacy)?;
         let drive = Drive {
             id,
             store,
-            _claim: claim,
+            claim,
             scheduler,
             first: Some(first),
             clock,
@@ -192,14 +216,22 @@ impl Drive {
             .lookout
             .clone()
             .map(|(lookout, every)| tokio::spawn(lookout.keep(every, self.control.messages.clone())));
+        let counter = Counter::open(self.claim.directory(), self.control.clone());
+        if let Err(error) = &counter {
+            self.notice(format!("nobody can ask anything of this run from outside: {error}"));
+        }
         if let Some(first) = self.first.take() {
             self.carry_out(first).await?;
         }
         while !self.finished {
-            let inputs = self.gather().await;
-            let decision = self.decide(inputs);
+            let arrivals = self.gather().await;
+            let (decision, words) = self.decide(arrivals);
             self.carry_out(decision).await?;
+            for (waits, word) in words {
+                let _ = waits.send(word);
+            }
         }
+        drop(counter);
         looking.inspect(|looking| looking.abort());
         process::sweep_all(&self.id).await;
         self.look_a_last_time().await?;
@@ -208,7 +240,7 @@ impl Drive {
     }
 
     /// Everything that has happened, as soon as anything has that cannot wait.
-    async fn gather(&mut self) -> Vec<Input> {
+    async fn gather(&mut self) -> Vec<Arrival> {
         let mut inputs = Vec::new();
         let mut patience = HEARTBEAT;
         loop {
@@ -231,12 +263,16 @@ impl Drive {
         }
     }
 
-    fn accept(&mut self, message: Option<Message>, inputs: &mut Vec<Input>) -> bool {
+    fn accept(&mut self, message: Option<Message>, inputs: &mut Vec<Arrival>) -> bool {
         match message {
             Some(Message::Input(input)) => {
                 let urgent = !matches!(input, Input::ProcessStarted { .. });
-                inputs.push(input);
+                inputs.push(input.into());
                 urgent
+            }
+            Some(Message::Asked(request, waits)) => {
+                inputs.push(Arrival { input: Input::Asked(request), waits: Some(waits) });
+                true
             }
             Some(Message::KillAll) => {
                 for stop in self.attempts.values().map(|(_, stop)| stop).chain(&self.merging) {
@@ -249,12 +285,12 @@ impl Drive {
     }
 
     /// Ends that were reported count before deadlines that have passed: whoever made it in time has made it.
-    fn decide(&mut self, inputs: Vec<Input>) -> Decision {
+    fn decide(&mut self, arrivals: Vec<Arrival>) -> (Decision, Words) {
         let now = self.clock.now();
         let due = self.scheduler.next_deadline().is_some_and(|tick| tick <= now.tick);
-        let timer = due.then_some(Input::TimerDue);
-        let mut all = Decision::default();
-        for input in inputs.into_iter().chain(timer) {
+        let timer = due.then_some(Input::TimerDue.into());
+        let (mut all, mut words) = (Decision::default(), Words::new());
+        for Arrival { input, waits } in arrivals.into_iter().chain(timer) {
             if let Input::AttemptEnded { task, attempt, .. } = &input
                 && self.attempts.get(task).is_some_and(|(current, _)| current == attempt)
             {
@@ -269,11 +305,13 @@ impl Drive {
             let decision = self.scheduler.handle(now, input);
             all.records.extend(decision.records);
             all.actions.extend(decision.actions);
-            if let Some(refusal) = decision.refused {
-                self.notice(refusal.to_string());
+            match (waits, decision.refused) {
+                (Some(waits), refused) => words.push((waits, refused.map_or(Ok(()), Err))),
+                (None, Some(refusal)) => self.notice(refusal.to_string()),
+                (None, None) => {}
             }
         }
-        all
+        (all, words)
     }
 
     async fn carry_out(&mut self, decision: Decision) -> Result<(), DriveError> {
@@ -369,7 +407,7 @@ impl Drive {
         let Some((lookout, _)) = self.lookout.clone() else { return Ok(()) };
         let seen = tokio::task::spawn_blocking(move || lookout.checkout()).await.ok().flatten();
         if let Some(input) = seen {
-            let decision = self.decide(vec![input]);
+            let (decision, _) = self.decide(vec![input.into()]);
             self.carry_out(decision).await?;
         }
         Ok(())

@@ -8,6 +8,7 @@ pub mod amend;
 pub mod bus;
 pub mod checkpoints;
 pub mod clock;
+pub mod control;
 mod copies;
 pub mod drive;
 pub mod gates;

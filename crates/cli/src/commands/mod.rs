@@ -5,6 +5,7 @@ pub(crate) mod diff;
 pub(crate) mod graph;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod task;
 pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod worktree;

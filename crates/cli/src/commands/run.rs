@@ -239,6 +239,7 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
         (Stage::Finished(RunOutcome::Completed), _) => Exit::Done,
         (Stage::Stopped(DrainReason::User), Some(Signalled::Terminate)) => Exit::Terminated,
         (Stage::Stopped(DrainReason::User), _) => Exit::Interrupted,
+        (Stage::Stopped(DrainReason::Person), _) => Exit::Asked,
         (Stage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
         (Stage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
         (Stage::Finished(RunOutcome::Failed) | Stage::Stopped(DrainReason::FailFast), _) => Exit::TaskFailed,

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 
-use conductor_core::event::{Again, DrainReason, Event, Options, Outcome, Record};
+use conductor_core::event::{Again, Answerer, DrainReason, Event, Options, Outcome, Record};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::ledger::Ledger;
 use conductor_core::report;
 use conductor_core::run::{Run, Status, Stray};
-use conductor_core::units::Millis;
+use conductor_core::units::{Millis, Timestamp};
 
 use super::Progress;
 
@@ -50,12 +50,33 @@ impl Plain {
             }
             Event::AttemptEnded { outcome, elapsed, task, .. } => {
                 self.last.insert(task.clone(), (outcome.clone(), *elapsed));
+                if let Outcome::Asked(question) = outcome {
+                    let words = super::super::end_block::one_line(&question.to_string());
+                    let how = format!("conductor task approve {task}, or deny {task}");
+                    return Some(self.aside(YELLOW, "asks", task, &format!("  {words}\n{:>18}{how}", "")));
+                }
                 matches!(outcome, Outcome::Interrupted)
                     .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
             }
             Event::RetryScheduled { task, again: Again::Mend(round), .. } => {
                 let why = super::super::end_block::one_line(&round.failure.message);
                 Some(self.aside(YELLOW, "mend", task, &format!("  {why}")))
+            }
+            Event::RetryScheduled { task, again: Again::Other, .. } => {
+                let why = self.why(task);
+                Some(self.aside(YELLOW, "over", task, &format!("  to its next agent: {why}")))
+            }
+            Event::QuestionAnswered { task, answer } => {
+                let words = match (answer.allow, answer.by) {
+                    (true, _) => "allowed",
+                    (false, Answerer::Person) => "not allowed",
+                    (false, Answerer::Deadline) => "not allowed, for nobody answered in time",
+                };
+                Some(self.aside(YELLOW, "answer", task, &format!("  {words}")))
+            }
+            Event::ProviderParked { agent, until } => {
+                let words = format!("{agent} takes nothing more until {}", local_time(*until));
+                Some(format!("conductor: {words}; its tasks wait or go to others"))
             }
             Event::RetryScheduled { task, again: Again::Anew, .. } => {
                 Some(self.aside(YELLOW, "again", task, "  does not fit what landed meanwhile, done anew"))
@@ -128,6 +149,11 @@ impl Plain {
             false => format!("{word:<7}"),
         }
     }
+}
+
+fn local_time(at: Timestamp) -> String {
+    let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 impl Progress for Plain {

@@ -20,6 +20,7 @@ mod input;
 mod landing;
 mod ledger;
 mod lookout;
+mod questions;
 mod repositories;
 mod run;
 mod signals;

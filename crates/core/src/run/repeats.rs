@@ -44,7 +44,9 @@ impl Run {
                 repeats.round = Some(round.as_ref().clone());
             }
             Event::RetryScheduled { again: Again::Anew, .. } => {
-                self.repeats.entry(node).or_default().anew += 1;
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.anew += 1;
+                repeats.session = None;
             }
             Event::QuestionAnswered { answer, .. } => {
                 if let TaskState::Asking { question, .. } = &self.tasks[place].state {

@@ -14,6 +14,7 @@ pub(super) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::StopRequested { task, .. } => (task, "stop_requested"),
         Event::AttemptEnded { task, .. } => (task, "attempt_ended"),
         Event::MergeIntended { task, .. } => (task, "merge_intended"),
+        Event::MergeWithdrawn { task, .. } => (task, "merge_withdrawn"),
         Event::MergeFailed { task, .. } => (task, "merge_failed"),
         Event::RetryScheduled { task, .. } => (task, "retry_scheduled"),
         Event::QuestionAnswered { task, .. } => (task, "question_answered"),
@@ -48,9 +49,10 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         (state, Event::WordsSent { .. }) if !state.status().is_end() => state.clone(),
         (S::Asking { .. }, Event::QuestionAnswered { .. }) => S::Pending,
         (S::Running(running), event) if !running.ended => step_running(running, event, record)?,
-        (S::Running(running), Event::MergeIntended { .. } | Event::MergeFailed { .. }) => {
-            step_landing(running, event)?
-        }
+        (
+            S::Running(running),
+            Event::MergeIntended { .. } | Event::MergeWithdrawn { .. } | Event::MergeFailed { .. },
+        ) => step_landing(running, event)?,
         (S::Running(_), Event::RetryScheduled { delay, .. }) => {
             S::Waiting { delay: *delay, since: record.at }
         }
@@ -106,6 +108,9 @@ fn step_landing(running: &Running, event: &Event) -> Option<TaskState> {
         Event::MergeIntended { attempt, from, to, last, .. } if *attempt == running.attempt => {
             let last = last.as_ref().unwrap_or(to).clone();
             next.landing.as_mut()?.intent = Some(Intent { from: from.clone(), to: to.clone(), last });
+        }
+        Event::MergeWithdrawn { attempt, .. } if *attempt == running.attempt => {
+            next.landing.as_mut()?.intent = None;
         }
         Event::MergeFailed { attempt, .. } if *attempt == running.attempt => {
             next.landing.take()?;

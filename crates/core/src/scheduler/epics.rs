@@ -18,8 +18,15 @@ pub(super) struct Epics {
 #[derive(Debug, Default)]
 struct Epic {
     members: Vec<usize>,
-    /// Who is aboard, in the order of their ends, and whether the train has taken them already.
-    aboard: Vec<(u64, usize)>,
+    /// Who is aboard, in the order of their ends.
+    aboard: Vec<Aboard>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Aboard {
+    since: u64,
+    place: usize,
+    /// Whether the train has taken it already. Somebody who is done again meanwhile waits for the next.
     sent: bool,
 }
 
@@ -47,38 +54,33 @@ impl Epics {
 
     pub(super) fn join(&mut self, epic: usize, place: usize, since: u64, sent: bool) {
         let epic = &mut self.epics[epic];
-        epic.aboard.push((since, place));
+        epic.aboard.push(Aboard { since, place, sent });
         epic.aboard.sort_unstable();
-        epic.sent |= sent;
     }
 
     fn leave(&mut self, place: usize) {
         if let Some(epic) = self.of(place) {
-            let epic = &mut self.epics[epic];
-            epic.aboard.retain(|(_, other)| *other != place);
-            epic.sent &= !epic.aboard.is_empty();
+            self.epics[epic].aboard.retain(|other| other.place != place);
         }
     }
 
     fn is_aboard(&self, place: usize) -> bool {
-        self.of(place).is_some_and(|epic| self.epics[epic].aboard.iter().any(|(_, other)| *other == place))
+        self.of(place).is_some_and(|epic| self.epics[epic].aboard.iter().any(|other| other.place == place))
     }
 
     /// Whoever is aboard of an epic that is not done yet.
     pub(super) fn parked(&self) -> usize {
-        self.epics.iter().filter(|epic| !epic.sent).map(|epic| epic.aboard.len()).sum()
+        self.epics.iter().map(|epic| epic.aboard.iter().filter(|aboard| !aboard.sent).count()).sum()
     }
 
     /// The cars of epics that had been sent off before.
     pub(super) fn sent(&self) -> Vec<(u64, Vec<usize>)> {
-        let sent = self.epics.iter().filter(|epic| epic.sent);
-        sent.map(|epic| (epic.aboard.last().map_or(0, |last| last.0), epic.car())).collect()
-    }
-}
-
-impl Epic {
-    fn car(&self) -> Vec<usize> {
-        self.aboard.iter().map(|&(_, place)| place).collect()
+        let sent = |epic: &Epic| {
+            let sent: Vec<Aboard> = epic.aboard.iter().filter(|aboard| aboard.sent).copied().collect();
+            let since = sent.last()?.since;
+            Some((since, sent.into_iter().map(|aboard| aboard.place).collect()))
+        };
+        self.epics.iter().filter_map(sent).collect()
     }
 }
 
@@ -104,8 +106,8 @@ impl Scheduler {
     /// The commit the next task of an epic starts from.
     pub(super) fn onto(&self, place: usize) -> Option<String> {
         let epic = &self.epics.epics[self.epics.of(place)?];
-        let &(_, last) = epic.aboard.last()?;
-        match &self.run.progress(last).state {
+        let last = epic.aboard.last()?;
+        match &self.run.progress(last.place).state {
             TaskState::Running(Running { landing: Some(landing), .. }) => Some(landing.change.commit.clone()),
             _ => None,
         }
@@ -118,11 +120,13 @@ impl Scheduler {
             let over = |&place: &usize| {
                 self.epics.is_aboard(place) || self.run.progress(place).state.status().is_end()
             };
-            if epic.sent || epic.aboard.is_empty() || !epic.members.iter().all(over) {
+            let under_way = epic.aboard.iter().any(|aboard| aboard.sent);
+            if under_way || epic.aboard.is_empty() || !epic.members.iter().all(over) {
                 continue;
             }
-            let car = epic.car();
-            self.epics.epics[number].sent = true;
+            let epic = &mut self.epics.epics[number];
+            epic.aboard.iter_mut().for_each(|aboard| aboard.sent = true);
+            let car = epic.aboard.iter().map(|aboard| aboard.place).collect();
             self.board(car);
         }
     }

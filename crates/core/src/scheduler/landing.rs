@@ -234,6 +234,14 @@ impl Scheduler {
         }
     }
 
+    fn withdraw(&mut self, now: Now) {
+        for place in self.train.under_way.concat() {
+            let Some((attempt, _)) = self.landing(place) else { continue };
+            let task = self.graph.id(place as Node).clone();
+            self.emit(now, Event::MergeWithdrawn { task, attempt });
+        }
+    }
+
     fn leave_behind(&mut self, now: Now, car: &Places, failure: &Failure) {
         for &place in car {
             let Some((attempt, landing)) = self.landing(place) else { continue };
@@ -293,7 +301,9 @@ impl Scheduler {
             return;
         }
         if !moved {
-            // Somebody else moved the branch in between: merged anew onto where it is now.
+            // Somebody else moved the branch in between: merged anew onto where it is now. What was stacked on one
+            // another then must never be taken for merged, for one of them may not fit any more.
+            self.withdraw(now);
             return self.integrate();
         }
         for car in std::mem::take(&mut self.train.under_way) {

@@ -33,6 +33,14 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Whether nothing can go on before a person has answered, and nobody is to wait for that.
+    pub(super) fn only_questions_are_left(&self) -> bool {
+        self.run.options().leave_unanswered
+            && self.ready.is_empty()
+            && self.run.tasks().any(|(_, progress)| matches!(progress.state, TaskState::Asking { .. }))
+            && !self.run.tasks().any(|(_, progress)| matches!(progress.state, TaskState::Waiting { .. }))
+    }
+
     pub(super) fn on_no_answer(&mut self, now: Now, place: usize) {
         let task = self.run.plan().tasks[place].id.clone();
         let answer = Answer { allow: false, words: None, by: Answerer::Deadline };

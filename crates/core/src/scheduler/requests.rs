@@ -1,5 +1,6 @@
 //! What a person can ask of a live run.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Scheduler;
@@ -8,7 +9,8 @@ use crate::ids::TaskId;
 use crate::run::{Stage, Status, TaskState};
 use crate::units::Now;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Request {
     Pause,
     Continue,

@@ -516,7 +516,8 @@ fn starting_again_reopens_what_ended_badly() {
     s.fail("a");
     s.ok("c");
     let run = Run::replay(&s.log).unwrap();
-    let (scheduler, decision) = Scheduler::start_again(run, queue(2), now(0)).unwrap();
+    let (scheduler, decision) =
+        Scheduler::take_up(run, queue(2), now(0), Legacy { reopen: true, ..Legacy::default() }).unwrap();
     assert_eq!(s.told(decision), "reopen a, reopen b, start a#2");
     assert_eq!(scheduler.run().count(Status::Completed), 1);
 }

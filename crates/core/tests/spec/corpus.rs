@@ -109,6 +109,7 @@ fn every_setting_can_be_a_default() {
         ("retry_policy", "{ max_attempts: 7 }", "{ max_attempts: 8 }"),
         ("env", "{ A: 1 }", "{ A: 2 }"),
         ("env_pass", "[ONE]", "[TWO]"),
+        ("permissions", "{ otherwise: ask }", "{ deny: [WebFetch] }"),
         ("max_cost", "1", "2"),
         ("max_tokens", "1", "2"),
         ("max_turns", "1", "2"),

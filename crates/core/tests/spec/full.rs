@@ -68,6 +68,7 @@ tasks:
     retry_policy: { initial_delay: 500ms, backoff_factor: 3, max_delay: 2m }
     env: { <<: *common, PORT: 8080, DEBUG: true, RATIO: 1.50 }
     env_pass: [HOME, "AWS_*"]
+    permissions: { deny: WebFetch, ask: ["Bash(git push*)"], allow: [WebSearch], otherwise: ask, blocked_commands: [sudo], answer_within: 30m, repetition: true }
     max_cost: 2.50
     max_tokens: 1e6
     max_turns: 60
@@ -152,6 +153,15 @@ fn a_task_has_every_field() {
         },
         env: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         env_pass: list(&["HOME", "AWS_*"]),
+        permissions: Some(Box::new(Permissions {
+            deny: list(&["WebFetch"]),
+            ask: list(&["Bash(git push*)"]),
+            allow: list(&["WebSearch"]),
+            otherwise: Otherwise::Ask,
+            blocked_commands: Some(list(&["sudo"])),
+            answer_within: Some(Millis::from_secs(1800)),
+            repetition: true,
+        })),
         max_cost: Some(Usd(2_500_000)),
         max_tokens: Some(1_000_000),
         max_turns: Some(60),

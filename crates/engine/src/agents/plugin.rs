@@ -103,6 +103,7 @@ impl Translator for Plugin {
         match event["type"].as_str() {
             Some("text") => self.on_text(&event),
             Some("tool") => said(Said::Tool(text(&event["name"]).unwrap_or_default(), words())),
+            Some("error") => said(Said::Trouble(words())),
             Some("note") => said(Said::Note(words())),
             Some("waiting") => said(Said::Retry(words())),
             Some("usage") => {
@@ -118,6 +119,10 @@ impl Translator for Plugin {
             // Whatever comes with a later version is kept in the stream and does no harm.
             _ => Heard::default(),
         }
+    }
+
+    fn say(&mut self, words: &str) -> Vec<u8> {
+        line(&json!({ "type": "words", "text": words }))
     }
 
     fn interrupt(&mut self) -> Vec<u8> {

@@ -167,6 +167,9 @@ impl Worker {
                 Err(outcome) => Err(outcome),
             };
             match found {
+                Err(Outcome::Failed(failure)) if talks.begin_anew(&failure) => {
+                    transcript.note("[conductor: the conversation cannot be gone on with; a new one begins]");
+                }
                 Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < visit.task.fix_rounds => {
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
                     feedback = Some((round + 1, failure));
@@ -210,6 +213,7 @@ impl Worker {
         }
         talks.session = Session { id: name, begun: true };
         let cut = talk.cut();
+        talks.spent |= talk.spent();
         let ending = talk.finish(exit.map_err(Outcome::Failed)?);
         if let Some(cut) = cut {
             return Err(cut);
@@ -390,9 +394,13 @@ impl Worker {
 /// What goes on between a task's rounds, beyond its files.
 struct Talks {
     session: Session,
+    /// It was begun by an earlier attempt, and nothing has been heard of it yet.
+    resumed: bool,
     questions: Questions,
     /// What people had to say before it began.
     words: Vec<String>,
+    /// Whether it has used anything.
+    spent: bool,
     /// What it is told of the last question it has put.
     answered: Option<String>,
 }
@@ -408,7 +416,7 @@ impl Talks {
         let session = Session { id, begun };
         let answered = beginning.answers.last().map(|(question, answer)| agents::told(question, answer));
         let questions = Questions::answered(beginning.answers);
-        Talks { session, questions, words: beginning.words, answered }
+        Talks { session, resumed: begun, questions, words: beginning.words, spent: false, answered }
     }
 
     /// What the first round starts from, if not from nothing.
@@ -419,8 +427,24 @@ impl Talks {
                 let number = round.map_or(0, |(number, _)| number);
                 Some((number, Failure::new(FailureClass::Killed, told)))
             }
+            None if self.session.begun && round.is_none() => {
+                let message = "You were cut short and had changed nothing yet. Go on where you were.";
+                Some((0, Failure::new(FailureClass::Killed, message)))
+            }
             None => round,
         }
+    }
+
+    /// A conversation that cannot be gone on with is begun anew, as long as nothing was spent on it.
+    fn begin_anew(&mut self, failure: &Failure) -> bool {
+        let lost =
+            matches!(failure.class, FailureClass::Unfinished | FailureClass::Rejected | FailureClass::Exit);
+        let anew = self.resumed && lost && !self.spent;
+        if anew {
+            self.resumed = false;
+            self.session = Session { id: new_session(), begun: false };
+        }
+        anew
     }
 
     /// What people have said, for the end of the prompt.

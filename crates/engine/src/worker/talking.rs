@@ -35,6 +35,8 @@ pub(super) struct Conversation {
     /// Nothing where it may do the same over and over.
     repetition: Option<Repetition>,
     runaway: Option<Failure>,
+    /// Whether it has used anything.
+    spent: bool,
     questions: Questions,
 }
 
@@ -55,8 +57,13 @@ impl Conversation {
             session: None,
             repetition: (!may_repeat).then(Repetition::default),
             runaway: None,
+            spent: false,
             questions,
         }
+    }
+
+    pub(super) fn spent(&self) -> bool {
+        self.spent
     }
 
     /// Why it has to come to an end before it is done, if it has to.
@@ -134,6 +141,7 @@ impl Conversation {
                 None => {}
             }
         }
+        self.spent |= !heard.used.is_empty();
         for (model, usage) in bills(&heard) {
             let (task, attempt) = (order.task.clone(), order.attempt);
             worker.report(Input::UsageReported { task, attempt, usage, model });

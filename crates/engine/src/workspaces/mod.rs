@@ -19,13 +19,13 @@ mod turns;
 mod worktree;
 mod yard;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conductor_core::event::{Change, Round};
 use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::plan::{Isolation, Plan, Scope, Task};
+use conductor_core::plan::{Isolation, Plan, Scope, Task, Work};
 use conductor_core::run::{Run, TaskState};
 use thiserror::Error;
 
@@ -257,8 +257,8 @@ impl Rooms {
 
     /// Keeps what interrupted attempts had done, before their workspaces are used again or cleared. What could not be
     /// saved is told.
-    pub fn rescue_left(&self, run: &Run) -> Vec<String> {
-        let mut troubles = Vec::new();
+    pub fn rescue_left(&self, run: &Run) -> (BTreeMap<TaskId, Change>, Vec<String>) {
+        let (mut left, mut troubles) = (BTreeMap::new(), Vec::new());
         for (task, progress) in run.tasks() {
             if let TaskState::Running(running) = &progress.state
                 && !running.ended
@@ -266,11 +266,17 @@ impl Rooms {
             {
                 let (executor, attempt) = (running.executor, running.attempt);
                 let guest = Guest::of(run.plan(), self.isolation(task), task, executor, attempt);
-                if let Err(error) = workspaces.rescue(&guest) {
-                    troubles.push(format!("what {} had done could not be saved: {error}", task.id));
+                match workspaces.rescue(&guest) {
+                    Ok(Some(rescued)) if matches!(task.work, Work::Prompt(_)) => {
+                        left.insert(task.id.clone(), rescued.change);
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        troubles.push(format!("what {} had done could not be saved: {error}", task.id));
+                    }
                 }
             }
         }
-        troubles
+        (left, troubles)
     }
 }

@@ -1,16 +1,25 @@
 //! What was typed after `run`, with second meanings settled and defaults filled in.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use conductor_core::event::Options;
 use conductor_core::graph;
 use conductor_core::plan::{Isolation, Plan};
 use conductor_core::select::select;
-use conductor_core::units::Usd;
+use conductor_core::units::{Millis, Usd};
 
 use crate::args::{self, Strategy, Ui};
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
+
+/// How long an agent's question waits where nobody is there to read it.
+const UNATTENDED: Millis = Millis::from_secs(10 * 60);
+
+/// Whether somebody sits there.
+fn attended() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
 
 /// The arguments, with their second meanings settled.
 pub(super) struct Resolved<'a> {
@@ -74,6 +83,8 @@ impl<'a> Resolved<'a> {
         options.fail_fast = (options.fail_fast || typed.fail_fast) && !typed.keep_going;
         options.allow_overlap |= typed.allow_overlap;
         options.isolation = typed.isolation.map(Into::into).or(options.isolation);
+        options.answer_within = typed.answer_within.or_else(|| (!attended()).then_some(UNATTENDED));
+        options.leave_unanswered = typed.leave_unanswered;
         let limits = &mut options.limits;
         limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);
         limits.max_time = typed.max_time.or(limits.max_time);

@@ -102,7 +102,7 @@ async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Clear
     let (notices, mut told) = tokio::sync::mpsc::unbounded_channel();
     yard.listen(notices);
     let known: HashSet<String> = yard.rescued()?.into_iter().map(|(name, _)| name).collect();
-    let mut troubles = rooms.rescue_left(run);
+    let (_, mut troubles) = rooms.rescue_left(run);
     yard.clear_later(&works(run), all)?;
     while let Ok(notice) = told.try_recv() {
         troubles.push(notice);

@@ -200,3 +200,51 @@ fn a_conflict_ahead_is_told_once_and_gone_when_one_of_them_ends() {
     s.input(ahead());
     assert!(s.scheduler.run().foreseen().is_empty(), "a has ended");
 }
+
+/// The one in front does not fit any more where the branch is now; what was stacked on it is not what lands.
+#[test]
+fn a_stack_that_was_overtaken_is_void() {
+    let (mut s, _) = Script::start(plan("a; b"), queue(2));
+    s.left("a");
+    s.merged("a", "");
+    s.moved("a", false);
+    s.left("b");
+    s.merged("a", "");
+    s.moved("a", true);
+    let (mut s, _) = Script::start(plan("x; a; b"), queue(3));
+    assert_eq!(s.left("x"), "");
+    assert_eq!((s.left("a"), s.left("b")), (String::new(), String::new()));
+    assert_eq!(s.merged("x", ""), "merging x");
+    assert_eq!(s.moved("x", true), "done x");
+    assert_eq!(s.merged("a b", ""), "merging a, merging b");
+    assert_eq!(s.moved("b", false), "");
+    assert_eq!(s.merged("", "a"), "unmerged a, failed a (Conflict)");
+    assert!(matches!(&s.actions[..], [Action::Integrate { cars }] if cars.len() == 1), "{:?}", s.actions);
+    let (s, told) = s.crash(queue(3));
+    assert_eq!(told, "");
+    assert!(matches!(&s.actions[..], [Action::Integrate { .. }]), "{:?}", s.actions);
+}
+
+#[test]
+fn somebody_of_an_epic_who_is_done_again_lands_after_those_who_were_sent() {
+    let mut plan = plan("a; b");
+    for task in &mut plan.tasks {
+        task.epic = Some("e".into());
+    }
+    let scope = crate::plan::Scope::Epic;
+    let epic =
+        crate::plan::Epic { id: "e".into(), name: None, dependencies: Vec::new(), isolation_scope: scope };
+    plan.epics = vec![epic];
+    let (mut s, told) = Script::start(plan, queue(2));
+    assert_eq!(told, "start a");
+    assert_eq!(s.left("a"), "start b");
+    assert_eq!(s.fail("b"), "failed b (Exit)");
+    assert!(matches!(&s.actions[..], [Action::Integrate { .. }]));
+    assert_eq!(s.ask(Request::Retry(id("b"))), "reopen b, start b#2");
+    assert_eq!(s.left("b"), "");
+    assert_eq!(s.merged("a", ""), "merging a");
+    assert_eq!(s.moved("a", true), "done a");
+    assert!(matches!(&s.actions[..], [Action::Integrate { .. }]), "{:?}", s.actions);
+    assert_eq!(s.merged("b", ""), "merging b");
+    assert_eq!(s.moved("b", true), "done b, finished (Completed)");
+}

@@ -70,6 +70,29 @@ fn where_nobody_answers_in_time_the_answer_is_no() {
 }
 
 #[test]
+fn a_run_can_be_left_with_its_questions_and_taken_up_when_they_are_answered() {
+    let options = Options { leave_unanswered: true, ..queue(2) };
+    let (mut s, _) = Script::start(prompts("a; b"), options.clone());
+    assert_eq!(ask(&mut s, "a"), "");
+    assert_eq!(s.fail("b"), "retry b in 5.0s", "somebody has something to do yet");
+    assert_eq!(s.wait(5), "start b#2");
+    assert_eq!(s.ok("b"), "done b, stopped (Person)");
+    let (mut s, told) = s.crash(options);
+    assert_eq!(told, "stopped (Person)", "nobody has answered");
+    let answered = crate::amend::answered(
+        s.scheduler.run(),
+        &id("a"),
+        Answer { allow: true, words: None, by: Answerer::Person },
+    );
+    let run = s.scheduler.run();
+    let record = Record { seq: run.seq() + 1, at: Timestamp(0), tick: Tick(0), event: answered.unwrap() };
+    s.log.push(record);
+    let (mut s, told) = s.crash(queue(2));
+    assert_eq!(told, "start a#2");
+    assert_eq!(s.ok("a"), "done a, finished (Completed)");
+}
+
+#[test]
 fn words_for_a_task_reach_whoever_works_on_it_now_and_later() {
     let (mut s, _) = Script::start(prompts("a; b"), queue(1));
     s.ask(Request::Tell { task: id("a"), words: "use tabs".into() });

@@ -1,0 +1,120 @@
+//! `conductor task`: answers, words and wishes for one task, whether somebody works on its run or not.
+
+use conductor_core::amend;
+use conductor_core::event::{Answer, Answerer, Event};
+use conductor_core::run::TaskState;
+use conductor_core::scheduler::{Refusal, Request};
+use conductor_engine::control::{self, ControlError};
+
+use super::{answer, block_on, talk};
+use crate::archive::{Archive, Found, FoundTask};
+use crate::args::{self, Answered, OfTask, Send};
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+pub(crate) fn run(args: &args::Task) -> Result<Exit, Fault> {
+    match args {
+        args::Task::Approve(args) => block_on(answered(args, true)),
+        args::Task::Deny(args) => block_on(answered(args, false)),
+        args::Task::Send(args) => block_on(send(args)),
+        args::Task::Retry(of) => block_on(wish(of, Request::Retry, "is done again")),
+        args::Task::Skip(of) => block_on(wish(of, Request::Skip, "is skipped")),
+        args::Task::Cancel(of) => block_on(wish(of, Request::Cancel, "is cancelled")),
+    }
+}
+
+async fn answered(args: &Answered, allow: bool) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let asks =
+        |found: &Found, place: usize| matches!(found.run.progress(place).state, TaskState::Asking { .. });
+    let chosen = archive.task(args.of.run.as_deref(), &args.of.task, asks).await?;
+    let task = chosen.task().id.clone();
+    let question = match &chosen.progress().state {
+        TaskState::Asking { question, .. } => question.to_string(),
+        state => {
+            let message = format!("task '{task}' is {}; it has asked nothing", state.status());
+            return Err(Fault::new(Exit::NothingToDo, message));
+        }
+    };
+    let given = Answer { allow, words: args.message.clone(), by: Answerer::Person };
+    let request = Request::Answer { task: task.clone(), answer: given.clone() };
+    let live = record(&archive, &chosen, request, |run| amend::answered(run, &task, given.clone())).await?;
+    let verb = if allow { "allowed" } else { "not allowed" };
+    answer(&format!("{task}: {verb}: {}", one_line(&question)))?;
+    say_next(&chosen, live);
+    Ok(Exit::Done)
+}
+
+async fn send(args: &Send) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let open = |found: &Found, place: usize| !found.run.progress(place).state.status().is_end();
+    let chosen = archive.task(args.of.run.as_deref(), &args.of.task, open).await?;
+    let task = chosen.task().id.clone();
+    let request = Request::Tell { task: task.clone(), words: args.words.clone() };
+    let live = record(&archive, &chosen, request, |run| amend::told(run, &task, args.words.clone())).await?;
+    match (live, &chosen.progress().state) {
+        (true, TaskState::Running(_)) => {
+            answer(&format!(
+                "{task}: told; an agent that does not listen while it works hears it next round"
+            ))?;
+        }
+        _ => answer(&format!("{task}: taken down; whoever works on it next is told"))?,
+    }
+    say_next(&chosen, live);
+    Ok(Exit::Done)
+}
+
+/// What only a run that is being worked on can be asked.
+async fn wish(
+    of: &OfTask,
+    request: impl Fn(conductor_core::ids::TaskId) -> Request,
+    what: &str,
+) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let chosen =
+        archive.task(of.run.as_deref(), &of.task, |found, _| archive.home.is_live(&found.stored.id)).await?;
+    let (task, run) = (chosen.task().id.clone(), &chosen.found.stored.id);
+    match control::ask(&archive.home.run(run), &request(task.clone())) {
+        Ok(()) => answer(&format!("{task} {what}")).map(|()| Exit::Done),
+        Err(ControlError::NotThere) => {
+            Err(Fault::new(Exit::NothingToDo, format!("nobody is working on run {run}")).help(format!(
+                "take it up with `conductor run --resume {run}`, or --retry-failed for what failed"
+            )))
+        }
+        Err(error) => Err(unable(&chosen, error)),
+    }
+}
+
+/// Asks whoever works on the run, or writes it down where nobody does. Whether somebody does.
+async fn record(
+    archive: &Archive,
+    chosen: &FoundTask,
+    request: Request,
+    event: impl Fn(&conductor_core::run::Run) -> Result<Event, Refusal>,
+) -> Result<bool, Fault> {
+    let run = &chosen.found.stored.id;
+    match control::ask(&archive.home.run(run), &request) {
+        Ok(()) => Ok(true),
+        Err(ControlError::NotThere) => {
+            let mut amendment = archive.amend(run).await?;
+            let event = event(amendment.run())
+                .map_err(|refusal| Fault::new(Exit::NothingToDo, refusal.to_string()))?;
+            amendment.append(&[event]).await?;
+            Ok(false)
+        }
+        Err(error) => Err(unable(chosen, error)),
+    }
+}
+
+fn unable(chosen: &FoundTask, error: ControlError) -> Fault {
+    match error {
+        ControlError::Refused(why) => Fault::new(Exit::NothingToDo, why),
+        error => Fault::new(Exit::Unexpected, format!("run {}: {error}", chosen.found.stored.id)),
+    }
+}
+
+fn say_next(chosen: &FoundTask, live: bool) {
+    if !live {
+        talk(format!("to go on with it: conductor run --resume {}", chosen.found.stored.id));
+    }
+}

@@ -1,0 +1,222 @@
+//! Agents that need a person, another agent, or to be stopped.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::harness::{Live, World, wait_for};
+use crate::repository::{command, conductor, expect_tidy, git, repository};
+
+/// Asks whether it may, and writes down what it was told.
+const ASKER: &str = r#"
+read -r task
+printf '%s\n' "$task" >> HERE/tasks
+case "$task" in
+  *"It is allowed"*) echo yes > answer.txt ;;
+  *"not allowed"*) echo no > answer.txt ;;
+  *)
+    echo half > half.txt
+    echo '{"type":"question","id":1,"tool":"Bash","input":{"command":"terraform apply"}}'
+    read -r refused
+    read -r interrupt
+    echo "$interrupt" > HERE/interrupt
+    exit 1 ;;
+esac
+echo '{"type":"result","ok":true,"text":"done"}'
+"#;
+
+/// A repository, and agents of these names on the PATH.
+fn world(tasks: &str, agents: &[(&str, &str)]) -> World {
+    let mut world = repository(tasks);
+    let bin = world.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for (name, script) in agents {
+        let path = bin.join(format!("conductor-agent-{name}"));
+        let script = script.replace("HERE", &world.path("").display().to_string());
+        std::fs::write(&path, format!("#!/bin/sh\n{script}")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut path = bin.into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    world.set("PATH", path);
+    world
+}
+
+fn start(world: &World, args: &[&str]) -> Live {
+    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
+}
+
+const ASKING: &str = "
+config: { agent: asker, permissions: { ask: ['Bash(terraform*)'] } }
+tasks:
+  - { id: deploy, prompt: Deploy it }
+  - { id: other, run: 'echo 1 > other.txt' }
+";
+
+#[test]
+fn a_question_frees_the_slot_and_the_answer_goes_on_with_the_same_conversation() {
+    let world = world(ASKING, &[("asker", ASKER)]);
+    let live = start(&world, &["-p", "1"]);
+    wait_for("the other task", || world.logged("task_completed").contains(&"other".to_owned()).then_some(()));
+    assert_eq!(world.read("interrupt").trim(), r#"{"type":"interrupt"}"#, "it was asked to stop, not killed");
+    live.wait_for_stderr("conductor task approve deploy");
+    conductor(&world, &["task", "approve", "deploy", "-m", "mind the cost"])
+        .expect(0)
+        .says("deploy: allowed: Bash: terraform apply");
+    live.ended().expect(0);
+    let branch = format!("conductor/{}", world.run_id());
+    assert_eq!(git(&world, &["show", &format!("{branch}:answer.txt")]), "yes");
+    assert_eq!(git(&world, &["show", &format!("{branch}:half.txt")]), "half", "its work so far was kept");
+    let tasks = world.read("tasks");
+    let told: Vec<serde_json::Value> =
+        tasks.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(told.len(), 2);
+    assert_eq!(told[0]["session"]["id"], told[1]["session"]["id"]);
+    assert_eq!(told[1]["session"]["begun"], true);
+    assert!(told[1]["words"].as_str().unwrap().contains("mind the cost"), "{}", told[1]["words"]);
+    let results = &world.summary()["results"];
+    assert_eq!(results[0]["interruptions"], 1, "a question is no failed try: {}", results[0]);
+    conductor(&world, &["task", "approve", "deploy"]).expect(4).says("it has asked nothing");
+    expect_tidy(&world);
+}
+
+#[test]
+fn a_run_is_left_with_its_question_answered_meanwhile_and_taken_up() {
+    let world = world(ASKING, &[("asker", ASKER)]);
+    start(&world, &["-p", "1", "--leave-unanswered"])
+        .ended()
+        .expect(5)
+        .says("waiting for a person")
+        .says("deploy asks: Bash: terraform apply");
+    conductor(&world, &["task", "send", "deploy", "use the blue account"]).expect(0).says("taken down");
+    conductor(&world, &["task", "deny", "deploy"]).expect(0).says("not allowed").says("--resume");
+    conductor(&world, &["run", "--resume"]).expect(0);
+    let branch = format!("conductor/{}", world.run_id());
+    assert_eq!(git(&world, &["show", &format!("{branch}:answer.txt")]), "no");
+    expect_tidy(&world);
+}
+
+/// C11.
+#[test]
+fn where_nobody_is_there_a_question_is_denied_in_time() {
+    let world = world(ASKING, &[("asker", ASKER)]);
+    start(&world, &["--answer-within", "300ms"]).ended().expect(0).says("nobody answered in time");
+    let branch = format!("conductor/{}", world.run_id());
+    assert_eq!(git(&world, &["show", &format!("{branch}:answer.txt")]), "no");
+    expect_tidy(&world);
+}
+
+/// The coordinator is killed while an agent works: the next one goes on with the same conversation and the same files.
+/// An agent that has forgotten the conversation begins a new one, and that is no failed try.
+#[test]
+fn a_conversation_is_gone_on_with_after_a_crash() {
+    let hangs = |again: &str| {
+        format!(
+            r#"
+read -r task
+printf '%s\n' "$task" >> HERE/tasks
+case "$task" in
+  *'"begun":true'*) {again} ;;
+esac
+[ -f HERE/dead ] && {{ cp half.txt whole.txt; echo '{{"type":"result","ok":true,"text":"done"}}'; exit; }}
+echo half > half.txt
+echo > HERE/working
+sleep 600
+"#
+        )
+    };
+    for (again, conversations) in [(":", 2), ("exit 1", 3)] {
+        let tasks = "tasks: [{ id: a, prompt: Do it, agent: hangs, retry_policy: { max_attempts: 1 } }]";
+        let world = world(tasks, &[("hangs", &hangs(again))]);
+        let live = start(&world, &[]);
+        world.wait_for_file("working");
+        drop(live);
+        world.write("dead", "");
+        conductor(&world, &["run", "--resume"]).expect(0);
+        let branch = format!("conductor/{}", world.run_id());
+        assert_eq!(git(&world, &["show", &format!("{branch}:whole.txt")]), "half");
+        let tasks = world.read("tasks");
+        let told: Vec<serde_json::Value> =
+            tasks.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(told.len(), conversations);
+        assert_eq!(told[0]["session"]["id"], told[1]["session"]["id"]);
+        assert_eq!(
+            (&told[0]["session"]["begun"], &told[1]["session"]["begun"]),
+            (&false.into(), &true.into())
+        );
+        assert_eq!(told.last().unwrap()["session"]["begun"], conversations == 2);
+        expect_tidy(&world);
+    }
+}
+
+/// Waits to be told, and writes it down.
+const LISTENER: &str = r#"
+read -r task
+echo ready > HERE/listening
+read -r words
+echo "$words" > heard.txt
+echo '{"type":"result","ok":true,"text":"done"}'
+"#;
+
+#[test]
+fn words_reach_an_agent_at_work() {
+    let world = world("tasks: [{ id: a, prompt: Listen, agent: listener }]", &[("listener", LISTENER)]);
+    let live = start(&world, &[]);
+    world.wait_for_file("listening");
+    conductor(&world, &["task", "send", "a", "use tabs"]).expect(0).says("told");
+    live.ended().expect(0);
+    let branch = format!("conductor/{}", world.run_id());
+    let heard = git(&world, &["show", &format!("{branch}:heard.txt")]);
+    assert_eq!(heard, r#"{"type":"words","text":"use tabs"}"#);
+    conductor(&world, &["task", "send", "a", "late"]).expect(4).says("there is nobody to be told anything");
+    conductor(&world, &["task", "retry", "a"]).expect(4).says("nobody is working on run");
+}
+
+#[test]
+fn the_next_agent_takes_over_what_the_first_cannot_do() {
+    let fails = |class: &str| {
+        format!(
+            r#"read -r task; echo begun >> begun.txt; echo '{{"type":"result","ok":false,"class":"{class}","text":"no"}}'"#
+        )
+    };
+    let works = r#"read -r task; cat begun.txt > seen.txt; echo '{"type":"result","ok":true,"text":"done"}'"#;
+    let tasks = "
+config: { retry_policy: { max_attempts: 1 } }
+tasks:
+  - { id: a, prompt: Do it, agent: absent, fallback_agents: [locked, works] }
+  - { id: b, prompt: Do it, agent: parked, fallback_agents: [works] }
+  - { id: c, prompt: Do it, agent: locked, fallback_agents: [absent] }
+";
+    let parked = r#"read -r task; echo begun >> begun.txt; echo '{"type":"result","ok":false,"class":"usage_limit","resets_at":99999999999,"text":"no"}'"#;
+    let agents = [("locked", fails("unauthorized")), ("works", works.into()), ("parked", parked.into())];
+    let agents: Vec<(&str, &str)> = agents.iter().map(|(name, script)| (*name, script.as_str())).collect();
+    let world = world(tasks, &agents);
+    start(&world, &["-p", "1"])
+        .ended()
+        .expect(100)
+        .says("to its next agent")
+        .says("2 of 3 completed, 1 failed");
+    let statuses = world.statuses();
+    assert_eq!((statuses["a"].as_str(), statuses["b"].as_str()), ("completed", "completed"));
+    let results = &world.summary()["results"];
+    assert_eq!(results[2]["error"]["class"], "unauthorized", "nobody was left");
+    let branch = format!("conductor/{}", world.run_id());
+    let seen = git(&world, &["show", &format!("{branch}:seen.txt")]);
+    assert_eq!(seen, "begun", "it goes on with the files as the parked one left them");
+}
+
+#[test]
+fn going_round_in_circles_is_told_and_then_stopped() {
+    let circles = r#"
+read -r task
+for n in 1 2 3; do echo '{"type":"tool","name":"Bash","text":"curl localhost"}'; done
+read -r words
+echo "$words" > HERE/told
+while :; do echo '{"type":"tool","name":"Bash","text":"curl localhost"}'; sleep 0.1; done
+"#;
+    let tasks = "tasks: [{ id: a, prompt: Do it, agent: circles, retry_policy: { max_attempts: 1 } }]";
+    let world = world(tasks, &[("circles", circles)]);
+    start(&world, &[]).ended().expect(100).says("Bash curl localhost");
+    assert!(world.read("told").contains("Do something else"), "{}", world.read("told"));
+    assert_eq!(world.summary()["results"][0]["error"]["class"], "runaway");
+    expect_tidy(&world);
+}
