@@ -143,8 +143,10 @@ fn collect(text: &str, listens: bool, found: &mut Vec<String>) {
             reading = cue != "from" || !moving;
         } else if WRITING.contains(&cue.as_str()) {
             reading = false;
-        } else if let Some(path) = path(word).filter(|path| !(listens && reading) && !found.contains(path)) {
-            found.push(path);
+        } else if let Some(path) = path(word).filter(|path| !found.contains(path)) {
+            if !(listens && reading) {
+                found.push(path);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -111,23 +111,95 @@ const BUILT_IN: [(&str, &[&str], &str); 10] = [
 /// Programs that do tasks, which no specialist can be named after.
 const AGENTS: [&str; 5] = ["shell", "claude", "codex", "gemini", "opencode"];
 
-/// Everybody there is, each once: what is said first of somebody counts, what is not said is filled in from later.
-pub fn known(config: &[Subagent], found: &[Subagent]) -> Vec<Subagent> {
-    let built_in = BUILT_IN.iter().map(|(name, words, prompt)| Subagent {
+/// Everybody there is, each once, and the words that call for them.
+#[derive(Debug)]
+pub struct Known {
+    pub all: Vec<Subagent>,
+    calls: HashMap<String, Vec<Call>>,
+}
+
+/// A word of somebody's, found by its first part.
+#[derive(Debug)]
+struct Call {
+    who: usize,
+    which: usize,
+    rest: Vec<String>,
+}
+
+impl Known {
+    /// What is said first of somebody counts, what is not said is filled in from later.
+    pub fn new(config: &[Subagent], found: &[Subagent]) -> Known {
+        let mut all: Vec<Subagent> = Vec::new();
+        for subagent in config.iter().chain(found).cloned().chain(built_in()) {
+            match all.iter_mut().find(|known| known.name == subagent.name) {
+                Some(first) => fill(first, subagent),
+                None => all.push(subagent),
+            }
+        }
+        let mut calls: HashMap<String, Vec<Call>> = HashMap::new();
+        for (who, subagent) in all.iter().enumerate() {
+            for (which, word) in called_by(subagent).enumerate() {
+                let mut parts = parts(word);
+                if let Some(first) = parts.next() {
+                    calls.entry(first).or_default().push(Call { who, which, rest: parts.collect() });
+                }
+            }
+        }
+        Known { all, calls }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Subagent> {
+        self.all.iter().find(|known| known.name == name)
+    }
+
+    /// Who is called for by most words of a text, and by which; the first of equals. Words stand by themselves, and a
+    /// plural counts.
+    pub fn detect(&self, text: &str) -> Option<(&Subagent, Vec<String>)> {
+        let text: Vec<String> = parts(&text[..text.floor_char_boundary(ENOUGH)]).collect();
+        let mut hits: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (at, word) in text.iter().enumerate() {
+            let behind = &text[at + 1..];
+            for first in [Some(word.as_str()), word.strip_suffix('s')].into_iter().flatten() {
+                let calls = self.calls.get(first).map(Vec::as_slice).unwrap_or_default();
+                for call in calls.iter().filter(|call| follows(behind, &call.rest, first == word)) {
+                    hits.entry(call.who).or_default().insert(call.which);
+                }
+            }
+        }
+        let (who, which) = hits.into_iter().reduce(|a, b| if b.1.len() > a.1.len() { b } else { a })?;
+        let words: Vec<&String> = called_by(&self.all[who]).collect();
+        Some((&self.all[who], which.into_iter().map(|at| words[at].clone()).collect()))
+    }
+}
+
+/// Further than this a text is not looked through.
+const ENOUGH: usize = 64 << 10;
+
+fn built_in() -> impl Iterator<Item = Subagent> {
+    BUILT_IN.iter().map(|(name, words, prompt)| Subagent {
         name: (*name).to_owned(),
         words: words.iter().map(|word| (*word).to_owned()).collect(),
         prompt: (*prompt).to_owned(),
         from: "built in".to_owned(),
         ..Subagent::default()
-    });
-    let mut known: Vec<Subagent> = Vec::new();
-    for subagent in config.iter().chain(found).cloned().chain(built_in) {
-        match known.iter_mut().find(|known| known.name == subagent.name) {
-            Some(first) => fill(first, subagent),
-            None => known.push(subagent),
-        }
-    }
-    known
+    })
+}
+
+/// Their full name is a word too.
+fn called_by(subagent: &Subagent) -> impl Iterator<Item = &String> {
+    subagent.words.iter().chain(std::iter::once(&subagent.name))
+}
+
+fn parts(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).map(str::to_lowercase)
+}
+
+/// Whether the rest of a word stands here; only the last part of it may be a plural.
+fn follows(text: &[String], rest: &[String], first_is_whole: bool) -> bool {
+    let Some((last, between)) = rest.split_last() else { return true };
+    let Some(found) = text.get(..rest.len()) else { return false };
+    let end = &found[rest.len() - 1];
+    first_is_whole && found.starts_with(between) && (end == last || end.strip_suffix('s') == Some(last))
 }
 
 fn fill(first: &mut Subagent, more: Subagent) {
@@ -145,45 +217,6 @@ fn fill(first: &mut Subagent, more: Subagent) {
     first.model = first.model.take().or(model);
 }
 
-/// Who is called for by most words of a text, and by which; the first of equals. Their full name is a word too.
-pub fn detect<'k>(text: &str, known: &'k [Subagent]) -> Option<(&'k Subagent, Vec<String>)> {
-    let text = Text::new(text);
-    let mut best: Option<(&Subagent, Vec<String>)> = None;
-    for subagent in known {
-        let words = subagent.words.iter().chain(std::iter::once(&subagent.name));
-        let hits: Vec<String> = words.filter(|word| text.has(word)).cloned().collect();
-        if hits.len() > best.as_ref().map_or(0, |(_, hits)| hits.len()) {
-            best = Some((subagent, hits));
-        }
-    }
-    best
-}
-
-/// A text as its words in lower case.
-struct Text(Vec<String>);
-
-impl Text {
-    fn new(text: &str) -> Text {
-        Text(
-            text.split(|c: char| !c.is_alphanumeric())
-                .filter(|w| !w.is_empty())
-                .map(str::to_lowercase)
-                .collect(),
-        )
-    }
-
-    /// Whether a word, or several in a row, is there by itself; a plural counts.
-    fn has(&self, word: &str) -> bool {
-        let wanted = Text::new(word).0;
-        let Some((last, before)) = wanted.split_last() else { return false };
-        self.0.windows(wanted.len()).any(|words| {
-            let (end, start) = (&words[words.len() - 1], &words[..words.len() - 1]);
-            let stem = end.strip_suffix('s').unwrap_or(end);
-            start == before && (end == last || stem == last)
-        })
-    }
-}
-
 /// Whom a task is for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Finding {
@@ -195,9 +228,9 @@ pub(crate) enum Finding {
 
 /// The one the task names; where that one does not exist, the first other that its `fallback_agents` name; where it
 /// names nobody, whoever its words call for.
-pub(crate) fn find(task: &Task, known: &[Subagent]) -> Finding {
+pub(crate) fn find(task: &Task, known: &Known) -> Finding {
     let Work::Prompt(prompt) = &task.work else { return Finding::Nobody };
-    let by_name = |name: &String| known.iter().find(|known| known.name == *name);
+    let by_name = |name: &String| known.get(name);
     match &task.subagent_type {
         Some(name) if name == NOBODY => Finding::Nobody,
         Some(name) => {
@@ -207,7 +240,7 @@ pub(crate) fn find(task: &Task, known: &[Subagent]) -> Finding {
                 None => Finding::Unknown(name.clone()),
             }
         }
-        None => match detect(&format!("{}\n{prompt}", task.name), known) {
+        None => match known.detect(&format!("{}\n{prompt}", task.name)) {
             Some((found, words)) => Finding::Somebody(Box::new(found.clone()), words),
             None => Finding::Nobody,
         },
@@ -215,9 +248,9 @@ pub(crate) fn find(task: &Task, known: &[Subagent]) -> Finding {
 }
 
 /// Writes down who does a task and what follows from that; `fallback_agents` keeps its programs only.
-pub(crate) fn settle(plan: &mut Plan, place: usize, finding: Finding, known: &[Subagent]) {
+pub(crate) fn settle(plan: &mut Plan, place: usize, finding: Finding, known: &Known) {
     let task = &mut plan.tasks[place];
-    task.fallback_agents.retain(|name| is_agent(name) || known.iter().all(|subagent| subagent.name != *name));
+    task.fallback_agents.retain(|name| is_agent(name) || known.get(name).is_none());
     let Finding::Somebody(found, words) = finding else {
         task.subagent_type = task.subagent_type.take().filter(|name| name != NOBODY);
         return;

@@ -116,9 +116,12 @@ const DOMAIN: [&str; 26] = [
     "unsafe",
 ];
 
+/// Further than this a text is not looked through: it is as long as can be by then.
+const ENOUGH: usize = 64 << 10;
+
 pub fn score(task: &Task, weights: &Weights) -> Score {
     let text = match &task.work {
-        Work::Prompt(prompt) => prompt.as_str(),
+        Work::Prompt(prompt) => &prompt[..prompt.floor_char_boundary(ENOUGH)],
         Work::Run(_) => "",
     };
     let words: BTreeSet<String> =

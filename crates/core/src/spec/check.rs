@@ -6,7 +6,7 @@ use crate::graph::{Graph, GraphError, Strategy};
 use crate::ids::TaskId;
 use crate::mentions;
 use crate::plan::{Dependency, Group, Limits, Notifications, Plan, Task, Work};
-use crate::subagents::{self, Finding, Subagent};
+use crate::subagents::{self, Finding, Known, Subagent};
 
 use super::diagnostic::{Report, shown};
 use super::epics::{self, EpicDraft};
@@ -75,13 +75,13 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts, found: Option<&[Sub
 
 /// Decides whom each task is for. Only those of whom there is need stay in the plan.
 fn settle_subagents(r: &mut Report<'_>, plan: &mut Plan, places: &[Span], found: &[Subagent]) {
-    let known = subagents::known(&std::mem::take(&mut plan.subagents), found);
+    let known = Known::new(&std::mem::take(&mut plan.subagents), found);
     let mut told = None;
     for (place, span) in places.iter().enumerate() {
         let finding = subagents::find(&plan.tasks[place], &known);
         // What the config says for all of them is wrong once.
         if let (Finding::Unknown(name), true) = (&finding, told != Some(*span)) {
-            let help = r.did_you_mean(name, known.iter().map(|known| known.name.as_str()));
+            let help = r.did_you_mean(name, known.all.iter().map(|known| known.name.as_str()));
             let message = format!("there is no subagent {}", shown(name));
             let help =
                 help.unwrap_or_else(|| "describe it in config: subagents, or in .claude/agents".to_owned());

@@ -14,8 +14,9 @@ fn subagent(name: &str, words: &[&str]) -> Subagent {
 
 #[track_caller]
 fn check(text: &str, expect: &str) {
-    let known = known(&[subagent("mine", &["gizmo", "flux capacitor"])], &[subagent("code-reviewer", &[])]);
-    let told = detect(text, &known).map(|(who, words)| format!("{} by {}", who.name, words.join(", ")));
+    let known =
+        Known::new(&[subagent("mine", &["gizmo", "flux capacitor"])], &[subagent("code-reviewer", &[])]);
+    let told = known.detect(text).map(|(who, words)| format!("{} by {}", who.name, words.join(", ")));
     assert_eq!(told.unwrap_or_default(), expect, "{text}");
 }
 
@@ -42,6 +43,13 @@ fn words_stand_by_themselves_and_may_be_plural() {
 }
 
 #[test]
+fn a_text_of_any_length_is_looked_through_in_no_time() {
+    let known = Known::new(&[], &[]);
+    let (who, words) = known.detect(&"api test ".repeat(1_000_000)).unwrap();
+    assert_eq!((who.name.as_str(), words), ("backend-architect", vec!["api".to_owned()]));
+}
+
+#[test]
 fn most_words_win_and_the_first_of_equals() {
     check("tests for the api", "backend-architect by api");
     check("tests and coverage for the api", "test-automator by test, coverage");
@@ -53,8 +61,8 @@ fn what_is_said_first_of_somebody_counts_and_the_rest_is_filled_in() {
     let config = [Subagent { agent: Some("codex".into()), ..subagent("backend-architect", &[]) }];
     let found =
         [Subagent { prompt: "Ours".into(), from: "a.md".into(), ..subagent("backend-architect", &["x"]) }];
-    let known = known(&config, &found);
-    let one: Vec<&Subagent> = known.iter().filter(|known| known.name == "backend-architect").collect();
+    let known = Known::new(&config, &found);
+    let one: Vec<&Subagent> = known.all.iter().filter(|known| known.name == "backend-architect").collect();
     assert_eq!(one.len(), 1);
     assert_eq!((one[0].agent.as_deref(), one[0].prompt.as_str()), (Some("codex"), "Ours"));
     assert_eq!((one[0].words.as_slice(), one[0].from.as_str()), (&["x".to_owned()][..], "a.md"));
@@ -62,7 +70,7 @@ fn what_is_said_first_of_somebody_counts_and_the_rest_is_filled_in() {
 
 fn settled(task: Task, found: &[Subagent]) -> Plan {
     let mut plan = Plan { tasks: vec![task], ..Plan::default() };
-    let known = known(&[], found);
+    let known = Known::new(&[], found);
     let finding = find(&plan.tasks[0], &known);
     settle(&mut plan, 0, finding, &known);
     plan
@@ -74,7 +82,7 @@ fn a_name_that_does_not_exist_gives_way_to_one_of_the_fallbacks() {
     task.subagent_type = Some("nobody-we-know".into());
     task.fallback_agents = vec!["codex".into(), "database-architect".into(), "my-plugin".into()];
     assert_eq!(
-        find(&Task { fallback_agents: vec!["codex".into()], ..task.clone() }, &known(&[], &[])),
+        find(&Task { fallback_agents: vec!["codex".into()], ..task.clone() }, &Known::new(&[], &[])),
         Finding::Unknown("nobody-we-know".into())
     );
     let plan = settled(task, &[]);
@@ -89,7 +97,7 @@ fn a_task_can_want_nobody_and_a_command_has_nobody() {
     let plan = settled(wants_nobody, &[]);
     assert_eq!((plan.tasks[0].subagent_type.as_deref(), plan.subagents.len()), (None, 0));
     let command = Task::new(TaskId::parse("t").unwrap(), Work::Run(crate::plan::Command::Line("api".into())));
-    assert_eq!(find(&command, &known(&[], &[])), Finding::Nobody);
+    assert_eq!(find(&command, &Known::new(&[], &[])), Finding::Nobody);
 }
 
 #[test]
