@@ -35,6 +35,14 @@ pub(crate) fn load(path: &Path) -> Result<Plan, Fault> {
     plan.ok_or_else(|| findings.fault())
 }
 
+/// As `load`, and who wrote which of a task's settings.
+pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<spec::Origin>), Fault> {
+    let (plan, findings) = check(path)?;
+    findings.show();
+    let origins = findings.source.as_ref().map(|source| spec::origins(source, task)).unwrap_or_default();
+    plan.map(|plan| (plan, origins)).ok_or_else(|| findings.fault())
+}
+
 /// Reads and checks a task file: the plan where it has no error, and all findings.
 pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
     let name = shown_name(path);

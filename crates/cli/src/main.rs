@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run::run(&run),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),
+        Command::Explain(explain) => commands::explain::run(&explain),
         Command::Diff(diff) => commands::diff::run(&diff),
         Command::Worktree(worktree) => commands::worktree::run(&worktree),
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),

@@ -143,10 +143,9 @@ fn collect(text: &str, listens: bool, found: &mut Vec<String>) {
             reading = cue != "from" || !moving;
         } else if WRITING.contains(&cue.as_str()) {
             reading = false;
-        } else if let Some(path) = path(word).filter(|path| !found.contains(path)) {
-            if !(listens && reading) {
-                found.push(path);
-            }
+        } else {
+            let path = path(word).filter(|path| !found.contains(path));
+            found.extend(path.filter(|_| !(listens && reading)));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod diff;
+pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod run;
 pub(crate) mod schema;

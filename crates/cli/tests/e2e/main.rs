@@ -15,6 +15,7 @@ mod clock;
 mod crash;
 mod diff;
 mod exit_codes;
+mod explain;
 mod graph;
 mod input;
 mod landing;

@@ -23,7 +23,7 @@ fn with_files(tasks: &str, files: &[(&str, &str)]) -> World {
 }
 
 /// An agent that keeps what it is told, for us to read.
-fn with_scribe(mut world: World) -> World {
+pub(crate) fn with_scribe(mut world: World) -> World {
     let bin = world.root().join("bin");
     fs::create_dir_all(&bin).unwrap();
     let program = bin.join("conductor-agent-scribe");

@@ -67,8 +67,7 @@ const REASONING: [&str; 28] = [
     "strateg",
     "trade",
 ];
-const CODE: [&str; 18] = [
-    "build",
+const CODE: [&str; 17] = [
     "class",
     "compil",
     "endpoint",
