@@ -3,6 +3,7 @@
 //! The programs are built once in release mode, this one included; the release build of this program then measures.
 //! A missed goal is shown, not punished: this is a measurement, and machines differ.
 
+mod agents;
 mod contest;
 mod core;
 mod git;
@@ -19,6 +20,7 @@ use crate::steps::{cargo, openly, root};
 use crate::tools;
 use scratch::Scratch;
 
+pub(crate) use agents::play_agent;
 pub(crate) use core::print_core;
 pub(crate) use single::print_peak;
 
@@ -26,15 +28,19 @@ pub(crate) use single::print_peak;
 pub(crate) const MEASURE: &str = "bench-measure";
 pub(crate) const PEAK: &str = "bench-peak";
 pub(crate) const CORE: &str = "bench-core";
+pub(crate) const AGENT: &str = "bench-agent";
 
 /// Fewer tasks and turns, only printed.
 const QUICK: &str = "--quick";
 /// Workspaces and merging alone, only printed.
 const GIT: &str = "--git";
-pub(crate) const OPTIONS: [&str; 2] = [QUICK, GIT];
+/// Listening to agents alone, only printed.
+const AGENTS: &str = "--agents";
+pub(crate) const OPTIONS: [&str; 3] = [QUICK, GIT, AGENTS];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if !options.contains(&GIT)
+        && !options.contains(&AGENTS)
         && let Err(why) = tools::provide(&tools::FOR_BENCH)
     {
         eprintln!("{why}; measuring without");
@@ -50,6 +56,7 @@ struct Figures {
     singles: single::Singles,
     cores: Vec<core::Figure>,
     git: git::Figures,
+    agents: agents::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -61,12 +68,18 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         println!("{}", report::git_text(&machine, &figures));
         return scratch.remove();
     }
+    if options.contains(&AGENTS) {
+        let figures = agents::measure(quick, &mut scratch)?;
+        println!("{}", report::agents_text(&machine, &figures));
+        return scratch.remove();
+    }
     let many = if quick { 1_000 } else { 10_000 };
     let figures = Figures {
         cells: contest::hold(many, &mut scratch)?,
         singles: single::measure(many, &mut scratch)?,
         cores: core::measure(many)?,
         git: git::measure(git::Size::new(quick), &mut scratch)?,
+        agents: agents::measure(quick, &mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");

@@ -16,7 +16,8 @@ const USAGE: &str = "\
 usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
        cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
        cargo xtask bench [--quick]    Conductor beside make, ninja, parallel and bare git; writes docs/BENCHMARKS.md
-       cargo xtask bench --git        workspaces and merging alone, only printed; both need 10 GB of room for a while";
+       cargo xtask bench --git        workspaces and merging alone, only printed; both need 10 GB of room for a while
+       cargo xtask bench --agents     listening to agents alone, only printed";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         }
         [bench::MEASURE, options @ ..] => bench::measure(options),
         [bench::PEAK, program @ ..] => bench::print_peak(program),
+        [bench::AGENT] => bench::play_agent(),
         [bench::CORE, load, tasks] => bench::print_core(load, tasks),
         _ => Err(USAGE.into()),
     };

@@ -25,14 +25,17 @@ pub(crate) fn run(filter: &[&str]) -> Result {
     step("quickstart", quickstart::run)
 }
 
-/// Of the real agent CLIs one is fetched and run with every test; all of them, a gigabyte, are the soak's.
-const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) | test(claude::)";
+/// The real agent CLIs are fetched and run through Conductor with every test. What each of them does by itself is the
+/// soak's, and so is what takes one of them a minute.
+const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) & not test(/_slowly$/) \
+                        | test(claude::) | test(=which_agents_are_here)";
 
 /// What the test suite does in small, in the size users are promised.
 pub(crate) fn soak() -> Result {
     step("tools", || tools::provide(&tools::FOR_TESTS))?;
     let mut command = nextest();
-    let large = "package(conductor) & (test(killed_at_random) | test(agents::) | test(huge_file))";
+    let large =
+        "package(conductor) & (test(killed_at_random) | test(agents::) | test(huge_file) | test(/_slowly$/))";
     command.args(["-E", large, "-E", "package(conductor-testkit) & binary(real)"]);
     command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
     command.env("CONDUCTOR_FLOOD_BYTES", "10000000000").env("CONDUCTOR_HUGE_MIB", "2048");

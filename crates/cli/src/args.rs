@@ -34,6 +34,9 @@ pub(crate) enum Command {
     /// Answer what a task's agent asks, tell it something, have it done again or not at all
     #[command(subcommand)]
     Task(Task),
+    /// See which agents there are, and put them to the test
+    #[command(subcommand)]
+    Agents(Agents),
     /// Print the JSON Schema of task files, for editors
     Schema,
     /// Print the version
@@ -337,6 +340,40 @@ pub(crate) struct How {
 pub(crate) struct WorktreeSync {
     /// The run, or the beginning of its name; the newest one here that has a branch where absent
     pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Agents {
+    /// Every agent: whether it is installed and logged in, and what it can do
+    List(AgentsList),
+    /// Have agents write one word into a file of a repository made for that; this costs a little
+    Test(AgentsTest),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsList {
+    /// A task file whose own agents count too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsTest {
+    /// Who; everybody who is installed where absent
+    pub(crate) names: Vec<String>,
+    /// A task file whose own agents count too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// With this model instead of their own choice
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// How long each may take
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    pub(crate) timeout: Millis,
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

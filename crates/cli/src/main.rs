@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Worktree(worktree) => commands::worktree::run(&worktree),
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Task(task) => commands::task::run(&task),
+        Command::Agents(agents) => commands::agents::run(&agents),
         Command::Schema => commands::schema::run(),
         Command::Version(version) => commands::version::run(&version),
     };

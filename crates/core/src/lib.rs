@@ -20,4 +20,5 @@ pub mod scheduler;
 pub mod select;
 pub mod spec;
 pub mod subagents;
+pub mod template;
 pub mod units;

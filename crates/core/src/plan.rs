@@ -36,6 +36,9 @@ pub struct Plan {
     /// Specialists: those the file describes, and, once it is settled who does what, everybody some task is for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagents: Vec<Subagent>,
+    /// Agents the file brings along, by their names; they come before those that are built in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Program>,
     /// The file's free `metadata` section, kept as it was written.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
@@ -277,6 +280,37 @@ pub const KINDS: [(&str, &[&str]); 8] = [
 fn kind_of(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase();
     KINDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
+}
+
+/// A program that is used as an agent, by a template of its command. Its words are for people; its exit code and a few
+/// texts tell what became of the work.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Program {
+    /// With `Program::NAMES` to be filled in. Without any of the prompt's, the prompt goes to its standard input.
+    pub command: Vec<String>,
+    /// Instead of the command where a conversation goes on; without it every round begins anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resume: Vec<String>,
+    /// Names (a trailing `*` matches a prefix) of variables it gets and nobody else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_pass: Vec<String>,
+    /// Those that mean success.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exit_codes: Vec<i32>,
+    /// One of these must be in its output, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub success_text: Vec<String>,
+    /// None of these may be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure_text: Vec<String>,
+    /// Where it failed with one of these, its provider was asked too often.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_limit_text: Vec<String>,
+}
+
+impl Program {
+    /// What can be filled in.
+    pub const NAMES: [&str; 5] = ["prompt", "prompt_file", "model", "session", "directory"];
 }
 
 /// What makes a workspace ready for a task, and what is known of it from before.

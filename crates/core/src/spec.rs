@@ -17,6 +17,7 @@ mod models;
 mod order;
 mod origins;
 mod parse;
+mod programs;
 mod schema;
 mod sections;
 mod settings;

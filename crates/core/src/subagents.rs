@@ -249,8 +249,9 @@ pub(crate) fn find(task: &Task, known: &Known) -> Finding {
 
 /// Writes down who does a task and what follows from that; `fallback_agents` keeps its programs only.
 pub(crate) fn settle(plan: &mut Plan, place: usize, finding: Finding, known: &Known) {
-    let task = &mut plan.tasks[place];
-    task.fallback_agents.retain(|name| is_agent(name) || known.get(name).is_none());
+    let (task, agents) = (&mut plan.tasks[place], &plan.agents);
+    task.fallback_agents
+        .retain(|name| is_agent(name) || agents.contains_key(name) || known.get(name).is_none());
     let Finding::Somebody(found, words) = finding else {
         task.subagent_type = task.subagent_type.take().filter(|name| name != NOBODY);
         return;

@@ -15,6 +15,7 @@ use conductor_core::run::{Run, TaskState};
 use conductor_core::scheduler::{Action, Car, Decision, Input, Legacy, Refusal, Request, Scheduler};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use crate::agents::Caller;
 use crate::bus::{Bus, Records};
@@ -29,7 +30,7 @@ use crate::transcript::Speaker;
 use crate::worker::{Mail, Order, Stop, Worker, aside};
 use crate::workspaces::{Rooms, Yard, works};
 
-/// The number of a process is good to know and waits for company; everything else is acted on at once.
+/// The number of a process and what an agent has used wait for company; everything else is acted on at once.
 const LAZY: Duration = Duration::from_millis(50);
 
 /// While the store cannot be written: first and longest wait before the next try.
@@ -149,7 +150,8 @@ impl Drive {
         process::raise_descriptor_limit();
         process::adopt_orphans();
         process::end_leftovers(&id, &noted(&run));
-        rescue_transcripts(&run, &world.output);
+        let caller = Caller::new(std::env::vars_os());
+        rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
         let World { store, claim, rooms, output, lookout } = world;
@@ -165,7 +167,7 @@ impl Drive {
             run: id.clone(),
             plan: run.plan().clone(),
             rooms,
-            caller: Caller::new(std::env::vars_os()),
+            caller,
             output,
             mail: Mail::default(),
             notices: notices.clone(),
@@ -242,31 +244,30 @@ impl Drive {
     /// Everything that has happened, as soon as anything has that cannot wait.
     async fn gather(&mut self) -> Vec<Arrival> {
         let mut inputs = Vec::new();
-        let mut patience = HEARTBEAT;
+        let due = self.scheduler.next_deadline().map_or(HEARTBEAT, |tick| self.clock.until(tick));
+        let mut latest = Instant::now() + due.min(HEARTBEAT);
         loop {
-            let due = self.scheduler.next_deadline().map(|tick| self.clock.until(tick));
-            let sleep = tokio::time::sleep(due.unwrap_or(HEARTBEAT).min(patience));
             let woken = tokio::select! {
                 biased;
                 message = self.messages.recv() => message,
-                () = sleep => None,
+                () = tokio::time::sleep_until(latest) => None,
             };
-            let slept = woken.is_none();
             let mut urgent = self.accept(woken, &mut inputs);
             while let Ok(message) = self.messages.try_recv() {
                 urgent |= self.accept(Some(message), &mut inputs);
             }
-            if urgent || slept {
+            let now = Instant::now();
+            if urgent || now >= latest {
                 return inputs;
             }
-            patience = LAZY;
+            latest = latest.min(now + LAZY);
         }
     }
 
     fn accept(&mut self, message: Option<Message>, inputs: &mut Vec<Arrival>) -> bool {
         match message {
             Some(Message::Input(input)) => {
-                let urgent = !matches!(input, Input::ProcessStarted { .. });
+                let urgent = !matches!(input, Input::ProcessStarted { .. } | Input::UsageReported { .. });
                 inputs.push(input.into());
                 urgent
             }
@@ -440,11 +441,12 @@ fn noted(run: &Run) -> Vec<conductor_core::event::Process> {
 
 /// What interrupted attempts had written goes where their transcripts belong. One that cannot be moved stays in its
 /// spool, and no other attempt writes there.
-fn rescue_transcripts(run: &Run, output: &Path) {
+fn rescue_transcripts(run: &Run, output: &Path, caller: &Caller) {
     for (task, progress) in run.tasks() {
         if let TaskState::Running(running) = &progress.state {
             let (executor, attempt) = (running.executor, running.attempt);
-            let _ = Speaker { output, executor, task: &task.id, attempt }.rescue();
+            let _ = Speaker { output, executor, task: &task.id, attempt }
+                .rescue(&caller.redactor(run.plan(), task));
         }
     }
 }

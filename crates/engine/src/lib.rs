@@ -22,6 +22,7 @@ pub mod output;
 pub mod prices;
 pub mod process;
 pub mod prompt;
+pub mod redact;
 pub mod resolve;
 pub mod skills;
 pub mod stores;

@@ -60,7 +60,7 @@ pub fn manner<'p>(plan: &'p Plan, task: &Task) -> Option<&'p str> {
     /// One argument of a program is no longer than this.
     const LONGEST: usize = 100 << 10;
     let prompt = &plan.subagent(task)?.prompt;
-    let apart = agents::agent(task.agent_name()).is_ok_and(|agent| agent.knows_specialists());
+    let apart = agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.knows_specialists());
     (apart && !prompt.is_empty() && prompt.len() <= LONGEST).then_some(prompt)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The process writes to the file itself, so nothing of it passes through us and it goes on writing when we are gone.
 //! While it writes, the middle of a file that grows too long is given back to the disk; at the end head and tail are
-//! joined around a line that says what is missing.
+//! joined around a line that says what is missing. Secrets in it are blotted out behind the writer (see `redact`).
 //!
 //! An executor has one file its attempts write to, the *spool*. What an attempt wrote is moved from there to the task's
 //! own folder; one that wrote nothing leaves nothing, and the spool serves the next. Making a file costs more than
@@ -11,9 +11,12 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use conductor_core::ids::{Attempt, TaskId};
 use rustix::fs::FallocateFlags;
+
+use crate::redact::{Redactor, Scrubber};
 
 /// Enough of the beginning to see what it set out to do, enough of the end to see what became of it.
 const HEAD: u64 = 8 << 20;
@@ -21,6 +24,12 @@ const TAIL: u64 = 8 << 20;
 
 /// Holes are punched in whole steps of this, well above any file system's block.
 const STEP: u64 = 1 << 20;
+
+/// How much is looked through for secrets at a time while it is written: whoever floods us must not keep us from others.
+const GLANCE: u64 = 4 << 20;
+
+/// How far from the end of what is kept a line's end is looked for, so that no line is cut in two.
+const LINE: u64 = 64 << 10;
 
 const SPOOL: &str = "spool.log";
 const STREAM: &str = "spool.jsonl";
@@ -60,15 +69,17 @@ impl Speaker<'_> {
         self.folder().join(SPOOL)
     }
 
-    /// Moves what an attempt of a dead coordinator wrote to where it belongs.
-    pub fn rescue(&self) -> io::Result<()> {
-        match File::open(self.spool()) {
-            Ok(file) => {
-                Transcript { spool: self.spool(), kept: self.transcript(), file, punched: HEAD }.finish()
+    /// Moves what an attempt of a dead coordinator wrote to where it belongs, without what this one knows to be secret.
+    pub fn rescue(&self, redactor: &Arc<Redactor>) -> io::Result<()> {
+        let places = [(self.spool(), self.transcript()), (self.folder().join(STREAM), self.stream())];
+        for (spool, kept) in places {
+            match File::open(&spool) {
+                Ok(file) => Transcript::new(spool, kept, file).redacted(redactor.clone()).finish()?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
         }
+        Ok(())
     }
 }
 
@@ -78,9 +89,16 @@ pub struct Transcript {
     kept: PathBuf,
     file: File,
     punched: u64,
+    redactor: Arc<Redactor>,
+    scrubber: Scrubber,
 }
 
 impl Transcript {
+    fn new(spool: PathBuf, kept: PathBuf, file: File) -> Transcript {
+        let (redactor, scrubber) = (Redactor::of_shapes(), Scrubber::default());
+        Transcript { spool, kept, file, punched: HEAD, redactor, scrubber }
+    }
+
     pub fn open(speaker: &Speaker<'_>) -> io::Result<Transcript> {
         let kept = speaker.transcript();
         let mut spool = speaker.spool();
@@ -90,7 +108,7 @@ impl Transcript {
             spool = speaker.folder().join(format!("spool.{}.{}.log", speaker.task, speaker.attempt));
             file = open(&spool)?;
         }
-        Ok(Transcript { spool, kept, file, punched: HEAD })
+        Ok(Transcript::new(spool, kept, file))
     }
 
     /// What an agent says to us, kept beside the transcript.
@@ -99,16 +117,30 @@ impl Transcript {
         let file = open(&spool)?;
         // What a dead coordinator's agent said is in its transcript, as far as anybody heard it.
         file.set_len(0)?;
-        Ok(Transcript { spool, kept: speaker.stream(), file, punched: HEAD })
+        Ok(Transcript::new(spool, speaker.stream(), file))
     }
 
-    /// Bytes from a place on, as many as are there and fit.
-    pub fn read_from(&self, place: u64, most: usize) -> io::Result<Vec<u8>> {
+    /// Bytes from a place on, as many as are there and fit; how many that were.
+    pub fn read_from(&self, place: u64, into: &mut [u8]) -> io::Result<usize> {
         use std::os::unix::fs::FileExt as _;
-        let mut bytes = vec![0; most];
-        let read = self.file.read_at(&mut bytes, place)?;
-        bytes.truncate(read);
-        Ok(bytes)
+        self.file.read_at(into, place)
+    }
+
+    /// This one, without these secrets.
+    pub fn redacted(self, redactor: Arc<Redactor>) -> Transcript {
+        Transcript { redactor, ..self }
+    }
+
+    /// Whoever speaks from now on may have other secrets than those who spoke before.
+    pub fn redact(&mut self, redactor: Arc<Redactor>) {
+        if !self.redactor.is_like(&redactor) {
+            let _ = self.scrub(u64::MAX, u64::MAX);
+            self.redactor = redactor;
+        }
+    }
+
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
     }
 
     /// A handle for the process to write to.
@@ -118,19 +150,53 @@ impl Transcript {
 
     /// A line of our own between what processes say. It is only a comment: where it cannot be written, it is left out.
     pub fn note(&mut self, line: &str) {
-        let _ = writeln!(self.file, "{line}");
+        let _ = writeln!(self.file, "{}", self.redactor.text(line));
+    }
+
+    /// Several lines of our own at once, each with its end.
+    pub fn notes(&mut self, lines: &str) {
+        let _ = self.file.write_all(self.redactor.text(lines).as_bytes());
     }
 
     /// What was said last, safe to show.
-    pub fn last_lines(&self, lines: usize) -> Vec<String> {
-        last_lines(&self.spool, lines)
+    pub fn last_lines(&mut self, lines: usize) -> Vec<String> {
+        // What could not be cleared of secrets is not shown.
+        match self.scrub(u64::MAX, u64::MAX) {
+            Ok(()) => last_lines(&self.spool, lines),
+            Err(_) => Vec::new(),
+        }
     }
 
-    /// Gives the middle back to the disk where the file has become too long. A file system that cannot do that keeps
-    /// the whole until the end.
+    /// Blots out the secrets before a place, as far as it gets. What will not be kept is left out.
+    fn scrub(&mut self, place: u64, most: u64) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        let place = place.min(length);
+        if length > HEAD + TAIL + STEP {
+            self.scrub_on(place.min(HEAD), most)?;
+            if self.scrubber.place() >= HEAD {
+                self.scrubber.skip_to(place.min(length - TAIL));
+            }
+        }
+        self.scrub_on(place, most)
+    }
+
+    fn scrub_on(&mut self, place: u64, most: u64) -> io::Result<()> {
+        let until = place.min(self.scrubber.place().saturating_add(most));
+        self.scrubber.scrub(&self.redactor, &self.file, &self.spool, until)
+    }
+
+    /// Blots out secrets, and gives the middle back to the disk where the file has become too long. A file system that
+    /// cannot do that keeps the whole until the end.
     pub fn trim(&mut self) {
+        self.trim_behind(u64::MAX);
+    }
+
+    /// As `trim`, but touches nothing from this place on: somebody has yet to read it.
+    pub fn trim_behind(&mut self, place: u64) {
+        // What fails here is tried again at the end.
+        let _ = self.scrub(place, GLANCE);
         let Ok(length) = self.file.metadata().map(|metadata| metadata.len()) else { return };
-        let end = length.saturating_sub(TAIL) / STEP * STEP;
+        let end = length.saturating_sub(TAIL).min(place) / STEP * STEP;
         if end > self.punched {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             if rustix::fs::fallocate(&self.file, hole, self.punched, end - self.punched).is_ok() {
@@ -139,12 +205,13 @@ impl Transcript {
         }
     }
 
-    /// Moves what was written to the task's folder, shortened where it is too long.
+    /// Moves what was written to the task's folder, without secrets, shortened where it is too long.
     pub fn finish(mut self) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         if length == 0 {
             return Ok(());
         }
+        self.scrub(u64::MAX, u64::MAX)?;
         if let Some(folder) = self.kept.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -157,12 +224,24 @@ impl Transcript {
     }
 
     fn shorten(&mut self, length: u64, out: &mut File) -> io::Result<()> {
+        let head = self.line_end(HEAD - LINE, true)?.unwrap_or(HEAD);
+        let tail = self.line_end(length - TAIL, false)?.unwrap_or(length - TAIL);
         self.file.seek(SeekFrom::Start(0))?;
-        io::copy(&mut (&self.file).take(HEAD), out)?;
-        writeln!(out, "\n[conductor: {} bytes left out]", length - HEAD - TAIL)?;
-        self.file.seek(SeekFrom::Start(length - TAIL))?;
-        io::copy(&mut (&self.file).take(TAIL), out)?;
+        io::copy(&mut (&self.file).take(head), out)?;
+        writeln!(out, "\n[conductor: {} bytes left out]", tail - head)?;
+        self.file.seek(SeekFrom::Start(tail))?;
+        io::copy(&mut (&self.file).take(length - tail), out)?;
         Ok(())
+    }
+
+    /// Behind the last or first end of a line within reach of a place.
+    fn line_end(&self, place: u64, last: bool) -> io::Result<Option<u64>> {
+        let mut bytes = vec![0; LINE as usize];
+        let read = self.read_from(place, &mut bytes)?;
+        let mut ends = bytes[..read].iter();
+        let end =
+            if last { ends.rposition(|&byte| byte == b'\n') } else { ends.position(|&byte| byte == b'\n') };
+        Ok(end.map(|end| place + end as u64 + 1))
     }
 }
 
@@ -297,10 +376,10 @@ mod tests {
         let transcript = Transcript::open(&other).unwrap();
         transcript.writer().unwrap().write_all(b"next").unwrap();
         transcript.finish().unwrap();
-        speaker.rescue().unwrap();
+        speaker.rescue(&Redactor::of_shapes()).unwrap();
         assert_eq!(fs::read(speaker.transcript()).unwrap(), b"left");
         assert_eq!(fs::read(other.transcript()).unwrap(), b"next");
-        speaker.rescue().unwrap();
+        speaker.rescue(&Redactor::of_shapes()).unwrap();
     }
 
     #[test]
@@ -339,5 +418,45 @@ mod tests {
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].len(), 200);
         assert!(last_lines(&dir.path().join("none"), 5).is_empty());
+    }
+
+    #[test]
+    fn secrets_are_gone_while_it_is_written_and_afterwards() {
+        let (dir, task) = (tempfile::tempdir().unwrap(), id());
+        let speaker = speaker(dir.path(), &task);
+        let redactor = Arc::new(Redactor::new([b"canary-one-two-three".to_vec()]));
+        let mut transcript = Transcript::open(&speaker).unwrap().redacted(redactor);
+        let mut out = transcript.writer().unwrap();
+        out.write_all(b"it is canary-one-").unwrap();
+        transcript.trim();
+        out.write_all(b"two-three\n").unwrap();
+        transcript.trim();
+        assert_eq!(fs::read(&transcript.spool).unwrap(), b"it is ********************\n");
+        transcript.note("and canary-one-two-three");
+        assert!(fs::read_to_string(&transcript.spool).unwrap().ends_with("and ********************\n"));
+        out.write_all(b"canary-one-two-three").unwrap();
+        assert_eq!(transcript.last_lines(1), ["********************"]);
+        out.write_all(b" canary-one-two-three").unwrap();
+        transcript.finish().unwrap();
+        assert!(!fs::read_to_string(speaker.transcript()).unwrap().contains("canary"));
+    }
+
+    #[test]
+    fn a_flood_hides_no_secrets() {
+        let (dir, task) = (tempfile::tempdir().unwrap(), id());
+        let speaker = speaker(dir.path(), &task);
+        let redactor = Arc::new(Redactor::new([b"canary-one-two-three".to_vec()]));
+        let mut transcript = Transcript::open(&speaker).unwrap().redacted(redactor);
+        let mut out = transcript.writer().unwrap();
+        let line = format!("{} canary-one-two-three\n", "x".repeat(4096 - 22));
+        let megabyte = line.repeat(256);
+        for _ in 0..40 {
+            out.write_all(megabyte.as_bytes()).unwrap();
+            transcript.trim();
+        }
+        transcript.finish().unwrap();
+        let text = fs::read_to_string(speaker.transcript()).unwrap();
+        assert!(text.len() > 15 << 20 && text.contains("bytes left out]"));
+        assert!(!text.contains("canary"));
     }
 }

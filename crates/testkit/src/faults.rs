@@ -98,12 +98,14 @@ impl Kind {
         }
     }
 
-    /// CLIs know two of these by their wording alone, so the wording is that of the real API.
+    /// CLIs know some of these by their wording alone, so the wording is that of a real API.
     fn message(self) -> &'static str {
         match self {
             Kind::Authentication => "the stand-in does not know this key",
             Kind::Permission => "the stand-in does not permit this",
-            Kind::ModelNotFound => "the stand-in has no such model",
+            Kind::ModelNotFound => {
+                "models/stand-in is not found for API version v1beta, or is not supported for generateContent."
+            }
             Kind::RateLimit => "too many requests for the stand-in",
             Kind::Server => "the stand-in has failed",
             Kind::Overloaded => "Overloaded",

@@ -31,6 +31,8 @@ pub(crate) enum Content {
 pub(crate) enum Ending {
     Whole,
     Cut,
+    /// It ends in its middle as if that were its end.
+    Short,
     BrokenOff(Failure),
 }
 
@@ -124,7 +126,9 @@ fn hindrance(asker: &Asker<'_>, place: usize, turn: &Turn, met: &mut Met) -> End
             Obstacle::Fault(fault) if met.again(key(fault.counted), fault.times, asker.now) => {
                 return Ending::BrokenOff(Failure::from_fault(fault));
             }
-            Obstacle::Cut(cut) if met.again(key(cut.counted), cut.times, asker.now) => return Ending::Cut,
+            Obstacle::Cut(cut) if met.again(key(cut.counted), cut.times, asker.now) => {
+                return if cut.gently { Ending::Short } else { Ending::Cut };
+            }
             Obstacle::UsageLimit(limit) => {
                 let ends = limit.ends(met.first(key(Counted::Job), asker.now));
                 if asker.now < ends {
@@ -215,6 +219,7 @@ mod tests {
                 match ending {
                     Ending::Whole => what,
                     Ending::Cut => format!("cut {what}"),
+                    Ending::Short => format!("short {what}"),
                     Ending::BrokenOff(failure) => format!("broken off {:?} {what}", failure.kind),
                 }
             }
@@ -237,10 +242,12 @@ mod tests {
             .error(Fault::of(Kind::RateLimit).times(2))
             .error(Fault::status(500).times(1))
             .cut(1)
+            .short(1)
             .finish("Done.");
         let mut stage = stage(script);
-        let told: Vec<String> = (0..5).map(|_| stage.ask("one", 0)).collect();
-        let expected = ["0 429 RateLimit", "0 429 RateLimit", "0 500 Server", "0 cut Done.", "0 Done."];
+        let told: Vec<String> = (0..6).map(|_| stage.ask("one", 0)).collect();
+        let expected =
+            ["0 429 RateLimit", "0 429 RateLimit", "0 500 Server", "0 cut Done.", "0 short Done.", "0 Done."];
         assert_eq!(told, expected);
     }
 

@@ -90,6 +90,9 @@ pub struct Cut {
     pub times: Option<u32>,
     #[serde(default)]
     pub counted: Counted,
+    /// Nothing is dropped: the answer ends in its middle as if it were whole.
+    #[serde(default)]
+    pub gently: bool,
 }
 
 /// Tokens of one turn. `input` is what was neither read from nor written to a cache; dialects that count otherwise are
@@ -210,7 +213,13 @@ impl Script {
     /// Drops the connection of the first `times` requests of the next turn.
     #[must_use]
     pub fn cut(self, times: u32) -> Script {
-        self.step(Step::Cut(Cut { times: Some(times), counted: Counted::default() }))
+        self.step(Step::Cut(Cut { times: Some(times), ..Cut::default() }))
+    }
+
+    /// Ends the first `times` answers of the next turn in their middle, as if they were whole.
+    #[must_use]
+    pub fn short(self, times: u32) -> Script {
+        self.step(Step::Cut(Cut { times: Some(times), gently: true, ..Cut::default() }))
     }
 
     /// Figures of the next turn.

@@ -205,7 +205,7 @@ fn outcome(place: Option<usize>, answer: &Answer) -> (u16, Answered) {
     match &answer.content {
         Content::Refused(failure) if failure.limit.is_some() => (failure.status, Answered::UsedUp),
         Content::Refused(failure) => (failure.status, Answered::Refused(failure.kind)),
-        Content::Given { ending: Ending::Cut, .. } => (200, Answered::Cut),
+        Content::Given { ending: Ending::Cut | Ending::Short, .. } => (200, Answered::Cut),
         Content::Given { ending: Ending::BrokenOff(failure), .. } => (200, Answered::Refused(failure.kind)),
         Content::Given { reply, .. } => match &reply.call {
             Some(call) if call.preparing => (200, Answered::Prepared(call.name.clone())),

@@ -67,7 +67,7 @@ fn pieces(dialect: Dialect, stream: bool, reply: &Reply, ending: &Ending) -> Vec
     let mut pieces = if stream { streamed(dialect, reply) } else { whole(dialect, reply, ending) };
     match ending {
         Ending::Whole => {}
-        Ending::Cut => pieces.truncate(middle(pieces.len())),
+        Ending::Cut | Ending::Short => pieces.truncate(middle(pieces.len())),
         Ending::BrokenOff(failure) => {
             pieces.truncate(middle(pieces.len()));
             pieces.push(Bytes::from(dialect.break_off(failure).wire()));

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
-use super::{Figures, git};
+use super::{Figures, agents, git};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -24,7 +24,11 @@ For workspaces and merging, each turn of each contestant has a repository of its
 run: `git worktree add`, two at a time because more of them fail at each other's locks; `git merge-tree`, `commit-tree` \
 and `update-ref` for each branch. Conductor's workspace has a branch of its own, ports, a folder for temporary files and \
 an index no task can damage, and before one is removed everything in it is known to be in a commit. Deleting the files \
-goes on afterwards, beside whatever comes next, and is not measured.";
+goes on afterwards, beside whatever comes next, and is not measured.
+
+Claude's output is read from the file it writes to, understood, cleared of secrets and told to the transcript, as live. \
+The 50 agents are programs of ours that say something 50 times a second; memory is what the coordinator holds more than \
+with one of them, processor time what it takes itself, a second of one core being 100 %.";
 
 /// What was aimed at and what came of it.
 pub(super) struct Goal {
@@ -40,6 +44,7 @@ pub(super) fn text(machine: &str, figures: &Figures, many: usize) -> String {
     let _ = writeln!(text, "## Single commands\n\n{}", singles(figures, many));
     let _ = writeln!(text, "## The pure core, without processes\n\n{}", cores(&figures.cores));
     let _ = writeln!(text, "## {}\n\n{}", git::report::TITLE, git::report::table(&figures.git));
+    let _ = writeln!(text, "## {}\n\n{}", agents::TITLE, agents::table(&figures.agents));
     let _ = writeln!(text, "## How to read this\n\n{HOW_TO_READ}");
     text
 }
@@ -47,6 +52,11 @@ pub(super) fn text(machine: &str, figures: &Figures, many: usize) -> String {
 /// Workspaces and merging alone.
 pub(super) fn git_text(machine: &str, figures: &git::Figures) -> String {
     head(machine, &git::report::goals(figures)) + "\n" + &git::report::table(figures)
+}
+
+/// Listening to agents alone.
+pub(super) fn agents_text(machine: &str, figures: &agents::Figures) -> String {
+    head(machine, &agents::goals(figures)) + "\n" + &agents::table(figures)
 }
 
 fn head(machine: &str, goals: &[Goal]) -> String {
@@ -121,6 +131,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(core_goals(&figures.cores));
     goals.extend(single_goals(figures, many));
     goals.extend(git::report::goals(&figures.git));
+    goals.extend(agents::goals(&figures.agents));
     goals
 }
 

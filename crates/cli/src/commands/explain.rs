@@ -134,7 +134,7 @@ impl Subject {
         found: Option<FoundTask>,
         origins: Vec<Origin>,
     ) -> Subject {
-        let (absent, nobody) = match agents::check(&plan.tasks[place]) {
+        let (absent, nobody) = match agents::check(&plan, &plan.tasks[place]) {
             Ok(absent) => (absent.into_iter().collect(), None),
             Err(error) => {
                 let all = plan.tasks[place].agents().map(str::to_owned).collect();
@@ -193,7 +193,7 @@ impl Subject {
             return Err(Fault::new(Exit::NothingToDo, "it is a command and gets no prompt"));
         };
         let agent = self.agent().to_owned();
-        let knows = agents::agent(&agent).is_ok_and(|agent| agent.knows_specialists());
+        let knows = agents::agent(&self.plan, &agent).is_ok_and(|agent| agent.knows_specialists());
         let applied: Vec<Applied> = self
             .skills()
             .filter_map(|(name, skill)| {

@@ -1,5 +1,6 @@
 //! One verb, one file.
 
+pub(crate) mod agents;
 pub(crate) mod checkpoint;
 pub(crate) mod diff;
 pub(crate) mod explain;

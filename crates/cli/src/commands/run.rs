@@ -54,7 +54,7 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
 fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, Fault> {
     let mut absent = BTreeSet::new();
     for task in &plan.tasks {
-        absent.extend(agents::check(task).map_err(|error| {
+        absent.extend(agents::check(plan, task).map_err(|error| {
             Fault::new(Exit::AgentMissing, format!("task '{}': {error}; nothing was started", task.id))
         })?);
     }

@@ -73,6 +73,10 @@ impl World {
         self.env.insert(name.into(), value.into());
     }
 
+    pub(crate) fn variable(&self, name: &str) -> OsString {
+        self.env[std::ffi::OsStr::new(name)].clone()
+    }
+
     pub(crate) fn unset(&mut self, name: &str) {
         self.env.remove(std::ffi::OsStr::new(name));
     }
@@ -334,16 +338,24 @@ impl Ended {
 /// Living processes that carry a run's mark, with what they are.
 pub(crate) fn leftovers(run: &str) -> Vec<(u32, String)> {
     let mark = format!("CONDUCTOR_RUN={run}");
-    let marked = |pid: &u32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|&byte| byte == 0).any(|entry| entry == mark.as_bytes())
-    };
     processes()
         .into_iter()
-        .filter(marked)
+        .filter(|&pid| carries(pid, &mark))
         .filter(|&pid| state(pid).is_some_and(|state| state != 'Z'))
         .map(named)
         .collect()
+}
+
+/// Whether a process was started with this in its environment.
+pub(crate) fn carries(pid: u32, mark: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|&byte| byte == 0).any(|entry| entry == mark.as_bytes())
+}
+
+/// Living processes that another has started itself.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let is_child = |pid: &u32| stat(*pid).is_some_and(|(state, of)| state != 'Z' && of == parent);
+    processes().into_iter().filter(is_child).collect()
 }
 
 #[track_caller]

@@ -53,7 +53,7 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts, found: Option<&[Sub
         }
     }
     let Parts { config, limits, notifications, metadata, .. } = Parts { tasks: Vec::new(), ..parts };
-    let Settings { workspace_path, models, subagents, .. } = config;
+    let Settings { workspace_path, agents, models, subagents, .. } = config;
     let mut plan = Plan {
         tasks,
         groups,
@@ -62,6 +62,7 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts, found: Option<&[Sub
         limits,
         notifications,
         workspace_path,
+        agents,
         models,
         subagents,
         metadata,

@@ -6,6 +6,7 @@ pub const CODES: &[(&str, &str)] = &[
         "alias-bomb",
         "YAML aliases would blow the file up to many times its size; write the values out or use fewer aliases.",
     ),
+    ("bad-agent-name", "An agent of a file's own is named by letters, digits, '-' and '_'; shell is taken."),
     (
         "bad-duration",
         "A duration is a number of seconds or numbers with units, such as 90, 30m, 1h30m or 500ms.",
@@ -39,7 +40,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("bad-size", "An amount of memory is a number of bytes or has a unit, such as 512MiB, 4GiB or 2GB."),
     (
         "bad-template",
-        "A path template may name {home}, {repo}, {run} and {n}; {run} and {n} must be there, so that no two workspaces are in one place.",
+        "A template has names in braces that are filled in, others than these are errors, and a brace itself is written twice. In workspace_path, {run} and {n} must be there, so that no two workspaces are in one place.",
     ),
     ("bad-url", "A webhook needs an address that starts with http:// or https://."),
     (

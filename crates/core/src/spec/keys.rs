@@ -26,10 +26,16 @@ pub(super) enum Shape {
     Counts,
     Object(Table),
     Objects(Table),
-    /// Names to mappings.
-    Named(Table),
+    /// Any names to mappings.
+    Mapped(Table),
     /// A list, or one mapping for a list of one.
     OneOrObjects(Table),
+    /// A list of a program and its arguments.
+    Words,
+    /// Exit codes.
+    Codes,
+    /// Names to mappings.
+    Named(Table),
     Free,
 }
 
@@ -123,7 +129,8 @@ const DEFAULTS: &[KeySpec] = &[
         Shape::Object(MODELS),
         "How models are chosen for tasks that name none; without it, every agent uses its own default.",
     ),
-    key("subagents", Shape::Named(SUBAGENT), "Specialists, by name, beside those of the repository."),
+    key("subagents", Shape::Mapped(SUBAGENT), "Specialists, by name, beside those of the repository."),
+    key("agents", Shape::Named(AGENT), "Agents of your own by name: any program, and how it is called."),
 ];
 
 const SETTINGS: &[KeySpec] = &[
@@ -224,6 +231,32 @@ pub(super) const PERMISSIONS: Table = &[&[
     key("repetition", Shape::Flag, "Whether it may do the same over and over without being stopped."),
 ]];
 
+pub(super) const AGENT: Table = &[&[
+    must(
+        "command",
+        Shape::Words,
+        "A list of the program and its arguments, with {prompt}, {prompt_file}, {model}, {session} and {directory} filled in; the prompt goes to its standard input where it is not among them.",
+    ),
+    key(
+        "resume",
+        Shape::Words,
+        "The command where a conversation goes on; without it every round begins anew.",
+    ),
+    key(
+        "env_pass",
+        Shape::Texts,
+        "Variables it gets from the caller and nobody else; a trailing * matches a prefix.",
+    ),
+    key("exit_codes", Shape::Codes, "Exit codes that mean success; 0 where absent."),
+    key("success_text", Shape::Texts, "Its output must have one of these."),
+    key("failure_text", Shape::Texts, "Its output may have none of these."),
+    key(
+        "rate_limit_text",
+        Shape::Texts,
+        "Where it failed with one of these in its output, it is tried again later.",
+    ),
+]];
+
 pub(super) const RETRY: Table = &[&[
     key("max_attempts", Shape::Count(1, Some(100)), "Attempts in all, the first included."),
     key("initial_delay", Shape::Duration, "How long to wait before the second attempt."),
@@ -238,7 +271,7 @@ pub(super) const MODELS: Table = &[&[
         Shape::Choice(&["auto", "agent"]),
         "Who chooses: conductor by what follows, or each agent by its own settings.",
     ),
-    key("tiers", Shape::Named(TIERS), "The models of each agent by tier, over those that are built in."),
+    key("tiers", Shape::Mapped(TIERS), "The models of each agent by tier, over those that are built in."),
     key("by_priority", Shape::Object(BY_PRIORITY), "Tiers of tasks with these priorities."),
     key("by_type", Shape::Object(BY_TYPE), "Tiers of tasks of these types, told by how their names begin."),
     key("weights", Shape::Object(WEIGHTS), "How much each part of a task's complexity counts."),

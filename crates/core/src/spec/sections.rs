@@ -9,6 +9,7 @@ use super::fields::Fields;
 use super::keys::{
     self, CONFIG, GROUP, LIMITS, MAX_PARALLEL, MAX_RUN_ATTEMPTS, NOTIFICATION, NOTIFICATIONS, SUBAGENT,
 };
+use super::programs;
 use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, group_name, placed, repository};
 use super::tree::{Node, Value};
 
@@ -25,6 +26,7 @@ pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Setting
     config.workspace_path = fields.get(r, "workspace_path", workspace_path);
     config.models = fields.get(r, "models", super::models::read);
     config.subagents = fields.get(r, "subagents", subagents).unwrap_or_default();
+    config.agents = fields.get(r, "agents", programs::agents).unwrap_or_default();
     fields.finish(r, |_| false);
     Some(config)
 }

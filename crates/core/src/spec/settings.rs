@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::models::Models;
 use crate::plan::{
     Changes, Isolation, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation, Priority,
-    RetryPolicy, Scope, Task, Work,
+    Program, RetryPolicy, Scope, Task, Work,
 };
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
@@ -69,6 +69,7 @@ pub(super) struct Settings {
     pub(super) workspace_path: Option<String>,
     pub(super) models: Option<Box<Models>>,
     pub(super) subagents: Vec<Subagent>,
+    pub(super) agents: BTreeMap<String, Program>,
 }
 
 pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
@@ -133,6 +134,7 @@ impl Settings {
             workspace_path: None,
             models: None,
             subagents: Vec::new(),
+            agents: BTreeMap::new(),
         }
     }
 
@@ -338,7 +340,7 @@ fn env_name(r: &mut Report<'_>, name: &str, span: Span) -> bool {
     true
 }
 
-fn env_pass(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
+pub(super) fn env_pass(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
     super::decode::each(r, what, node, "a name or a list of names", |r, what, node| {
         let name = text(r, what, node)?;
         let bare = name.strip_suffix('*').unwrap_or(&name);

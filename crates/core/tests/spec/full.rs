@@ -34,6 +34,16 @@ config:
     escalate: false
   subagents:
     gizmo-expert: { description: Knows gizmos, words: [gizmo], agent: codex, model: large, prompt: Mind the gizmos. }
+  agents:
+    tool:
+      command: [tool, --model, "{model}", "--in={directory}", "{{}}"]
+      resume: [tool, --continue, "{session}"]
+      env_pass: [TOOL_KEY]
+      exit_codes: [0, 3]
+      success_text: all done
+      failure_text: [gave up, panic]
+      rate_limit_text: too many requests
+    plain: { command: [plain, "{prompt}"] }
 tasks:
   - id: schema
     run: [make, schema]
@@ -249,6 +259,18 @@ fn the_other_sections() {
     assert_eq!(models.weights, Weights { reasoning: 0.4, code: 0.3, domain: 0.2, context: 0.1 });
     assert_eq!(models.cuts, Cuts { medium: 0.25, large: 0.6 });
     assert_eq!(plan.workspace_path.as_deref(), Some("../work/{repo}-{run}-{n}"));
+    let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+    let tool = Program {
+        command: words(&["tool", "--model", "{model}", "--in={directory}", "{{}}"]),
+        resume: words(&["tool", "--continue", "{session}"]),
+        env_pass: words(&["TOOL_KEY"]),
+        exit_codes: vec![0, 3],
+        success_text: words(&["all done"]),
+        failure_text: words(&["gave up", "panic"]),
+        rate_limit_text: words(&["too many requests"]),
+    };
+    let plain = Program { command: words(&["plain", "{prompt}"]), exit_codes: vec![0], ..Program::default() };
+    assert_eq!(Vec::from_iter(&plan.agents), [(&"plain".to_owned(), &plain), (&"tool".to_owned(), &tool)]);
     let order: Vec<Vec<&str>> =
         plan.execution_order.iter().map(|step| step.iter().map(|id| id.as_str()).collect()).collect();
     assert_eq!(order, [vec!["schema"], vec!["api", "db"], vec!["e2e"]]);

@@ -130,7 +130,7 @@ metadata: [x]
         file,
         "\
 1:27 duplicate-key 'default_priority' and 'priority' are the same setting [1:11 also set here]
-1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, models, subagents, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, merge_strategy, on_conflict, timeout, retry_policy, env, env_pass, permissions, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
+1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, models, subagents, agents, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, merge_strategy, on_conflict, timeout, retry_policy, env, env_pass, permissions, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
 4:5 wrong-type a task is a mapping, found text (write its keys, such as id, name, title, description)
 5:11 wrong-type 'groups' wants a list, found a mapping
 6:8 wrong-type 'epics' wants a list, found text
@@ -163,6 +163,33 @@ fn a_path_template_that_two_workspaces_would_share() {
             ),
         );
     }
+}
+
+#[test]
+fn agents_that_could_not_be_called() {
+    let file = "\
+config:
+  agents:
+    a b: { command: [x] }
+    shell: { command: [x] }
+    none: {}
+    line: { command: x --model }
+    empty: { command: [] }
+    names: { command: [x, '{promt}', '{{fine}}', '{'], exit_codes: [0, 300], pattern: x }
+tasks: [{ id: a, run: x }]
+";
+    check(
+        file,
+        "\
+3:5 bad-agent-name 'a b' cannot name an agent (names are letters, digits, '-' and '_'; shell is taken)
+4:5 bad-agent-name 'shell' cannot name an agent (names are letters, digits, '-' and '_'; shell is taken)
+5:11 missing-key an agent needs 'command'
+6:22 wrong-type 'command' wants a list of a program and its arguments, found text
+7:23 empty-value 'command' is empty
+8:27 bad-template 'command' cannot fill in '{promt}' (there are {prompt}, {prompt_file}, {model}, {session}, {directory}; a brace itself is written twice)
+8:72 out-of-range 'exit_codes' must be between 0 and 255
+8:78 unknown-key an agent has no key 'pattern' (an agent may have command, resume, env_pass, exit_codes, success_text, failure_text, rate_limit_text)",
+    );
 }
 
 #[test]

@@ -35,9 +35,16 @@ const ANOTHER_SESSION: u64 = 4;
 const NO_SUCH_METHOD: i64 = -32601;
 const LOGIN_NEEDED: i64 = -32000;
 
+/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
+const MOST: u64 = 1 << 40;
+
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { tells_usage: false, chooses_model: false, ..super::Abilities::ALL }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let mut words = command(brief.task);
@@ -394,7 +401,7 @@ fn used(result: &Value) -> Vec<Tokens> {
 
 /// Some count what was cached as part of the input, under other names.
 fn tokens(model: Option<String>, count: &Value) -> Tokens {
-    let number = |names: &[&str]| names.iter().find_map(|name| count[*name].as_u64()).unwrap_or(0);
+    let number = |names: &[&str]| names.iter().find_map(|name| count[*name].as_u64()).unwrap_or(0).min(MOST);
     let cache_read = number(&["cachedReadTokens", "cachedInputTokens"]);
     let cache_write = number(&["cachedWriteTokens", "cacheWriteInputTokens"]);
     Tokens {
@@ -500,6 +507,11 @@ mod tests {
             let task = Task { model: Some("x".into()), ..task };
             assert!(super::super::Agent::check(&Agent, &task).is_err());
         });
+    }
+
+    #[test]
+    fn whatever_arrives_does_no_harm() {
+        replay::withstands("acp", || acp("/work/a", None));
     }
 
     #[test]

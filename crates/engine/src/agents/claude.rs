@@ -9,6 +9,7 @@ use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
 use serde_json::{Value, json};
 
+use super::sieve::Sieve;
 use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::process::Exit;
@@ -28,15 +29,70 @@ const KEYS: [&str; 7] = [
     "CLAUDE_CODE_MAX_RETRIES",
 ];
 
-const SETTINGS: [(&str, &str); 2] =
-    [("DISABLE_AUTOUPDATER", "1"), ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")];
+/// Six tries more are half a minute; its own ten are several, in which it holds a place for nothing.
+const SETTINGS: [(&str, &str); 3] = [
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("CLAUDE_CODE_MAX_RETRIES", "6"),
+];
 
 /// What it is given to work with; the rest of its many tools is of no use to a task.
 const TOOLS: &str = "Bash,Edit,Glob,Grep,NotebookEdit,Read,Skill,Task,TodoWrite,Write";
 
+/// What it says for its own developers, where it has nothing to say to others.
+const DIAGNOSTIC: &str = "[ede_diagnostic]";
+
+/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
+const MOST: u64 = 1 << 40;
+/// The fields it is listened to for; a line's other fields are read past.
+const SIEVE: Sieve = Sieve {
+    keeps: |name| {
+        matches!(
+            name,
+            "type"
+                | "subtype"
+                | "session_id"
+                | "message"
+                | "event"
+                | "id"
+                | "model"
+                | "content"
+                | "usage"
+                | "input_tokens"
+                | "output_tokens"
+                | "cache_read_input_tokens"
+                | "cache_creation_input_tokens"
+                | "error"
+                | "errors"
+                | "result"
+                | "is_error"
+                | "terminal_reason"
+                | "api_error"
+                | "api_error_status"
+                | "attempt"
+                | "max_retries"
+                | "retry_delay_ms"
+                | "tool_name"
+                | "permission_denials"
+                | "request_id"
+                | "request"
+                | "rate_limit_info"
+        )
+    },
+    opens: |name| matches!(name, "message" | "event" | "usage"),
+};
+
+/// Lines that begin like this tell nothing: what its tools answered, and pieces of what comes whole as well.
+const UNHEARD: [&[u8]; 2] =
+    [b"{\"type\":\"user\"", b"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_"];
+
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities::ALL
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let policy = brief.policy();
@@ -108,7 +164,7 @@ pub(super) struct Claude {
 }
 
 impl Claude {
-    fn new(prompt: String, judge: Judge) -> Claude {
+    pub(super) fn new(prompt: String, judge: Judge) -> Claude {
         Claude {
             prompt,
             judge,
@@ -176,7 +232,7 @@ impl Claude {
     fn count(&mut self, id: Option<&str>, model: Option<&str>, usage: &Value) -> Option<Tokens> {
         let id = id?;
         let known = self.counted.entry(id.to_owned()).or_default();
-        let number = |name: &str| usage[name].as_u64().unwrap_or(0);
+        let number = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST);
         let (cache_read, cache_write) =
             (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
         let now = Tokens {
@@ -207,7 +263,7 @@ impl Claude {
     /// The result has the true totals of this run; what the messages did not tell is added.
     fn on_result(&mut self, event: Value) -> Heard {
         let usage = &event["usage"];
-        let number = |name: &str| usage[name].as_u64().unwrap_or(0);
+        let number = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST);
         let (cache_read, cache_write) =
             (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
         let model = self.counted.values().map(|tokens| tokens.model.clone()).next().unwrap_or_default();
@@ -276,6 +332,10 @@ impl Claude {
         );
         let reason =
             text(&result["result"]).or_else(|| text(&result["errors"][0])).unwrap_or_else(|| words.clone());
+        let reason = match reason.starts_with(DIAGNOSTIC) {
+            true => "it ended in the middle of an answer".to_owned(),
+            false => reason,
+        };
         let class = match result["terminal_reason"].as_str() {
             Some("max_turns") => FailureClass::Budget,
             Some("budget_exhausted") => FailureClass::Budget,
@@ -285,6 +345,9 @@ impl Claude {
             _ => class_of(result["api_error_status"].as_u64(), &format!("{words} {reason}")),
         };
         let class = if words.contains("model_not_found") { FailureClass::UnknownModel } else { class };
+        if class == FailureClass::Killed {
+            return Ending::bad(class, "it was interrupted");
+        }
         let parked = (class == FailureClass::UsageLimit).then_some(self.resets_at);
         Ending { parked, ..Ending::bad(class, reason) }
     }
@@ -299,7 +362,10 @@ impl Translator for Claude {
     }
 
     fn on_line(&mut self, bytes: &[u8]) -> Heard {
-        let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
+        if UNHEARD.iter().any(|beginning| bytes.starts_with(beginning)) {
+            return Heard::default();
+        }
+        let Some(event) = SIEVE.read(bytes) else { return Heard::default() };
         match event["type"].as_str() {
             Some("system") => self.on_system(&event),
             Some("assistant") => self.on_assistant(&event),
@@ -380,6 +446,21 @@ mod tests {
         insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
     }
 
+    /// Somebody went on speaking with these after their first result, which we never do.
+    #[test]
+    fn a_conversation_both_ways_is_understood() {
+        let mut told = Vec::new();
+        for recording in replay::recordings("claude-bidi") {
+            let played = recording.played(&mut Claude::new("do it".to_owned(), anything()));
+            let is_answer = |said: &&Value| said["type"] == "control_response";
+            let ours: Vec<&Value> = played.said.iter().filter(is_answer).collect();
+            let then: Vec<&Value> = recording.said().filter(is_answer).collect();
+            assert_eq!(ours, then, "{}", recording.name);
+            told.push(played.told);
+        }
+        insta::assert_snapshot!(told.join("\n"));
+    }
+
     #[test]
     fn a_question_is_answered_by_the_policy() {
         let question = br#"{"type":"control_request","request_id":"u1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"a"}}}"#;
@@ -390,6 +471,12 @@ mod tests {
         assert_eq!(answer(anything()), json!({ "behavior": "allow", "updatedInput": { "file_path": "a" } }));
         let denied = answer(Box::new(|tool, _| Some(format!("{tool} is not allowed here"))));
         assert_eq!(denied, json!({ "behavior": "deny", "message": "Write is not allowed here" }));
+    }
+
+    #[test]
+    fn whatever_arrives_does_no_harm() {
+        replay::withstands("claude", || Claude::new("do it".to_owned(), anything()));
+        replay::withstands("claude-bidi", || Claude::new("do it".to_owned(), anything()));
     }
 
     #[test]

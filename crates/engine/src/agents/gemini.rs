@@ -2,7 +2,8 @@
 //!
 //! It reads its input to the end before it begins and asks nothing, so it is only stopped by signals, and then exits
 //! with 0 and no result. Where the provider failed, its exit code is the status without its upper bits. It waits for a
-//! busy provider for minutes without a word.
+//! busy provider for minutes without a word; how often it asks is the user's own setting, for of files that are not
+//! root's it reads only those in the user's home and in the workspace.
 
 use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
@@ -32,12 +33,20 @@ const KEYS: [&str; 8] = [
 const SETTINGS: [(&str, &str); 1] = [("GEMINI_CLI_NO_RELAUNCH", "true")];
 
 /// Its own exit codes.
+const FAILED: i32 = 1;
 const NO_LOGIN: i32 = 41;
 const TOO_MANY_TURNS: i32 = 53;
+
+/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
+const MOST: u64 = 1 << 40;
 
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { resumes: true, chooses_model: true, ..super::Abilities::NONE }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &KEYS, &SETTINGS);
@@ -130,11 +139,12 @@ impl Gemini {
 
     fn failed(&self, result: &Value, exit: Exit) -> Ending {
         let words = text(&result["error"]["message"]).or_else(|| self.error.clone()).unwrap_or_default();
-        let class = class_of(status_of(exit).or_else(|| code_in(&words)), &words);
+        let status = status_of(exit, &words).or_else(|| code_in(&words));
+        let class = class_of(status, &words);
         let parked = (class == FailureClass::UsageLimit).then_some(None);
         // What follows is advice for somebody at a terminal.
         let reason = words.lines().next().unwrap_or("it failed without a reason");
-        Ending { parked, ..Ending::bad(class, plain(reason)) }
+        Ending { parked, ..Ending::bad(class, plain(bare(reason))) }
     }
 }
 
@@ -189,11 +199,20 @@ impl Translator for Gemini {
     }
 }
 
-/// Its exit code is the last byte of the provider's status.
-fn status_of(exit: Exit) -> Option<u64> {
+/// Its exit code is the last byte of the provider's status, but where it has a name of its own for the error: of those,
+/// only a model that does not exist has no words of the CLI's own.
+fn status_of(exit: Exit, words: &str) -> Option<u64> {
     let Exit::Code(code) = exit else { return None };
+    if code == FAILED {
+        return words.contains("not found").then_some(404);
+    }
     let byte = u64::try_from(code).ok()?;
     (400..600).find(|status| status & 255 == byte && byte != 0)
+}
+
+/// What it puts around a provider's words is of no use to anybody.
+fn bare(reason: &str) -> &str {
+    reason.strip_prefix("[API Error: ").map_or(reason, |rest| rest.strip_suffix(']').unwrap_or(rest))
 }
 
 /// The status as the provider wrote it into its own answer.
@@ -206,7 +225,7 @@ fn code_in(words: &str) -> Option<u64> {
 fn used(stats: &Value) -> Vec<Tokens> {
     let models = stats["models"].as_object().into_iter().flatten();
     let all = models.map(|(model, stats)| {
-        let number = |name: &str| stats[name].as_u64().unwrap_or(0);
+        let number = |name: &str| stats[name].as_u64().unwrap_or(0).min(MOST);
         let (input, total) = (number("input_tokens"), number("total_tokens"));
         Tokens {
             model: model.clone(),
@@ -252,10 +271,17 @@ mod tests {
     #[test]
     fn its_exit_code_is_half_a_status() {
         for status in [400, 401, 403, 404, 429, 500, 503, 529] {
-            assert_eq!(status_of(Exit::Code(status & 255)), Some(status as u64));
+            assert_eq!(status_of(Exit::Code(status & 255), "no"), Some(status as u64));
         }
-        assert_eq!(status_of(Exit::Code(0)), None);
-        assert_eq!(status_of(Exit::Signal(9)), None);
+        assert_eq!(status_of(Exit::Code(0), "no"), None);
+        assert_eq!(status_of(Exit::Signal(9), "no"), None);
+        assert_eq!(status_of(Exit::Code(FAILED), "terminated"), None);
+        assert_eq!(status_of(Exit::Code(FAILED), "models/x is not found for API version v1beta"), Some(404));
+    }
+
+    #[test]
+    fn whatever_arrives_does_no_harm() {
+        replay::withstands("gemini", Gemini::default);
     }
 
     #[test]

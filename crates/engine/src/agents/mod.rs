@@ -6,6 +6,7 @@
 mod acp;
 mod claude;
 mod codex;
+mod exec;
 mod gemini;
 mod opencode;
 mod plugin;
@@ -13,29 +14,35 @@ mod policy;
 mod questions;
 #[cfg(test)]
 mod replay;
+mod roster;
 mod shell;
+mod sieve;
 mod talk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use conductor_core::models::{self, Tier};
-use conductor_core::plan::{Command, Task, Work};
+use conductor_core::plan::{Command, Plan, Task, Work};
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::process::Launch;
+use crate::redact::{self, Redactor};
 use crate::workspaces::Seat;
 use policy::InWorkspace;
 
 pub use questions::{Questions, told};
+pub use roster::{Entry, Kind, Login, roster};
 pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
     #[error(
-        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, acp:PROGRAM, and \
-         whatever is installed as conductor-agent-NAME"
+        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, acp:PROGRAM, \
+         whatever is installed as conductor-agent-NAME, and what the task file's config has under agents"
     )]
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
@@ -75,6 +82,7 @@ impl Brief<'_> {
             directory: self.seat.directory.clone(),
             memory: self.task.resources.get("memory").copied(),
             talks: true,
+            together: false,
         }
     }
 
@@ -112,10 +120,43 @@ pub trait Agent: Send + Sync {
     fn knows_specialists(&self) -> bool {
         false
     }
+
+    /// What it can do beyond the work itself.
+    fn abilities(&self) -> Abilities;
 }
 
-/// The list of backends.
-pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
+/// What an agent can do beyond the work itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Abilities {
+    /// It goes on with a conversation; where not, everything is said again.
+    pub resumes: bool,
+    /// It asks before it acts, and is answered by us.
+    pub asks: bool,
+    /// It tells what it uses while it works.
+    pub tells_usage: bool,
+    /// It can be stopped in its own language, and says what it did.
+    pub interrupts: bool,
+    /// The task can choose its model.
+    pub chooses_model: bool,
+}
+
+impl Abilities {
+    pub const ALL: Abilities =
+        Abilities { resumes: true, asks: true, tells_usage: true, interrupts: true, chooses_model: true };
+    pub const NONE: Abilities = Abilities {
+        resumes: false,
+        asks: false,
+        tells_usage: false,
+        interrupts: false,
+        chooses_model: false,
+    };
+}
+
+/// Who does the work of a plan under this name: an agent the plan brings along, or one of the list of backends.
+pub fn agent<'a>(plan: &'a Plan, name: &str) -> Result<&'a dyn Agent, AgentError> {
+    if let Some(program) = plan.agents.get(name) {
+        return Ok(program);
+    }
     match name {
         "shell" => Ok(&shell::Shell),
         "claude" => Ok(&claude::Agent),
@@ -128,34 +169,37 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent, AgentError> {
     }
 }
 
+/// Somebody who understands Claude Code and allows it everything: it is a recording.
+pub(crate) fn listener() -> Box<dyn Translator> {
+    Box::new(claude::Claude::new(String::new(), Box::new(|_, _| None)))
+}
+
 /// A command of ours, such as a check, in a task's place and environment.
 pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch {
     shell::launch(&Command::Line(line.to_owned()), task, seat, caller)
 }
 
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
-pub fn check(task: &Task) -> Result<BTreeSet<String>, AgentError> {
+pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
     let first = match task.model.as_deref() {
         Some(model) if model == models::AUTO || Tier::named(model).is_some() => {
-            as_done_by(task, task.agent_name())
+            as_done_by(plan, task, task.agent_name())
         }
-        _ => agent(task.agent_name()).and_then(|agent| agent.check(task)),
+        _ => agent(plan, task.agent_name()).and_then(|agent| agent.check(task)),
     };
-    let Err(error) = first else {
-        let others = task.fallback_agents.iter().filter(|name| as_done_by(task, name).is_err());
-        return Ok(others.cloned().collect());
-    };
-    let mut absent = BTreeSet::from([task.agent_name().to_owned()]);
-    absent.extend(task.fallback_agents.iter().filter(|name| as_done_by(task, name).is_err()).cloned());
+    let missing = |name: &&String| as_done_by(plan, task, name).is_err();
+    let mut absent: BTreeSet<String> = task.fallback_agents.iter().filter(missing).cloned().collect();
+    let Err(error) = first else { return Ok(absent) };
+    absent.insert(task.agent_name().to_owned());
     match task.agents().all(|name| absent.contains(name)) {
         true => Err(error),
         false => Ok(absent),
     }
 }
 
-fn as_done_by(task: &Task, name: &str) -> Result<(), AgentError> {
+fn as_done_by(plan: &Plan, task: &Task, name: &str) -> Result<(), AgentError> {
     // Whichever model it will be, it is one of this agent's own.
-    agent(name)?.check(&Task { agent: Some(name.to_owned()), model: None, ..task.clone() })
+    agent(plan, name)?.check(&Task { agent: Some(name.to_owned()), model: None, ..task.clone() })
 }
 
 /// Whether an agent that is told in words can do the task.
@@ -175,8 +219,13 @@ fn takes_prompts(
 }
 
 fn on_path(program: &str) -> bool {
+    found(program).is_some()
+}
+
+/// Where a program is installed.
+fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// Names every program may expect; the rest of the caller's environment, keys and tokens above all, stays out.
@@ -210,13 +259,40 @@ const PASSED: [&str; 22] = [
 pub struct Caller {
     passed: Arc<BTreeMap<OsString, OsString>>,
     held_back: Vec<(OsString, OsString)>,
+    secrets: Arc<Redactor>,
 }
 
 impl Caller {
     pub fn new(environment: impl Iterator<Item = (OsString, OsString)>) -> Caller {
         let passes = |name: &OsString| PASSED.iter().any(|pattern| names(pattern, name));
         let (passed, held_back): (Vec<_>, Vec<_>) = environment.partition(|(name, _)| passes(name));
-        Caller { passed: Arc::new(passed.into_iter().collect()), held_back }
+        let secret = |(name, _): &&(OsString, OsString)| redact::is_secret_name(&name.to_string_lossy());
+        let secrets = held_back.iter().filter(secret).map(|(_, value)| value.as_encoded_bytes().to_vec());
+        let secrets = Arc::new(Redactor::new(secrets));
+        Caller { passed: Arc::new(passed.into_iter().collect()), held_back, secrets }
+    }
+
+    /// What nobody is to read of the caller's environment.
+    pub(crate) fn secrets(&self) -> &Arc<Redactor> {
+        &self.secrets
+    }
+
+    /// What nobody is to read of a task's environment: the caller's secrets, what is passed on only because the task
+    /// asks for it, and what it sets itself under a name that says so.
+    pub(crate) fn redactor(&self, plan: &Plan, task: &Task) -> Arc<Redactor> {
+        let program: &[String] = plan.agents.get(task.agent_name()).map_or(&[], |program| &program.env_pass);
+        if task.env.is_empty() && task.env_pass.is_empty() && program.is_empty() {
+            return self.secrets.clone();
+        }
+        let patterns = || task.env_pass.iter().chain(program);
+        let asked = |name: &OsString| patterns().any(|pattern| names(pattern, name));
+        let passed = self
+            .held_back
+            .iter()
+            .filter(|(name, _)| asked(name) && !redact::is_harmless_name(&name.to_string_lossy()));
+        let own = task.env.iter().filter(|(name, _)| redact::is_secret_name(name));
+        let own = own.map(|(_, value)| value.as_bytes().to_vec());
+        self.secrets.and(passed.map(|(_, value)| value.as_encoded_bytes().to_vec()).chain(own).collect())
     }
 
     /// A variable of the caller, for a backend that needs it: keys go nowhere else.
@@ -225,6 +301,15 @@ impl Caller {
         known.cloned().or_else(|| {
             self.passed.get_key_value(std::ffi::OsStr::new(name)).map(|(n, v)| (n.clone(), v.clone()))
         })
+    }
+
+    /// The names of the caller's variables that a pattern means.
+    fn matching(&self, pattern: &str) -> Vec<String> {
+        let known = self.held_back.iter().map(|(name, _)| name).chain(self.passed.keys());
+        known
+            .filter(|name| names(pattern, name))
+            .filter_map(|name| name.to_str().map(str::to_owned))
+            .collect()
     }
 
     /// The environment of a task's program: what everybody gets, what its place has, what the task asks for, what it
@@ -307,16 +392,22 @@ mod tests {
 
     #[test]
     fn whoever_is_unknown_is_told_who_there_is() {
-        let Err(error) = agent("nobody") else { panic!("there is somebody") };
+        let plan = Plan::default();
+        let Err(error) = agent(&plan, "nobody") else { panic!("there is somebody") };
         let told = error.to_string();
         for name in ["shell", "claude", "codex", "gemini", "opencode", "acp:ls"] {
-            assert!(agent(name).is_ok(), "{name}");
+            assert!(agent(&plan, name).is_ok(), "{name}");
             assert!(told.contains(name.split(':').next().unwrap()), "{name}: {told}");
         }
         let mut task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".into()));
         task.agent = Some("acp:no-such-program-anywhere".into());
-        assert!(check(&task).unwrap_err().to_string().contains("no-such-program-anywhere is not installed"));
+        assert!(
+            check(&plan, &task)
+                .unwrap_err()
+                .to_string()
+                .contains("no-such-program-anywhere is not installed")
+        );
         task.agent = Some("../codex".into());
-        assert!(matches!(check(&task), Err(AgentError::Unknown(_))));
+        assert!(matches!(check(&plan, &task), Err(AgentError::Unknown(_))));
     }
 }

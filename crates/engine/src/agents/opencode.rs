@@ -36,9 +36,16 @@ const PROVIDERS: [(&str, &[&str]); 10] = [
     ("azure", &["AZURE_API_KEY", "AZURE_RESOURCE_NAME"]),
 ];
 
+/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
+const MOST: u64 = 1 << 40;
+
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities { asks: false, interrupts: false, ..super::Abilities::ALL }
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let permissions = permissions(&brief.policy());
@@ -203,7 +210,7 @@ fn failed(error: &Value) -> Ending {
 
 /// What it calls input is without what was cached; what a model thought is part of the total alone.
 fn tokens(told: &Value) -> Tokens {
-    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let number = |value: &Value| value.as_u64().unwrap_or(0).min(MOST);
     let (cache_read, cache_write) = (number(&told["cache"]["read"]), number(&told["cache"]["write"]));
     let input = number(&told["input"]) + cache_read + cache_write;
     let output = number(&told["output"]).max(number(&told["total"]).saturating_sub(input));
@@ -249,6 +256,11 @@ mod tests {
         assert_eq!(told["bash"]["*"], "allow");
         assert_eq!(told["bash"]["*git push*"], "deny");
         assert_eq!(told["external_directory"], json!({ "*": "deny", "/tmp/x/*": "allow" }));
+    }
+
+    #[test]
+    fn whatever_arrives_does_no_harm() {
+        replay::withstands("opencode", OpenCode::default);
     }
 
     #[test]

@@ -18,6 +18,10 @@ const PROTOCOL: u32 = 1;
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities::ALL
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let name = brief.task.agent_name();
@@ -41,10 +45,13 @@ pub(super) fn exists(name: &str) -> bool {
     program(name).is_some_and(|program| super::on_path(&program))
 }
 
+/// What the name of such a program begins with.
+pub(super) const PREFIX: &str = "conductor-agent-";
+
 /// Its name is part of a file's name and nothing more.
-fn program(name: &str) -> Option<String> {
+pub(super) fn program(name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (!name.is_empty() && name.chars().all(plain)).then(|| format!("conductor-agent-{name}"))
+    (!name.is_empty() && name.chars().all(plain)).then(|| format!("{PREFIX}{name}"))
 }
 
 struct Plugin {

@@ -1,4 +1,6 @@
-//! Recordings of the real agents, played to their translators.
+//! Recordings of the real agents, played to their translators: as they were, and as no agent would ever speak.
+
+mod havoc;
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +13,7 @@ use super::talk::{Heard, Tokens, Translator};
 use super::{Brief, Caller, Session};
 use crate::process::Exit;
 use crate::workspaces::Seat;
+pub(super) use havoc::withstands;
 
 /// A line of a recording.
 pub(super) enum Line {
@@ -58,7 +61,7 @@ impl Recording {
             let words: Vec<&str> = line.splitn(3, ' ').collect();
             match words.as_slice() {
                 _ if !both_ways => recording.lines.push(Line::Heard(line.to_owned())),
-                ["rc", code] => recording.exit = exit(code.parse().unwrap()),
+                ["rc", code, ..] => recording.exit = exit(code.parse().unwrap()),
                 [_, "<<", line] => recording.lines.push(Line::Heard((*line).to_owned())),
                 [_, ">>", line] => recording.lines.push(Line::Said(serde_json::from_str(line).unwrap())),
                 // Remarks of whoever recorded it.
@@ -109,13 +112,16 @@ impl Recording {
             other => format!("{other:?}"),
         };
         let parked = ending.parked.map(|until| format!(" (parked until {until:?})")).unwrap_or_default();
+        let session = heard.iter().rev().find_map(|heard| heard.session.as_deref()).unwrap_or("no session");
         let Tokens { input, output, turns, .. } = used;
-        format!("{:<28} in {input:>5} out {output:>4} turns {turns}  {outcome}{parked}", self.name)
+        let figures = format!("in {input:>5} out {output:>4} turns {turns}");
+        format!("{:<28} {figures}  [{session}] {outcome}{parked}", self.name)
     }
 }
 
 fn is_interruption(said: &Value) -> bool {
     matches!(said["method"].as_str(), Some("turn/interrupt" | "session/cancel"))
+        || said["request"]["subtype"] == "interrupt"
 }
 
 fn exit(code: i32) -> Exit {

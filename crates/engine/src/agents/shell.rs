@@ -12,6 +12,10 @@ use crate::workspaces::Seat;
 pub(super) struct Shell;
 
 impl Agent for Shell {
+    fn abilities(&self) -> super::Abilities {
+        super::Abilities::NONE
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         let Work::Run(command) = &brief.task.work else { return Err(unfit()) };
         let launch = launch(command, brief.task, brief.seat, brief.caller);
@@ -57,6 +61,7 @@ pub(super) fn launch(command: &Command, task: &Task, seat: &Seat, caller: &Calle
         directory: seat.directory.clone(),
         memory: task.resources.get("memory").copied(),
         talks: false,
+        together: false,
     }
 }
 

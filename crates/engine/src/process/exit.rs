@@ -39,3 +39,11 @@ pub(super) async fn exited(pid: Pid) -> io::Result<()> {
     .await
     .map_err(io::Error::other)?
 }
+
+/// Whether it has exited, without waiting for that.
+pub(super) fn is_over(pid: Pid) -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+    let looking = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    !matches!(waitid(WaitId::Pid(pid), looking), Ok(None))
+}

@@ -8,7 +8,7 @@ mod tree;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
@@ -35,6 +35,8 @@ pub struct Launch {
     pub memory: Option<u64>,
     /// It is spoken to: its standard input is ours to write to, and its standard output is kept apart.
     pub talks: bool,
+    /// What it says on its standard error belongs to what it says.
+    pub together: bool,
 }
 
 /// How the main process ended.
@@ -68,6 +70,7 @@ impl Running {
             Some(stream) => stream,
             None => errors.try_clone()?,
         };
+        let errors = if launch.together { output.try_clone()? } else { errors };
         let mut command = Command::new(&launch.program);
         command
             .args(&launch.args)
@@ -156,6 +159,24 @@ pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     });
     tree::forget(number);
     output
+}
+
+/// What a program says on its standard output, if it ends well within a time. Blocks.
+pub fn answer(command: &mut Command, limit: Duration) -> Option<Vec<u8>> {
+    const LOOK: Duration = Duration::from_millis(10);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut child = command.spawn().ok()?;
+    let group = pid(child.id())?;
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < limit && !exit::is_over(group) {
+        std::thread::sleep(LOOK);
+    }
+    // Dead or alive it still holds the group's number, and nothing of it is to keep the pipe open.
+    let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    let status = child.wait().ok()?;
+    let mut said = Vec::new();
+    child.stdout.take()?.read_to_end(&mut said).ok()?;
+    status.success().then_some(said)
 }
 
 /// Starts a program that may outlive us and that nobody waits for.

@@ -21,6 +21,7 @@ fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
         directory: directory.to_owned(),
         memory: None,
         talks: false,
+        together: false,
     };
     let output = fs::File::create(directory.join("out")).unwrap();
     Running::start(&launch, mark.clone(), output, None).unwrap()

@@ -94,6 +94,7 @@ impl Worker {
                 if let Some(why) = self.command(order, task, command, seat, transcript, stop).await? {
                     let failure =
                         Failure::new(FailureClass::Unverified, format!("`{command}` failed: {why}"));
+                    let failure = transcript.redactor().failure(failure);
                     return Err(failure.with(transcript.last_lines(EVIDENCE_LINES).join("\n")));
                 }
             }
@@ -111,6 +112,7 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<String>, Failure> {
+        transcript.redact(self.caller.redactor(&self.plan, task));
         transcript.note(&format!("$ {command}"));
         let launch = agents::command(command, task, seat, &self.caller);
         Ok(match self.run_process(order, &launch, transcript, stop).await? {

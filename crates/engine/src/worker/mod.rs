@@ -1,6 +1,7 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
 mod checks;
+mod lines;
 mod mail;
 mod repetition;
 mod running;
@@ -32,6 +33,7 @@ use talking::Conversation;
 
 pub(crate) use checks::Check;
 pub(crate) use mail::Mail;
+pub use talking::overhear;
 
 /// What is to be done, by whom, as which try, from where.
 #[derive(Debug, Clone)]
@@ -97,7 +99,9 @@ impl Worker {
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
         let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
-            Err((outcome, kept)) => (outcome, kept),
+            Err((outcome, kept)) => {
+                (self.caller.redactor(&self.plan, &self.plan.tasks[order.place]).outcome(outcome), kept)
+            }
         };
         self.report(Input::AttemptEnded {
             task: order.task,
@@ -144,6 +148,7 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
         let mut transcript = open_transcript(&self.speaker(visit.order), stop).await?;
+        transcript.redact(self.caller.redactor(&self.plan, visit.task));
         let done = self.rounds(visit, &mut transcript, stop).await;
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
@@ -191,11 +196,12 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
-        let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
         let Talks { session, questions, .. } = &*talks;
-        let words = self.words(visit, &seat, feedback, session.begun)?
-            + &talks.remarks(&self.mail, &visit.order.task);
+        let known = session.begun && agent.abilities().resumes;
+        let words =
+            self.words(visit, &seat, feedback, known)? + &talks.remarks(&self.mail, &visit.order.task);
         if !session.begun {
             self.tell_session(visit, &session.id);
         }
@@ -205,6 +211,7 @@ impl Worker {
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
+        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
         let mut talk = Conversation::new(translator, stream, task, questions.clone());
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         let name = talk.session().unwrap_or(&session.id).to_owned();
@@ -212,9 +219,9 @@ impl Worker {
             self.tell_session(visit, &name);
         }
         talks.session = Session { id: name, begun: true };
-        let cut = talk.cut();
+        let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
         talks.spent |= talk.spent();
-        let ending = talk.finish(exit.map_err(Outcome::Failed)?);
+        let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
         if let Some(cut) = cut {
             return Err(cut);
         }
@@ -383,7 +390,7 @@ impl Worker {
     }
 
     pub(crate) fn notice(&self, text: String) {
-        let _ = self.notices.send(text);
+        let _ = self.notices.send(self.caller.secrets().text(&text).into_owned());
     }
 
     fn mark(&self, order: &Order) -> Mark {

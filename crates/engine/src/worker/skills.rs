@@ -32,7 +32,7 @@ impl Worker {
         if goes_on || visit.task.applicable_skills.is_empty() {
             return Ok(());
         }
-        let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
         let mut applied = Vec::new();
         for name in &visit.task.applicable_skills {
             let Some(skill) = skills::find(name, &visit.seat.directory) else {
@@ -69,7 +69,7 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Applied>, Outcome> {
         transcript.note(&format!("[conductor: skill {}]", skill.name));
-        let agent = agents::agent(visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
         let session = Session { id: new_session(), begun: false };
         let brief = Brief {
             task: visit.task,
@@ -83,12 +83,13 @@ impl Worker {
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
+        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
         let mut talk = Conversation::new(translator, stream, visit.task, talks.questions.clone());
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         if let Some(asked @ Outcome::Asked(_)) = talk.cut() {
-            return Err(asked);
+            return Err(transcript.redactor().outcome(asked));
         }
-        let ending = talk.finish(exit.map_err(Outcome::Failed)?);
+        let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
         if let Some(until) = ending.parked {
             self.park(visit.task, until);
             return Err(Outcome::Interrupted);

@@ -2,34 +2,33 @@
 //!
 //! It writes to a file and we read behind it, so that nothing it says is lost when we are.
 
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ChildStdin;
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use conductor_core::event::{Failure, FailureClass, Outcome, Usage};
-use conductor_core::plan::Task;
+use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::plan::{Task, Work};
 use conductor_core::scheduler::Input;
 use conductor_core::units::Usd;
 
+use super::lines::Lines;
 use super::mail::Mail;
 use super::repetition::{Repetition, Sign};
 use super::{Order, Worker};
-use crate::agents::{Ending, Heard, Questions, Said, Translator};
+use crate::agents::{self, Ending, Heard, Questions, Said, Translator};
 use crate::prices;
 use crate::process::Exit;
-use crate::transcript::Transcript;
-
-/// How much is read at a time.
-const BITE: usize = 1 << 20;
-
-/// A line longer than this is passed over: no agent says anything worth that much at once.
-const LONGEST: usize = 16 << 20;
+use crate::redact::Redactor;
+use crate::transcript::{Speaker, Transcript};
 
 pub(super) struct Conversation {
     translator: Box<dyn Translator>,
     stream: Option<Transcript>,
-    read: u64,
-    rest: Vec<u8>,
+    lines: Lines,
     mouth: Option<Mouth>,
     session: Option<String>,
     /// Nothing where it may do the same over and over.
@@ -51,8 +50,7 @@ impl Conversation {
         Conversation {
             translator,
             stream,
-            read: 0,
-            rest: Vec::new(),
+            lines: Lines::default(),
             mouth: None,
             session: None,
             repetition: (!may_repeat).then(Repetition::default),
@@ -112,56 +110,54 @@ impl Conversation {
         order: &Order,
         transcript: &mut Transcript,
     ) -> io::Result<()> {
-        loop {
-            let Some(stream) = &mut self.stream else { return Ok(()) };
-            let bytes = stream.read_from(self.read, BITE)?;
-            stream.trim();
-            if bytes.is_empty() {
-                return Ok(());
-            }
-            self.read += bytes.len() as u64;
-            self.rest.extend_from_slice(&bytes);
-            while let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
-                let heard = self.translator.on_line(&line[..end]);
-                self.heard(heard, worker, order, transcript);
-            }
-            if self.rest.len() > LONGEST {
-                self.rest.clear();
-            }
-        }
-    }
-
-    fn heard(&mut self, heard: Heard, worker: &Worker, order: &Order, transcript: &mut Transcript) {
-        for said in &heard.said {
-            transcript.note(&words(said));
-            match self.repetition.as_mut().and_then(|repetition| repetition.see(said)) {
-                Some(Sign::Tell(words)) => self.tell(&words, transcript),
-                Some(Sign::Stop(why)) => self.runaway = Some(Failure::new(FailureClass::Runaway, why)),
-                None => {}
-            }
-        }
-        self.spent |= !heard.used.is_empty();
-        for (model, usage) in bills(&heard) {
+        for (model, usage) in self.hear(transcript)? {
             let (task, attempt) = (order.task.clone(), order.attempt);
             worker.report(Input::UsageReported { task, attempt, usage, model });
         }
-        self.session = heard.session.or(self.session.take());
-        self.say(heard.reply);
-        if heard.over {
-            self.mouth = None;
-        }
+        Ok(())
     }
 
-    /// Says something to it while it works, if it listens then.
-    fn tell(&mut self, words: &str, transcript: &mut Transcript) {
-        if self.mouth.is_some() {
-            let bytes = self.translator.say(words);
-            if !bytes.is_empty() {
-                transcript.note(&format!("[conductor: {words}]"));
-                self.say(bytes);
+    /// As `listen`, but tells whoever calls what was used. What it said for people goes to the transcript.
+    fn hear(&mut self, transcript: &mut Transcript) -> io::Result<Bills> {
+        let mut used = Bills::new();
+        let mut news = String::new();
+        while let Some(stream) = &mut self.stream
+            && self.lines.fill(stream)?
+        {
+            while let Some(line) = self.lines.next() {
+                let heard = self.translator.on_line(line);
+                for said in &heard.said {
+                    push_words(said, &mut news);
+                    match self.repetition.as_mut().and_then(|repetition| repetition.see(said)) {
+                        Some(Sign::Tell(words)) => {
+                            if let Some(mouth) = &self.mouth {
+                                mouth.say(self.translator.say(&words));
+                            }
+                            push_words(&Said::Note(format!("conductor: {words}")), &mut news);
+                        }
+                        Some(Sign::Stop(why)) => {
+                            self.runaway = Some(Failure::new(FailureClass::Runaway, why));
+                        }
+                        None => {}
+                    }
+                }
+                self.spent |= !heard.used.is_empty();
+                add(&mut used, bills(&heard));
+                self.session = heard.session.or(self.session.take());
+                if let Some(mouth) = self.mouth.as_ref().filter(|_| !heard.reply.is_empty()) {
+                    mouth.say(heard.reply);
+                }
+                if heard.over {
+                    self.mouth = None;
+                }
             }
+            if !news.is_empty() {
+                transcript.notes(&news);
+                news.clear();
+            }
+            stream.trim_behind(self.lines.read());
         }
+        Ok(used)
     }
 
     /// What people have said meanwhile. What it cannot be told now stays with them until its next round.
@@ -178,14 +174,18 @@ impl Conversation {
         }
     }
 
-    /// What it all came to. What it said is kept.
-    pub(super) fn finish(mut self, exit: Exit) -> Ending {
+    /// What it all came to. What it said is kept, but for its secrets.
+    pub(super) fn finish(mut self, exit: Exit, redactor: &Redactor) -> Ending {
         // Its last line may lack its end; what else there would be to hear in it is not worth a report after the end.
-        let rest = std::mem::take(&mut self.rest);
-        if !rest.is_empty() {
-            self.translator.on_line(&rest);
+        if !self.lines.rest().is_empty() {
+            self.translator.on_line(self.lines.rest());
         }
         let ending = self.translator.finish(exit);
+        let ending = Ending {
+            result: ending.result.map(|words| redactor.text(&words).into_owned()),
+            outcome: redactor.outcome(ending.outcome),
+            ..ending
+        };
         if let Some(stream) = self.stream.take() {
             let _ = stream.finish();
         }
@@ -193,9 +193,39 @@ impl Conversation {
     }
 }
 
+/// Listens to a recording of Claude Code, said so many times in a row, as to an agent at work. For whoever wants to know
+/// how long that takes.
+pub fn overhear(output: &Path, recording: &[u8], times: usize) -> io::Result<Duration> {
+    let id = TaskId::parse("overheard").map_err(io::Error::other)?;
+    let task = Task::new(id, Work::Prompt("Say it again.".into()));
+    let speaker = Speaker { output, executor: 1, task: &task.id, attempt: Attempt(1) };
+    let stream = Transcript::open_stream(&speaker)?;
+    let mut writer = stream.writer()?;
+    for _ in 0..times {
+        writer.write_all(recording)?;
+    }
+    let mut transcript = Transcript::open(&speaker)?;
+    let mut talk = Conversation::new(agents::listener(), Some(stream), &task, Questions::default());
+    let begun = Instant::now();
+    talk.hear(&mut transcript)?;
+    Ok(begun.elapsed())
+}
+
+/// What was used of each model.
+type Bills = Vec<(Option<Box<str>>, Usage)>;
+
+fn add(all: &mut Bills, more: Bills) {
+    for (model, usage) in more {
+        match all.iter_mut().find(|(known, _)| *known == model) {
+            Some((_, sum)) => *sum += usage,
+            None => all.push((model, usage)),
+        }
+    }
+}
+
 /// What was used of each model, by the price list. Where that does not know one of them, what the agent says itself is
 /// taken for all of it.
-fn bills(heard: &Heard) -> Vec<(Option<Box<str>>, Usage)> {
+fn bills(heard: &Heard) -> Bills {
     let mut unknown = heard.used.is_empty();
     let mut bills: Vec<(Option<Box<str>>, Usage)> = Vec::new();
     for tokens in &heard.used {
@@ -216,16 +246,22 @@ fn bills(heard: &Heard) -> Vec<(Option<Box<str>>, Usage)> {
     bills
 }
 
-/// A line for people.
-fn words(said: &Said) -> String {
-    match said {
-        Said::Text(text) => text.clone(),
-        Said::Tool(name, what) => format!("[{name}] {}", what.chars().take(200).collect::<String>()),
-        Said::Trouble(what) => format!("[error] {}", what.chars().take(200).collect::<String>()),
-        Said::Retry(what) => format!("[waiting] {what}"),
-        Said::Denied(what) => format!("[denied] {what}"),
-        Said::Note(what) => format!("[{what}]"),
-    }
+/// A line for people, with its end.
+fn push_words(said: &Said, out: &mut String) {
+    const LONGEST: usize = 200;
+    let short = |text: &str| match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text.to_owned(),
+    };
+    // Writing to a string cannot fail.
+    let _ = match said {
+        Said::Text(text) => writeln!(out, "{text}"),
+        Said::Tool(name, what) => writeln!(out, "[{name}] {}", short(what)),
+        Said::Trouble(what) => writeln!(out, "[error] {}", short(what)),
+        Said::Retry(what) => writeln!(out, "[waiting] {what}"),
+        Said::Denied(what) => writeln!(out, "[denied] {what}"),
+        Said::Note(what) => writeln!(out, "[{what}]"),
+    };
 }
 
 /// Writes to a program's standard input from a thread of its own: one that does not read must not hold us up.
@@ -261,13 +297,35 @@ mod tests {
         let tokens = |model: &str| Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() };
         let cost = |used: Vec<Tokens>, cost: Option<Usd>| {
             let bills = bills(&Heard { used, cost, ..Heard::default() });
-            bills.into_iter().map(|(_, usage)| usage.cost).reduce(|sum, cost| sum + cost)
+            bills.into_iter().map(|(_, usage)| usage.cost).fold(Usd(0), |sum, cost| sum + cost)
         };
         let told = Some(Usd(7));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some(Usd(4000)));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), told);
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Some(Usd(4000)));
-        assert_eq!(cost(Vec::new(), told), told);
-        assert_eq!(cost(Vec::new(), None), None);
+        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Usd(4000));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), Usd(7));
+        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Usd(4000));
+        assert_eq!(cost(Vec::new(), told), Usd(7));
+        assert_eq!(cost(Vec::new(), None), Usd(0));
+    }
+
+    /// Says everything before anybody listens, as an agent does that is faster than we are.
+    #[test]
+    fn nothing_is_given_away_before_it_was_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let task = TaskId::parse("t").unwrap();
+        let speaker = Speaker { output: folder.path(), executor: 1, task: &task, attempt: Attempt(1) };
+        let stream = Transcript::open_stream(&speaker).unwrap();
+        let noise = format!("{{\"type\":\"user\",\"text\":\"{}\"}}\n", "x".repeat(1 << 20));
+        let mut writer = stream.writer().unwrap();
+        for number in 0..24 {
+            writer.write_all(noise.as_bytes()).unwrap();
+            let content = format!("[{{\"type\":\"text\",\"text\":\"word {number}\"}}]");
+            writeln!(writer, "{{\"type\":\"assistant\",\"message\":{{\"content\":{content}}}}}").unwrap();
+        }
+        let mut transcript = Transcript::open(&speaker).unwrap();
+        let task = Task::new(task.clone(), Work::Prompt("x".into()));
+        let mut talk = Conversation::new(agents::listener(), Some(stream), &task, Questions::default());
+        talk.hear(&mut transcript).unwrap();
+        let words: Vec<String> = (0..24).map(|number| format!("word {number}")).collect();
+        assert_eq!(transcript.last_lines(100), words);
     }
 }

@@ -111,7 +111,7 @@ impl Lodging<'_> {
              [model_providers.stand-in]\n\
              name = \"stand-in\"\n\
              base_url = \"{}/v1\"\n\
-             env_key = \"STAND_IN_KEY\"\n\
+             env_key = \"OPENAI_API_KEY\"\n\
              wire_api = \"responses\"\n\
              request_max_retries = 0\n\
              stream_max_retries = {}\n\
@@ -122,7 +122,7 @@ impl Lodging<'_> {
             self.base_url, self.retries
         );
         self.put(".codex", "config.toml", &settings)?;
-        Ok(vec![owned(("STAND_IN_KEY", KEY))])
+        Ok(vec![owned(("OPENAI_API_KEY", KEY))])
     }
 
     fn gemini(&self) -> io::Result<Vec<(&'static str, OsString)>> {
@@ -130,7 +130,10 @@ impl Lodging<'_> {
             "security": {"auth": {"selectedType": "gemini-api-key"}},
             "privacy": {"usageStatisticsEnabled": false},
             "telemetry": {"enabled": false},
-            "general": {"enableAutoUpdate": false, "disableAutoUpdate": true, "disableUpdateNag": true},
+            "general": {
+                "enableAutoUpdate": false, "disableAutoUpdate": true, "disableUpdateNag": true,
+                "maxAttempts": self.retries + 1,
+            },
         });
         self.put(".gemini", "settings.json", &settings.to_string())?;
         let environment = [

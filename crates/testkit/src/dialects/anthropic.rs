@@ -58,7 +58,7 @@ fn models(block: &Value) -> Option<Entry> {
 pub(super) fn stream(reply: &Reply) -> Vec<Event> {
     let mut message = message(reply, &[], Value::Null);
     // As the API does: what the answer will cost is not known at its start.
-    message["usage"]["output_tokens"] = json!(1);
+    message["usage"]["output_tokens"] = json!(reply.usage.output.min(1));
     let mut events = vec![json!({"type": "message_start", "message": message}), json!({"type": "ping"})];
     for (index, block) in blocks(reply).into_iter().enumerate() {
         let (opening, deltas) = opened(block);

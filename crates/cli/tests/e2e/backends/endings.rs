@@ -1,0 +1,88 @@
+//! An agent's word, or the lack of one, completes nothing.
+
+use std::path::Path;
+
+use conductor_testkit::Script;
+use conductor_testkit::agents::Agent;
+
+use super::{Bench, for_each_agent, prompt};
+use crate::repository::{expect_tidy, git};
+
+for_each_agent!(are_judged_by_what_is_there);
+
+/// Not in the system's folder for temporary files, where tests live otherwise: one of them may write there.
+const OUTSIDE: &str = env!("CARGO_TARGET_TMPDIR");
+
+/// A lie is no change, what is out of bounds is not written, a cap is a cap, and who dies had not finished.
+fn are_judged_by_what_is_there(agent: Agent) {
+    let tasks = [
+        prompt("liar", ""),
+        prompt("stray", ""),
+        prompt("forbidden", ""),
+        prompt("turns", "max_turns: 2"),
+        prompt("dies", "retry_policy: { max_attempts: 2, initial_delay: 0 }"),
+    ];
+    let config = "retry_policy: { max_attempts: 1 }";
+    let Some(bench) = Bench::new(agent, config, &tasks.concat()) else { return };
+    let here = |name: &str| bench.world.path(name).display().to_string();
+    let outside = Path::new(OUTSIDE).join(format!("stray-{}.txt", fastrand::u64(..)));
+    bench.script("liar", Script::new().finish("All done, everything is written."));
+    bench.script("stray", Script::new().write_file(outside.display().to_string(), "x\n").finish("Written."));
+    bench.script("forbidden", Script::new().run("git push origin main; touch pushed.txt").finish("Pushed."));
+    let steps = (0..6).fold(Script::new(), |script, n| script.run(format!("echo {n} >> n.txt")));
+    bench.script("turns", steps.finish("Counted."));
+    let wait = format!("until test -e {}; do sleep 0.05; done", here("go"));
+    bench.script("dies", Script::new().write_file("half.txt", "x\n").run(wait).finish("Written."));
+
+    let live = bench.run(&["-p", "3"]);
+    bench.await_requests("dies", 2);
+    bench.kill(&live, "dies");
+    bench.world.write("go", "");
+    live.ended().expect(100);
+
+    let summary = bench.world.summary();
+    let mut told = Vec::new();
+    for result in summary["results"].as_array().unwrap() {
+        println!("{} {} {}", result["task_id"], result["attempts"], result["error"]);
+        let class = result["error"]["class"].as_str().unwrap_or("completed").to_owned();
+        told.push((class, result["attempts"].as_u64().unwrap()));
+    }
+    // Two of them ask nobody what they may run: see docs/agents.md.
+    let asks = matches!(agent, Agent::Claude | Agent::Opencode);
+    let forbidden = if asks { "no_changes" } else { "completed" };
+    let expected = [("no_changes", 1), ("no_changes", 1), (forbidden, 1), ("budget", 1), ("completed", 2)];
+    assert_eq!(told, expected.map(|(class, attempts)| (class.to_owned(), attempts)));
+    assert!(!outside.exists(), "what is outside of the workspace stays as it is");
+    if asks {
+        assert!(bench.said("stray").contains("[denied]") && bench.said("forbidden").contains("[denied]"));
+    }
+    assert_eq!(bench.classes("dies"), ["unfinished"], "its first attempt");
+    let kept = git(&bench.world, &["for-each-ref", "--format=%(refname)", "refs/conductor/rescue"]);
+    assert!(kept.contains("/dies/1"), "what it had written is kept: {kept}");
+    assert_eq!(bench.landed("half.txt"), "x");
+    expect_tidy(&bench.world);
+}
+
+/// An exit code of 0 says nothing, where no final word was heard.
+mod with_zero_in_the_middle {
+    use super::*;
+
+    for_each_agent!(are_no_ends);
+
+    fn are_no_ends(agent: Agent) {
+        let config = "retry_policy: { max_attempts: 1 }";
+        let Some(mut bench) = Bench::new(agent, config, &prompt("leaves", "")) else { return };
+        bench.always_exits_with_zero(agent);
+        let script = Script::new().write_file("half.txt", "x\n").run("tail -f /dev/null").finish("Written.");
+        bench.script("leaves", script);
+        let live = bench.run(&[]);
+        bench.await_requests("leaves", 2);
+        bench.kill_below(&live, "leaves");
+        live.ended().expect(100);
+        let result = &bench.world.summary()["results"][0];
+        println!("{}", result["error"]["message"]);
+        assert_eq!((&result["status"], &result["error"]["class"]), (&"failed".into(), &"unfinished".into()));
+        assert_eq!(bench.world.summary()["ledger"]["landed"], 0);
+        expect_tidy(&bench.world);
+    }
+}

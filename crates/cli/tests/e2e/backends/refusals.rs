@@ -1,0 +1,84 @@
+//! Whatever a provider says no to is no success. Each has its class, and only what may pass by itself is tried again.
+
+use std::time::Duration;
+
+use conductor_testkit::agents::Agent;
+use conductor_testkit::{Fault, Kind, Script};
+
+use super::{Bench, for_each_agent, prompt};
+use crate::repository::expect_tidy;
+
+for_each_agent!(are_no_success);
+
+const SLOW: Duration = Duration::from_secs(200);
+
+/// A task, what its provider does, what that is called, and how often it is tried.
+type Case = (&'static str, Script, &'static str, u64);
+
+fn cases(agent: Agent) -> Vec<Case> {
+    let refused = |fault: Fault| Script::new().error(fault);
+    let soon = |kind: Kind| Fault::of(kind).retry_after(1);
+    let mut cases = vec![
+        ("key", refused(Fault::of(Kind::Authentication)), "unauthorized", 1),
+        ("right", refused(Fault::of(Kind::Permission)), "unauthorized", 1),
+        ("model", refused(Fault::of(Kind::ModelNotFound)), "unknown_model", 1),
+        ("rate", refused(soon(Kind::RateLimit)), "rate_limited", 2),
+        ("server", refused(soon(Kind::Server)), "provider", 2),
+        ("overload", refused(soon(Kind::Overloaded)), "overloaded", 2),
+        ("long", refused(Fault::of(Kind::PromptTooLong)), "too_long", 1),
+        ("credit", refused(Fault::of(Kind::CreditTooLow)), "billing", 1),
+    ];
+    // OpenCode asks again after a cut for a minute, and after a short answer for ever.
+    if agent != Agent::Opencode {
+        let deed = |trouble: Script| trouble.text("I will write it down.").write_file("a.txt", "a\n");
+        cases.push(("cut", deed(Script::new().cut(1000)), "provider", 2));
+        cases.push(("short", deed(Script::new().short(1000)), "provider", 2));
+    }
+    cases
+}
+
+fn are_no_success(agent: Agent) {
+    let tasks: String = cases(agent).iter().map(|(name, ..)| prompt(name, "")).collect();
+    let config = "retry_policy: { max_attempts: 2, initial_delay: 0 }";
+    let Some(bench) = Bench::new(agent, config, &tasks) else { return };
+    for (name, script, ..) in cases(agent) {
+        bench.script(name, script);
+    }
+    bench.run(&["-p", "3"]).ended_within(SLOW).expect(100);
+    let summary = bench.world.summary();
+    let mut wrong = Vec::new();
+    for (n, (name, _, class, attempts)) in cases(agent).into_iter().enumerate() {
+        let result = &summary["results"][n];
+        let told = (&result["status"], &result["error"]["class"], &result["attempts"]);
+        println!("{name:<10} {told:?} {} {}", result["error"]["message"], result["worked_ms"]);
+        if told != (&"failed".into(), &class.into(), &attempts.into()) {
+            wrong.push(name);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert_eq!(summary["ledger"]["landed"], 0);
+    expect_tidy(&bench.world);
+}
+
+/// Somebody has to end it: the task's cap on turns does, and nothing of it counts.
+#[test]
+fn opencode_ends_at_its_cap_where_every_answer_is_short() {
+    let Some(bench) = Bench::new(Agent::Opencode, "", &prompt("short", "max_turns: 6")) else { return };
+    let answer = |script: Script, _| script.short(1000).finish("It is written, and checked with care.");
+    bench.script("short", (0..20).fold(Script::new(), answer));
+    bench.run(&[]).ended_within(SLOW).expect(100).says("reached its own budget");
+    let result = &bench.world.summary()["results"][0];
+    assert_eq!((&result["error"]["class"], &result["attempts"]), (&"budget".into(), &1.into()));
+    expect_tidy(&bench.world);
+}
+
+/// It tries five times more by itself, which takes a minute.
+#[test]
+fn opencode_gives_up_on_cuts_slowly() {
+    let config = "retry_policy: { max_attempts: 1 }";
+    let Some(bench) = Bench::new(Agent::Opencode, config, &prompt("cut", "")) else { return };
+    bench.script("cut", Script::new().cut(1000).write_file("a.txt", "a\n"));
+    bench.run(&[]).ended_within(SLOW).expect(100).says("Connection reset");
+    assert_eq!(bench.world.summary()["results"][0]["error"]["class"], "provider");
+    expect_tidy(&bench.world);
+}

@@ -1,0 +1,167 @@
+//! Everybody who can be engaged, and what can be told of them without engaging them: nothing is spent, and no
+//! credential is looked into.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use conductor_core::plan::Plan;
+use serde::Serialize;
+
+use super::{Abilities, Caller, agent, plugin};
+use crate::process;
+
+/// How long a program may take to tell its version.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One of the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    pub name: String,
+    pub kind: Kind,
+    pub program: String,
+    /// Where it is installed.
+    pub path: Option<PathBuf>,
+    /// What it says itself.
+    pub version: Option<String>,
+    pub login: Login,
+    /// The variable or file that tells of the login.
+    pub login_by: Option<String>,
+    pub abilities: Abilities,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    BuiltIn,
+    Plugin,
+    /// Of the task file.
+    Template,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Login {
+    Yes,
+    No,
+    Unknown,
+}
+
+/// Where an agent's login shows.
+struct BuiltIn {
+    name: &'static str,
+    variables: &'static [&'static str],
+    /// A variable that names its folder, where that is below the home directory otherwise, and the file in it.
+    file: (&'static str, &'static str, &'static str),
+    /// Without any of these it is not logged in.
+    certain: bool,
+}
+
+const BUILT_IN: [BuiltIn; 4] = [
+    BuiltIn {
+        name: "claude",
+        variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+        file: ("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"),
+        // It may keep its credentials in the system's own place for them.
+        certain: cfg!(target_os = "linux"),
+    },
+    BuiltIn {
+        name: "codex",
+        variables: &["CODEX_API_KEY", "OPENAI_API_KEY"],
+        file: ("CODEX_HOME", ".codex", "auth.json"),
+        certain: true,
+    },
+    BuiltIn {
+        name: "gemini",
+        variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"],
+        file: ("", ".gemini", "oauth_creds.json"),
+        certain: true,
+    },
+    BuiltIn {
+        name: "opencode",
+        variables: &["OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"],
+        file: ("", ".local/share/opencode", "auth.json"),
+        // It has providers that want no login.
+        certain: false,
+    },
+];
+
+/// The built-in agents, those on the `PATH`, and those a plan brings along. Each is asked for its version, all at once.
+pub fn roster(plan: &Plan) -> Vec<Entry> {
+    let caller = Caller::new(std::env::vars_os());
+    let mut entries: Vec<Entry> =
+        plan.agents.keys().filter_map(|name| entry(plan, name, Kind::Template)).collect();
+    let taken = |name: &str, entries: &[Entry]| entries.iter().any(|entry| entry.name == name);
+    for known in &BUILT_IN {
+        if !taken(known.name, &entries) {
+            let found = entry(plan, known.name, Kind::BuiltIn).map(|entry| logged_in(entry, known, &caller));
+            entries.extend(found);
+        }
+    }
+    for name in plugins() {
+        if !taken(&name, &entries) {
+            entries.extend(entry(plan, &name, Kind::Plugin));
+        }
+    }
+    std::thread::scope(|scope| {
+        for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::BuiltIn) {
+            let caller = &caller;
+            scope.spawn(move || entry.version = entry.path.as_deref().and_then(|path| version(path, caller)));
+        }
+    });
+    entries
+}
+
+fn entry(plan: &Plan, name: &str, kind: Kind) -> Option<Entry> {
+    let abilities = agent(plan, name).ok()?.abilities();
+    let program = match (kind, plan.agents.get(name)) {
+        (Kind::Template, Some(program)) => program.command.first()?.clone(),
+        (Kind::Plugin, _) => plugin::program(name)?,
+        _ => name.to_owned(),
+    };
+    Some(Entry {
+        name: name.to_owned(),
+        kind,
+        path: super::found(&program),
+        program,
+        version: None,
+        login: Login::Unknown,
+        login_by: None,
+        abilities,
+    })
+}
+
+fn logged_in(entry: Entry, known: &BuiltIn, caller: &Caller) -> Entry {
+    let set =
+        |name: &str| caller.variable(name).filter(|(_, value)| !value.is_empty()).map(|(_, value)| value);
+    let (variable, folder, file) = known.file;
+    let folder =
+        set(variable).map(PathBuf::from).or_else(|| set("HOME").map(|home| PathBuf::from(home).join(folder)));
+    let file = folder.map(|folder| folder.join(file)).filter(|file| file.is_file());
+    let variable = known.variables.iter().find(|name| set(name).is_some());
+    let by = variable.map(|name| (*name).to_owned()).or(file.map(|file| file.display().to_string()));
+    let login = match (&by, known.certain) {
+        (Some(_), _) => Login::Yes,
+        (None, true) => Login::No,
+        (None, false) => Login::Unknown,
+    };
+    Entry { login, login_by: by, ..entry }
+}
+
+/// The first line it answers with. It gets no keys for that.
+fn version(program: &Path, caller: &Caller) -> Option<String> {
+    let mut command = std::process::Command::new(program);
+    command.arg("--version").env_clear().envs(caller.passed.iter());
+    let said = process::answer(&mut command, PATIENCE)?;
+    let text = crate::transcript::shown(&said);
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| line.chars().take(60).collect())
+}
+
+/// Names of the plugins on the `PATH`.
+fn plugins() -> BTreeSet<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let files = std::env::split_paths(&path).filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
+    let names =
+        files.filter_map(|file| file.file_name().to_str()?.strip_prefix(plugin::PREFIX).map(str::to_owned));
+    names.filter(|name| plugin::exists(name)).collect()
+}
