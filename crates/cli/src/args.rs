@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Validate(Validate),
     /// Show the graph of a task file
     Graph(Graph),
+    /// Tell what will be done with a task and why, or what a code means
+    Explain(Explain),
     /// Show what a task has changed, as a patch
     Diff(Diff),
     /// Show what runs have used and cost
@@ -257,6 +259,23 @@ pub(crate) struct Prices {
     /// A task file whose own prices come first
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// A task's id; or an exit code, a failure class, or a finding's code
+    pub(crate) what: String,
+    /// The task file the task is in; otherwise it is a task of a run
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
+    pub(crate) file: Option<PathBuf>,
+    /// The run, or the beginning of its name; the newest one here that has the task where absent
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// Print what the agent would be told, word for word
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) prompt: bool,
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use conductor_core::plan::Plan;
 use conductor_core::spec::{self, Diagnostic, Severity, Source, Span};
+use conductor_engine::subagents;
 use serde_json::{Value, json};
 
 use crate::fault::{Exit, Fault};
@@ -34,6 +35,14 @@ pub(crate) fn load(path: &Path) -> Result<Plan, Fault> {
     plan.ok_or_else(|| findings.fault())
 }
 
+/// As `load`, and who wrote which of a task's settings.
+pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<spec::Origin>), Fault> {
+    let (plan, findings) = check(path)?;
+    findings.show();
+    let origins = findings.source.as_ref().map(|source| spec::origins(source, task)).unwrap_or_default();
+    plan.map(|plan| (plan, origins)).ok_or_else(|| findings.fault())
+}
+
 /// Reads and checks a task file: the plan where it has no error, and all findings.
 pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
     let name = shown_name(path);
@@ -42,7 +51,8 @@ pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
         Ok(source) => source,
         Err(diagnostic) => return Ok((None, Findings { source: None, name, found: vec![diagnostic] })),
     };
-    let (plan, found) = match spec::load(&source) {
+    let here = std::env::current_dir().map(|directory| subagents::found(&directory)).unwrap_or_default();
+    let (plan, found) = match spec::load_among(&source, &here) {
         Ok(loaded) => (Some(loaded.plan), loaded.warnings),
         Err(found) => (None, found),
     };

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::Strategy;
 use crate::ids::{Attempt, TaskId};
+use crate::models::Sample;
 use crate::plan::{Isolation, Limits, Plan};
 use crate::units::{Millis, Tick, Timestamp, Usd};
 
@@ -270,6 +271,9 @@ pub struct Options {
     /// Agents some task names that are not there on this machine.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub absent: BTreeSet<String>,
+    /// How models did in former runs; nothing where none is chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
     /// Where the run's files go, where that is not the state directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -287,6 +291,7 @@ impl Options {
             answer_within: None,
             leave_unanswered: false,
             absent: BTreeSet::new(),
+            samples: Vec::new(),
             output: None,
         }
     }

@@ -9,6 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
+use crate::models::Models;
+use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -28,6 +30,12 @@ pub struct Plan {
     /// Where workspaces are made, with `{run}`, `{n}` and the like filled in; under the state directory where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_path: Option<String>,
+    /// What the file says about models; nothing where each agent is to use its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<Box<Models>>,
+    /// Specialists: those the file describes, and, once it is settled who does what, everybody some task is for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subagents: Vec<Subagent>,
     /// Agents the file brings along, by their names; they come before those that are built in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Program>,
@@ -55,6 +63,12 @@ impl Plan {
     pub fn shared_epics(&self) -> Vec<&str> {
         let shared = self.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic);
         shared.map(|epic| epic.id.as_str()).collect()
+    }
+
+    /// The specialist a task is for.
+    pub fn subagent(&self, task: &Task) -> Option<&Subagent> {
+        let name = task.subagent_type.as_ref()?;
+        self.subagents.iter().find(|known| known.name == *name)
     }
 
     pub fn task(&self, task: &TaskId) -> Option<&Task> {
@@ -215,25 +229,28 @@ impl Task {
 
     /// What its commit is called, after the custom of Conventional Commits; a name that follows it stays as it is.
     pub fn commit_title(&self) -> String {
-        const KINDS: [(&str, &[&str]); 8] = [
-            ("fix", &["fix", "repair", "correct", "resolve"]),
-            ("feat", &["add", "build", "implement", "create", "introduce", "support", "feat"]),
-            ("docs", &["document", "docs", "explain", "describe"]),
-            ("test", &["test", "cover"]),
-            ("refactor", &["refactor", "rename", "split", "extract", "simplify", "move"]),
-            ("perf", &["optimise", "optimize", "speed"]),
-            ("build", &["upgrade", "bump", "update"]),
-            ("chore", &["chore"]),
-        ];
-        let kind_of =
-            |word: &str| KINDS.iter().find(|(_, words)| words.contains(&word)).map(|(kind, _)| *kind);
-        let head = self.name.split_once(": ").map(|(head, _)| head.trim_end_matches('!'));
-        let scopeless = head.map(|head| head.split('(').next().unwrap_or(head));
-        if scopeless.is_some_and(|head| KINDS.iter().any(|(kind, _)| *kind == head)) {
+        if self.announced_kind().is_some() {
             return self.name.clone();
         }
-        let first = self.name.split_whitespace().next().unwrap_or_default().to_lowercase();
-        format!("{}({}): {}", kind_of(&first).unwrap_or("chore"), self.id, self.name)
+        let first = self.name.split_whitespace().next().unwrap_or_default();
+        format!("{}({}): {}", kind_of(first).unwrap_or("chore"), self.id, self.name)
+    }
+
+    /// What type of work it is, in the words of Conventional Commits, by its name or else its prompt.
+    pub fn kind(&self) -> Option<&'static str> {
+        let first = |text: &str| kind_of(text.split(|c: char| !c.is_alphanumeric()).find(|w| !w.is_empty())?);
+        let by_prompt = || match &self.work {
+            Work::Prompt(prompt) => first(prompt),
+            Work::Run(_) => None,
+        };
+        self.announced_kind().or_else(|| first(&self.name)).or_else(by_prompt)
+    }
+
+    /// The type a name begins with, as in `fix(parser): …`.
+    fn announced_kind(&self) -> Option<&'static str> {
+        let head = self.name.split_once(": ").map(|(head, _)| head.trim_end_matches('!'))?;
+        let scopeless = head.split('(').next().unwrap_or(head);
+        KINDS.iter().find(|(kind, _)| *kind == scopeless).map(|(kind, _)| *kind)
     }
 
     /// Everybody who may do it, in the order in which they are asked.
@@ -249,6 +266,23 @@ impl Task {
             (None, Work::Prompt(_)) => DEFAULT_AGENT,
         }
     }
+}
+
+/// Types of work, and the words that names of such tasks begin with.
+pub const KINDS: [(&str, &[&str]); 8] = [
+    ("fix", &["fix", "repair", "correct", "resolve"]),
+    ("feat", &["add", "build", "implement", "create", "introduce", "support", "feat"]),
+    ("docs", &["document", "docs", "explain", "describe"]),
+    ("test", &["test", "cover"]),
+    ("refactor", &["refactor", "rename", "split", "extract", "simplify", "move"]),
+    ("perf", &["optimise", "optimize", "speed"]),
+    ("build", &["upgrade", "bump", "update"]),
+    ("chore", &["chore"]),
+];
+
+fn kind_of(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    KINDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
 }
 
 /// A program that is used as an agent, by a template of its command. Its words are for people; its exit code and a few
@@ -291,9 +325,12 @@ pub struct Preparation {
     /// Ignored files that stay in a workspace when it is used again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
-    /// What it touched when it was last done; counts like `files`.
+    /// What it touched when it was last done, or else what its words name; counts like `files`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_files: Vec<String>,
+    /// By which words it was told who does it; nothing where the task says it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subagent_words: Vec<String>,
 }
 
 /// What an agent may do. Rules are a tool's name, or that and a pattern of what it is used on: `Bash(git push*)`. The

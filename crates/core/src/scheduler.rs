@@ -34,6 +34,7 @@ use crate::retry;
 use crate::run::{Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
+pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
 pub use requests::{Refusal, Request};
 
@@ -147,6 +148,8 @@ pub struct Beginning {
     pub answers: Vec<(Question, Answer)>,
     /// What people had to say.
     pub words: Vec<String>,
+    /// What it builds on that is done, with the commits by which that is on the branch. Told to prompts only.
+    pub before: Vec<(TaskId, Option<String>)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -504,7 +507,14 @@ impl Scheduler {
         let words = repeats.map_or_else(Vec::new, |repeats| repeats.words.clone());
         let session = session.filter(|(with, _)| Some(with.as_str()) == agent);
         let session = session.map(|(_, session)| session);
-        let beginning = Beginning { onto: self.onto(place), round, session, answers, words };
+        let beginning = Beginning {
+            onto: self.onto(place),
+            round,
+            session,
+            answers,
+            words,
+            before: hands::before(&self.run, place),
+        };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
     }
 

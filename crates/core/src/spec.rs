@@ -13,7 +13,9 @@ mod epics;
 mod fields;
 mod file;
 mod keys;
+mod models;
 mod order;
+mod origins;
 mod parse;
 mod programs;
 mod schema;
@@ -26,10 +28,12 @@ mod task;
 mod tree;
 
 use crate::plan::Plan;
+use crate::subagents::Subagent;
 
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
 pub use codes::{CODES, explain};
 pub use diagnostic::{Diagnostic, Severity};
+pub use origins::{Origin, origins};
 pub use schema::schema;
 pub use source::{Source, Span};
 pub use suggest::did_you_mean;
@@ -43,8 +47,17 @@ pub struct Loaded {
 
 /// Reads a whole task file. On failure, every error and warning in the order of their places.
 pub fn load(source: &Source) -> Result<Loaded, Vec<Diagnostic>> {
+    read(source, None)
+}
+
+/// As `load`, where it is known which specialists the repository has: says whom each task is for.
+pub fn load_among(source: &Source, found: &[Subagent]) -> Result<Loaded, Vec<Diagnostic>> {
+    read(source, Some(found))
+}
+
+fn read(source: &Source, subagents: Option<&[Subagent]>) -> Result<Loaded, Vec<Diagnostic>> {
     let mut report = diagnostic::Report::new(source);
-    let plan = parse::parse(&mut report).map(|root| file::read(&mut report, &root));
+    let plan = parse::parse(&mut report).map(|root| file::read(&mut report, &root, subagents));
     let (found, failed) = report.finish();
     match plan {
         Some(plan) if !failed => Ok(Loaded { plan, warnings: found }),

@@ -1,8 +1,11 @@
-//! What earlier runs of the same file teach the next: which files each task touched.
+//! What earlier runs teach the next: which files each task touched, and how each model did.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 
+use conductor_core::event::{Event, Hand, Outcome, Record};
 use conductor_core::ids::TaskId;
+use conductor_core::models::{self, Sample};
 use conductor_core::plan::Plan;
 use conductor_core::run::Run;
 
@@ -27,6 +30,62 @@ pub async fn learn(store: &dyn Store, source: &str, plan: &mut Plan) -> Result<(
     Ok(())
 }
 
+/// Older runs than these say little about models of today.
+const RUNS: usize = 50;
+
+/// How models did in the last runs of this directory, where the plan wants one chosen; nothing, and no look at the
+/// store, where it does not. A run that cannot be read teaches nothing.
+pub async fn samples(store: &dyn Store, directory: &Path, plan: &Plan) -> Result<Vec<Sample>, StoreError> {
+    if !plan.tasks.iter().any(|task| models::is_chosen(plan, task)) {
+        return Ok(Vec::new());
+    }
+    let runs = store.runs().await?.into_iter().filter(|run| run.directory == directory).take(RUNS);
+    let mut tally = Tally::default();
+    for run in runs {
+        if let Ok(records) = store.load(&run.id).await {
+            records.iter().for_each(|record| tally.count(record));
+            tally.at_work.clear();
+        }
+    }
+    Ok(tally.samples())
+}
+
+/// Attempts by agent and model: how many did good work, and how many did any.
+#[derive(Default)]
+struct Tally {
+    at_work: HashMap<TaskId, Hand>,
+    done: BTreeMap<(String, String), (u32, u32)>,
+}
+
+impl Tally {
+    /// What failed for reasons of the provider's, or was cut short, says nothing about a model.
+    fn count(&mut self, record: &Record) {
+        match &record.event {
+            Event::AttemptStarted { task, hand: Some(hand), .. } if hand.model.is_some() => {
+                self.at_work.insert(task.clone(), hand.as_ref().clone());
+            }
+            Event::AttemptEnded { task, outcome, .. } => {
+                let good = match outcome {
+                    Outcome::Succeeded => 1,
+                    Outcome::Failed(failure) if !failure.class.is_agents_own() => 0,
+                    _ => return,
+                };
+                if let Some(Hand { agent, model: Some(model), .. }) = self.at_work.remove(task) {
+                    let (all_good, all) = self.done.entry((agent, model)).or_default();
+                    *all_good += good;
+                    *all += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn samples(self) -> Vec<Sample> {
+        let sample = |((agent, model), (good, all))| Sample { agent, model, good, all };
+        self.done.into_iter().map(sample).collect()
+    }
+}
+
 fn is_telling(run: &StoredRun) -> bool {
     matches!(run.status.as_str(), "completed" | "failed" | "stopped")
 }
@@ -47,7 +106,54 @@ fn remembered(files: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use conductor_core::event::{Failure, FailureClass};
+    use conductor_core::ids::Attempt;
+    use conductor_core::units::{Millis, Tick, Timestamp};
+
     use super::*;
+    use crate::agents::Tokens;
+    use crate::prices;
+
+    /// What we choose we can also charge for. The names Claude Code gives its newest models are its own.
+    #[test]
+    fn models_that_can_be_chosen_have_a_price() {
+        for (_, models) in models::BUILT_IN.into_iter().filter(|(agent, _)| *agent != "claude") {
+            for model in models {
+                let model = model.rsplit('/').next().unwrap().to_owned();
+                let tokens = Tokens { model, input: 1_000_000, turns: 1, ..Tokens::default() };
+                assert!(prices::price(&prices::Own::new(), &tokens).is_some(), "{}", tokens.model);
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_models_did_counts_for_them() {
+        let mut tally = Tally::default();
+        let mut seq = 0;
+        let mut tell = |event| {
+            seq += 1;
+            tally.count(&Record { seq, at: Timestamp(0), tick: Tick(0), event });
+        };
+        let failed = |class| Outcome::Failed(Failure::new(class, "no"));
+        for (model, outcome) in [
+            (Some("haiku"), Outcome::Succeeded),
+            (Some("haiku"), failed(FailureClass::Unverified)),
+            (Some("haiku"), failed(FailureClass::Overloaded)),
+            (Some("haiku"), Outcome::Interrupted),
+            (Some("opus"), Outcome::Succeeded),
+            (None, Outcome::Succeeded),
+        ] {
+            let (task, attempt, executor) = (TaskId::parse("t").unwrap(), Attempt(1), 1);
+            let model = model.map(str::to_owned);
+            let hand = Some(Box::new(Hand { agent: "claude".into(), model, why: String::new() }));
+            tell(Event::AttemptStarted { task: task.clone(), attempt, executor, hand });
+            let (elapsed, change) = (Millis(1), None);
+            tell(Event::AttemptEnded { task, attempt, outcome, elapsed, executor, change });
+        }
+        let told =
+            tally.samples().into_iter().map(|s| format!("{} {} {}/{}", s.agent, s.model, s.good, s.all));
+        assert_eq!(told.collect::<Vec<_>>(), ["claude haiku 1/2", "claude opus 1/1"]);
+    }
 
     #[test]
     fn a_great_many_files_are_remembered_by_their_folders() {

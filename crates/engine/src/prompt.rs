@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
-use conductor_core::plan::{Task, Work};
+use conductor_core::event::{Failure, FailureClass};
+use conductor_core::ids::TaskId;
+use conductor_core::plan::{Isolation, Plan, Task, Work};
 use minijinja::{Environment, context};
 use thiserror::Error;
+
+use crate::agents;
+use crate::skills::Applied;
 
 /// Ours, where the repository has none of its own.
 const TEMPLATE: &str = include_str!("prompt.md.j2");
@@ -17,78 +22,213 @@ pub const OWN: &str = ".conductor/prompt.md.j2";
 pub struct PromptError(#[from] minijinja::Error);
 
 /// What is worth saying beyond the task itself.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Facts<'a> {
-    /// Tasks it builds on, with what they were about.
-    pub landed: Vec<(&'a str, &'a str)>,
-    /// What an earlier round found, and its number.
-    pub feedback: Option<(u32, &'a str)>,
+    pub plan: &'a Plan,
+    pub isolation: Isolation,
+    /// Tasks it builds on that are done, with the commits by which they are on the branch.
+    pub before: &'a [(TaskId, Option<String>)],
+    /// The branch its work is merged into.
+    pub branch: Option<String>,
     pub ports: Option<&'a str>,
+    /// What skills said before the work.
+    pub skills: &'a [Applied],
+    /// What an earlier round found, and its number.
+    pub feedback: Option<&'a (u32, Failure)>,
     /// The conversation has begun before: what the task is has been said.
     pub known: bool,
+}
+
+impl<'a> Facts<'a> {
+    /// What is known of a task before anybody has started it.
+    pub fn of(plan: &'a Plan, isolation: Isolation) -> Facts<'a> {
+        Facts {
+            plan,
+            isolation,
+            before: &[],
+            branch: None,
+            ports: None,
+            skills: &[],
+            feedback: None,
+            known: false,
+        }
+    }
+}
+
+/// The instructions of the specialist a task is for, where its agent takes such apart from the prompt.
+pub fn manner<'p>(plan: &'p Plan, task: &Task) -> Option<&'p str> {
+    /// One argument of a program is no longer than this.
+    const LONGEST: usize = 100 << 10;
+    let prompt = &plan.subagent(task)?.prompt;
+    let apart = agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.knows_specialists());
+    (apart && !prompt.is_empty() && prompt.len() <= LONGEST).then_some(prompt)
 }
 
 pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, PromptError> {
     let Work::Prompt(prompt) = &task.work else { return Ok(String::new()) };
     let own = std::fs::read_to_string(root.join(OWN)).ok();
-    let environment = Environment::new();
-    let rendered = environment.render_str(
+    let plan = facts.plan;
+    let subagent = plan.subagent(task).filter(|one| manner(plan, task).is_none() && !one.prompt.is_empty());
+    let epic = task.epic.as_ref().map(|id| {
+        let name = plan.epics.iter().find(|epic| epic.id == *id).and_then(|epic| epic.name.clone());
+        context! { id, name => name.unwrap_or_else(|| id.clone()) }
+    });
+    let landed = facts.before.iter().map(|(id, commit)| {
+        let name = plan.task(id).map(|task| task.name.as_str());
+        let commit = commit.as_ref().map(|commit| commit.chars().take(10).collect::<String>());
+        context! { id => id.as_str(), name, commit }
+    });
+    let skills = facts.skills.iter().map(|skill| {
+        context! { name => skill.name.as_str(), words => skill.words.as_str(), ran => skill.ran }
+    });
+    let rendered = Environment::new().render_str(
         own.as_deref().unwrap_or(TEMPLATE),
         context! {
             task => context! {
-                id => task.id.to_string(),
-                name => task.name.clone(),
-                prompt => prompt.clone(),
-                expected_deliverable => task.expected_deliverable.clone(),
-                files => task.files.clone(),
-                verify => task.verify.clone(),
-                epic => task.epic.clone(),
+                id => task.id.as_str(),
+                name => task.name.as_str(),
+                prompt => prompt,
+                expected_deliverable => task.expected_deliverable.as_deref(),
+                files => &task.files,
+                verify => &task.verify,
+                epic => task.epic.as_deref(),
+                agent => task.agent_name(),
+                model => task.model.as_deref(),
+                priority => task.priority.name(),
             },
-            landed => facts.landed.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned())).collect::<Vec<_>>(),
+            subagent => subagent.map(|one| context! { name => one.name.as_str(), instructions => one.prompt.as_str() }),
+            epic,
+            landed => landed.collect::<Vec<_>>(),
+            skills => skills.collect::<Vec<_>>(),
+            workspace => workspace(facts.isolation),
+            branch => facts.branch.as_deref(),
+            ports => facts.ports,
             round => facts.feedback.map(|(round, _)| round),
-            feedback => facts.feedback.map(|(_, words)| words.to_owned()),
-            ports => facts.ports.map(str::to_owned),
+            trouble => facts.feedback.map(|(_, failure)| trouble(failure.class)),
+            feedback => facts.feedback.map(|(_, failure)| told(failure)),
             known => facts.known,
         },
     )?;
     Ok(rendered)
 }
 
+fn workspace(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::Worktree => "worktree",
+        Isolation::Clone => "clone",
+        Isolation::None => "none",
+    }
+}
+
+fn trouble(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::Conflict => "conflict",
+        FailureClass::Killed => "killed",
+        _ => "unverified",
+    }
+}
+
+fn told(failure: &Failure) -> String {
+    format!("{}\n\n{}", failure.message, failure.evidence).trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use conductor_core::ids::TaskId;
+    use conductor_core::plan::Epic;
+    use conductor_core::subagents::Subagent;
 
     use super::*;
 
-    fn task() -> Task {
-        let mut task = Task::new(TaskId::parse("api").unwrap(), Work::Prompt("Build the API.".into()));
+    fn id(text: &str) -> TaskId {
+        TaskId::parse(text).unwrap()
+    }
+
+    fn plan() -> Plan {
+        let mut task = Task::new(id("api"), Work::Prompt("Build the API.\n".into()));
+        task.name = "The API".into();
         task.expected_deliverable = Some("src/api.rs with tests".into());
         task.verify = vec!["cargo test".into()];
-        task
+        task.files = vec!["src/api.rs".into()];
+        task.epic = Some("backend".into());
+        task.agent = Some("codex".into());
+        task.subagent_type = Some("expert".into());
+        let mut schema = Task::new(id("schema"), Work::Prompt("x".into()));
+        schema.name = "Design the schema".into();
+        let expert = Subagent { name: "expert".into(), prompt: "Be brief.".into(), ..Subagent::default() };
+        let epic = Epic {
+            id: "backend".into(),
+            name: Some("The backend".into()),
+            dependencies: Vec::new(),
+            isolation_scope: Default::default(),
+        };
+        Plan { tasks: vec![task, schema], subagents: vec![expert], epics: vec![epic], ..Plan::default() }
     }
 
     #[test]
     fn a_prompt_says_what_there_is_to_know() {
+        let plan = plan();
+        let before = [(id("schema"), Some("0123456789abcdef".to_owned()))];
+        let skill = |name: &str, ran| Applied { name: name.into(), words: "Mind the gap.\n".into(), ran };
+        let skills = [skill("design", true), skill("style", false)];
         let facts = Facts {
-            landed: vec![("schema", "Design the schema")],
+            before: &before,
             ports: Some("20000-20009"),
-            ..Facts::default()
+            branch: Some("conductor/abc".into()),
+            skills: &skills,
+            ..Facts::of(&plan, Isolation::Worktree)
         };
-        let first = words(&task(), &facts, Path::new("/nowhere")).unwrap();
-        let facts = Facts { feedback: Some((1, "`cargo test` failed: exit code 101")), ..facts };
-        let second = words(&task(), &facts, Path::new("/nowhere")).unwrap();
-        let facts = Facts { known: true, ..facts };
-        let third = words(&task(), &facts, Path::new("/nowhere")).unwrap();
-        insta::assert_snapshot!(format!("{first}\n--------\n{second}\n--------\n{third}"));
+        let words = |facts: &Facts<'_>| words(&plan.tasks[0], facts, Path::new("/nowhere")).unwrap();
+        insta::assert_snapshot!("first", words(&facts));
+        let round =
+            (1, Failure::new(FailureClass::Unverified, "`cargo test` failed: exit code 101").with("E1"));
+        let again = Facts { feedback: Some(&round), ..facts.clone() };
+        insta::assert_snapshot!("again", words(&Facts { known: true, ..again.clone() }));
+        assert!(words(&again).contains(&words(&facts)), "whoever does not know the task is told all of it");
+        for (class, begins) in [
+            (FailureClass::Conflict, "What you did does not fit"),
+            (FailureClass::Killed, "The work was interrupted."),
+        ] {
+            let round = (1, Failure::new(class, "f.txt"));
+            assert!(
+                words(&Facts { feedback: Some(&round), known: true, ..facts.clone() }).starts_with(begins)
+            );
+        }
+        let bare = Task::new(id("bare"), Work::Prompt("Do it.".into()));
+        let facts = Facts::of(&plan, Isolation::None);
+        insta::assert_snapshot!("bare", super::words(&bare, &facts, Path::new("/nowhere")).unwrap());
+    }
+
+    #[test]
+    fn whoever_takes_instructions_apart_does_not_get_them_twice() {
+        let mut plan = plan();
+        let words = |plan: &Plan| {
+            words(&plan.tasks[0], &Facts::of(plan, Isolation::None), Path::new("/nowhere")).unwrap()
+        };
+        assert!(
+            words(&plan).starts_with("You work as expert. Be brief.")
+                && manner(&plan, &plan.tasks[0]).is_none()
+        );
+        plan.tasks[0].agent = Some("claude".into());
+        assert!(!words(&plan).contains("Be brief."));
+        assert_eq!(manner(&plan, &plan.tasks[0]), Some("Be brief."));
+    }
+
+    #[test]
+    fn a_prompt_that_is_a_command_stays_one() {
+        let plan = Plan::default();
+        let task = Task::new(id("t"), Work::Prompt("/flow:summary now".into()));
+        let words = words(&task, &Facts::of(&plan, Isolation::None), Path::new("/nowhere")).unwrap();
+        assert!(words.starts_with("/flow:summary now\n"), "{words}");
     }
 
     #[test]
     fn a_repository_can_have_its_own_words() {
-        let dir = tempfile::tempdir().unwrap();
+        let (dir, plan) = (tempfile::tempdir().unwrap(), plan());
+        let words = || words(&plan.tasks[0], &Facts::of(&plan, Isolation::None), dir.path());
         std::fs::create_dir(dir.path().join(".conductor")).unwrap();
-        std::fs::write(dir.path().join(OWN), "{{ task.id }}: {{ task.prompt }}").unwrap();
-        assert_eq!(words(&task(), &Facts::default(), dir.path()).unwrap(), "api: Build the API.");
+        std::fs::write(dir.path().join(OWN), "{{ task.id }}: {{ task.prompt | trim }}").unwrap();
+        assert_eq!(words().unwrap(), "api: Build the API.");
         std::fs::write(dir.path().join(OWN), "{{ task.id ").unwrap();
-        assert!(words(&task(), &Facts::default(), dir.path()).unwrap_err().to_string().starts_with(OWN));
+        assert!(words().unwrap_err().to_string().starts_with(OWN));
     }
 }

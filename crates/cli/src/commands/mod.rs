@@ -5,6 +5,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod prices;
 pub(crate) mod run;

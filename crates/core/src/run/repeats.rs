@@ -21,6 +21,8 @@ pub struct Repeats {
     pub words: Vec<String>,
     /// Agents that could not do it, for reasons of their own.
     pub unfit: Vec<String>,
+    /// Tries whose work was bad, whoever did it.
+    pub bad_tries: u32,
 }
 
 impl Run {
@@ -78,9 +80,10 @@ impl Run {
         }
     }
     fn account_unfit(&mut self, node: Node, outcome: &Outcome) {
-        if let (Outcome::Failed(failure), Some(hand)) = (outcome, self.hands.get(&node))
-            && failure.class.is_agents_own()
-        {
+        let (Outcome::Failed(failure), Some(hand)) = (outcome, self.hands.get(&node)) else { return };
+        if !failure.class.is_agents_own() {
+            self.repeats.entry(node).or_default().bad_tries += 1;
+        } else {
             let unfit = &mut self.repeats.entry(node).or_default().unfit;
             if !unfit.contains(&hand.agent) {
                 unfit.push(hand.agent.clone());

@@ -4,13 +4,42 @@
 use super::Scheduler;
 use crate::event::Hand;
 use crate::graph::Node;
+use crate::ids::TaskId;
+use crate::models;
 use crate::plan::{Plan, Work};
+use crate::run::{Run, TaskState};
 use crate::units::{Now, Timestamp};
 
 /// The tasks that somebody else could do, of which there are few.
 pub(super) fn shared(plan: &Plan) -> Vec<Node> {
     let shared = plan.tasks.iter().enumerate().filter(|(_, task)| !task.fallback_agents.is_empty());
     shared.map(|(place, _)| place as Node).collect()
+}
+
+/// What a choice of model for a task's next attempt depends on.
+pub fn circumstances(run: &Run, place: usize) -> models::Circumstances<'_> {
+    let options = run.options();
+    let cap = options.limits.max_cost.map_or(0, |cap| cap.0);
+    models::Circumstances {
+        samples: &options.samples,
+        spent: if cap == 0 { 0.0 } else { run.spent().cost.0 as f64 / cap as f64 },
+        bad_tries: run.repeats(place).map_or(0, |repeats| repeats.bad_tries),
+    }
+}
+
+/// What a prompt builds on that is done, or lies in its epic's own workspace, with the commits that hold it.
+pub fn before(run: &Run, place: usize) -> Vec<(TaskId, Option<String>)> {
+    let task = &run.plan().tasks[place];
+    if matches!(task.work, Work::Run(_)) {
+        return Vec::new();
+    }
+    let done = task.dependencies.iter().filter_map(|on| {
+        let progress = run.progress(run.place(&on.id)?);
+        let ended = matches!(&progress.state, TaskState::Running(running) if running.ended);
+        let commit = progress.landed.as_ref().map(|landed| landed.commit.clone());
+        (progress.state == TaskState::Completed || ended).then(|| (on.id.clone(), commit))
+    });
+    done.collect()
 }
 
 impl Scheduler {
@@ -21,7 +50,8 @@ impl Scheduler {
             return None;
         }
         let agent = self.ready.agent_of(place as Node).unwrap_or_else(|| task.agent_name()).to_owned();
-        Some(Box::new(Hand { agent, model: task.model.clone(), why: String::new() }))
+        let chosen = models::choose(self.run.plan(), task, &agent, &circumstances(&self.run, place));
+        Some(Box::new(Hand { agent, model: chosen.model, why: chosen.why }))
     }
 
     /// Ready to start, with whoever is to do it.

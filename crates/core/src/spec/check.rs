@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use crate::graph::{Graph, GraphError, Strategy};
 use crate::ids::TaskId;
+use crate::mentions;
 use crate::plan::{Dependency, Group, Limits, Notifications, Plan, Task, Work};
+use crate::subagents::{self, Finding, Known, Subagent};
 
 use super::diagnostic::{Report, shown};
 use super::epics::{self, EpicDraft};
@@ -28,7 +30,7 @@ pub(super) struct Parts {
     pub(super) metadata: serde_json::Map<String, serde_json::Value>,
 }
 
-pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
+pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts, found: Option<&[Subagent]>) -> Plan {
     let ids = Ids::of(&parts.tasks);
     let kept = ids.check_twins(r, &parts.tasks);
     let groups = groups(r, &ids, &mut parts);
@@ -37,18 +39,21 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
     let epics =
         epics::resolve(r, parts.epics.take(), named, parts.config.isolation_scope.unwrap_or_default());
     let execution_order = order(r, &ids, &parts.tasks, &parts.order);
-    let mut waits = Vec::new();
+    let (mut waits, mut specialists) = (Vec::new(), Vec::new());
     let mut tasks = Vec::new();
     let names: Vec<String> = parts.tasks.iter().map(|task| task.id.value.clone()).collect();
     for (draft, kept) in parts.tasks.into_iter().zip(kept) {
+        let specialist = draft.settings.subagent_type.as_ref().or(parts.config.subagent_type.as_ref());
+        let specialist = specialist.map_or_else(Span::default, |name| name.span);
         let (task, places) = finish(r, &ids, &names, draft, &parts.config);
         if let Some(task) = task.filter(|_| kept) {
             tasks.push(task);
             waits.push(places);
+            specialists.push(specialist);
         }
     }
     let Parts { config, limits, notifications, metadata, .. } = Parts { tasks: Vec::new(), ..parts };
-    let (workspace_path, agents, prices) = (config.workspace_path, config.agents, config.prices);
+    let Settings { workspace_path, agents, prices, models, subagents, .. } = config;
     let mut plan = Plan {
         tasks,
         groups,
@@ -59,10 +64,34 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts) -> Plan {
         workspace_path,
         agents,
         prices,
+        models,
+        subagents,
         metadata,
     };
+    if let Some(found) = found {
+        settle_subagents(r, &mut plan, &specialists, found);
+    }
     Circles { waits, ids: &ids }.check(r, &mut plan);
     plan
+}
+
+/// Decides whom each task is for. Only those of whom there is need stay in the plan.
+fn settle_subagents(r: &mut Report<'_>, plan: &mut Plan, places: &[Span], found: &[Subagent]) {
+    let known = Known::new(&std::mem::take(&mut plan.subagents), found);
+    let mut told = None;
+    for (place, span) in places.iter().enumerate() {
+        let finding = subagents::find(&plan.tasks[place], &known);
+        // What the config says for all of them is wrong once.
+        if let (Finding::Unknown(name), true) = (&finding, told != Some(*span)) {
+            let help = r.did_you_mean(name, known.all.iter().map(|known| known.name.as_str()));
+            let message = format!("there is no subagent {}", shown(name));
+            let help =
+                help.unwrap_or_else(|| "describe it in config: subagents, or in .claude/agents".to_owned());
+            r.error("unknown-subagent", *span, message).help(help);
+            told = Some(*span);
+        }
+        subagents::settle(plan, place, finding, &known);
+    }
 }
 
 /// Every id of the file, also the bad ones, and where it stands first.
@@ -261,9 +290,20 @@ fn finish(
         task.dependencies = dependencies;
         task.group = draft.group.map(|group| group.value);
         task.name = draft.name.unwrap_or(task.name);
+        mention_files(&mut task);
         task
     });
     (task, places)
+}
+
+/// A prompt that does not say in `files` what it will touch may say it in its words.
+fn mention_files(task: &mut Task) {
+    let (Work::Prompt(prompt), true) = (&task.work, task.files.is_empty()) else { return };
+    let words = format!("{}\n{prompt}", task.name);
+    let files = mentions::files(&words, task.expected_deliverable.as_deref());
+    if !files.is_empty() {
+        task.preparation.get_or_insert_default().learned_files = files;
+    }
 }
 
 fn dependencies(r: &mut Report<'_>, ids: &Ids, names: &[String], draft: &Draft) -> Vec<(Dependency, Span)> {

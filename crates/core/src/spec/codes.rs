@@ -90,6 +90,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("unknown-epic", "An epic is named that the epics section does not list."),
     ("unknown-group", "A limit is set for a group that no task and no groups entry names."),
     ("unknown-key", "A key is not one that belongs here; most often a typing slip."),
+    (
+        "unknown-subagent",
+        "A task is for a specialist that neither the config's subagents nor .claude/agents of the repository has.",
+    ),
     ("unknown-tag", "YAML tags (!name) have no meaning in a task file."),
     ("unknown-task", "A group or the execution order names a task that is not in the file."),
     ("unknown-value", "A value is not one of those that are possible here."),

@@ -3,6 +3,7 @@
 //! Three forms come through this door: our mapping, B's bare list of tasks, and D's plan.
 
 use crate::plan::Plan;
+use crate::subagents::Subagent;
 
 use super::check::{self, Parts};
 use super::decode::wrong;
@@ -18,7 +19,7 @@ use super::task::{self, Dialect, Draft};
 use super::tree::{Node, Value, json_map};
 
 /// Reads a whole file. Where errors were reported, the plan is what is left of it.
-pub(super) fn read(r: &mut Report<'_>, root: &Node) -> Plan {
+pub(super) fn read(r: &mut Report<'_>, root: &Node, found: Option<&[Subagent]>) -> Plan {
     let parts = match &root.value {
         Value::Seq(_) => Parts { tasks: tasks(r, root, Dialect::Ours), ..Parts::default() },
         Value::Map(_) if is_plan(root) => foreign(r, root),
@@ -29,7 +30,7 @@ pub(super) fn read(r: &mut Report<'_>, root: &Node) -> Plan {
             return Plan::default();
         }
     };
-    check::assemble(r, parts)
+    check::assemble(r, parts, found)
 }
 
 /// Keys that only D's plans have.

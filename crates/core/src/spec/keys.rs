@@ -28,6 +28,8 @@ pub(super) enum Shape {
     /// Names to mappings.
     Map(Table),
     Objects(Table),
+    /// Any names to mappings.
+    Mapped(Table),
     /// A list, or one mapping for a list of one.
     OneOrObjects(Table),
     /// A list of a program and its arguments.
@@ -124,6 +126,12 @@ const DEFAULTS: &[KeySpec] = &[
         Shape::Text,
         "Where workspaces are made, outside of the repository: a path with {run} and {n}, and {home}, {repo} if wanted.",
     ),
+    key(
+        "models",
+        Shape::Object(MODELS),
+        "How models are chosen for tasks that name none; without it, every agent uses its own default.",
+    ),
+    key("subagents", Shape::Mapped(SUBAGENT), "Specialists, by name, beside those of the repository."),
     key("agents", Shape::Named(AGENT), "Agents of your own by name: any program, and how it is called."),
     PRICES,
 ];
@@ -152,9 +160,21 @@ const SETTINGS: &[KeySpec] = &[
     key("epic", Shape::Text, "The epic it belongs to."),
     key("group", Shape::Id, "The group it belongs to; also read from a leading [P:Group-NAME]."),
     key("agent", Shape::Text, "Which agent works on it."),
-    key("fallback_agents", Shape::Texts, "Agents to try when the first cannot."),
-    key("model", Shape::Text, "Which model the agent uses."),
-    key("subagent_type", Shape::Text, "Which of the agent's own specialists to ask for."),
+    key(
+        "fallback_agents",
+        Shape::Texts,
+        "Agents to try when the first cannot; a specialist among them is for when the first does not exist.",
+    ),
+    key(
+        "model",
+        Shape::Text,
+        "Which model the agent uses: its name, small, medium or large, or auto to have one chosen.",
+    ),
+    key(
+        "subagent_type",
+        Shape::Text,
+        "The specialist it is for; told by its words where absent, none for nobody.",
+    ),
     key("applicable_skills", Shape::Texts, "Skills the agent should use."),
     key("files", Shape::Texts, "Globs of what it will touch; tasks whose sets meet do not run side by side."),
     key("setup", Shape::Texts, "Commands that make the workspace ready before the work begins."),
@@ -260,6 +280,69 @@ pub(super) const RETRY: Table = &[&[
     key("backoff_factor", Shape::Ratio(1.0, 100.0), "By how much each delay is longer than the one before."),
     key("max_delay", Shape::Duration, "The longest delay."),
     key("jitter", Shape::Ratio(0.0, 1.0), "Part of the delay by which it is spread."),
+]];
+
+pub(super) const MODELS: Table = &[&[
+    key(
+        "choice",
+        Shape::Choice(&["auto", "agent"]),
+        "Who chooses: conductor by what follows, or each agent by its own settings.",
+    ),
+    key("tiers", Shape::Mapped(TIERS), "The models of each agent by tier, over those that are built in."),
+    key("by_priority", Shape::Object(BY_PRIORITY), "Tiers of tasks with these priorities."),
+    key("by_type", Shape::Object(BY_TYPE), "Tiers of tasks of these types, told by how their names begin."),
+    key("weights", Shape::Object(WEIGHTS), "How much each part of a task's complexity counts."),
+    key("cuts", Shape::Object(CUTS), "From which complexity on a task is for a medium or a large model."),
+    key("escalate", Shape::Flag, "Whether bad work is tried again with a model of the next tier."),
+]];
+
+pub(super) const TIERS: Table = &[&[
+    key("small", Shape::Text, "The cheapest model."),
+    key("medium", Shape::Text, "The model in between."),
+    key("large", Shape::Text, "The most able model."),
+]];
+
+const TIER: Shape = Shape::Choice(&["small", "medium", "large"]);
+
+pub(super) const BY_PRIORITY: Table = &[&[
+    key("critical", TIER, "Of critical tasks."),
+    key("high", TIER, "Of tasks with high priority."),
+    key("medium", TIER, "Of tasks with medium priority."),
+    key("low", TIER, "Of tasks with low priority."),
+    key("backlog", TIER, "Of tasks in the backlog."),
+]];
+
+pub(super) const BY_TYPE: Table = &[&[
+    key("fix", TIER, "Of repairs: fix, repair, correct, resolve."),
+    key("feat", TIER, "Of what is new: add, build, implement, create."),
+    key("docs", TIER, "Of documentation: document, docs, explain, describe."),
+    key("test", TIER, "Of tests: test, cover."),
+    key("refactor", TIER, "Of changes of form: refactor, rename, split, extract, simplify, move."),
+    key("perf", TIER, "Of what makes it faster: optimise, speed."),
+    key("build", TIER, "Of new versions of others' work: upgrade, bump, update."),
+    key("chore", TIER, "Of chores that say so."),
+]];
+
+pub(super) const MAX_WEIGHT: f64 = 1000.0;
+
+pub(super) const WEIGHTS: Table = &[&[
+    key("reasoning", Shape::Ratio(0.0, MAX_WEIGHT), "How much is to be thought out; 0.35 where absent."),
+    key("code", Shape::Ratio(0.0, MAX_WEIGHT), "How much is to be written; 0.30 where absent."),
+    key("domain", Shape::Ratio(0.0, MAX_WEIGHT), "How much special knowledge it takes; 0.20 where absent."),
+    key("context", Shape::Ratio(0.0, MAX_WEIGHT), "How much else has to be known; 0.15 where absent."),
+]];
+
+pub(super) const CUTS: Table = &[&[
+    key("medium", Shape::Ratio(0.0, 1.0), "From here on a medium model; 0.3 where absent."),
+    key("large", Shape::Ratio(0.0, 1.0), "From here on a large model; 0.7 where absent."),
+]];
+
+pub(super) const SUBAGENT: Table = &[&[
+    key("description", Shape::Text, "What they are good at."),
+    key("words", Shape::Texts, "Words of a task that call for them."),
+    key("agent", Shape::Text, "Which agent does their tasks, unless a task says it."),
+    key("model", Shape::Text, "Which model that agent uses, unless a task says it."),
+    key("prompt", Shape::Text, "How they work: instructions that go along with the task."),
 ]];
 
 pub(super) const DEPENDENCY: Table = &[&[

@@ -110,6 +110,7 @@ fn form(shape: Shape) -> Value {
         Shape::Objects(table) if std::ptr::eq(table, super::keys::TASK) => list(&reference("task")),
         Shape::Objects(table) => list(&object(table)),
         Shape::OneOrObjects(table) => one_or_list(&object(table)),
+        Shape::Mapped(table) => json!({ "type": "object", "additionalProperties": object(table) }),
         Shape::Words => list(&scalar()),
         Shape::Codes => one_or_list(&counted(0, Some(255))),
         Shape::Named(table) => json!({

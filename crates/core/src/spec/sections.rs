@@ -1,14 +1,17 @@
 //! The smaller sections of a file: config, groups, limits, notifications.
 
 use crate::plan::{Limits, Notification, Notifications, OnBudget, Price};
+use crate::subagents::Subagent;
 use crate::units::Usd;
 
-use super::decode::{choice, cost, count, each, map_of, priority, ratio, resources, text, time_limit, wrong};
+use super::decode::{
+    choice, cost, count, each, map_of, priority, ratio, resources, text, texts, time_limit, wrong,
+};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::{
     self, CONFIG, GROUP, LIMITS, MAX_PARALLEL, MAX_PRICE, MAX_RUN_ATTEMPTS, NOTIFICATION, NOTIFICATIONS,
-    PRICE,
+    PRICE, SUBAGENT,
 };
 use super::programs;
 use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, group_name, placed, repository};
@@ -25,10 +28,33 @@ pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Setting
     fill(&mut config.auto_pr_timeout, fields.get(r, "default_auto_pr_timeout", super::decode::duration));
     config.isolation_scope = fields.get(r, "isolation_scope", choice(SCOPES));
     config.workspace_path = fields.get(r, "workspace_path", workspace_path);
+    config.models = fields.get(r, "models", super::models::read);
+    config.subagents = fields.get(r, "subagents", subagents).unwrap_or_default();
     config.agents = fields.get(r, "agents", programs::agents).unwrap_or_default();
     config.prices = fields.get(r, "prices", map_of(price)).unwrap_or_default();
     fields.finish(r, |_| false);
     Some(config)
+}
+
+/// In the order in which they are written, which decides between equals.
+fn subagents(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<Subagent>> {
+    let Some(entries) = node.entries() else { return wrong(r, what, node, "a mapping of names") };
+    Some(entries.iter().filter_map(|(key, node)| subagent(r, &key.text, node)).collect())
+}
+
+fn subagent(r: &mut Report<'_>, name: &str, node: &Node) -> Option<Subagent> {
+    let mut fields = Fields::of(r, "a subagent", SUBAGENT, node)?;
+    let subagent = Subagent {
+        name: name.to_owned(),
+        description: fields.get(r, "description", text).unwrap_or_default(),
+        words: fields.get(r, "words", texts).unwrap_or_default(),
+        agent: fields.get(r, "agent", text),
+        model: fields.get(r, "model", text),
+        prompt: fields.get(r, "prompt", text).unwrap_or_default(),
+        from: "the file's config".to_owned(),
+    };
+    fields.finish(r, |_| false);
+    Some(subagent)
 }
 
 /// Two workspaces in one place would eat each other's files, so that run and number must be part of it.

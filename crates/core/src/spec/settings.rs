@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::models::Models;
 use crate::plan::{
     Changes, Isolation, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation, Price,
     Priority, Program, RetryPolicy, Scope, Task, Work,
 };
+use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
 use super::decode::{
@@ -37,7 +39,7 @@ pub(super) struct Settings {
     agent: Option<String>,
     fallback_agents: Option<Vec<String>>,
     model: Option<String>,
-    subagent_type: Option<String>,
+    pub(super) subagent_type: Option<Placed<String>>,
     applicable_skills: Option<Vec<String>>,
     pub(super) files: Option<Vec<String>>,
     setup: Option<Vec<String>>,
@@ -65,6 +67,8 @@ pub(super) struct Settings {
     /// Of the whole file; read from its `config` only.
     pub(super) isolation_scope: Option<Scope>,
     pub(super) workspace_path: Option<String>,
+    pub(super) models: Option<Box<Models>>,
+    pub(super) subagents: Vec<Subagent>,
     pub(super) agents: BTreeMap<String, Program>,
     pub(super) prices: BTreeMap<String, Price>,
 }
@@ -102,7 +106,7 @@ impl Settings {
             agent: fields.get(r, "agent", text),
             fallback_agents: fields.get(r, "fallback_agents", texts),
             model: fields.get(r, "model", text),
-            subagent_type: fields.get(r, "subagent_type", text),
+            subagent_type: fields.get(r, "subagent_type", placed),
             applicable_skills: fields.get(r, "applicable_skills", texts),
             files: fields.get(r, "files", files),
             setup: fields.get(r, "setup", texts),
@@ -129,6 +133,8 @@ impl Settings {
             auto_pr_timeout: fields.get(r, "auto_pr_timeout", duration),
             isolation_scope: None,
             workspace_path: None,
+            models: None,
+            subagents: Vec::new(),
             agents: BTreeMap::new(),
             prices: BTreeMap::new(),
         }
@@ -145,7 +151,8 @@ impl Settings {
         task.agent = self.agent.or_else(|| agents.agent.clone());
         set(&mut task.fallback_agents, self.fallback_agents, &agents.fallback_agents);
         task.model = self.model.or_else(|| agents.model.clone());
-        task.subagent_type = self.subagent_type.or_else(|| agents.subagent_type.clone());
+        let subagent = self.subagent_type.or_else(|| agents.subagent_type.clone());
+        task.subagent_type = subagent.map(|subagent| subagent.value);
         set(&mut task.applicable_skills, self.applicable_skills, &agents.applicable_skills);
         task.max_turns = self.max_turns.or(agents.max_turns);
         task.expected_deliverable = self.expected_deliverable.or_else(|| config.expected_deliverable.clone());

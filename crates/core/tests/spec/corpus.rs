@@ -123,7 +123,7 @@ fn every_setting_can_be_a_default() {
     ];
     let schema = schema();
     let config = schema["definitions"]["file"]["properties"]["config"]["properties"].as_object().unwrap();
-    let of_the_file = ["isolation_scope", "workspace_path", "agents", "prices"];
+    let of_the_file = ["isolation_scope", "workspace_path", "agents", "prices", "models", "subagents"];
     let shared = |key: &&String| !key.starts_with("default_") && !of_the_file.contains(&key.as_str());
     assert_eq!(config.keys().filter(shared).count(), pairs.len());
     for (key, default, own) in pairs {

@@ -1,6 +1,8 @@
 //! Every key of the contract, each in its field.
 
+use conductor_core::models::{Choice, Cuts, Tier, Weights};
 use conductor_core::plan::*;
+use conductor_core::subagents::Subagent;
 use conductor_core::units::{Millis, Usd};
 
 use crate::{plan, said};
@@ -22,6 +24,16 @@ config:
   keep: [target]
   isolation_scope: epic
   workspace_path: ../work/{repo}-{run}-{n}
+  models:
+    choice: auto
+    tiers: { codex: { small: gpt-5.4-nano, medium: gpt-5.4-mini, large: gpt-5.4 } }
+    by_priority: { critical: large, high: medium, medium: medium, low: small, backlog: small }
+    by_type: { fix: medium, feat: medium, docs: small, test: small, refactor: large, perf: large, build: small, chore: small }
+    weights: { reasoning: 0.4, code: 0.3, domain: 0.2, context: 0.1 }
+    cuts: { medium: 0.25, large: 0.6 }
+    escalate: false
+  subagents:
+    gizmo-expert: { description: Knows gizmos, words: [gizmo], agent: codex, model: large, prompt: Mind the gizmos. }
   agents:
     tool:
       command: [tool, --model, "{model}", "--in={directory}", "{{}}"]
@@ -138,7 +150,7 @@ fn a_task_has_every_field() {
         preparation: Some(Box::new(Preparation {
             setup: list(&["npm ci"]),
             keep: list(&["target"]),
-            learned_files: Vec::new(),
+            ..Preparation::default()
         })),
         verify: list(&["cargo test -p api"]),
         fix_rounds: 4,
@@ -232,6 +244,24 @@ fn the_other_sections() {
             epic("backend", None, &["foundation"], Scope::Task)
         ]
     );
+    let gizmo = Subagent {
+        name: "gizmo-expert".into(),
+        description: "Knows gizmos".into(),
+        words: vec!["gizmo".into()],
+        agent: Some("codex".into()),
+        model: Some("large".into()),
+        prompt: "Mind the gizmos.".into(),
+        from: "the file's config".into(),
+    };
+    assert_eq!(plan.subagents, [gizmo]);
+    let models = plan.models.as_deref().unwrap();
+    assert_eq!((models.choice, models.escalate), (Choice::Auto, false));
+    assert_eq!(models.model("codex", Tier::Medium), Some("gpt-5.4-mini"));
+    assert_eq!(models.model("claude", Tier::Large), Some("opus"), "built in");
+    assert_eq!((models.by_priority[&0], models.by_type["refactor"]), (Tier::Large, Tier::Large));
+    assert_eq!((models.by_priority.len(), models.by_type.len()), (5, 8));
+    assert_eq!(models.weights, Weights { reasoning: 0.4, code: 0.3, domain: 0.2, context: 0.1 });
+    assert_eq!(models.cuts, Cuts { medium: 0.25, large: 0.6 });
     assert_eq!(plan.workspace_path.as_deref(), Some("../work/{repo}-{run}-{n}"));
     let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
     let tool = Program {

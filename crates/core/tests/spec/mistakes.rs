@@ -1,6 +1,6 @@
 //! What is said about files that are wrong, and where.
 
-use crate::{check, with};
+use crate::{check, said, with};
 
 #[test]
 fn ten_mistakes_are_ten_errors() {
@@ -130,7 +130,7 @@ metadata: [x]
         file,
         "\
 1:27 duplicate-key 'default_priority' and 'priority' are the same setting [1:11 also set here]
-1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, agents, prices, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, merge_strategy, on_conflict, timeout, retry_policy, env, env_pass, permissions, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
+1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, models, subagents, agents, prices, expected_deliverable, priority, epic, group, agent, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, merge_strategy, on_conflict, timeout, retry_policy, env, env_pass, permissions, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
 4:5 wrong-type a task is a mapping, found text (write its keys, such as id, name, title, description)
 5:11 wrong-type 'groups' wants a list, found a mapping
 6:8 wrong-type 'epics' wants a list, found text
@@ -200,4 +200,40 @@ fn keys_of_other_tools_are_translated() {
         let expect = format!("4:5 unknown-key a task has no key '{foreign}' (did you mean '{ours}'?)");
         check(&with(&format!("{foreign}: x")), &expect);
     }
+}
+
+#[test]
+fn models_are_held_to_their_names_and_order() {
+    let of = |models: &str| said(&format!("config: {{ models: {models} }}\ntasks: [{{ id: a, prompt: x }}]"));
+    assert_eq!(of("{}"), "");
+    assert_eq!(
+        of("{ by_type: { doc: small } }"),
+        "1:32 unknown-key models by type has no key 'doc' (did you mean 'docs'?)"
+    );
+    assert_eq!(
+        of("{ by_priority: { high: larg } }"),
+        "1:42 unknown-value 'high' cannot be 'larg' (did you mean 'large'?)"
+    );
+    assert_eq!(
+        of("{ cuts: { medium: 0.8 } }"),
+        "1:29 out-of-range the cut of medium, 0.8, is above that of large, 0.7"
+    );
+    assert_eq!(
+        of("{ weights: { reasoning: 0, code: 0, domain: 0, context: 0 } }"),
+        "1:32 out-of-range one of the weights must be more than 0"
+    );
+}
+
+#[test]
+fn a_specialist_that_exists_nowhere_is_named_with_its_place() {
+    let text = "config: { subagents: { gizmo-expert: { words: gizmo } } }\ntasks:\n  - { id: a, prompt: x, subagent_type: gizmo-expart }\n  - { id: b, prompt: x, subagent_type: zzz }\n  - { id: c, prompt: x, subagent_type: ours }\n";
+    assert_eq!(said(text), "", "nobody knows yet who there is");
+    let source = crate::source(text);
+    let ours = conductor_core::subagents::Subagent { name: "ours".into(), ..Default::default() };
+    let found = conductor_core::spec::load_among(&source, &[ours]).unwrap_err();
+    assert_eq!(
+        crate::render(&source, &found),
+        "3:40 unknown-subagent there is no subagent 'gizmo-expart' (did you mean 'gizmo-expert'?)\n\
+         4:40 unknown-subagent there is no subagent 'zzz' (describe it in config: subagents, or in .claude/agents)"
+    );
 }

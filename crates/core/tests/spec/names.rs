@@ -284,3 +284,17 @@ fn a_marker_that_is_only_talked_about_is_said_once() {
     check(&file, &format!("6:7 bad-marker? a group marker belongs at the start of the text {help}"));
     assert_eq!(task(&file).group.as_deref(), Some("a"));
 }
+
+#[test]
+fn each_setting_is_known_by_who_wrote_it() {
+    let text = "config:\n  agent: codex\n  default_priority: low\n  timeout: 1h\ntasks:\n  - id: a\n    prompt: x\n    agent: claude\n  - { id: b, prompt: y }\n";
+    let told = |task: &str| {
+        let found = conductor_core::spec::origins(&crate::source(text), task);
+        let word = |of_config| if of_config { "config" } else { "task" };
+        let told = found.iter().map(|one| format!("{} {} {}", one.key, word(one.of_config), one.line));
+        told.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(told("a"), "id task 6, prompt task 7, agent task 8, priority config 3, timeout config 4");
+    assert_eq!(told("b"), "id task 9, prompt task 9, agent config 2, priority config 3, timeout config 4");
+    assert_eq!(told("nobody"), "agent config 2, priority config 3, timeout config 4");
+}

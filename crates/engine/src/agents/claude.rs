@@ -96,13 +96,24 @@ impl super::Agent for Agent {
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let policy = brief.policy();
-        let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &KEYS, &SETTINGS);
+        let mut args = arguments(brief.task, brief.session);
+        args.extend(
+            brief
+                .manner
+                .into_iter()
+                .flat_map(|words| ["--append-system-prompt".to_owned(), words.to_owned()]),
+        );
+        let launch = brief.launch(PROGRAM, args, &KEYS, &SETTINGS);
         let judge = move |tool: &str, input: &Value| policy.judge(tool, input);
         Ok(Engagement { launch, translator: Box::new(Claude::new(brief.words.clone(), Box::new(judge))) })
     }
 
     fn check(&self, task: &Task) -> Result<(), AgentError> {
         super::takes_prompts("claude", task, PROGRAM, REMEDY)
+    }
+
+    fn knows_specialists(&self) -> bool {
+        true
     }
 }
 

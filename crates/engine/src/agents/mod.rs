@@ -24,6 +24,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use conductor_core::models::{self, Tier};
 use conductor_core::plan::{Command, Plan, Task, Work};
 use serde::Serialize;
 use thiserror::Error;
@@ -61,6 +62,8 @@ pub struct Brief<'a> {
     pub session: &'a Session,
     /// What only a person can allow.
     pub questions: &'a Questions,
+    /// How to work, beside what to do, for an agent that `knows_specialists`.
+    pub manner: Option<&'a str>,
 }
 
 impl Brief<'_> {
@@ -112,6 +115,11 @@ pub trait Agent: Send + Sync {
 
     /// Whether it could, as far as that can be told without starting anything.
     fn check(&self, task: &Task) -> Result<(), AgentError>;
+
+    /// Whether it takes a manner of work apart from the prompt, and runs skills by their names.
+    fn knows_specialists(&self) -> bool {
+        false
+    }
 
     /// What it can do beyond the work itself.
     fn abilities(&self) -> Abilities;
@@ -173,7 +181,12 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
 
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
 pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
-    let first = agent(plan, task.agent_name()).and_then(|agent| agent.check(task));
+    let first = match task.model.as_deref() {
+        Some(model) if model == models::AUTO || Tier::named(model).is_some() => {
+            as_done_by(plan, task, task.agent_name())
+        }
+        _ => agent(plan, task.agent_name()).and_then(|agent| agent.check(task)),
+    };
     let missing = |name: &&String| as_done_by(plan, task, name).is_err();
     let mut absent: BTreeSet<String> = task.fallback_agents.iter().filter(missing).cloned().collect();
     let Err(error) = first else { return Ok(absent) };
@@ -185,7 +198,8 @@ pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
 }
 
 fn as_done_by(plan: &Plan, task: &Task, name: &str) -> Result<(), AgentError> {
-    agent(plan, name)?.check(&Task { agent: Some(name.to_owned()), ..task.clone() })
+    // Whichever model it will be, it is one of this agent's own.
+    agent(plan, name)?.check(&Task { agent: Some(name.to_owned()), model: None, ..task.clone() })
 }
 
 /// Whether an agent that is told in words can do the task.
@@ -364,6 +378,7 @@ mod tests {
             words: String::new(),
             session: &session,
             questions: &Questions::default(),
+            manner: None,
         };
         let keys = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
         let launch = brief.launch("x", Vec::new(), &keys, &[("QUIET", "1"), ("OPENAI_API_KEY", "none")]);

@@ -156,6 +156,7 @@ pub(super) fn asked<T>(directory: &str, session: Session, and: impl FnOnce(&Brie
         words,
         session: &session,
         questions: &super::Questions::default(),
+        manner: None,
     })
 }
 

@@ -5,11 +5,12 @@ mod lines;
 mod mail;
 mod repetition;
 mod running;
+mod skills;
 mod talking;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use conductor_core::event::{Change, Failure, FailureClass, Hand, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
@@ -21,10 +22,12 @@ use tokio::sync::{mpsc, watch};
 use crate::agents::{self, AgentError, Brief, Caller, Engagement, Questions, Session};
 use crate::clock::wall;
 use crate::drive::Message;
+use crate::merge::short;
 use crate::process::Mark;
 use crate::prompt::{self, Facts};
+use crate::skills::Applied;
 use crate::transcript::{Speaker, Transcript};
-use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, look};
+use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, look, run_branch};
 use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 
@@ -90,6 +93,7 @@ struct Visit<'a> {
     blocks: bool,
     /// What the directory looked like, where a change in it is due and cannot be told otherwise.
     before: Option<u64>,
+    skills: OnceLock<Vec<Applied>>,
 }
 
 impl Worker {
@@ -127,7 +131,7 @@ impl Worker {
             true => self.looked(&seat).await,
             false => None,
         };
-        let visit = Visit { order, task, guest, seat, workspaces, blocks, before };
+        let visit = Visit { order, task, guest, seat, workspaces, blocks, before, skills: OnceLock::new() };
         let goes_on = matches!(task.work, Work::Prompt(_));
         match self.perform(&visit, &mut stop).await {
             Err(outcome) if blocks => {
@@ -161,6 +165,7 @@ impl Worker {
     ) -> Result<Option<Change>, Outcome> {
         let untouched = self.set_up(visit, transcript, stop).await?;
         let mut talks = Talks::new(visit);
+        self.apply_skills(visit, &talks, transcript, stop).await?;
         let mut feedback = talks.feedback(visit);
         loop {
             let round = feedback.as_ref().map_or(0, |(number, _)| *number);
@@ -205,7 +210,8 @@ impl Worker {
             self.tell_session(visit, &session.id);
         }
         let (task, caller) = (visit.task, &self.caller);
-        let brief = Brief { task, seat: &seat, caller, words, session, questions };
+        let manner = prompt::manner(&self.plan, task);
+        let brief = Brief { task, seat: &seat, caller, words, session, questions, manner };
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
@@ -260,18 +266,19 @@ impl Worker {
         if matches!(visit.task.work, Work::Run(_)) {
             return Ok(String::new());
         }
-        let before = visit.task.dependencies.iter().filter_map(|on| self.plan.task(&on.id));
-        let found =
-            feedback.map(|(round, failure)| (*round, format!("{}\n\n{}", failure.message, failure.evidence)));
+        let apart = visit.seat.base.is_some();
         let facts = Facts {
-            landed: before.map(|task| (task.id.as_str(), task.name.as_str())).collect(),
-            feedback: found.as_ref().map(|(round, words)| (*round, words.as_str())),
-            known,
+            before: visit.order.beginning.as_ref().map_or(&[][..], |beginning| &beginning.before),
+            branch: apart.then(|| short(&run_branch(&self.run))),
             ports: seat
                 .env
                 .iter()
                 .find(|(name, _)| name == "CONDUCTOR_PORTS")
                 .map(|(_, ports)| ports.as_str()),
+            skills: visit.skills.get().map_or(&[][..], Vec::as_slice),
+            feedback,
+            known,
+            ..Facts::of(&self.plan, self.rooms.isolation(visit.task))
         };
         prompt::words(visit.task, &facts, &seat.directory)
             .map_err(|error| Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string())))

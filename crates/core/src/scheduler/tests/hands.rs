@@ -1,6 +1,8 @@
 //! Who does it, when the first of its agents cannot.
 
 use super::*;
+use crate::models::Sample;
+use crate::units::Usd;
 
 /// Prompts, each for the agents named behind it.
 fn prompts(text: &str) -> Plan {
@@ -19,6 +21,12 @@ impl Script {
     fn hand(&self, task: &str) -> &str {
         let place = self.scheduler.run().place(&id(task)).unwrap();
         self.scheduler.run().hand(place).map_or("nobody", |hand| &hand.agent)
+    }
+
+    fn model(&self, task: &str) -> (Option<&str>, &str) {
+        let place = self.scheduler.run().place(&id(task)).unwrap();
+        let hand = self.scheduler.run().hand(place).unwrap();
+        (hand.model.as_deref(), &hand.why)
     }
 
     fn failed(&mut self, task: &str, class: FailureClass) -> String {
@@ -96,6 +104,54 @@ fn one_finds_out_whether_a_provider_is_open_again_before_all_ask_it() {
     let (mut s, told) = s.crash(queue(3));
     assert_eq!(told, "interrupted a, start a#4", "nobody knows yet");
     assert_eq!(s.use_up("a", 0.01), "start b#2, start c#2");
+}
+
+/// A model is chosen for whoever does it, when they begin; what a dead coordinator chose by is known to the next.
+#[test]
+fn bad_work_goes_up_a_tier_and_another_agent_gets_a_model_of_its_own() {
+    let mut plan = prompts("a claude codex; b claude codex; c");
+    plan.tasks[0].model = Some("auto".into());
+    plan.tasks[1].model = Some("sonnet".into());
+    let (mut s, _) = Script::start(plan, queue(3));
+    assert_eq!(s.model("a"), (Some("haiku"), "small: complexity 0.00"));
+    assert_eq!(s.model("b"), (Some("sonnet"), "the task says so"));
+    assert_eq!(s.model("c"), (None, "the agent's own choice"));
+    s.failed("a", FailureClass::Unverified);
+    let (mut s, _) = s.crash(queue(3));
+    assert_eq!(s.wait(5), "start a#2");
+    assert_eq!(
+        s.model("a"),
+        (Some("sonnet"), "medium: complexity 0.00; medium, for the try before did bad work")
+    );
+    assert_eq!(s.failed("a", FailureClass::Overloaded), "other a, start a#3");
+    assert_eq!(
+        (s.hand("a"), s.model("a").0),
+        ("codex", Some("gpt-5.6-terra")),
+        "a provider's trouble moves no tier"
+    );
+    assert_eq!(s.failed("b", FailureClass::Unauthorized), "other b, start b#3");
+    assert_eq!(s.model("b"), (Some("gpt-5.6-terra"), "medium: in the place of claude's sonnet"));
+}
+
+#[test]
+fn a_run_short_of_money_begins_with_smaller_models() {
+    let mut plan = prompts("a; b");
+    plan.models = Some(Box::default());
+    for task in &mut plan.tasks {
+        task.work = Work::Prompt(
+            "Design the security protocol, investigate the deadlock, port the engine module to sql".into(),
+        );
+    }
+    let mut options = queue(1);
+    options.limits.max_cost = Some(Usd::from_dollars(1.0));
+    options.samples = vec![Sample { agent: "claude".into(), model: "opus".into(), good: 9, all: 9 }];
+    let (mut s, _) = Script::start(plan, options);
+    assert_eq!(s.model("a").0, Some("opus"));
+    s.use_up("a", 0.6);
+    assert_eq!(s.ok("a"), "done a, start b");
+    let (model, why) = s.model("b");
+    assert_eq!(model, Some("sonnet"));
+    assert!(why.ends_with("medium, for 60 % of the run's money is spent"), "{why}");
 }
 
 /// C9: nobody else asks a provider that said no, others go on, the cut-short one goes on where it was, not as a new try.

@@ -1,0 +1,227 @@
+//! `conductor explain`: what will be done with a task and why, or what a code means.
+
+mod codes;
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use conductor_core::event::Hand;
+use conductor_core::ids::TaskId;
+use conductor_core::models::{self, Chosen, Circumstances, Sample};
+use conductor_core::plan::{Isolation, Plan, Task, Work};
+use conductor_core::run::Run;
+use conductor_core::scheduler;
+use conductor_core::spec::{Origin, did_you_mean};
+use conductor_engine::git::Repository;
+use conductor_engine::home::Home;
+use conductor_engine::merge::short;
+use conductor_engine::prompt::{self, Facts};
+use conductor_engine::skills::{self, Applied, Skill};
+use conductor_engine::stores::Sqlite;
+use conductor_engine::subagents;
+use conductor_engine::workspaces::run_branch;
+use conductor_engine::{agents, history};
+
+use super::{answer, answer_json, block_on, talk};
+use crate::archive::{Archive, FoundTask, patiently};
+use crate::args::Explain;
+use crate::diagnostics;
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+pub(crate) fn run(args: &Explain) -> Result<Exit, Fault> {
+    let of_task = args.file.is_some() || args.run.is_some() || args.prompt;
+    if let (false, Some(code)) = (of_task, codes::find(&args.what)) {
+        match args.json {
+            true => answer_json(&code.json())?,
+            false => answer(&code.text())?,
+        }
+        return Ok(Exit::Done);
+    }
+    block_on(explain(args))
+}
+
+async fn explain(args: &Explain) -> Result<Exit, Fault> {
+    let subject = match &args.file {
+        Some(file) => of_file(file, &args.what).await?,
+        None => of_run(args).await?,
+    };
+    match (args.prompt, args.json) {
+        (true, _) => answer(&subject.prompt()?)?,
+        (false, true) => answer_json(&report::json(&subject))?,
+        (false, false) => answer(&report::text(&subject))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// A task with all that decides what becomes of it.
+struct Subject {
+    plan: Plan,
+    place: usize,
+    /// Who is not there, and why nobody is, where nobody is.
+    absent: Vec<String>,
+    nobody: Option<String>,
+    isolation: Isolation,
+    root: PathBuf,
+    samples: Vec<Sample>,
+    /// Nothing where it is only in a file.
+    found: Option<FoundTask>,
+    /// Who wrote which key; nothing where the file is not at hand.
+    origins: Vec<Origin>,
+}
+
+async fn of_file(file: &Path, task: &str) -> Result<Subject, Fault> {
+    let (plan, origins) = diagnostics::load_with_origins(file, task)?;
+    let place = TaskId::parse(task).ok().and_then(|id| plan.place(&id));
+    let place = place.ok_or_else(|| unknown(task, &plan, file))?;
+    let directory = std::env::current_dir()?;
+    let samples = samples(&directory, &plan).await?;
+    let default = match Repository::common_of(&directory) {
+        Ok(_) => Isolation::Worktree,
+        Err(_) => Isolation::None,
+    };
+    Ok(Subject::new(plan, place, default, directory, samples, None, origins))
+}
+
+/// How models did here, where anything was ever run.
+async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, Fault> {
+    let home = Home::open()?;
+    if !home.database().exists() {
+        return Ok(Vec::new());
+    }
+    let store = patiently(|| Sqlite::open(&home)).await?;
+    Ok(history::samples(&store, directory, plan).await?)
+}
+
+async fn of_run(args: &Explain) -> Result<Subject, Fault> {
+    let archive = Archive::open().await?;
+    let found = archive.task(args.run.as_deref(), &args.what, |_, _| true).await;
+    let found = found.map_err(|fault| match codes::near(&args.what) {
+        Some(code) if args.run.is_none() && !args.prompt => {
+            let message = format!("'{}' is neither a task here nor a code", one_line(&args.what));
+            Fault::new(Exit::Usage, message).help(format!("did you mean '{code}'?"))
+        }
+        _ if args.run.is_none() => {
+            let message = format!("'{}' is neither a task of a run here nor a code", one_line(&args.what));
+            Fault::new(Exit::Usage, message)
+                .help("name the file the task is in with --file, or its run with --run")
+        }
+        _ => fault,
+    })?;
+    let (plan, place) = (found.found.run.plan().as_ref().clone(), found.place);
+    let isolation = found.found.isolation(found.task());
+    let directory = found.found.stored.directory.clone();
+    let samples = found.found.run.options().samples.clone();
+    Ok(Subject::new(plan, place, isolation, directory, samples, Some(found), Vec::new()))
+}
+
+fn unknown(task: &str, plan: &Plan, file: &Path) -> Fault {
+    let message = format!("there is no task '{}' in {}", one_line(task), file.display());
+    let fault = Fault::new(Exit::Usage, message);
+    match did_you_mean(task, plan.tasks.iter().map(|task| task.id.as_str())) {
+        Some(meant) => fault.help(format!("did you mean '{meant}'?")),
+        None => fault,
+    }
+}
+
+impl Subject {
+    fn new(
+        plan: Plan,
+        place: usize,
+        default: Isolation,
+        directory: PathBuf,
+        samples: Vec<Sample>,
+        found: Option<FoundTask>,
+        origins: Vec<Origin>,
+    ) -> Subject {
+        let (absent, nobody) = match agents::check(&plan, &plan.tasks[place]) {
+            Ok(absent) => (absent.into_iter().collect(), None),
+            Err(error) => {
+                let all = plan.tasks[place].agents().map(str::to_owned).collect();
+                (all, Some(error.to_string()))
+            }
+        };
+        let isolation = plan.tasks[place].isolation.unwrap_or(default);
+        let root = subagents::root(&directory);
+        Subject { plan, place, absent, nobody, isolation, root, samples, found, origins }
+    }
+
+    fn task(&self) -> &Task {
+        &self.plan.tasks[self.place]
+    }
+
+    fn run(&self) -> Option<&Run> {
+        self.found.as_ref().map(|found| &found.found.run)
+    }
+
+    /// Who did it last, and with what.
+    fn hand(&self) -> Option<&Hand> {
+        self.run()?.hand(self.place)
+    }
+
+    /// Who would do it next, as far as that can be told before they are asked.
+    fn agent(&self) -> &str {
+        let unfit =
+            self.run().and_then(|run| run.repeats(self.place)).map(|repeats| repeats.unfit.as_slice());
+        let fits = |agent: &&str| {
+            !self.absent.iter().any(|absent| absent == agent)
+                && !unfit.unwrap_or_default().iter().any(|unfit| unfit == agent)
+        };
+        self.task().agents().find(fits).unwrap_or_else(|| self.task().agent_name())
+    }
+
+    /// The model the next attempt would get; nothing for a command.
+    fn model(&self) -> Option<Chosen> {
+        if matches!(self.task().work, Work::Run(_)) {
+            return None;
+        }
+        let now = match self.run() {
+            Some(run) => scheduler::circumstances(run, self.place),
+            None => Circumstances { samples: &self.samples, ..Circumstances::default() },
+        };
+        Some(models::choose(&self.plan, self.task(), self.agent(), &now))
+    }
+
+    /// Each skill by its name, with where it is.
+    fn skills(&self) -> impl Iterator<Item = (&String, Option<Skill>)> {
+        self.task().applicable_skills.iter().map(|name| (name, skills::find(name, &self.root)))
+    }
+
+    /// What the next attempt would be told first, by the same words the worker uses.
+    fn prompt(&self) -> Result<String, Fault> {
+        let Work::Prompt(asked) = &self.task().work else {
+            return Err(Fault::new(Exit::NothingToDo, "it is a command and gets no prompt"));
+        };
+        let agent = self.agent().to_owned();
+        let knows = agents::agent(&self.plan, &agent).is_ok_and(|agent| agent.knows_specialists());
+        let applied: Vec<Applied> = self
+            .skills()
+            .filter_map(|(name, skill)| {
+                let words = match knows {
+                    true => skill.map(|_| format!("(what /{name} says when it is run goes here)")),
+                    false => skill.and_then(|skill| skill.instructions(asked)),
+                };
+                Some(Applied { name: name.clone(), words: words?, ran: knows })
+            })
+            .collect();
+        let supposed = || self.task().dependencies.iter().map(|on| (on.id.clone(), None)).collect();
+        let before = self.run().map_or_else(supposed, |run| scheduler::before(run, self.place));
+        let apart = self.isolation != Isolation::None;
+        let branch = self.found.as_ref().map(|found| short(&run_branch(&found.found.stored.id)));
+        let facts = Facts {
+            before: &before,
+            branch: branch.filter(|_| apart),
+            skills: &applied,
+            ..Facts::of(&self.plan, self.isolation)
+        };
+        let model = self.model().and_then(|chosen| chosen.model);
+        let task = Task { agent: Some(agent), model, ..self.task().clone() };
+        if let Some(manner) = prompt::manner(&self.plan, &task) {
+            talk(format!("beside this it is told how to work: {}", one_line(manner)));
+        }
+        if apart {
+            talk("the ports it may use are told when it starts");
+        }
+        prompt::words(&task, &facts, &self.root).map_err(|error| Fault::new(Exit::Unexpected, error))
+    }
+}

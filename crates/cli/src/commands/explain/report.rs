@@ -1,0 +1,285 @@
+//! A task explained: for people a line for each thing that decides what becomes of it, for programs the same as JSON.
+
+use conductor_core::event::FailureClass;
+use conductor_core::models::{Models, Score};
+use conductor_core::plan::{Isolation, Task, Work};
+use conductor_core::run::{Run, Status, TaskState};
+use serde_json::{Value, json};
+
+use super::Subject;
+use crate::end_block::one_line;
+
+pub(super) fn text(subject: &Subject) -> String {
+    let task = subject.task();
+    let mut lines = vec![format!("task {}: {}", task.id, one_line(&task.name))];
+    let mut tell = |head: &str, words: String| {
+        for (place, line) in words.lines().enumerate() {
+            let head = if place == 0 { head } else { "" };
+            lines.push(format!("  {head:<11} {line}").trim_end().to_owned());
+        }
+    };
+    tell("status", status(subject));
+    tell("work", work(task));
+    tell("agent", agent(subject));
+    tell("model", model(subject));
+    tell("specialist", specialist(subject));
+    tell("skills", skills(subject));
+    tell("files", files(subject));
+    tell("checks", checks(task));
+    tell("workspace", workspace(subject.isolation).to_owned());
+    tell("tries", tries(task));
+    tell("limits", limits(task));
+    tell("written", written(subject));
+    lines.join("\n") + "\n"
+}
+
+fn status(subject: &Subject) -> String {
+    let Some(found) = &subject.found else {
+        let first = waits_for(subject.task());
+        return match first.is_empty() {
+            true => "only in a file; could start at once".to_owned(),
+            false => format!("only in a file; would wait for {first}"),
+        };
+    };
+    let (run, progress) = (&found.found.run, found.progress());
+    let told = match &progress.state {
+        TaskState::Pending => pending(run, subject.task()),
+        TaskState::Running(running) => match (running.ended, running.process) {
+            (true, _) => "done, waits to land".to_owned(),
+            (false, _) => format!("attempt {} is at work", running.attempt),
+        },
+        TaskState::Waiting { delay, .. } => format!("waits {delay} before it is tried again"),
+        TaskState::Asking { question, .. } => {
+            format!("waits for an answer: {}", one_line(&question.to_string()))
+        }
+        TaskState::Completed => match &progress.landed {
+            Some(landed) => format!("landed as {:.10}", landed.commit),
+            None => "done, nothing was changed".to_owned(),
+        },
+        TaskState::Failed(failure) => {
+            let class = class(failure.class);
+            format!("{}\nfor what that means: conductor explain {class}", one_line(&failure.message))
+        }
+        TaskState::Skipped { culprit: Some(culprit) } => format!("{culprit} did not end well"),
+        TaskState::Skipped { culprit: None } | TaskState::Cancelled => String::new(),
+    };
+    let status = progress.state.status();
+    let told = if told.is_empty() { told } else { format!(": {told}") };
+    format!("{status} in run {}{told}", found.found.stored.id)
+}
+
+fn class(class: FailureClass) -> String {
+    serde_json::to_value(class).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn pending(run: &Run, task: &Task) -> String {
+    let open = task.dependencies.iter().filter_map(|on| {
+        let status = run.progress(run.place(&on.id)?).state.status();
+        (status != Status::Completed).then(|| format!("{} ({status})", on.id))
+    });
+    let open: Vec<String> = open.collect();
+    match open.is_empty() {
+        true => "nothing it names keeps it; it waits for a slot, its epic or files others hold".to_owned(),
+        false => format!("waits for {}", open.join(", ")),
+    }
+}
+
+fn waits_for(task: &Task) -> String {
+    task.dependencies.iter().map(|on| on.id.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn work(task: &Task) -> String {
+    match &task.work {
+        Work::Prompt(prompt) => format!("a prompt of {} words", prompt.split_whitespace().count()),
+        Work::Run(command) => format!("the command {}", one_line(&command.to_string())),
+    }
+}
+
+fn agent(subject: &Subject) -> String {
+    let shown = |agent: &str| match subject.absent.iter().any(|absent| absent == agent) {
+        true => format!("{agent} (not there)"),
+        false => agent.to_owned(),
+    };
+    let chain: Vec<String> = subject.task().agents().map(shown).collect();
+    let mut told = chain.join(", then ");
+    if let Some(why) = &subject.nobody {
+        told += &format!("\nnobody can do it: {why}");
+    }
+    if let Some(hand) = subject.hand() {
+        let model = hand.model.as_deref().map(|model| format!(" with {model}")).unwrap_or_default();
+        let why = if hand.why.is_empty() { String::new() } else { format!(" ({})", hand.why) };
+        told += &format!("\nlast done by {}{model}{why}", hand.agent);
+    }
+    told
+}
+
+fn model(subject: &Subject) -> String {
+    let Some(chosen) = subject.model() else { return String::new() };
+    let told = match &chosen.model {
+        Some(model) => format!("{model} ({})", chosen.why),
+        None => chosen.why.clone(),
+    };
+    let score = chosen.score.map(|score| format!("\n{}", parts(subject, &score))).unwrap_or_default();
+    format!("{told}{score}")
+}
+
+fn parts(subject: &Subject, score: &Score) -> String {
+    let built_in = Models::default();
+    let weights = subject.plan.models.as_deref().unwrap_or(&built_in).weights;
+    let part = |name: &str, part: f64, weight: f64| format!("{name} {part:.2} × {weight:.2}");
+    [
+        part("reasoning", score.reasoning, weights.reasoning),
+        part("code", score.code, weights.code),
+        part("domain", score.domain, weights.domain),
+        part("context", score.context, weights.context),
+    ]
+    .join(", ")
+}
+
+fn specialist(subject: &Subject) -> String {
+    let Some(one) = subject.plan.subagent(subject.task()) else { return "nobody in particular".to_owned() };
+    let words = words(subject.task());
+    let why = match words.is_empty() {
+        true => "the task says so".to_owned(),
+        false => format!("called for by {}", words.join(", ")),
+    };
+    format!("{}: {why} ({})", one.name, one.from)
+}
+
+fn words(task: &Task) -> &[String] {
+    task.preparation.as_ref().map_or(&[], |preparation| &preparation.subagent_words)
+}
+
+fn skills(subject: &Subject) -> String {
+    let shown = subject.skills().map(|(name, skill)| match skill {
+        Some(skill) => {
+            let file = skill.file.strip_prefix(&subject.root).unwrap_or(&skill.file).display().to_string();
+            format!("{name} ({file})")
+        }
+        None => format!("{name} (missing, would be passed over)"),
+    });
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+fn files(subject: &Subject) -> String {
+    let task = subject.task();
+    match (task.files.is_empty(), task.learned_files()) {
+        (false, _) => format!("{} (the task says so)", task.files.join(", ")),
+        (true, []) => "nobody knows; it runs beside anything".to_owned(),
+        (true, learned) => {
+            let from =
+                if named_in_words(task) { "named in its words" } else { "touched when it was last done" };
+            format!("{} ({from})", learned.join(", "))
+        }
+    }
+}
+
+fn named_in_words(task: &Task) -> bool {
+    let Work::Prompt(prompt) = &task.work else { return false };
+    let words = format!("{}\n{prompt}", task.name);
+    conductor_core::mentions::files(&words, task.expected_deliverable.as_deref()) == task.learned_files()
+}
+
+fn checks(task: &Task) -> String {
+    match task.verify.is_empty() {
+        true => "none of ours: what it leaves is merged as it is".to_owned(),
+        false => format!("{}; mended up to {} times", task.verify.join("; "), task.fix_rounds),
+    }
+}
+
+fn workspace(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::Worktree => "a worktree of its own",
+        Isolation::Clone => "a clone of its own",
+        Isolation::None => "where you are",
+    }
+}
+
+fn tries(task: &Task) -> String {
+    match task.retry.max_attempts {
+        1 => "one".to_owned(),
+        most => format!("up to {most}, the second after {}", task.retry.initial_delay),
+    }
+}
+
+fn limits(task: &Task) -> String {
+    let limits = [
+        task.timeout.map(|time| format!("{time} for an attempt")),
+        task.max_cost.map(|cost| format!("{cost} in all")),
+        task.max_tokens.map(|tokens| format!("{tokens} tokens in all")),
+        task.max_turns.map(|turns| format!("{turns} turns")),
+    ];
+    limits.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Which settings somebody wrote, and where; all others are built in.
+fn written(subject: &Subject) -> String {
+    let of = |of_config: bool| {
+        let keys = subject.origins.iter().filter(|one| one.of_config == of_config);
+        keys.map(|one| format!("{} (line {})", one.key, one.line)).collect::<Vec<_>>().join(", ")
+    };
+    let [own, config] = [of(false), of(true)];
+    let told =
+        [("by the task", own), ("by the config", config)].into_iter().filter(|(_, keys)| !keys.is_empty());
+    told.map(|(who, keys)| format!("{who}: {keys}")).collect::<Vec<_>>().join("\n")
+}
+
+pub(super) fn json(subject: &Subject) -> Value {
+    let task = subject.task();
+    let chosen = subject.model();
+    let score = chosen.as_ref().and_then(|chosen| chosen.score).map(|score| {
+        json!({
+            "total": score.total,
+            "reasoning": score.reasoning,
+            "code": score.code,
+            "domain": score.domain,
+            "context": score.context,
+        })
+    });
+    let agents: Vec<Value> = task
+        .agents()
+        .map(
+            |agent| json!({ "name": agent, "present": !subject.absent.iter().any(|absent| absent == agent) }),
+        )
+        .collect();
+    let skills: Vec<Value> = subject
+        .skills()
+        .map(|(name, skill)| json!({ "name": name, "file": skill.map(|skill| skill.file.display().to_string()) }))
+        .collect();
+    let specialist = subject
+        .plan
+        .subagent(task)
+        .map(|one| json!({ "name": one.name, "from": one.from, "words": words(task) }));
+    let origins: Vec<Value> = subject
+        .origins
+        .iter()
+        .map(|one| json!({ "key": one.key, "by": if one.of_config { "config" } else { "task" }, "line": one.line }))
+        .collect();
+    json!({
+        "schema": "conductor.explanation/1",
+        "task": task.id.as_str(),
+        "name": task.name,
+        "run": subject.found.as_ref().map(|found| found.found.stored.id.to_string()),
+        "status": subject.found.as_ref().map(|found| found.progress().state.status().name()),
+        "waits_for": task.dependencies.iter().map(|on| on.id.as_str()).collect::<Vec<_>>(),
+        "agents": agents,
+        "agent": matches!(task.work, Work::Prompt(_)).then(|| subject.agent()),
+        "model": chosen.as_ref().map(|chosen| json!({
+            "name": chosen.model,
+            "tier": chosen.tier.map(|tier| tier.name()),
+            "why": chosen.why,
+            "score": score,
+        })),
+        "specialist": specialist,
+        "skills": skills,
+        "files": { "declared": task.files, "learned": task.learned_files() },
+        "verify": task.verify,
+        "fix_rounds": task.fix_rounds,
+        "isolation": match subject.isolation {
+            Isolation::Worktree => "worktree",
+            Isolation::Clone => "clone",
+            Isolation::None => "none",
+        },
+        "written": origins,
+    })
+}

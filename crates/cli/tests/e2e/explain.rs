@@ -1,0 +1,108 @@
+//! `conductor explain`: a task in a file, a task of a run, a code.
+
+use crate::harness::World;
+use crate::repository::{conductor, repository};
+
+const TASKS: &str = "
+config:
+  agent: scribe
+  fallback_agents: [claude-is-elsewhere]
+  models: { tiers: { scribe: { small: tiny, large: huge } } }
+  verify: ['true']
+epics: [{ id: back, name: The backend }]
+tasks:
+  - { id: schema, run: 'echo 1 > schema.txt', verify: [] }
+  - id: api
+    name: Build the API
+    prompt: Implement src/api.rs with a server
+    dependencies: [schema]
+    epic: back
+    applicable_skills: [plan-it, no-such]
+";
+
+fn world() -> World {
+    let world = repository(TASKS);
+    let skill = world.path("repo/.claude/skills/plan-it");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "---\nname: plan-it\n---\nPlan $ARGUMENTS first.\n").unwrap();
+    crate::specialists::with_scribe(world)
+}
+
+/// Names that differ from run to run are taken out.
+fn neutral(world: &World, text: &str) -> String {
+    let mut text = text.replace(&world.path("").display().to_string(), "HERE/");
+    if let Some(at) = text.find("landed as ").map(|at| at + "landed as ".len()) {
+        text.replace_range(at..at + 10, "COMMIT");
+    }
+    match world.runs().first() {
+        Some(run) => text.replace(run.as_str(), "RUN"),
+        None => text,
+    }
+}
+
+#[test]
+fn a_task_of_a_file_is_told_with_everything_that_decides() {
+    let world = world();
+    let ended = conductor(&world, &["explain", "api", "--file", "../tasks.yaml"]).expect(0);
+    insta::assert_snapshot!(neutral(&world, &ended.stdout));
+    let ended = conductor(&world, &["explain", "api", "--file", "../tasks.yaml", "--json"]).expect(0);
+    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (told["schema"].as_str(), told["agent"].as_str()),
+        (Some("conductor.explanation/1"), Some("scribe"))
+    );
+    assert_eq!(told["model"]["name"], "tiny");
+    assert_eq!(told["agents"][1]["present"], false);
+    assert_eq!(told["specialist"]["words"], serde_json::json!(["api", "server"]));
+    assert_eq!(told["files"]["learned"], serde_json::json!(["src/api.rs"]));
+    let ended = conductor(&world, &["explain", "schem", "--file", "../tasks.yaml"]).expect(2);
+    assert!(ended.stderr.contains("did you mean 'schema'?"), "{}", ended.stderr);
+    assert!(world.runs().is_empty(), "nothing was started");
+}
+
+/// What is printed is what the agent then gets, but for the ports, which nobody knows before.
+#[test]
+fn the_prompt_is_the_one_the_agent_gets() {
+    let world = world();
+    let shown =
+        conductor(&world, &["explain", "api", "--file", "../tasks.yaml", "--prompt"]).expect(0).stdout;
+    crate::repository::git(&world, &["add", "."]);
+    crate::repository::git(&world, &["commit", "-q", "-m", "skill"]);
+    conductor(&world, &["run", "../tasks.yaml"]).expect(0);
+    let told = crate::repository::on_branch(&world, "told-api.json");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let given = told["words"].as_str().unwrap();
+    let without = |text: &str| {
+        let lines = text.trim_end().lines().filter(|line| !line.contains("use ports"));
+        let merged = |line: &str| line.replace(&format!(" into conductor/{}", world.run_id()), "");
+        // The commit of what it builds on is not known before either.
+        let line = |line: &str| merged(line).split(" (").next().unwrap().to_owned();
+        lines.map(line).collect::<Vec<_>>()
+    };
+    assert_eq!(without(&shown), without(given));
+    assert!(given.contains("Plan Implement src/api.rs with a server first."), "{given}");
+    // Afterwards the run's own words are known, down to the commit.
+    let shown = conductor(&world, &["explain", "api", "--prompt"]).expect(0).stdout;
+    let lines = |text: &str| -> Vec<String> {
+        text.trim_end().lines().filter(|line| !line.contains("use ports")).map(str::to_owned).collect()
+    };
+    assert_eq!(lines(&shown), lines(given));
+    let told = conductor(&world, &["explain", "api"]).expect(0).stdout;
+    insta::assert_snapshot!(neutral(&world, &told));
+}
+
+#[test]
+fn codes_are_explained_and_near_ones_offered() {
+    let world = World::new();
+    for code in ["0", "7", "100", "143", "unverified", "timed-out", "usage_limit", "unknown-key"] {
+        let ended = world.conductor(&["explain", code]).expect(0);
+        assert!(ended.stdout.lines().count() >= 2, "{}", ended.stdout);
+        let json = world.conductor(&["explain", code, "--json"]).expect(0).stdout;
+        let told: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(told["schema"], "conductor.code/1");
+    }
+    let ended = world.conductor(&["explain", "unverifyed"]).expect(2);
+    assert!(ended.stderr.contains("did you mean 'unverified'?"), "{}", ended.stderr);
+    let ended = world.conductor(&["explain", "zzzzzzzz"]).expect(2);
+    assert!(ended.stderr.contains("--file"), "{}", ended.stderr);
+}

@@ -1,0 +1,118 @@
+//! Skills that go before the work: run in the same workspace where the agent has such, told in words where not.
+//!
+//! What one says goes into the prompt, what it changes is part of the work, what it costs is the task's.
+
+use conductor_core::event::Outcome;
+use conductor_core::plan::Work;
+use tokio::sync::watch;
+
+use super::talking::Conversation;
+use super::{Stop, Talks, Visit, Worker, new_session, unfit, unfit_stream};
+use crate::agents::{self, Brief, Engagement, Session};
+use crate::prompt;
+use crate::skills::{self, Applied, Skill};
+use crate::transcript::Transcript;
+
+/// More than this of what a skill says is cut off: it is to guide, not to fill the prompt.
+const LONGEST: usize = 20_000;
+
+impl Worker {
+    /// Every skill the task names, before the first word of its own conversation; whoever goes on with one has heard
+    /// them. One that is missing, or that fails by itself, is told and passed over: the work can be done without it, and
+    /// our own checks look at the result either way. What its provider refuses would be refused to the work as well.
+    pub(super) async fn apply_skills(
+        &self,
+        visit: &Visit<'_>,
+        talks: &Talks,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<(), Outcome> {
+        let goes_on = talks.session.begun || visit.guest.round.is_some();
+        let Work::Prompt(task) = &visit.task.work else { return Ok(()) };
+        if goes_on || visit.task.applicable_skills.is_empty() {
+            return Ok(());
+        }
+        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
+        let mut applied = Vec::new();
+        for name in &visit.task.applicable_skills {
+            let Some(skill) = skills::find(name, &visit.seat.directory) else {
+                self.tell(
+                    visit,
+                    transcript,
+                    &format!("there is no skill '{name}', the work begins without it"),
+                );
+                continue;
+            };
+            match agent.knows_specialists() {
+                true => applied.extend(self.run_skill(visit, talks, &skill, task, transcript, stop).await?),
+                false => {
+                    transcript.note(&format!("[conductor: skill {name} goes into the prompt]"));
+                    let words = skill.instructions(task);
+                    applied.extend(words.map(|words| Applied { name: skill.name, words, ran: false }));
+                }
+            }
+            if *stop.borrow() != Stop::No {
+                return Err(Outcome::Interrupted);
+            }
+        }
+        let _ = visit.skills.set(applied);
+        Ok(())
+    }
+
+    async fn run_skill(
+        &self,
+        visit: &Visit<'_>,
+        talks: &Talks,
+        skill: &Skill,
+        task: &str,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<Option<Applied>, Outcome> {
+        transcript.note(&format!("[conductor: skill {}]", skill.name));
+        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
+        let session = Session { id: new_session(), begun: false };
+        let brief = Brief {
+            task: visit.task,
+            seat: &visit.seat,
+            caller: &self.caller,
+            words: format!("/{} {}", skill.name, task.trim()),
+            session: &session,
+            questions: &talks.questions,
+            manner: prompt::manner(&self.plan, visit.task),
+        };
+        let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
+        let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
+        let stream = stream.map_err(|error| unfit_stream(&error))?;
+        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
+        let mut talk = Conversation::new(translator, stream, visit.task, talks.questions.clone());
+        let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
+        if let Some(asked @ Outcome::Asked(_)) = talk.cut() {
+            return Err(transcript.redactor().outcome(asked));
+        }
+        let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
+        if let Some(until) = ending.parked {
+            self.park(visit.task, until);
+            return Err(Outcome::Interrupted);
+        }
+        match ending.outcome {
+            Outcome::Succeeded => {
+                let words: String = ending.result.unwrap_or_default().chars().take(LONGEST).collect();
+                let name = skill.name.clone();
+                Ok((!words.trim().is_empty()).then_some(Applied { name, words, ran: true }))
+            }
+            Outcome::Failed(failure) if !failure.class.is_agents_own() => {
+                let message =
+                    format!("skill '{}' failed: {}; the work begins without it", skill.name, failure.message);
+                self.tell(visit, transcript, &message);
+                Ok(None)
+            }
+            other => Err(other),
+        }
+    }
+
+    /// For whoever reads the transcript, and for whoever watches the run.
+    fn tell(&self, visit: &Visit<'_>, transcript: &mut Transcript, what: &str) {
+        transcript.note(&format!("[conductor: {what}]"));
+        self.notice(format!("{}: {what}", visit.order.task));
+    }
+}
