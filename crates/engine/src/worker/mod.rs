@@ -149,8 +149,8 @@ impl Worker {
         visit: &Visit<'_>,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
-        let mut transcript = open_transcript(&self.speaker(visit.order), stop).await?;
-        transcript.redact(self.caller.redactor(&self.plan, visit.task));
+        let transcript = open_transcript(&self.speaker(visit.order), stop).await?;
+        let mut transcript = transcript.redacted(self.caller.redactor(&self.plan, visit.task));
         let done = self.rounds(visit, &mut transcript, stop).await;
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();

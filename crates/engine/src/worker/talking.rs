@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ChildStdin;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use conductor_core::event::{Failure, FailureClass, Outcome, Usage};
 use conductor_core::ids::{Attempt, TaskId};
@@ -197,8 +197,13 @@ impl Conversation {
 }
 
 /// Listens to a recording of Claude Code, said so many times in a row, as to an agent at work. For whoever wants to know
-/// how long that takes.
-pub fn overhear(output: &Path, recording: &[u8], times: usize) -> io::Result<Duration> {
+/// how long that takes, by a clock of theirs.
+pub fn overhear(
+    output: &Path,
+    recording: &[u8],
+    times: usize,
+    clock: impl Fn() -> Duration,
+) -> io::Result<Duration> {
     let id = TaskId::parse("overheard").map_err(io::Error::other)?;
     let task = Task::new(id, Work::Prompt("Say it again.".into()));
     let speaker = Speaker { output, executor: 1, task: &task.id, attempt: Attempt(1) };
@@ -209,9 +214,9 @@ pub fn overhear(output: &Path, recording: &[u8], times: usize) -> io::Result<Dur
     }
     let mut transcript = Transcript::open(&speaker)?;
     let mut talk = Conversation::new(agents::listener(), Some(stream), &task, Questions::default());
-    let begun = Instant::now();
+    let begun = clock();
     talk.hear(&mut transcript, &prices::Own::new())?;
-    Ok(begun.elapsed())
+    Ok(clock().saturating_sub(begun))
 }
 
 /// What was used of each model.
