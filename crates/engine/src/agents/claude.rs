@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
+use memchr::memmem;
 use serde_json::{Value, json};
 
 use super::sieve::Sieve;
@@ -74,6 +75,7 @@ const SIEVE: Sieve = Sieve {
                 | "retry_delay_ms"
                 | "tool_name"
                 | "permission_denials"
+                | "queued_turn_count"
                 | "request_id"
                 | "request"
                 | "rate_limit_info"
@@ -82,9 +84,12 @@ const SIEVE: Sieve = Sieve {
     opens: |name| matches!(name, "message" | "event" | "usage"),
 };
 
-/// Lines that begin like this tell nothing: what its tools answered, and pieces of what comes whole as well.
-const UNHEARD: [&[u8]; 2] =
-    [b"{\"type\":\"user\"", b"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_"];
+/// Lines that begin like this are pieces of what comes whole as well.
+const PIECE: &[u8] = b"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_";
+
+/// What its tools answered, which matters only where it is an error.
+const TOLD: &[u8] = b"{\"type\":\"user\"";
+const BAD: &[u8] = b"\"is_error\":true";
 
 pub(super) struct Agent;
 
@@ -131,10 +136,10 @@ fn arguments(task: &Task, session: &Session) -> Vec<String> {
         "--permission-mode",
         "default",
         "--tools",
-        TOOLS,
     ]
     .map(str::to_owned)
     .into();
+    args.push(tools(task));
     args.extend([if session.begun { "--resume" } else { "--session-id" }.to_owned(), session.id.clone()]);
     if let Some(model) = &task.model {
         args.extend(["--model".to_owned(), model.clone()]);
@@ -143,6 +148,18 @@ fn arguments(task: &Task, session: &Session) -> Vec<String> {
         args.extend(["--max-turns".to_owned(), turns.to_string()]);
     }
     args
+}
+
+/// With those its rules allow or ask about; those they deny are not even offered.
+fn tools(task: &Task) -> String {
+    let Some(rules) = &task.permissions else { return TOOLS.to_owned() };
+    let named = rules.allow.iter().chain(&rules.ask).filter_map(|rule| rule.split('(').next());
+    let ours = named.map(str::trim).filter(|name| !name.contains(['*', '_']));
+    let mut tools: Vec<&str> = TOOLS.split(',').chain(ours).collect();
+    tools.retain(|tool| !rules.deny.iter().any(|denied| denied == tool));
+    tools.sort_unstable();
+    tools.dedup();
+    tools.join(",")
 }
 
 /// Says what may be done: nothing allows it, a reason denies it, in words the agent can act on.
@@ -280,8 +297,10 @@ impl Claude {
         let denials = event["permission_denials"].as_array().map(Vec::as_slice).unwrap_or_default();
         self.denied.extend(denials.iter().filter_map(|denial| text(&denial["tool_name"])));
         let session = text(&event["session_id"]);
+        // What it was told meanwhile is still to be done.
+        let over = event["queued_turn_count"].as_u64().unwrap_or(0) == 0;
         self.result = Some(event);
-        Heard { used, session, over: true, ..Heard::default() }
+        Heard { used, session, over, ..Heard::default() }
     }
 
     fn on_question(&mut self, event: &Value) -> Heard {
@@ -356,18 +375,18 @@ impl Claude {
 impl Translator for Claude {
     fn opening(&mut self) -> Vec<u8> {
         let mut bytes = self.request("initialize");
-        let content = json!([{ "type": "text", "text": self.prompt }]);
-        bytes.extend(line(&json!({ "type": "user", "message": { "role": "user", "content": content } })));
+        bytes.extend(user(&self.prompt));
         bytes
     }
 
     fn on_line(&mut self, bytes: &[u8]) -> Heard {
-        if UNHEARD.iter().any(|beginning| bytes.starts_with(beginning)) {
+        if bytes.starts_with(PIECE) || (bytes.starts_with(TOLD) && memmem::find(bytes, BAD).is_none()) {
             return Heard::default();
         }
         let Some(event) = SIEVE.read(bytes) else { return Heard::default() };
         match event["type"].as_str() {
             Some("system") => self.on_system(&event),
+            Some("user") => on_answers(&event),
             Some("assistant") => self.on_assistant(&event),
             Some("stream_event") => self.on_piece(&event),
             Some("rate_limit_event") => self.on_limit(&event),
@@ -376,6 +395,10 @@ impl Translator for Claude {
             // Whatever comes with a later version is kept in the stream and does no harm.
             _ => Heard::default(),
         }
+    }
+
+    fn say(&mut self, words: &str) -> Vec<u8> {
+        user(words)
     }
 
     fn interrupt(&mut self) -> Vec<u8> {
@@ -398,6 +421,21 @@ impl Translator for Claude {
             false => Ending { result: words, ..Ending::good(None) },
         }
     }
+}
+
+/// Something said to it.
+fn user(words: &str) -> Vec<u8> {
+    let content = json!([{ "type": "text", "text": words }]);
+    line(&json!({ "type": "user", "message": { "role": "user", "content": content } }))
+}
+
+/// What went wrong with its tools.
+fn on_answers(event: &Value) -> Heard {
+    let blocks = event["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let bad = blocks.iter().filter(|block| block["is_error"] == true);
+    let words =
+        bad.filter_map(|block| text(&block["content"]).or_else(|| text(&block["content"][0]["text"])));
+    Heard { said: words.map(Said::Trouble).collect(), ..Heard::default() }
 }
 
 fn block(block: &Value) -> Option<Said> {

@@ -4,7 +4,7 @@
 //! have stopped of its own accord: it also exits with 0 after an answer that was cut off, and after a tool call that
 //! it was not allowed.
 
-use conductor_core::event::FailureClass;
+use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::Task;
 use conductor_core::units::Usd;
 use serde_json::{Map, Value, json};
@@ -103,7 +103,12 @@ struct OpenCode {
     error: Option<Value>,
     /// Why its last step was over; nothing while one is under way.
     stopped: Option<String>,
+    /// How many answers in a row broke off. It asks again each time, for ever if need be.
+    broken_off: u32,
 }
+
+/// So many answers that broke off are enough.
+const BROKEN_OFF: u32 = 5;
 
 impl OpenCode {
     fn new(prompt: String, model: Option<&str>) -> OpenCode {
@@ -128,16 +133,22 @@ impl OpenCode {
                     self.denied = Some(why.clone());
                     heard.said.push(Said::Denied(why));
                 }
-                false => heard.said.push(Said::Note(why)),
+                false => heard.said.push(Said::Trouble(why)),
             }
         }
         heard
     }
 
     fn on_step(&mut self, part: &Value) -> Heard {
-        self.stopped = Some(text(&part["reason"]).unwrap_or_default());
+        let reason = text(&part["reason"]).unwrap_or_default();
+        self.broken_off = if reason == "unknown" { self.broken_off + 1 } else { 0 };
+        let stuck = (self.broken_off >= BROKEN_OFF).then(|| {
+            let message = format!("its provider's answers break off, {BROKEN_OFF} times in a row");
+            Failure::new(FailureClass::Provider, message)
+        });
+        self.stopped = Some(reason);
         let used = vec![Tokens { model: self.model.clone(), turns: 1, ..tokens(&part["tokens"]) }];
-        Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), ..Heard::default() }
+        Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), stuck, ..Heard::default() }
     }
 
     fn on_error(&mut self, error: &Value) -> Heard {

@@ -49,6 +49,8 @@ pub struct Heard {
     pub reply: Vec<u8>,
     /// It has nothing more to say: its standard input can be closed.
     pub over: bool,
+    /// It does not get on and would not notice itself: it is stopped, and this is what became of it.
+    pub stuck: Option<Failure>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

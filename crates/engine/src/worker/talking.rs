@@ -153,6 +153,7 @@ impl Conversation {
                 if heard.over {
                     self.mouth = None;
                 }
+                self.runaway = heard.stuck.or(self.runaway.take());
             }
             if !news.is_empty() {
                 transcript.notes(&news);
