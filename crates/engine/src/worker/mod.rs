@@ -7,6 +7,7 @@ mod repetition;
 mod running;
 mod skills;
 mod talking;
+mod talks;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use conductor_core::scheduler::{Beginning, Input};
 use conductor_core::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
-use crate::agents::{self, AgentError, Brief, Caller, Engagement, Questions, Session};
+use crate::agents::{self, AgentError, Brief, Caller, Engagement, Session};
 use crate::clock::wall;
 use crate::drive::Message;
 use crate::merge::short;
@@ -30,6 +31,7 @@ use crate::transcript::{Speaker, Transcript};
 use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, look, run_branch};
 use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
+use talks::Talks;
 
 pub(crate) use checks::Check;
 pub(crate) use mail::Mail;
@@ -414,73 +416,6 @@ impl Worker {
     }
 }
 
-/// What goes on between a task's rounds, beyond its files.
-struct Talks {
-    session: Session,
-    /// It was begun by an earlier attempt, and nothing has been heard of it yet.
-    resumed: bool,
-    questions: Questions,
-    /// What people had to say before it began.
-    words: Vec<String>,
-    /// Whether it has used anything.
-    spent: bool,
-    /// What it is told of the last question it has put.
-    answered: Option<String>,
-}
-
-impl Talks {
-    fn new(visit: &Visit<'_>) -> Talks {
-        let beginning = visit.order.beginning.as_deref().cloned().unwrap_or_default();
-        let begun = beginning.session.is_some();
-        let id = match visit.order.hand {
-            Some(_) => beginning.session.unwrap_or_else(new_session),
-            None => String::new(),
-        };
-        let session = Session { id, begun };
-        let answered = beginning.answers.last().map(|(question, answer)| agents::told(question, answer));
-        let questions = Questions::answered(beginning.answers);
-        Talks { session, resumed: begun, questions, words: beginning.words, spent: false, answered }
-    }
-
-    /// What the first round starts from, if not from nothing.
-    fn feedback(&mut self, visit: &Visit<'_>) -> Option<(u32, Failure)> {
-        let round = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
-        match self.answered.take() {
-            Some(told) => {
-                let number = round.map_or(0, |(number, _)| number);
-                Some((number, Failure::new(FailureClass::Killed, told)))
-            }
-            None if self.session.begun && round.is_none() => {
-                let message = "You were cut short and had changed nothing yet. Go on where you were.";
-                Some((0, Failure::new(FailureClass::Killed, message)))
-            }
-            None => round,
-        }
-    }
-
-    /// A conversation that cannot be gone on with is begun anew, as long as nothing was spent on it.
-    fn begin_anew(&mut self, failure: &Failure) -> bool {
-        let lost =
-            matches!(failure.class, FailureClass::Unfinished | FailureClass::Rejected | FailureClass::Exit);
-        let anew = self.resumed && lost && !self.spent;
-        if anew {
-            self.resumed = false;
-            self.session = Session { id: new_session(), begun: false };
-        }
-        anew
-    }
-
-    /// What people have said, for the end of the prompt.
-    fn remarks(&self, mail: &Mail, task: &TaskId) -> String {
-        let earlier = self.words.iter().filter(|_| !self.session.begun).cloned();
-        let words: Vec<String> = earlier.chain(mail.take(task)).map(|words| format!("\n- {words}")).collect();
-        match words.is_empty() {
-            true => String::new(),
-            false => format!("\n\nA person has said to you:{}\n", words.concat()),
-        }
-    }
-}
-
 /// Runs what blocks on a thread for that, and what does not right here.
 pub(crate) async fn aside<T: Send + 'static>(
     blocks: bool,
@@ -522,14 +457,6 @@ fn no_workspace(error: &WorkspaceError) -> Outcome {
         error => (FailureClass::Unstartable, format!("no workspace: {error}")),
     };
     Outcome::Failed(Failure::new(class, message))
-}
-
-/// A name no other conversation has, in the form agents expect.
-fn new_session() -> String {
-    let bits = fastrand::u128(..);
-    let (a, b, c) = ((bits >> 96) as u32, (bits >> 80) as u16, (bits >> 64) as u16 & 0xfff);
-    let (d, e) = ((bits >> 48) as u16 & 0x3fff | 0x8000, bits as u64 & 0xffff_ffff_ffff);
-    format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
 }
 
 fn unfit_stream(error: &std::io::Error) -> Outcome {

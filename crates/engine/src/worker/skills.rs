@@ -7,7 +7,8 @@ use conductor_core::plan::Work;
 use tokio::sync::watch;
 
 use super::talking::Conversation;
-use super::{Stop, Talks, Visit, Worker, new_session, unfit, unfit_stream};
+use super::talks::new_session;
+use super::{Stop, Talks, Visit, Worker, unfit, unfit_stream};
 use crate::agents::{self, Brief, Engagement, Session};
 use crate::prompt;
 use crate::skills::{self, Applied, Skill};

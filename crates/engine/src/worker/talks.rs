@@ -1,0 +1,82 @@
+//! What goes on between a task's rounds and attempts: the conversation, what was asked and answered, what people said.
+
+use conductor_core::event::{Failure, FailureClass};
+use conductor_core::ids::TaskId;
+
+use super::{Mail, Visit};
+use crate::agents::{self, Questions, Session};
+
+/// What goes on between a task's rounds, beyond its files.
+pub(super) struct Talks {
+    pub(super) session: Session,
+    /// It was begun by an earlier attempt, and nothing has been heard of it yet.
+    resumed: bool,
+    pub(super) questions: Questions,
+    /// What people had to say before it began.
+    words: Vec<String>,
+    /// Whether it has used anything.
+    pub(super) spent: bool,
+    /// What it is told of the last question it has put.
+    answered: Option<String>,
+}
+
+impl Talks {
+    pub(super) fn new(visit: &Visit<'_>) -> Talks {
+        let beginning = visit.order.beginning.as_deref().cloned().unwrap_or_default();
+        let begun = beginning.session.is_some();
+        let id = match visit.order.hand {
+            Some(_) => beginning.session.unwrap_or_else(new_session),
+            None => String::new(),
+        };
+        let session = Session { id, begun };
+        let answered = beginning.answers.last().map(|(question, answer)| agents::told(question, answer));
+        let questions = Questions::answered(beginning.answers);
+        Talks { session, resumed: begun, questions, words: beginning.words, spent: false, answered }
+    }
+
+    /// What the first round starts from, if not from nothing.
+    pub(super) fn feedback(&mut self, visit: &Visit<'_>) -> Option<(u32, Failure)> {
+        let round = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
+        match self.answered.take() {
+            Some(told) => {
+                let number = round.map_or(0, |(number, _)| number);
+                Some((number, Failure::new(FailureClass::Killed, told)))
+            }
+            None if self.session.begun && round.is_none() => {
+                let message = "You were cut short and had changed nothing yet. Go on where you were.";
+                Some((0, Failure::new(FailureClass::Killed, message)))
+            }
+            None => round,
+        }
+    }
+
+    /// A conversation that cannot be gone on with is begun anew, as long as nothing was spent on it.
+    pub(super) fn begin_anew(&mut self, failure: &Failure) -> bool {
+        let lost =
+            matches!(failure.class, FailureClass::Unfinished | FailureClass::Rejected | FailureClass::Exit);
+        let anew = self.resumed && lost && !self.spent;
+        if anew {
+            self.resumed = false;
+            self.session = Session { id: new_session(), begun: false };
+        }
+        anew
+    }
+
+    /// What people have said, for the end of the prompt.
+    pub(super) fn remarks(&self, mail: &Mail, task: &TaskId) -> String {
+        let earlier = self.words.iter().filter(|_| !self.session.begun).cloned();
+        let words: Vec<String> = earlier.chain(mail.take(task)).map(|words| format!("\n- {words}")).collect();
+        match words.is_empty() {
+            true => String::new(),
+            false => format!("\n\nA person has said to you:{}\n", words.concat()),
+        }
+    }
+}
+
+/// A name no other conversation has, in the form agents expect.
+pub(super) fn new_session() -> String {
+    let bits = fastrand::u128(..);
+    let (a, b, c) = ((bits >> 96) as u32, (bits >> 80) as u16, (bits >> 64) as u16 & 0xfff);
+    let (d, e) = ((bits >> 48) as u16 & 0x3fff | 0x8000, bits as u64 & 0xffff_ffff_ffff);
+    format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+}
