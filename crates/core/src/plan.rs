@@ -213,6 +213,10 @@ impl Task {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.keep)
     }
 
+    pub fn has_own_agent_home(&self) -> bool {
+        self.preparation.as_ref().is_some_and(|preparation| preparation.own_agent_home)
+    }
+
     pub fn learned_files(&self) -> &[String] {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.learned_files)
     }
@@ -325,6 +329,9 @@ pub struct Preparation {
     /// Ignored files that stay in a workspace when it is used again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
+    /// Whether its agent gets a home of its own for settings and conversations, instead of the user's.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub own_agent_home: bool,
     /// What it touched when it was last done, or else what its words name; counts like `files`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_files: Vec<String>,

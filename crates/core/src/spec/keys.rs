@@ -161,6 +161,11 @@ const SETTINGS: &[KeySpec] = &[
     key("group", Shape::Id, "The group it belongs to; also read from a leading [P:Group-NAME]."),
     key("agent", Shape::Text, "Which agent works on it."),
     key(
+        "agent_home",
+        Shape::Choice(&["shared", "own"]),
+        "Whether its agent uses your settings and conversations, or has a home of its own; shared where absent.",
+    ),
+    key(
         "fallback_agents",
         Shape::Texts,
         "Agents to try when the first cannot; a specialist among them is for when the first does not exist.",

@@ -37,6 +37,7 @@ pub(super) struct Settings {
     pub(super) epic: Option<Placed<String>>,
     pub(super) group: Option<Placed<String>>,
     agent: Option<String>,
+    own_agent_home: Option<bool>,
     fallback_agents: Option<Vec<String>>,
     model: Option<String>,
     pub(super) subagent_type: Option<Placed<String>>,
@@ -104,6 +105,7 @@ impl Settings {
             epic: fields.get(r, "epic", placed),
             group: fields.get(r, "group", group_name),
             agent: fields.get(r, "agent", text),
+            own_agent_home: fields.get(r, "agent_home", choice(&[("shared", false), ("own", true)])),
             fallback_agents: fields.get(r, "fallback_agents", texts),
             model: fields.get(r, "model", text),
             subagent_type: fields.get(r, "subagent_type", placed),
@@ -161,8 +163,10 @@ impl Settings {
         set(&mut task.files, self.files, &config.files);
         let setup = self.setup.or_else(|| config.setup.clone()).unwrap_or_default();
         let keep = self.keep.or_else(|| config.keep.clone()).unwrap_or_default();
-        if !setup.is_empty() || !keep.is_empty() {
-            task.preparation = Some(Box::new(Preparation { setup, keep, ..Preparation::default() }));
+        let own_agent_home = self.own_agent_home.or(agents.own_agent_home).unwrap_or_default();
+        if !setup.is_empty() || !keep.is_empty() || own_agent_home {
+            let preparation = Preparation { setup, keep, own_agent_home, ..Preparation::default() };
+            task.preparation = Some(Box::new(preparation));
         }
         set(&mut task.verify, self.verify, &config.verify);
         set(&mut task.fix_rounds, self.fix_rounds, &agents.fix_rounds);

@@ -93,6 +93,7 @@ fn every_setting_can_be_a_default() {
         ("epic", "one", "two"),
         ("group", "one", "two"),
         ("agent", "one", "two"),
+        ("agent_home", "own", "shared"),
         ("fallback_agents", "[one]", "[two]"),
         ("model", "one", "two"),
         ("subagent_type", "one", "two"),

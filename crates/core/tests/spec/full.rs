@@ -66,6 +66,7 @@ tasks:
     epic: backend
     group: infra
     agent: codex
+    agent_home: own
     fallback_agents: [claude, gemini]
     model: sonnet
     subagent_type: backend-architect
@@ -150,6 +151,7 @@ fn a_task_has_every_field() {
         preparation: Some(Box::new(Preparation {
             setup: list(&["npm ci"]),
             keep: list(&["target"]),
+            own_agent_home: true,
             ..Preparation::default()
         })),
         verify: list(&["cargo test -p api"]),

@@ -94,6 +94,10 @@ const BAD: &[u8] = b"\"is_error\":true";
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn home_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_CONFIG_DIR")
+    }
+
     fn abilities(&self) -> super::Abilities {
         super::Abilities::ALL
     }

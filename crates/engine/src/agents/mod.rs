@@ -47,6 +47,8 @@ pub enum AgentError {
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
     Unfit { agent: &'static str, why: String },
+    #[error("{0} cannot be given a home of its own; only claude and codex can (agent_home)")]
+    Homeless(String),
     #[error("{program} is not installed; {remedy}")]
     Missing { program: String, remedy: &'static str },
 }
@@ -121,6 +123,11 @@ pub trait Agent: Send + Sync {
         false
     }
 
+    /// The variable that gives it another home for its settings and conversations, where there is one.
+    fn home_variable(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What it can do beyond the work itself.
     fn abilities(&self) -> Abilities;
 }
@@ -179,13 +186,23 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
     shell::launch(&Command::Line(line.to_owned()), task, seat, caller)
 }
 
+/// Whether this agent can do the task, without starting anything.
+fn fits(plan: &Plan, task: &Task) -> Result<(), AgentError> {
+    let agent = agent(plan, task.agent_name())?;
+    agent.check(task)?;
+    match task.has_own_agent_home() && agent.home_variable().is_none() {
+        true => Err(AgentError::Homeless(task.agent_name().to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
 pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
     let first = match task.model.as_deref() {
         Some(model) if model == models::AUTO || Tier::named(model).is_some() => {
             as_done_by(plan, task, task.agent_name())
         }
-        _ => agent(plan, task.agent_name()).and_then(|agent| agent.check(task)),
+        _ => fits(plan, task),
     };
     let missing = |name: &&String| as_done_by(plan, task, name).is_err();
     let mut absent: BTreeSet<String> = task.fallback_agents.iter().filter(missing).cloned().collect();
@@ -199,7 +216,7 @@ pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
 
 fn as_done_by(plan: &Plan, task: &Task, name: &str) -> Result<(), AgentError> {
     // Whichever model it will be, it is one of this agent's own.
-    agent(plan, name)?.check(&Task { agent: Some(name.to_owned()), model: None, ..task.clone() })
+    fits(plan, &Task { agent: Some(name.to_owned()), model: None, ..task.clone() })
 }
 
 /// Whether an agent that is told in words can do the task.

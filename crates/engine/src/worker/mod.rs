@@ -10,6 +10,7 @@ mod talking;
 mod talks;
 
 use std::borrow::Cow;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -129,6 +130,7 @@ impl Worker {
             let seated = self.seated(blocks, &stop, move || workspaces.prepare(&guest)).await;
             seated.map_err(|outcome| (outcome, None))?
         };
+        let seat = self.at_home(task, seat).map_err(|outcome| (outcome, None))?;
         let before = match task.changes == Changes::Required && !blocks {
             true => self.looked(&seat).await,
             false => None,
@@ -240,6 +242,19 @@ impl Worker {
             other => return Err(other),
         }
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
+    fn at_home(&self, task: &Task, mut seat: Seat) -> Result<Seat, Outcome> {
+        if task.has_own_agent_home()
+            && let Some(name) = agents::agent(&self.plan, task.agent_name()).map_err(unfit)?.home_variable()
+        {
+            let home = self.output.join("agent_homes").join(task.id.as_str());
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home);
+            made.map_err(|error| unfit_stream(&error))?;
+            seat.env.push((name.to_owned(), home.display().to_string()));
+        }
+        Ok(seat)
     }
 
     /// By which name a conversation can be gone on with; a command has none.

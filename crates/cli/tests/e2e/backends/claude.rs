@@ -72,3 +72,21 @@ fn what_a_person_says_reaches_it_while_it_works() {
     assert_eq!(bench.landed("a.txt"), "one");
     expect_tidy(&bench.world);
 }
+
+#[test]
+fn a_home_of_its_own_keeps_its_conversations_from_the_users() {
+    let tasks = "  - { id: a, prompt: '[[script:home]] Write it', agent_home: own, verify: [test -f b.txt] }";
+    let Some(bench) = Bench::new(Agent::Claude, "", tasks) else { return };
+    let script = Script::new()
+        .write_file("a.txt", "a\n")
+        .finish("Written.")
+        .write_file("b.txt", "b\n")
+        .finish("Mended, for I remember.");
+    bench.script("home", script);
+    bench.run(&[]).ended().expect(0);
+    assert_eq!(bench.landed("b.txt"), "b");
+    let home = bench.world.home().join("runs").join(bench.world.run_id()).join("agent_homes/a");
+    assert!(home.join("projects").is_dir(), "its conversations are there");
+    assert!(!bench.world.root().join("user/.claude/projects").exists(), "and not with the user's");
+    expect_tidy(&bench.world);
+}

@@ -46,6 +46,10 @@ const RESUME: &str = "thread/resume";
 pub(super) struct Agent;
 
 impl super::Agent for Agent {
+    fn home_variable(&self) -> Option<&'static str> {
+        Some("CODEX_HOME")
+    }
+
     fn abilities(&self) -> super::Abilities {
         super::Abilities { asks: false, ..super::Abilities::ALL }
     }
