@@ -40,6 +40,17 @@ fn parks_the_agent_and_goes_on_at_its_reset(agent: Agent) {
     assert_eq!(started, ["limit", "other", "limit"], "the slot was free meanwhile");
     assert_eq!((bench.landed("first.txt"), bench.landed("second.txt")), ("1".into(), "2".into()));
     assert_eq!(bench.world.summary()["results"][0]["interruptions"], 1, "not an attempt");
+    let late: i64 = bench
+        .world
+        .sql(
+            "SELECT max(at) - (SELECT max(json_extract(body, '$.provider_parked.until')) FROM events) \
+             FROM events WHERE json_extract(body, '$.attempt_started') IS NOT NULL",
+        )
+        .trim()
+        .parse()
+        .unwrap();
+    println!("asked again {late} ms after the reset");
+    assert!((0..10_000).contains(&late), "{late}");
     // How far a conversation has come is told by what it holds.
     let turns: Vec<usize> = bench.stand_in.requests("limit").iter().filter_map(|asked| asked.turn).collect();
     assert_eq!(turns, [0, 1, 1, 2], "it went on where it was");
