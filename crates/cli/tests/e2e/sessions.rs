@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::harness::{World, wait_for};
 
-/// A world with an agent that tells what it used, and does what its prompt says after `do:`.
+/// A world with an agent that tells what it used, and does what its prompt says after `do:`. It remembers that, for when
+/// the same conversation goes on.
 fn world(tasks: &str) -> World {
     let mut world = World::with(tasks);
     let bin = world.path("bin");
@@ -16,7 +17,11 @@ fn world(tasks: &str) -> World {
     let text = r#"#!/bin/sh
 read -r task
 echo '{"type":"usage","model":"claude-opus-5-5","input":1000,"output":0,"turns":1}'
-sh -c "$(printf '%s' "$task" | sed 's/.*do: \([^"\\]*\).*/\1/')" >&2 || exit 3
+session=$(printf '%s' "$task" | sed 's/.*"session":{"id":"\([^"]*\)".*/\1/')
+case "$task" in
+  *'do: '*) printf '%s' "$task" | sed 's/.*do: \([^"\\]*\).*/\1/' > "memory-$session" ;;
+esac
+sh -c "$(cat "memory-$session")" >&2 || exit 3
 echo '{"type":"result","ok":true,"text":"done"}'
 "#;
     let program = bin.join("conductor-agent-doer");
