@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 
 use super::codex::class_of_error;
 use super::policy::InWorkspace;
-use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, plain, purpose, said, text};
+use super::talk::{
+    Ending, Heard, MOST, Said, Tokens, Translator, class_of, line, plain, purpose, said, text,
+};
 use super::{AgentError, Brief, Engagement};
 use crate::process::Exit;
 
@@ -34,9 +36,6 @@ const ANOTHER_SESSION: u64 = 4;
 /// JSON-RPC's words for a request we do not know, and the protocol's for one that needs a login.
 const NO_SUCH_METHOD: i64 = -32601;
 const LOGIN_NEEDED: i64 = -32000;
-
-/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
-const MOST: u64 = 1 << 40;
 
 pub(super) struct Agent;
 

@@ -11,7 +11,7 @@ use memchr::memmem;
 use serde_json::{Value, json};
 
 use super::sieve::Sieve;
-use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, purpose, said, text};
+use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::process::Exit;
 
@@ -43,8 +43,6 @@ const TOOLS: &str = "Bash,Edit,Glob,Grep,NotebookEdit,Read,Skill,Task,TodoWrite,
 /// What it says for its own developers, where it has nothing to say to others.
 const DIAGNOSTIC: &str = "[ede_diagnostic]";
 
-/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
-const MOST: u64 = 1 << 40;
 /// The fields it is listened to for; a line's other fields are read past.
 const SIEVE: Sieve = Sieve {
     keeps: |name| {

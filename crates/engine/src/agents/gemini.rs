@@ -9,7 +9,7 @@ use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
 use serde_json::Value;
 
-use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, plain, purpose, said, text};
+use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::process::Exit;
 
@@ -36,9 +36,6 @@ const SETTINGS: [(&str, &str); 1] = [("GEMINI_CLI_NO_RELAUNCH", "true")];
 const FAILED: i32 = 1;
 const NO_LOGIN: i32 = 41;
 const TOO_MANY_TURNS: i32 = 53;
-
-/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
-const MOST: u64 = 1 << 40;
 
 pub(super) struct Agent;
 

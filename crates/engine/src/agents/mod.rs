@@ -73,7 +73,7 @@ impl Brief<'_> {
     /// task sets itself comes before both keys and settings.
     fn launch(&self, program: &str, args: Vec<String>, keys: &[&str], settings: &[(&str, &str)]) -> Launch {
         let mut env = self.caller.environment(self.task, self.seat).as_ref().clone();
-        let keys = keys.iter().filter_map(|name| self.caller.variable(name));
+        let keys = keys.iter().chain(&NETWORK).filter_map(|name| self.caller.variable(name));
         for (name, value) in keys.chain(settings.iter().map(|(name, value)| (name.into(), value.into()))) {
             env.entry(name).or_insert(value);
         }
@@ -244,6 +244,19 @@ fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
+
+/// How whoever talks to a provider gets out to it; commands do without.
+const NETWORK: [&str; 9] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "NODE_EXTRA_CA_CERTS",
+];
 
 /// Names every program may expect; the rest of the caller's environment, keys and tokens above all, stays out.
 const PASSED: [&str; 22] = [

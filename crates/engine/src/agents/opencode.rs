@@ -10,7 +10,7 @@ use conductor_core::units::Usd;
 use serde_json::{Map, Value, json};
 
 use super::policy::{BLOCKED, InWorkspace};
-use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, plain, purpose, said, text};
+use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::process::Exit;
 
@@ -35,9 +35,6 @@ const PROVIDERS: [(&str, &[&str]); 10] = [
     ("xai", &["XAI_API_KEY"]),
     ("azure", &["AZURE_API_KEY", "AZURE_RESOURCE_NAME"]),
 ];
-
-/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
-const MOST: u64 = 1 << 40;
 
 pub(super) struct Agent;
 

@@ -79,6 +79,9 @@ pub struct Tokens {
     pub turns: u32,
 }
 
+/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
+pub(super) const MOST: u64 = 1 << 40;
+
 impl Tokens {
     pub fn total(&self) -> u64 {
         self.input + self.output

@@ -21,11 +21,11 @@ use conductor_core::scheduler::{Beginning, Input};
 use conductor_core::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
-use crate::agents::{self, AgentError, Brief, Caller, Engagement, Session};
+use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
 use crate::clock::wall;
 use crate::drive::Message;
 use crate::merge::short;
-use crate::process::Mark;
+use crate::process::{Exit, Mark};
 use crate::prompt::{self, Facts};
 use crate::skills::Applied;
 use crate::transcript::{Speaker, Transcript};
@@ -216,12 +216,7 @@ impl Worker {
         let (task, caller) = (visit.task, &self.caller);
         let manner = prompt::manner(&self.plan, task);
         let brief = Brief { task, seat: &seat, caller, words, session, questions, manner };
-        let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
-        let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
-        let stream = stream.map_err(|error| unfit_stream(&error))?;
-        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
-        let mut talk = Conversation::new(translator, stream, task, questions.clone());
-        let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
+        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
         let name = talk.session().unwrap_or(&session.id).to_owned();
         if name != session.id {
             self.tell_session(visit, &name);
@@ -242,6 +237,24 @@ impl Worker {
             other => return Err(other),
         }
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// Engages somebody and listens until the process is gone.
+    async fn converse(
+        &self,
+        visit: &Visit<'_>,
+        agent: &dyn Agent,
+        brief: &Brief<'_>,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<(Conversation, Result<Exit, Failure>), Outcome> {
+        let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
+        let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
+        let stream = stream.map_err(|error| unfit_stream(&error))?;
+        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
+        let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
+        let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
+        Ok((talk, exit))
     }
 
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.

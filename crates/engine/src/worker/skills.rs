@@ -6,10 +6,9 @@ use conductor_core::event::Outcome;
 use conductor_core::plan::Work;
 use tokio::sync::watch;
 
-use super::talking::Conversation;
 use super::talks::new_session;
-use super::{Stop, Talks, Visit, Worker, unfit, unfit_stream};
-use crate::agents::{self, Brief, Engagement, Session};
+use super::{Stop, Talks, Visit, Worker, unfit};
+use crate::agents::{self, Brief, Session};
 use crate::prompt;
 use crate::skills::{self, Applied, Skill};
 use crate::transcript::Transcript;
@@ -81,12 +80,7 @@ impl Worker {
             questions: &talks.questions,
             manner: prompt::manner(&self.plan, visit.task),
         };
-        let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
-        let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
-        let stream = stream.map_err(|error| unfit_stream(&error))?;
-        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
-        let mut talk = Conversation::new(translator, stream, visit.task, talks.questions.clone());
-        let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
+        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
         if let Some(asked @ Outcome::Asked(_)) = talk.cut() {
             return Err(transcript.redactor().outcome(asked));
         }

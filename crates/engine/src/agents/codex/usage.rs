@@ -2,11 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::talk::{Heard, Tokens};
+use super::super::talk::{Heard, MOST, Tokens};
 use super::Codex;
-
-/// No provider counts more in one go: what is larger is a mistake, and must not break a sum.
-const MOST: u64 = 1 << 40;
 
 impl Codex {
     /// What is new since the thread was last counted. Before our own turn has begun, a resumed thread tells what it had
