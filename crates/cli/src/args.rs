@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Demo(Demo),
     #[command(hide = true)]
     DemoAgent(DemoAgent),
+    #[command(hide = true)]
+    Keeper(Keeper),
     /// Check a task file and show everything that is wrong with it
     Validate(Validate),
     /// Show the graph of a task file
@@ -189,6 +191,11 @@ pub(crate) struct Demo {
 }
 
 /// The agent of the demonstration, for whoever has no other.
+#[derive(Debug, Args)]
+pub(crate) struct Keeper {
+    pub(crate) run: String,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DemoAgent {
     /// Where the stand-in listens

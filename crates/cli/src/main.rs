@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let ended = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
         Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Keeper(keeper) => commands::keeper::run(&keeper),
         Command::DemoAgent(agent) => commands::demo::player::run(&agent),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),

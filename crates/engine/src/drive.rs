@@ -23,7 +23,7 @@ use crate::clock::{Clock, HEARTBEAT};
 use crate::control::Counter;
 use crate::home::RunClaim;
 use crate::lookout::{AtWork, Lookout};
-use crate::process;
+use crate::process::{self, Keeper};
 use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
@@ -102,6 +102,8 @@ pub struct World {
     pub output: PathBuf,
     /// How often to look around while tasks are at work, if at all.
     pub lookout: Option<Duration>,
+    /// What to start for somebody who ends what is left behind if we are killed (`process::keep`).
+    pub keeper: Option<std::process::Command>,
 }
 
 /// How to take the run up.
@@ -136,6 +138,8 @@ pub struct Drive {
     /// Folders that could not be cleared because somebody is in them.
     parked: Vec<PathBuf>,
     notices: mpsc::UnboundedSender<String>,
+    to_keep: Option<std::process::Command>,
+    keeper: Option<Keeper>,
     finished: bool,
 }
 
@@ -154,7 +158,7 @@ impl Drive {
         rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
-        let World { store, claim, rooms, output, lookout } = world;
+        let World { store, claim, rooms, output, lookout, keeper } = world;
         if let Some(yard) = rooms.yard() {
             yard.listen(notices.clone());
         }
@@ -196,6 +200,8 @@ impl Drive {
             lookout,
             parked: Vec::new(),
             notices,
+            to_keep: keeper,
+            keeper: None,
             finished: false,
         };
         Ok((drive, notice_reader))
@@ -237,6 +243,7 @@ impl Drive {
         drop(counter);
         looking.inspect(|looking| looking.abort());
         process::sweep_all(&self.id).await;
+        self.keeper = None;
         self.look_a_last_time().await?;
         self.clear_rooms().await;
         Ok(Driven { run: self.scheduler.into_run(), parked: self.parked })
@@ -268,6 +275,9 @@ impl Drive {
     fn accept(&mut self, message: Option<Message>, inputs: &mut Vec<Arrival>) -> bool {
         match message {
             Some(Message::Input(input)) => {
+                if matches!(input, Input::ProcessStarted { .. }) {
+                    self.see_to_a_keeper();
+                }
                 let urgent = !matches!(input, Input::ProcessStarted { .. } | Input::UsageReported { .. });
                 inputs.push(input.into());
                 urgent
@@ -283,6 +293,18 @@ impl Drive {
                 false
             }
             None => false,
+        }
+    }
+
+    /// From the first process on that lasts; very short ones leave nothing that would need one.
+    fn see_to_a_keeper(&mut self) {
+        if let Some(mut command) = self.to_keep.take() {
+            match Keeper::start(&mut command) {
+                Ok(keeper) => self.keeper = Some(keeper),
+                Err(error) => {
+                    self.notice(format!("what we leave behind if we are killed would go on: {error}"))
+                }
+            }
         }
     }
 

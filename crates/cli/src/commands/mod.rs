@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod keeper;
 pub(crate) mod prices;
 pub(crate) mod run;
 pub(crate) mod schema;

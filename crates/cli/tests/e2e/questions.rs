@@ -148,6 +148,42 @@ sleep 600
     }
 }
 
+/// A2: the coordinator is killed and nobody takes the run up; what it left behind does not go on for ever.
+#[test]
+fn what_a_killed_coordinator_left_is_ended_if_nobody_takes_it_up() {
+    let works = "read -r task; echo > HERE/working; setsid sleep 600 & wait";
+    let mut world = world("tasks: [{ id: a, prompt: Do it, agent: works }]", &[("works", works)]);
+    world.set("CONDUCTOR_ORPHAN_GRACE", "2s");
+    let live = start(&world, &[]);
+    world.wait_for_file("working");
+    wait_for("it to be known", || (!world.logged("process_started").is_empty()).then_some(()));
+    drop(live);
+    let run = world.run_id();
+    assert!(!crate::harness::leftovers(&run).is_empty(), "it goes on for a while");
+    let begun = std::time::Instant::now();
+    wait_for("the end of what was left", || crate::harness::leftovers(&run).is_empty().then_some(()));
+    println!("ended after {:?} of 2 s", begun.elapsed());
+    wait_for("the keeper's end", || keepers(&run).is_empty().then_some(()));
+    // One that is taken up in time is left to whoever did.
+    std::fs::remove_file(world.path("working")).unwrap();
+    let live = world.spawn(&mut command(&world, &["run", "--resume"]));
+    world.wait_for_file("working");
+    wait_for("its keeper", || (!keepers(&run).is_empty()).then_some(()));
+    live.signal(rustix::process::Signal::INT);
+    live.wait_for_stderr("again to stop it now");
+    live.signal(rustix::process::Signal::INT);
+    live.ended().expect(130);
+    assert_eq!(keepers(&run), Vec::<String>::new(), "an orderly end needs none");
+}
+
+/// Keepers of a run, by their command lines.
+fn keepers(run: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(&format!(" keeper {run}"))).collect()
+}
+
 /// Waits to be told, and writes it down.
 const LISTENER: &str = r#"
 read -r task

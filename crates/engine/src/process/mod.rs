@@ -3,6 +3,7 @@
 //! It knows nothing of agents or tasks beyond the mark; what a process is for and what its exit means is not its matter.
 
 mod exit;
+mod keeper;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ use std::time::Duration;
 use conductor_core::event::Process as ProcessName;
 use rustix::process::{Pid, Signal};
 
+pub(crate) use keeper::Keeper;
+pub use keeper::{GRACE_OF_ORPHANS, keep};
 pub use tree::{Mark, adopt_orphans, alive, end_leftovers, inside, sweep_all, under_way};
 
 /// How long a process that was asked to end may take before it is made to.

@@ -1,0 +1,32 @@
+//! A process of our own that ends what a killed run has left behind. Nobody types it.
+
+use std::process::Command;
+use std::time::Duration;
+
+use conductor_core::ids::RunId;
+use conductor_core::spec::parse_duration;
+use conductor_engine::home::{Home, RunClaim};
+use conductor_engine::process;
+
+use crate::args::Keeper;
+use crate::fault::{Exit, Fault};
+
+/// How long what a killed run left may go on; for tests, and for whoever knows why.
+const GRACE: &str = "CONDUCTOR_ORPHAN_GRACE";
+
+pub(crate) fn run(args: &Keeper) -> Result<Exit, Fault> {
+    let run = RunId::parse(&args.run).ok_or_else(|| Fault::new(Exit::Usage, "no such run"))?;
+    let grace = std::env::var(GRACE).ok().and_then(|text| parse_duration(&text).ok());
+    let grace = grace.map_or(process::GRACE_OF_ORPHANS, |grace| Duration::from_millis(grace.0));
+    process::keep(&Home::open()?, &run, &mut std::io::stdin().lock(), grace);
+    Ok(Exit::Done)
+}
+
+/// What starts it for a run.
+pub(crate) fn command(claim: &RunClaim) -> Option<Command> {
+    let directory = claim.directory();
+    let (runs, run) = (directory.parent()?, directory.file_name()?);
+    let mut command = Command::new(std::env::current_exe().ok()?);
+    command.arg("keeper").arg(run).env("CONDUCTOR_HOME", runs.parent()?).current_dir("/");
+    Some(command)
+}

@@ -1,0 +1,67 @@
+//! Somebody who stays when a coordinator is killed: agents it left behind go on spending, and nobody counts. If nobody
+//! takes the run up in time, they are ended.
+//!
+//! The keeper is a process of our own that waits at a pipe. A word on it means that all is well; its end without a word
+//! means that whoever held the other side is gone.
+
+use std::io::{self, Read, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use conductor_core::ids::RunId;
+
+use super::tree;
+use crate::home::Home;
+
+/// How long what a killed coordinator left may go on, for somebody to take it up.
+pub const GRACE_OF_ORPHANS: Duration = Duration::from_secs(60);
+
+const LOOK: Duration = Duration::from_millis(500);
+
+pub(crate) struct Keeper {
+    child: Child,
+}
+
+impl Keeper {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Keeper> {
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let starting = tree::starting();
+        let child = command.spawn()?;
+        tree::remember(child.id());
+        drop(starting);
+        Ok(Keeper { child })
+    }
+}
+
+/// All is well: nobody needs it any more.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(mut pipe) = self.child.stdin.take() {
+            let _ = pipe.write_all(b".");
+        }
+        let _ = self.child.wait();
+        tree::forget(self.child.id());
+    }
+}
+
+/// What the keeper does, from its start to its end.
+pub fn keep(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
+    // A terminal that is closed, or a signal to all in front of it, is not meant for us.
+    let _ = rustix::process::setsid();
+    let mut said = [0];
+    if matches!(word.read(&mut said), Ok(1)) {
+        return;
+    }
+    let gone = Instant::now();
+    loop {
+        // First of all: of one who has just died the claim may still stand for a moment.
+        std::thread::sleep(LOOK.min(grace));
+        if home.is_live(run) || tree::alive(run).is_empty() {
+            return;
+        }
+        if gone.elapsed() >= grace {
+            tree::end_leftovers(run, &[]);
+            return;
+        }
+    }
+}
