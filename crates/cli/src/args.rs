@@ -45,6 +45,9 @@ pub(crate) enum Command {
     /// See which agents there are, and put them to the test
     #[command(subcommand)]
     Agents(Agents),
+    /// See every setting that counts, and who says so
+    #[command(subcommand)]
+    Config(Config),
     /// Print the JSON Schema of task files, for editors
     Schema,
     /// Print the version
@@ -57,13 +60,13 @@ pub(crate) struct Run {
     pub(crate) file: Option<PathBuf>,
 
     /// How many tasks run at once
-    #[arg(short, long, alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", value_name = "N",
+    #[arg(short, long, alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", hide_env_values = true, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) parallel: Option<u32>,
 
     /// How long an agent's question waits for you before it counts as denied; ten minutes where nobody is at a
     /// terminal, for ever where somebody is
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_ANSWER_WITHIN", hide_env_values = true)]
     pub(crate) answer_within: Option<Millis>,
 
     /// Leave the run, with exit code 5, when nothing but questions is left
@@ -91,7 +94,7 @@ pub(crate) struct Run {
     pub(crate) keep_going: bool,
 
     /// How tasks follow each other beyond their dependencies
-    #[arg(long, value_enum, value_name = "HOW")]
+    #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_STRATEGY", hide_env_values = true)]
     pub(crate) strategy: Option<Strategy>,
 
     /// Let tasks run side by side even where they name the same files
@@ -99,11 +102,12 @@ pub(crate) struct Run {
     pub(crate) allow_overlap: bool,
 
     /// Where tasks work that do not say it (in a git repository: worktree)
-    #[arg(long, value_enum, value_name = "WHERE")]
+    #[arg(long, value_enum, value_name = "WHERE", env = "CONDUCTOR_ISOLATION", hide_env_values = true)]
     pub(crate) isolation: Option<Isolation>,
 
     /// What to do with the run's branch at the end
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None)]
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None,
+          env = "CONDUCTOR_MERGE", hide_env_values = true)]
     pub(crate) merge: Merge,
 
     /// Make an empty first commit where the repository has none
@@ -111,19 +115,21 @@ pub(crate) struct Run {
     pub(crate) first_commit: bool,
 
     /// How often to look for conflicts ahead and for writes into your checkout; 0 is never
-    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT", default_value = "15s")]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT",
+          hide_env_values = true, default_value = "15s")]
     pub(crate) lookout: Millis,
 
     /// Start nothing new once this much has been spent
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = dollars, env = "CONDUCTOR_MAX_COST", hide_env_values = true)]
     pub(crate) max_cost: Option<f64>,
 
     /// Stop after this time, such as 90m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_MAX_TIME", hide_env_values = true)]
     pub(crate) max_time: Option<Millis>,
 
     /// Start no more attempts than this, all tasks together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          env = "CONDUCTOR_MAX_ATTEMPTS", hide_env_values = true)]
     pub(crate) max_attempts: Option<u32>,
 
     /// Show what would run, and run nothing
@@ -131,7 +137,8 @@ pub(crate) struct Run {
     pub(crate) dry_run: bool,
 
     /// How progress is shown
-    #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW")]
+    #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW", env = "CONDUCTOR_UI",
+          hide_env_values = true)]
     pub(crate) ui: Ui,
 
     /// One event a line on standard output (same as --ui json)
@@ -276,6 +283,31 @@ pub(crate) struct Explain {
     /// Print what the agent would be told, word for word
     #[arg(long, conflicts_with = "json")]
     pub(crate) prompt: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Every setting: what counts of variables, config files and what is built in
+    Show(ConfigShow),
+    /// Where config files are looked for, the strongest first
+    Path(ConfigPath),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigShow {
+    /// A task file whose config comes before those of the config files
+    pub(crate) file: Option<PathBuf>,
+    /// And who says it: a variable, a file and its line, or nobody
+    #[arg(long)]
+    pub(crate) origin: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigPath {
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -3,6 +3,7 @@
 mod archive;
 mod args;
 mod commands;
+mod config;
 mod diagnostics;
 mod end_block;
 mod fault;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Task(task) => commands::task::run(&task),
         Command::Agents(agents) => commands::agents::run(&agents),
+        Command::Config(config) => commands::config::run(&config),
         Command::Schema => commands::schema::run(),
         Command::Version(version) => commands::version::run(&version),
     };

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod checkpoint;
+pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod diff;

@@ -13,6 +13,7 @@ mod backends;
 mod checkpoint;
 mod checks;
 mod clock;
+mod config;
 mod cost;
 mod crash;
 mod demo;

@@ -71,12 +71,15 @@ impl<'a> Resolved<'a> {
         })
     }
 
-    /// What the flags say, over what was so before, over what is built in.
+    /// What the flags say, over what was so before, over what the config files say, over what is built in.
     pub(super) fn options(&self, plan: &Plan, before: Option<&Options>) -> Result<Options, Fault> {
         let typed = self.typed;
         let mut options = match before {
             Some(before) => before.clone(),
-            None => Options { limits: plan.limits.clone(), ..Options::with_slots(1) },
+            None => {
+                let (limits, isolation) = (plan.limits.clone(), plan.isolation);
+                Options { limits, isolation, ..Options::with_slots(plan.parallel.unwrap_or(1)) }
+            }
         };
         options.slots = typed.parallel.unwrap_or(options.slots);
         options.strategy = typed.strategy.map_or(options.strategy, Into::into);
