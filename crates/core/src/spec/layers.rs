@@ -68,11 +68,10 @@ fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
     let retry = retry(r, &mut fields);
     let mut config = sections::defaults(r, &mut fields);
     config.retry = config.retry.or(retry);
-    for placed in [&mut config.epic, &mut config.group, &mut config.subagent_type] {
+    let placed = [&mut config.epic, &mut config.group, &mut config.subagent_type];
+    for placed in placed.into_iter().flatten() {
         // A place in this file is none in the task file.
-        if let Some(placed) = placed {
-            placed.span = Span::default();
-        }
+        placed.span = Span::default();
     }
     let layer = Layer {
         config,
