@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Validate(Validate),
     /// Show the graph of a task file
     Graph(Graph),
+    /// Tell how long a run will take and what it will cost, with how many at once; starts nothing
+    Rehearse(Rehearse),
     /// Tell what will be done with a task and why, or what a code means
     Explain(Explain),
     /// Show what a task has changed, as a patch
@@ -266,6 +268,17 @@ pub(crate) struct Prices {
     /// A task file whose own prices come first
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rehearse {
+    /// The task file; `-` reads it from standard input
+    pub(crate) file: PathBuf,
+    /// With so many tasks at once; with as many as there is use for where absent
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) parallel: Option<u32>,
     #[arg(long)]
     pub(crate) json: bool,
 }

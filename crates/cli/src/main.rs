@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::DemoAgent(agent) => commands::demo::player::run(&agent),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),
+        Command::Rehearse(rehearse) => commands::rehearse::run(&rehearse),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Diff(diff) => commands::diff::run(&diff),
         Command::Cost(cost) => commands::cost::run(&cost),

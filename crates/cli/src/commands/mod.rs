@@ -9,6 +9,7 @@ pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod prices;
+pub(crate) mod rehearse;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod task;

@@ -27,6 +27,7 @@ mod landing;
 mod ledger;
 mod lookout;
 mod questions;
+mod rehearse;
 mod repositories;
 mod run;
 mod secrets;

@@ -7,7 +7,7 @@ use conductor_core::units::{Millis, Usd};
 use crate::{render, source};
 
 fn config(text: &str) -> Layer {
-    let source = Source::new("config.yaml", text.into()).unwrap();
+    let source = Source::new("config.yaml", text.into()).expect("readable text");
     match layer(&source) {
         Ok((layer, found)) if found.is_empty() => layer,
         Ok((_, found)) | Err(found) => panic!("{}", render(&source, &found)),
@@ -15,7 +15,7 @@ fn config(text: &str) -> Layer {
 }
 
 fn said(text: &str) -> String {
-    let source = Source::new("config.yaml", text.into()).unwrap();
+    let source = Source::new("config.yaml", text.into()).expect("readable text");
     match layer(&source) {
         Ok((_, found)) | Err(found) => render(&source, &found),
     }

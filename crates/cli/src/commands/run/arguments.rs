@@ -131,7 +131,7 @@ impl From<Strategy> for graph::Strategy {
 }
 
 /// What this machine has of the resources everybody knows.
-fn machine() -> Vec<(String, u64)> {
+pub(crate) fn machine() -> Vec<(String, u64)> {
     let cpus = std::thread::available_parallelism().map(|count| ("cpu".to_owned(), count.get() as u64));
     let memory = conductor_engine::process::machine_memory().map(|bytes| ("memory".to_owned(), bytes));
     cpus.ok().into_iter().chain(memory).collect()
