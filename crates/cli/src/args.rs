@@ -50,6 +50,17 @@ pub(crate) enum Command {
     /// See every setting that counts, and who says so
     #[command(subcommand)]
     Config(Config),
+    /// Write a task file and a config to begin with, by what the project is
+    Init(Init),
+    /// Look whether everything a run needs is there and in order
+    Doctor(Doctor),
+    /// Make task files from templates
+    #[command(subcommand)]
+    Template(Template),
+    /// Print what a shell needs to complete our commands
+    Completions(Completions),
+    /// Print the manual page, or write all of them
+    Man(Man),
     /// Print the JSON Schema of task files, for editors
     Schema,
     /// Print the version
@@ -326,6 +337,68 @@ pub(crate) struct ConfigPath {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Ask what to write
+    #[arg(long)]
+    pub(crate) wizard: bool,
+    /// Write over files that are there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Mend what can be mended without a risk, and tell what was done
+    #[arg(long)]
+    pub(crate) fix: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Template {
+    /// Every template: your own, the repository's and those that come with us
+    List(TemplateList),
+    /// Fill a template in and write it as a task file
+    New(TemplateNew),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TemplateList {
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TemplateNew {
+    /// Which template
+    pub(crate) name: String,
+    /// A variable of the template and its value; may be given often
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) variables: Vec<(String, String)>,
+    /// Where to write it; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "tasks.yaml")]
+    pub(crate) output: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Write a page for every command into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Version {
     #[arg(long)]
     pub(crate) json: bool,
@@ -520,6 +593,13 @@ fn dollars(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         _ => Err("expected an amount above 0, such as 2.50".to_owned()),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected a name, = and a value, such as target=src/parser".to_owned()),
     }
 }
 

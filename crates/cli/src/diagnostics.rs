@@ -77,6 +77,27 @@ pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
     Ok((plan.filter(|_| layers.is_some()), Findings { file, configs }))
 }
 
+/// Checks a text that is to become a task file, and shows every finding.
+pub(crate) fn check_text(name: &str, text: &str) -> Result<(), Fault> {
+    let mut sheet = Sheet { source: None, name: name.to_owned(), found: Vec::new() };
+    let failed = match Source::new(name, text.into()) {
+        Err(found) => {
+            sheet.found.push(found);
+            true
+        }
+        Ok(source) => {
+            let (failed, found) = match spec::load(&source) {
+                Ok(loaded) => (false, loaded.warnings),
+                Err(found) => (true, found),
+            };
+            (sheet.source, sheet.found) = (Some(source), found);
+            failed
+        }
+    };
+    sheet.show();
+    if failed { Err(fault([&sheet])) } else { Ok(()) }
+}
+
 /// What the config files say where no task file is named.
 pub(crate) fn without_file() -> Result<Plan, Fault> {
     let (layers, configs) = config::layers()?;
@@ -141,6 +162,13 @@ impl Findings {
             "findings": self.sheets().flat_map(Sheet::json).collect::<Vec<_>>(),
         })
     }
+}
+
+/// As `without_file`, without what is wrong with any of them, which others tell.
+pub(crate) fn plan_of_good_configs() -> Plan {
+    let configs = config::read().unwrap_or_default();
+    let layers: Vec<spec::Layer> = configs.into_iter().filter_map(|config| config.layer).collect();
+    spec::plan_without_tasks(&layers)
 }
 
 /// Names every file that has errors.

@@ -9,6 +9,7 @@ mod end_block;
 mod fault;
 mod progress;
 mod table;
+mod writing;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,11 @@ fn main() -> ExitCode {
         Command::Task(task) => commands::task::run(&task),
         Command::Agents(agents) => commands::agents::run(&agents),
         Command::Config(config) => commands::config::run(&config),
+        Command::Init(init) => commands::init::run(&init),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
+        Command::Template(template) => commands::template::run(&template),
+        Command::Completions(completions) => commands::completions::run(&completions),
+        Command::Man(man) => commands::man::run(&man),
         Command::Schema => commands::schema::run(),
         Command::Version(version) => commands::version::run(&version),
     };
