@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Result;
+use crate::docs;
 use crate::steps::{cargo, openly, quietly, step};
 use crate::tools;
 
@@ -21,6 +22,7 @@ pub(crate) fn run(filter: &[&str]) -> Result {
         quietly(&mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
     })?;
     step("dependencies", dependencies)?;
+    step("docs", docs::check)?;
     step("tests", || openly(nextest().args(["-E", IN_REACH]).args(filter)))?;
     step("quickstart", quickstart::run)
 }

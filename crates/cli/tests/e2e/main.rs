@@ -19,6 +19,7 @@ mod crash;
 mod demo;
 mod diff;
 mod doctor;
+mod examples;
 mod exec;
 mod exit_codes;
 mod explain;
