@@ -3,6 +3,7 @@
 //! It knows how to call the tools, never what they check.
 
 mod bench;
+mod docs;
 mod steps;
 mod test;
 mod tools;
@@ -14,6 +15,7 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Erro
 
 const USAGE: &str = "\
 usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
+       cargo xtask docs               writes docs/commands from the program's help
        cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
        cargo xtask bench [--quick]    Conductor beside make, ninja, parallel and bare git; writes docs/BENCHMARKS.md
        cargo xtask bench --git        workspaces and merging alone, only printed; both need 10 GB of room for a while
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test::run(&[]),
         ["test", "--", filter @ ..] => test::run(filter),
+        ["docs"] => docs::run(),
         ["soak"] => test::soak(),
         ["bench", options @ ..] if options.iter().all(|option| bench::OPTIONS.contains(option)) => {
             bench::run(options)

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Result;
+use crate::docs;
 use crate::steps::{cargo, openly, quietly, step};
 use crate::tools;
 
@@ -21,6 +22,7 @@ pub(crate) fn run(filter: &[&str]) -> Result {
         quietly(&mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
     })?;
     step("dependencies", dependencies)?;
+    step("docs", docs::check)?;
     step("tests", || openly(nextest().args(["-E", IN_REACH]).args(filter)))?;
     step("quickstart", quickstart::run)
 }
@@ -34,10 +36,10 @@ const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) & not te
 pub(crate) fn soak() -> Result {
     step("tools", || tools::provide(&tools::FOR_TESTS))?;
     let mut command = nextest();
-    let large =
-        "package(conductor) & (test(killed_at_random) | test(agents::) | test(huge_file) | test(/_slowly$/))";
+    let large = "package(conductor) & (test(killed_at_random) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
     command.args(["-E", large, "-E", "package(conductor-testkit) & binary(real)"]);
     command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
+    command.env("CONDUCTOR_REHEARSED_GRAPHS", "20");
     command.env("CONDUCTOR_FLOOD_BYTES", "10000000000").env("CONDUCTOR_HUGE_MIB", "2048");
     step("soak", || openly(&mut command))
 }

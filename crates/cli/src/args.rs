@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Validate(Validate),
     /// Show the graph of a task file
     Graph(Graph),
+    /// Tell how long a run will take and what it will cost, with how many at once; starts nothing
+    Rehearse(Rehearse),
     /// Tell what will be done with a task and why, or what a code means
     Explain(Explain),
     /// Show what a task has changed, as a patch
@@ -47,6 +49,20 @@ pub(crate) enum Command {
     /// See which agents there are, and put them to the test
     #[command(subcommand)]
     Agents(Agents),
+    /// See every setting that counts, and who says so
+    #[command(subcommand)]
+    Config(Config),
+    /// Write a task file and a config to begin with, by what the project is
+    Init(Init),
+    /// Look whether everything a run needs is there and in order
+    Doctor(Doctor),
+    /// Make task files from templates
+    #[command(subcommand)]
+    Template(Template),
+    /// Print what a shell needs to complete our commands
+    Completions(Completions),
+    /// Print the manual page, or write all of them
+    Man(Man),
     /// Print the JSON Schema of task files, for editors
     Schema,
     /// Print the version
@@ -59,13 +75,13 @@ pub(crate) struct Run {
     pub(crate) file: Option<PathBuf>,
 
     /// How many tasks run at once
-    #[arg(short, long, alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", value_name = "N",
+    #[arg(short, long, alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", hide_env_values = true, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) parallel: Option<u32>,
 
     /// How long an agent's question waits for you before it counts as denied; ten minutes where nobody is at a
     /// terminal, for ever where somebody is
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_ANSWER_WITHIN", hide_env_values = true)]
     pub(crate) answer_within: Option<Millis>,
 
     /// Leave the run, with exit code 5, when nothing but questions is left
@@ -93,7 +109,7 @@ pub(crate) struct Run {
     pub(crate) keep_going: bool,
 
     /// How tasks follow each other beyond their dependencies
-    #[arg(long, value_enum, value_name = "HOW")]
+    #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_STRATEGY", hide_env_values = true)]
     pub(crate) strategy: Option<Strategy>,
 
     /// Let tasks run side by side even where they name the same files
@@ -101,11 +117,12 @@ pub(crate) struct Run {
     pub(crate) allow_overlap: bool,
 
     /// Where tasks work that do not say it (in a git repository: worktree)
-    #[arg(long, value_enum, value_name = "WHERE")]
+    #[arg(long, value_enum, value_name = "WHERE", env = "CONDUCTOR_ISOLATION", hide_env_values = true)]
     pub(crate) isolation: Option<Isolation>,
 
     /// What to do with the run's branch at the end
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None)]
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None,
+          env = "CONDUCTOR_MERGE", hide_env_values = true)]
     pub(crate) merge: Merge,
 
     /// Make an empty first commit where the repository has none
@@ -113,19 +130,21 @@ pub(crate) struct Run {
     pub(crate) first_commit: bool,
 
     /// How often to look for conflicts ahead and for writes into your checkout; 0 is never
-    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT", default_value = "15s")]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT",
+          hide_env_values = true, default_value = "15s")]
     pub(crate) lookout: Millis,
 
     /// Start nothing new once this much has been spent
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = dollars, env = "CONDUCTOR_MAX_COST", hide_env_values = true)]
     pub(crate) max_cost: Option<f64>,
 
     /// Stop after this time, such as 90m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_MAX_TIME", hide_env_values = true)]
     pub(crate) max_time: Option<Millis>,
 
     /// Start no more attempts than this, all tasks together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          env = "CONDUCTOR_MAX_ATTEMPTS", hide_env_values = true)]
     pub(crate) max_attempts: Option<u32>,
 
     /// Show what would run, and run nothing
@@ -133,7 +152,8 @@ pub(crate) struct Run {
     pub(crate) dry_run: bool,
 
     /// How progress is shown
-    #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW")]
+    #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW", env = "CONDUCTOR_UI",
+          hide_env_values = true)]
     pub(crate) ui: Ui,
 
     /// One event a line on standard output (same as --ui json)
@@ -271,6 +291,17 @@ pub(crate) struct Prices {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Rehearse {
+    /// The task file; `-` reads it from standard input
+    pub(crate) file: PathBuf,
+    /// With so many tasks at once; with as many as there is use for where absent
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) parallel: Option<u32>,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// A task's id; or an exit code, a failure class, or a finding's code
     pub(crate) what: String,
@@ -285,6 +316,93 @@ pub(crate) struct Explain {
     pub(crate) prompt: bool,
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Every setting: what counts of variables, config files and what is built in
+    Show(ConfigShow),
+    /// Where config files are looked for, the strongest first
+    Path(ConfigPath),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigShow {
+    /// A task file whose config comes before those of the config files
+    pub(crate) file: Option<PathBuf>,
+    /// And who says it: a variable, a file and its line, or nobody
+    #[arg(long)]
+    pub(crate) origin: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigPath {
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Ask what to write
+    #[arg(long)]
+    pub(crate) wizard: bool,
+    /// Write over files that are there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Mend what can be mended without a risk, and tell what was done
+    #[arg(long)]
+    pub(crate) fix: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Template {
+    /// Every template: your own, the repository's and those that come with us
+    List(TemplateList),
+    /// Fill a template in and write it as a task file
+    New(TemplateNew),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TemplateList {
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TemplateNew {
+    /// Which template
+    pub(crate) name: String,
+    /// A variable of the template and its value; may be given often
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) variables: Vec<(String, String)>,
+    /// Where to write it; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "tasks.yaml")]
+    pub(crate) output: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Write a page for every command into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -482,6 +600,13 @@ fn dollars(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         _ => Err("expected an amount above 0, such as 2.50".to_owned()),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected a name, = and a value, such as target=src/parser".to_owned()),
     }
 }
 

@@ -10,6 +10,7 @@ use conductor_core::spec::{self, Diagnostic, Severity, Source, Span};
 use conductor_engine::subagents;
 use serde_json::{Value, json};
 
+use crate::config;
 use crate::fault::{Exit, Fault};
 
 /// A line longer than this is named but not drawn.
@@ -21,11 +22,18 @@ const MOST: usize = 1000;
 /// A file that is read in one go fits in memory twice over.
 const LARGEST: u64 = 64 << 20;
 
+/// What was found in a task file, and in the config files it is laid over.
 pub(crate) struct Findings {
+    file: Sheet,
+    configs: Vec<Sheet>,
+}
+
+/// What was found in one file.
+pub(crate) struct Sheet {
     /// Nothing where the file could not even be read as text.
-    source: Option<Source>,
-    name: String,
-    found: Vec<Diagnostic>,
+    pub(crate) source: Option<Source>,
+    pub(crate) name: String,
+    pub(crate) found: Vec<Diagnostic>,
 }
 
 /// Reads and checks a task file, and shows every finding on standard error.
@@ -39,24 +47,65 @@ pub(crate) fn load(path: &Path) -> Result<Plan, Fault> {
 pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<spec::Origin>), Fault> {
     let (plan, findings) = check(path)?;
     findings.show();
-    let origins = findings.source.as_ref().map(|source| spec::origins(source, task)).unwrap_or_default();
-    plan.map(|plan| (plan, origins)).ok_or_else(|| findings.fault())
+    let plan = plan.ok_or_else(|| findings.fault())?;
+    let mut origins = findings.source().map(|source| spec::origins(source, task)).unwrap_or_default();
+    for config in config::read()? {
+        let written = config.layer.as_ref().map(spec::Layer::written).unwrap_or_default();
+        spec::add_origins(&mut origins, &config.place.name, written);
+    }
+    Ok((plan, origins))
 }
 
-/// Reads and checks a task file: the plan where it has no error, and all findings.
+/// Reads and checks a task file and the config files: the plan where none has an error, and all findings.
 pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
     let name = shown_name(path);
     let bytes = read(path, &name)?;
+    let (layers, configs) = config::layers()?;
     let source = match Source::new(name.clone(), bytes) {
         Ok(source) => source,
-        Err(diagnostic) => return Ok((None, Findings { source: None, name, found: vec![diagnostic] })),
+        Err(diagnostic) => {
+            let file = Sheet { source: None, name, found: vec![diagnostic] };
+            return Ok((None, Findings { file, configs }));
+        }
     };
     let here = std::env::current_dir().map(|directory| subagents::found(&directory)).unwrap_or_default();
-    let (plan, found) = match spec::load_among(&source, &here) {
+    let (plan, found) = match spec::load_over(&source, layers.as_deref().unwrap_or_default(), &here) {
         Ok(loaded) => (Some(loaded.plan), loaded.warnings),
         Err(found) => (None, found),
     };
-    Ok((plan, Findings { source: Some(source), name, found }))
+    let file = Sheet { source: Some(source), name, found };
+    Ok((plan.filter(|_| layers.is_some()), Findings { file, configs }))
+}
+
+/// Checks a text that is to become a task file, and shows every finding.
+pub(crate) fn check_text(name: &str, text: &str) -> Result<(), Fault> {
+    let mut sheet = Sheet { source: None, name: name.to_owned(), found: Vec::new() };
+    let failed = match Source::new(name, text.into()) {
+        Err(found) => {
+            sheet.found.push(found);
+            true
+        }
+        Ok(source) => {
+            let (failed, found) = match spec::load(&source) {
+                Ok(loaded) => (false, loaded.warnings),
+                Err(found) => (true, found),
+            };
+            (sheet.source, sheet.found) = (Some(source), found);
+            failed
+        }
+    };
+    sheet.show();
+    if failed { Err(fault([&sheet])) } else { Ok(()) }
+}
+
+/// What the config files say where no task file is named.
+pub(crate) fn without_file() -> Result<Plan, Fault> {
+    let (layers, configs) = config::layers()?;
+    configs.iter().for_each(Sheet::show);
+    match layers {
+        Some(layers) => Ok(spec::plan_without_tasks(&layers)),
+        None => Err(fault(&configs)),
+    }
 }
 
 fn shown_name(path: &Path) -> String {
@@ -66,7 +115,7 @@ fn shown_name(path: &Path) -> String {
     }
 }
 
-fn read(path: &Path, name: &str) -> Result<Vec<u8>, Fault> {
+pub(crate) fn read(path: &Path, name: &str) -> Result<Vec<u8>, Fault> {
     let unreadable =
         |why: &dyn std::fmt::Display| Fault::new(Exit::InvalidFile, format!("cannot read {name}: {why}"));
     let mut bytes = Vec::new();
@@ -86,17 +135,56 @@ fn read(path: &Path, name: &str) -> Result<Vec<u8>, Fault> {
 }
 
 impl Findings {
-    fn count(&self, severity: Severity) -> usize {
-        self.found.iter().filter(|diagnostic| diagnostic.severity == severity).count()
+    fn sheets(&self) -> impl Iterator<Item = &Sheet> {
+        self.configs.iter().chain([&self.file])
+    }
+
+    /// The task file's text.
+    pub(crate) fn source(&self) -> Option<&Source> {
+        self.file.source.as_ref()
     }
 
     pub(crate) fn fault(&self) -> Fault {
-        let errors = self.count(Severity::Error);
+        fault(self.sheets())
+    }
+
+    pub(crate) fn show(&self) {
+        self.sheets().for_each(Sheet::show);
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let count = |severity| self.sheets().map(|sheet| sheet.count(severity)).sum::<usize>();
+        json!({
+            "schema": "conductor.validation/1",
+            "file": self.file.name,
+            "errors": count(Severity::Error),
+            "warnings": count(Severity::Warning),
+            "findings": self.sheets().flat_map(Sheet::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// As `without_file`, without what is wrong with any of them, which others tell.
+pub(crate) fn plan_of_good_configs() -> Plan {
+    let configs = config::read().unwrap_or_default();
+    let layers: Vec<spec::Layer> = configs.into_iter().filter_map(|config| config.layer).collect();
+    spec::plan_without_tasks(&layers)
+}
+
+/// Names every file that has errors.
+fn fault<'s>(sheets: impl IntoIterator<Item = &'s Sheet>) -> Fault {
+    let told = |sheet: &Sheet| {
+        let errors = sheet.count(Severity::Error);
         let plural = if errors == 1 { "" } else { "s" };
-        Fault::new(
-            Exit::InvalidFile,
-            format!("{} has {errors} error{plural}; nothing was started", self.name),
-        )
+        (errors > 0).then(|| format!("{} has {errors} error{plural}", sheet.name))
+    };
+    let told: Vec<String> = sheets.into_iter().filter_map(told).collect();
+    Fault::new(Exit::InvalidFile, format!("{}; nothing was started", told.join(", ")))
+}
+
+impl Sheet {
+    pub(crate) fn count(&self, severity: Severity) -> usize {
+        self.found.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
     pub(crate) fn show(&self) {
@@ -160,7 +248,7 @@ impl Findings {
         group.element(snippet.annotation(mark))
     }
 
-    pub(crate) fn json(&self) -> Value {
+    fn json(&self) -> Vec<Value> {
         let position = |span: Span| {
             let (line, column) = self.source.as_ref().map_or((0, 0), |source| source.position(span.start));
             json!({ "line": line, "column": column, "start": span.start, "end": span.end })
@@ -170,6 +258,7 @@ impl Findings {
                 "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
                 "code": diagnostic.code,
                 "message": diagnostic.message,
+                "file": self.name,
                 "at": position(diagnostic.span),
                 "related": diagnostic.related.iter()
                     .map(|(span, label)| json!({ "at": position(*span), "label": label }))
@@ -177,12 +266,6 @@ impl Findings {
                 "help": diagnostic.help,
             })
         };
-        json!({
-            "schema": "conductor.validation/1",
-            "file": self.name,
-            "errors": self.count(Severity::Error),
-            "warnings": self.count(Severity::Warning),
-            "findings": self.found.iter().map(found).collect::<Vec<_>>(),
-        })
+        self.found.iter().map(found).collect()
     }
 }

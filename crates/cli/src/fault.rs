@@ -58,6 +58,10 @@ impl Fault {
         self
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// One whose cause has been shown already.
     pub(crate) fn silent(exit: Exit) -> Fault {
         Fault::new(exit, "")

@@ -3,11 +3,13 @@
 mod archive;
 mod args;
 mod commands;
+mod config;
 mod diagnostics;
 mod end_block;
 mod fault;
 mod progress;
 mod table;
+mod writing;
 
 use std::process::ExitCode;
 
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         Command::DemoAgent(agent) => commands::demo::player::run(&agent),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),
+        Command::Rehearse(rehearse) => commands::rehearse::run(&rehearse),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Diff(diff) => commands::diff::run(&diff),
         Command::Cost(cost) => commands::cost::run(&cost),
@@ -32,6 +35,12 @@ fn main() -> ExitCode {
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Task(task) => commands::task::run(&task),
         Command::Agents(agents) => commands::agents::run(&agents),
+        Command::Config(config) => commands::config::run(&config),
+        Command::Init(init) => commands::init::run(&init),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
+        Command::Template(template) => commands::template::run(&template),
+        Command::Completions(completions) => commands::completions::run(&completions),
+        Command::Man(man) => commands::man::run(&man),
         Command::Schema => commands::schema::run(),
         Command::Version(version) => commands::version::run(&version),
     };

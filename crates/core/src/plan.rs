@@ -27,6 +27,12 @@ pub struct Plan {
     pub limits: Limits,
     #[serde(default, skip_serializing_if = "Notifications::is_empty")]
     pub notifications: Notifications,
+    /// How many tasks run at once where nobody says it on the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<u32>,
+    /// Where tasks work that do not say it themselves, where nobody says it on the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// Where workspaces are made, with `{run}`, `{n}` and the like filled in; under the state directory where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_path: Option<String>,

@@ -9,10 +9,12 @@ mod check;
 mod codes;
 mod decode;
 mod diagnostic;
+mod effective;
 mod epics;
 mod fields;
 mod file;
 mod keys;
+mod layers;
 mod models;
 mod order;
 mod origins;
@@ -33,7 +35,9 @@ use crate::subagents::Subagent;
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
 pub use codes::{CODES, explain};
 pub use diagnostic::{Diagnostic, Severity};
-pub use origins::{Origin, origins};
+pub use effective::{Effective, Written, effective, written_in_file};
+pub use layers::{Layer, layer, plan_without_tasks};
+pub use origins::{Origin, add_origins, origins};
 pub use schema::schema;
 pub use source::{Source, Span};
 pub use suggest::did_you_mean;
@@ -47,17 +51,26 @@ pub struct Loaded {
 
 /// Reads a whole task file. On failure, every error and warning in the order of their places.
 pub fn load(source: &Source) -> Result<Loaded, Vec<Diagnostic>> {
-    read(source, None)
+    read(source, None, &[])
 }
 
 /// As `load`, where it is known which specialists the repository has: says whom each task is for.
 pub fn load_among(source: &Source, found: &[Subagent]) -> Result<Loaded, Vec<Diagnostic>> {
-    read(source, Some(found))
+    read(source, Some(found), &[])
 }
 
-fn read(source: &Source, subagents: Option<&[Subagent]>) -> Result<Loaded, Vec<Diagnostic>> {
+/// As `load_among`, laid over config files, of which the first is the strongest.
+pub fn load_over(source: &Source, layers: &[Layer], found: &[Subagent]) -> Result<Loaded, Vec<Diagnostic>> {
+    read(source, Some(found), layers)
+}
+
+fn read(
+    source: &Source,
+    subagents: Option<&[Subagent]>,
+    layers: &[Layer],
+) -> Result<Loaded, Vec<Diagnostic>> {
     let mut report = diagnostic::Report::new(source);
-    let plan = parse::parse(&mut report).map(|root| file::read(&mut report, &root, subagents));
+    let plan = parse::parse(&mut report).map(|root| file::read(&mut report, &root, subagents, layers));
     let (found, failed) = report.finish();
     match plan {
         Some(plan) if !failed => Ok(Loaded { plan, warnings: found }),

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use conductor_core::event::{Event, Hand, Outcome, Record};
+use conductor_core::forecast::{History, Past};
 use conductor_core::ids::TaskId;
 use conductor_core::models::{self, Sample};
 use conductor_core::plan::Plan;
-use conductor_core::run::Run;
+use conductor_core::run::{Run, TaskState};
 
 use crate::stores::{Store, StoreError, StoredRun};
 
@@ -84,6 +85,25 @@ impl Tally {
         let sample = |((agent, model), (good, all))| Sample { agent, model, good, all };
         self.done.into_iter().map(sample).collect()
     }
+}
+
+/// More runs than these change no median that matters.
+const REMEMBERED: usize = 20;
+
+/// How long the tasks of a file took, and what they used, in its last runs; only those that were completed count. A run
+/// that cannot be read teaches nothing.
+pub async fn past(store: &dyn Store, source: &str) -> Result<History, StoreError> {
+    let runs = store.runs().await?.into_iter().filter(|run| run.source == source && is_telling(run));
+    let mut history = History::new();
+    for run in runs.take(REMEMBERED) {
+        let Ok(records) = store.load(&run.id).await else { continue };
+        let Ok(run) = Run::replay(&records) else { continue };
+        for (task, progress) in run.tasks().filter(|(_, progress)| progress.state == TaskState::Completed) {
+            let past = Past { took: progress.worked, usage: progress.usage };
+            history.entry(task.id.clone()).or_default().push(past);
+        }
+    }
+    Ok(history)
 }
 
 fn is_telling(run: &StoredRun) -> bool {

@@ -29,9 +29,14 @@ pub struct Home {
 impl Home {
     /// Finds the place by the environment and makes sure it is there.
     pub fn open() -> Result<Home, HomeError> {
+        Home::at(Home::root_of_environment()?)
+    }
+
+    /// Where it would be; nothing is made.
+    pub fn root_of_environment() -> Result<PathBuf, HomeError> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let root = set("CONDUCTOR_HOME").or_else(|| set("HOME").map(|home| home.join(".conductor")));
-        Home::at(root.ok_or(HomeError::Nowhere)?)
+        root.ok_or(HomeError::Nowhere)
     }
 
     pub fn at(root: impl Into<PathBuf>) -> Result<Home, HomeError> {

@@ -33,7 +33,9 @@ fn found_in(root: &Path, own: Option<&Path>) -> Vec<Subagent> {
 
 /// The checkout a directory is in, or the directory itself.
 pub fn root(directory: &Path) -> PathBuf {
-    directory.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(directory).to_owned()
+    // An empty folder of that name makes no repository.
+    let is_root = |folder: &&Path| folder.join(".git").is_file() || folder.join(".git/HEAD").exists();
+    directory.ancestors().find(is_root).unwrap_or(directory).to_owned()
 }
 
 fn read(folder: &Path, shown: &str) -> Vec<Subagent> {

@@ -25,9 +25,9 @@ pub(crate) fn run(agents: &Agents) -> std::result::Result<Exit, Fault> {
     }
 }
 
-/// What the task file brings along, where there is one.
+/// What the task file brings along, or else the config files.
 fn plan(file: Option<&Path>) -> std::result::Result<Plan, Fault> {
-    file.map_or_else(|| Ok(Plan::default()), diagnostics::load)
+    file.map_or_else(diagnostics::without_file, diagnostics::load)
 }
 
 #[derive(Serialize)]

@@ -2,16 +2,23 @@
 
 pub(crate) mod agents;
 pub(crate) mod checkpoint;
+pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod init;
 pub(crate) mod keeper;
+pub(crate) mod man;
 pub(crate) mod prices;
+pub(crate) mod rehearse;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod task;
+pub(crate) mod template;
 pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod worktree;

@@ -33,7 +33,7 @@ struct Entry {
 pub(crate) fn run(args: &args::Prices) -> Result<Exit, Fault> {
     let plan = match &args.file {
         Some(file) => diagnostics::load(file)?,
-        None => Plan::default(),
+        None => diagnostics::without_file()?,
     };
     let entries: Vec<Entry> = match args.models.is_empty() {
         false => args.models.iter().map(|model| entry(model, known(&plan.prices, model))).collect(),

@@ -34,7 +34,9 @@ use crate::end_block;
 use crate::fault::{Exit, Fault};
 use crate::progress;
 use arguments::Resolved;
-use finding::{complete_files, find, full_name, nothing_to_do};
+pub(crate) use arguments::machine;
+pub(crate) use finding::full_name;
+use finding::{complete_files, find, nothing_to_do};
 use places::{repository, rooms, world};
 use signals::Signalled;
 

@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use crate::graph::{Graph, GraphError, Strategy};
 use crate::ids::TaskId;
 use crate::mentions;
-use crate::plan::{Dependency, Group, Limits, Notifications, Plan, Task, Work};
+use crate::plan::{Dependency, Group, Plan, Task, Work};
 use crate::subagents::{self, Finding, Known, Subagent};
 
 use super::diagnostic::{Report, shown};
 use super::epics::{self, EpicDraft};
+use super::layers::{Notices, Outside};
 use super::order::Steps;
-use super::sections::{GroupDraft, GroupLimits};
+use super::sections::{GroupDraft, GroupLimits, LimitsDraft};
 use super::settings::{Placed, Settings};
 use super::source::Span;
 use super::task::{self, Draft, Wait};
@@ -24,16 +25,21 @@ pub(super) struct Parts {
     /// Nothing where the file has no such section.
     pub(super) epics: Option<Vec<EpicDraft>>,
     pub(super) order: Steps,
-    pub(super) limits: Limits,
-    pub(super) group_limits: GroupLimits,
-    pub(super) notifications: Notifications,
+    pub(super) limits: LimitsDraft,
+    pub(super) notifications: Notices,
     pub(super) metadata: serde_json::Map<String, serde_json::Value>,
 }
 
-pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts, found: Option<&[Subagent]>) -> Plan {
+pub(super) fn assemble(
+    r: &mut Report<'_>,
+    mut parts: Parts,
+    outside: Outside,
+    found: Option<&[Subagent]>,
+) -> Plan {
     let ids = Ids::of(&parts.tasks);
     let kept = ids.check_twins(r, &parts.tasks);
-    let groups = groups(r, &ids, &mut parts);
+    let mut groups = groups(r, &ids, &mut parts);
+    outside.limit(&mut groups);
     let named =
         parts.config.epic.iter().chain(parts.tasks.iter().filter_map(|task| task.settings.epic.as_ref()));
     let epics =
@@ -59,8 +65,10 @@ pub(super) fn assemble(r: &mut Report<'_>, mut parts: Parts, found: Option<&[Sub
         groups,
         epics,
         execution_order,
-        limits,
-        notifications,
+        limits: limits.finish(),
+        notifications: notifications.finish(),
+        parallel: outside.parallel,
+        isolation: outside.isolation,
         workspace_path,
         agents,
         prices,
@@ -85,8 +93,10 @@ fn settle_subagents(r: &mut Report<'_>, plan: &mut Plan, places: &[Span], found:
         if let (Finding::Unknown(name), true) = (&finding, told != Some(*span)) {
             let help = r.did_you_mean(name, known.all.iter().map(|known| known.name.as_str()));
             let message = format!("there is no subagent {}", shown(name));
-            let help =
-                help.unwrap_or_else(|| "describe it in config: subagents, or in .claude/agents".to_owned());
+            let help = help.unwrap_or_else(|| match *span == Span::default() {
+                true => "it is named in a config file: see `conductor config show --origin`".to_owned(),
+                false => "describe it in config: subagents, or in .claude/agents".to_owned(),
+            });
             r.error("unknown-subagent", *span, message).help(help);
             told = Some(*span);
         }
@@ -181,7 +191,7 @@ fn groups(r: &mut Report<'_>, ids: &Ids, parts: &mut Parts) -> Vec<Group> {
         }
     }
     group_twins(r, &groups);
-    limit(r, &parts.group_limits, &places, &mut groups);
+    limit(r, &parts.limits.groups, &places, &mut groups);
     groups.into_iter().map(|(group, _)| group).collect()
 }
 

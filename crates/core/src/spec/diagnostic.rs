@@ -58,6 +58,8 @@ pub(super) struct Report<'s> {
     found: Vec<Diagnostic>,
     /// Names still to be compared for a did-you-mean: a file that is wrong ten thousand times must not take a minute.
     comparisons: usize,
+    /// What specialists that are described in it are said to be from.
+    pub(super) subagents_from: &'s str,
 }
 
 const MAX_COMPARISONS: usize = 300_000;
@@ -65,7 +67,8 @@ const PATIENCE: usize = 1000;
 
 impl<'s> Report<'s> {
     pub(super) fn new(source: &'s Source) -> Report<'s> {
-        Report { source, found: Vec::new(), comparisons: MAX_COMPARISONS }
+        let subagents_from = "the file's config";
+        Report { source, found: Vec::new(), comparisons: MAX_COMPARISONS, subagents_from }
     }
 
     pub(super) fn error(

@@ -70,6 +70,10 @@ fn implicit<'d>(named: impl Iterator<Item = &'d Placed<String>>, scope: Scope) -
 }
 
 impl EpicDraft {
+    pub(super) fn is(&self, id: &str) -> bool {
+        self.id.value == id
+    }
+
     fn finish(self, default: Scope) -> Epic {
         let dependencies = self.dependencies.into_iter().map(|on| on.value).collect();
         let isolation_scope = self.scope.unwrap_or(default);

@@ -11,6 +11,7 @@ use super::diagnostic::Report;
 use super::epics;
 use super::fields::Fields;
 use super::keys::{FILE, FOREIGN_PLAN};
+use super::layers::{self, Layer};
 use super::order;
 use super::sections;
 use super::settings::Placed;
@@ -19,8 +20,8 @@ use super::task::{self, Dialect, Draft};
 use super::tree::{Node, Value, json_map};
 
 /// Reads a whole file. Where errors were reported, the plan is what is left of it.
-pub(super) fn read(r: &mut Report<'_>, root: &Node, found: Option<&[Subagent]>) -> Plan {
-    let parts = match &root.value {
+pub(super) fn read(r: &mut Report<'_>, root: &Node, found: Option<&[Subagent]>, layers: &[Layer]) -> Plan {
+    let mut parts = match &root.value {
         Value::Seq(_) => Parts { tasks: tasks(r, root, Dialect::Ours), ..Parts::default() },
         Value::Map(_) if is_plan(root) => foreign(r, root),
         Value::Map(_) => ours(r, root),
@@ -30,7 +31,8 @@ pub(super) fn read(r: &mut Report<'_>, root: &Node, found: Option<&[Subagent]>) 
             return Plan::default();
         }
     };
-    check::assemble(r, parts, found)
+    let outside = layers::fill(&mut parts, layers);
+    check::assemble(r, parts, outside, found)
 }
 
 /// Keys that only D's plans have.
@@ -56,16 +58,14 @@ fn parts(r: &mut Report<'_>, fields: &mut Fields<'_>, dialect: Dialect) -> Parts
         Some((_, node)) if !node.is_null() => tasks(r, node, dialect),
         found => no_tasks(r, found.map_or(fields.span, |(key, _)| key.span)),
     };
-    let (limits, group_limits) = fields.get(r, "limits", sections::limits).unwrap_or_default();
     Parts {
         config,
         tasks,
         groups: fields.get(r, "groups", sections::groups).unwrap_or_default(),
         epics: fields.get(r, "epics", epics::read),
         order: fields.get(r, "execution_order", order::read).unwrap_or_default(),
-        limits,
-        group_limits,
-        notifications: fields.get(r, "notifications", sections::notifications).unwrap_or_default(),
+        limits: fields.get(r, "limits", sections::limits).unwrap_or_default(),
+        notifications: fields.get(r, "notifications", layers::notices).unwrap_or_default(),
         metadata: fields.get(r, "metadata", metadata).unwrap_or_default(),
     }
 }

@@ -83,6 +83,30 @@ pub(super) const FILE: Table = &[&[
 pub(super) const TASK: Table = &[IDENTITY, SETTINGS];
 pub(super) const CONFIG: Table = &[DEFAULTS, SETTINGS];
 
+/// A config file: what a task file's `config` has, and what is said of whole runs.
+pub(super) const CONFIG_FILE: Table = &[RUNS, DEFAULTS, SETTINGS];
+
+const RUNS: &[KeySpec] = &[
+    key("$schema", Shape::Free, "Where an editor finds this schema; not read."),
+    key("parallel", Shape::Count(1, Some(MAX_PARALLEL)), "How many tasks run at once."),
+    key("limits", Shape::Object(LIMITS), "What a run may use."),
+    key("notifications", Shape::Object(NOTIFICATIONS), "Whom to tell when a run ends."),
+    key("execution", Shape::Object(EXECUTION), "Another way to say `parallel`."),
+    key("retry", Shape::Object(RETRY), "Another word for retry_policy."),
+    key("mcp", Shape::Free, "Accepted; without effect so far."),
+    key("auth", Shape::Free, "Accepted; without effect so far."),
+    key("ui", Shape::Free, "Accepted; without effect so far."),
+];
+
+pub(super) const EXECUTION: Table = &[&[
+    key("parallel_mode", Shape::Flag, "Whether tasks run side by side at all."),
+    key(
+        "max_parallel_tasks",
+        Shape::Count(1, Some(MAX_PARALLEL)),
+        "How many run at once, where parallel_mode is true.",
+    ),
+]];
+
 const IDENTITY: &[KeySpec] = &[
     must(
         "id",

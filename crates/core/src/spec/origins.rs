@@ -1,6 +1,7 @@
 //! Who said what: for each setting of a task whether the task or the config has it, and in which line.
 
 use super::diagnostic::Report;
+use super::effective::Written;
 use super::keys::{CONFIG, TASK, names};
 use super::parse;
 use super::source::Source;
@@ -13,6 +14,8 @@ pub struct Origin {
     /// In the file's config, not in the task itself.
     pub of_config: bool,
     pub line: usize,
+    /// The config file it is in, where it is not in the task file.
+    pub file: Option<String>,
 }
 
 /// Every key that counts for a task, its own first; what is in neither place is built in.
@@ -37,10 +40,21 @@ pub fn origins(source: &Source, task: &str) -> Vec<Origin> {
         let counts =
             names(TASK).any(|name| name == key) && (!of_config || names(CONFIG).any(|name| name == key));
         if counts && !entry.1.is_null() && !found.iter().any(|known| known.key == key) {
-            found.push(Origin { key: key.to_owned(), of_config, line });
+            found.push(Origin { key: key.to_owned(), of_config, line, file: None });
         }
     }
     found
+}
+
+/// Adds what a config file sets for tasks and nobody before it does.
+pub fn add_origins(found: &mut Vec<Origin>, file: &str, written: &[Written]) {
+    for one in written {
+        let key = one.key.split('.').next().unwrap_or_default();
+        if names(TASK).any(|name| name == key) && !found.iter().any(|known| known.key == key) {
+            let (key, file) = (key.to_owned(), Some(file.to_owned()));
+            found.push(Origin { key, of_config: true, line: one.line, file });
+        }
+    }
 }
 
 fn entries(node: &Node) -> &[Entry] {

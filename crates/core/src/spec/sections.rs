@@ -1,8 +1,10 @@
 //! The smaller sections of a file: config, groups, limits, notifications.
 
+use std::collections::BTreeMap;
+
 use crate::plan::{Limits, Notification, Notifications, OnBudget, Price};
 use crate::subagents::Subagent;
-use crate::units::Usd;
+use crate::units::{Millis, Usd};
 
 use super::decode::{
     choice, cost, count, each, map_of, priority, ratio, resources, text, texts, time_limit, wrong,
@@ -19,8 +21,15 @@ use super::tree::{Node, Value};
 
 pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Settings> {
     let mut fields = Fields::of(r, "the config", CONFIG, node)?;
-    twice(r, &mut fields);
-    let mut config = Settings::read(r, &mut fields, 0);
+    let config = defaults(r, &mut fields);
+    fields.finish(r, |_| false);
+    Some(config)
+}
+
+/// Every key of a `config`, taken out of a mapping that may have others.
+pub(super) fn defaults(r: &mut Report<'_>, fields: &mut Fields<'_>) -> Settings {
+    twice(r, fields);
+    let mut config = Settings::read(r, fields, 0);
     fill(&mut config.repository, fields.get(r, "default_repository", repository));
     fill(&mut config.priority, fields.get(r, "default_priority", priority(0)));
     fill(&mut config.retry, fields.get(r, "default_retry_policy", Retry::read));
@@ -32,8 +41,7 @@ pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Setting
     config.subagents = fields.get(r, "subagents", subagents).unwrap_or_default();
     config.agents = fields.get(r, "agents", programs::agents).unwrap_or_default();
     config.prices = fields.get(r, "prices", map_of(price)).unwrap_or_default();
-    fields.finish(r, |_| false);
-    Some(config)
+    config
 }
 
 /// In the order in which they are written, which decides between equals.
@@ -51,7 +59,7 @@ fn subagent(r: &mut Report<'_>, name: &str, node: &Node) -> Option<Subagent> {
         agent: fields.get(r, "agent", text),
         model: fields.get(r, "model", text),
         prompt: fields.get(r, "prompt", text).unwrap_or_default(),
-        from: "the file's config".to_owned(),
+        from: r.subagents_from.to_owned(),
     };
     fields.finish(r, |_| false);
     Some(subagent)
@@ -149,21 +157,60 @@ pub(super) fn ids(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<Pla
 /// Groups by name, and how many of their tasks run at once.
 pub(super) type GroupLimits = Vec<(Placed<String>, u32)>;
 
-/// The run's limits; those of groups come apart, for they belong to the groups.
-pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<(Limits, GroupLimits)> {
+/// A run's limits, of which only some may be written; those of groups belong to the groups.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LimitsDraft {
+    max_cost: Option<Usd>,
+    on_budget: Option<OnBudget>,
+    max_tokens: Option<u64>,
+    max_time: Option<Millis>,
+    max_attempts: Option<u32>,
+    agents: BTreeMap<String, u32>,
+    resources: BTreeMap<String, u64>,
+    pub(super) groups: GroupLimits,
+}
+
+impl LimitsDraft {
+    /// Those of groups stay this one's: of the weaker one's only those count that fit.
+    pub(super) fn over(self, weaker: LimitsDraft) -> LimitsDraft {
+        let (mut agents, mut resources) = (weaker.agents, weaker.resources);
+        agents.extend(self.agents);
+        resources.extend(self.resources);
+        LimitsDraft {
+            max_cost: self.max_cost.or(weaker.max_cost),
+            on_budget: self.on_budget.or(weaker.on_budget),
+            max_tokens: self.max_tokens.or(weaker.max_tokens),
+            max_time: self.max_time.or(weaker.max_time),
+            max_attempts: self.max_attempts.or(weaker.max_attempts),
+            agents,
+            resources,
+            groups: self.groups,
+        }
+    }
+
+    pub(super) fn finish(self) -> Limits {
+        let LimitsDraft {
+            max_cost, on_budget, max_tokens, max_time, max_attempts, agents, resources, ..
+        } = self;
+        let on_budget = on_budget.unwrap_or_default();
+        Limits { max_cost, max_tokens, max_time, max_attempts, on_budget, agents, resources }
+    }
+}
+
+pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<LimitsDraft> {
     let mut fields = Fields::of(r, "limits", LIMITS, node)?;
-    let limits = Limits {
+    let limits = LimitsDraft {
         max_cost: fields.get(r, "max_cost", cost),
-        on_budget: fields.get(r, "on_budget", choice(ON_BUDGET)).unwrap_or_default(),
+        on_budget: fields.get(r, "on_budget", choice(ON_BUDGET)),
         max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
         max_time: fields.get(r, "max_time", time_limit),
         max_attempts: fields.get(r, "max_attempts", count(1..=MAX_RUN_ATTEMPTS)),
         agents: fields.get(r, "agents", map_of(count(1..=MAX_PARALLEL))).unwrap_or_default(),
         resources: fields.get(r, "resources", resources).unwrap_or_default(),
+        groups: fields.get(r, "groups", group_limits).unwrap_or_default(),
     };
-    let groups = fields.get(r, "groups", group_limits).unwrap_or_default();
     fields.finish(r, |_| false);
-    Some((limits, groups))
+    Some(limits)
 }
 
 fn group_limits(r: &mut Report<'_>, what: &str, node: &Node) -> Option<GroupLimits> {

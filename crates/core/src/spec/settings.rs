@@ -1,5 +1,7 @@
 //! The fields a task and the file's `config` have in common, and how one fills in for the other.
 
+mod over;
+
 use std::collections::BTreeMap;
 
 use crate::models::Models;
@@ -59,7 +61,7 @@ pub(super) struct Settings {
     max_tokens: Option<u64>,
     max_turns: Option<u32>,
     resources: Option<BTreeMap<String, u64>>,
-    isolation: Option<Isolation>,
+    pub(super) isolation: Option<Isolation>,
     changes: Option<Changes>,
     pub(super) estimate: Option<Millis>,
     pub(super) repository: Option<String>,

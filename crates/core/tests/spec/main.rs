@@ -5,6 +5,7 @@ mod corpus;
 mod dialects;
 mod full;
 mod hostile;
+mod layers;
 mod mistakes;
 mod names;
 mod schema;

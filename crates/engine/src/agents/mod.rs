@@ -34,6 +34,7 @@ use crate::redact::{self, Redactor};
 use crate::workspaces::Seat;
 use policy::InWorkspace;
 
+pub use plugin::PROTOCOL;
 pub use questions::{Questions, told};
 pub use roster::{Entry, Kind, Login, roster};
 pub use talk::{Ending, Heard, Said, Tokens, Translator};

@@ -13,7 +13,7 @@ use super::{AgentError, Brief, Engagement};
 use crate::process::Exit;
 
 /// Raised when a program written for what came before would no longer be understood.
-const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 1;
 
 pub(super) struct Agent;
 

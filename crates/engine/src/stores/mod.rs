@@ -15,7 +15,7 @@ use conductor_core::ids::RunId;
 use conductor_core::units::Timestamp;
 use thiserror::Error;
 
-pub use sqlite::{Sqlite, sqlite_version, was_written};
+pub use sqlite::{Sqlite, integrity, schema_version, sqlite_version, was_written};
 
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 

@@ -391,7 +391,7 @@ async fn inspect(path: &Path, home: &Home) -> Result<(), StoreError> {
     // Killed while it made the file, a process leaves a journal that only a writer can undo; once made, there is none.
     let read_only = !path.with_extension("db-journal").exists();
     let mut connection = connect(path, read_only).await.map_err(|error| told(path, error))?;
-    let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0);
+    let known = schema_version();
     let tables: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
             .fetch_one(&mut connection)
@@ -434,6 +434,23 @@ async fn connect(path: &Path, read_only: bool) -> sqlx::Result<SqliteConnection>
         false => options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full),
     };
     SqliteConnection::connect_with(&options).await
+}
+
+/// The form of the database this program makes, and the newest it knows.
+pub fn schema_version() -> i64 {
+    MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0)
+}
+
+/// What SQLite finds wrong with a database that is there; it is not written to.
+pub async fn integrity(home: &Home) -> Result<Vec<String>, StoreError> {
+    let path = home.database();
+    let mut connection = connect(&path, true).await.map_err(|error| told(&path, error))?;
+    let lines: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(20)")
+        .fetch_all(&mut connection)
+        .await
+        .map_err(|error| told(&path, error))?;
+    let _ = connection.close().await;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }
 
 /// Which SQLite this program carries.

@@ -110,7 +110,10 @@ impl Trial<'_> {
         }
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["run", "../tasks.json", "--first-commit", "--ui", "plain"]).current_dir(repository);
-        command.env("CONDUCTOR_HOME", place.0.join("home")).env_remove("CONDUCTOR_PARALLEL");
+        command.env("CONDUCTOR_HOME", place.0.join("home"));
+        for (_, variable) in crate::commands::config::VARIABLES {
+            command.env_remove(variable);
+        }
         Ok(process::run_own(&mut command, b"")?)
     }
 

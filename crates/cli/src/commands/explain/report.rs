@@ -4,6 +4,7 @@ use conductor_core::event::FailureClass;
 use conductor_core::models::{Models, Score};
 use conductor_core::plan::{Isolation, Task, Work};
 use conductor_core::run::{Run, Status, TaskState};
+use conductor_core::spec::Origin;
 use serde_json::{Value, json};
 
 use super::Subject;
@@ -216,7 +217,11 @@ fn limits(task: &Task) -> String {
 fn written(subject: &Subject) -> String {
     let of = |of_config: bool| {
         let keys = subject.origins.iter().filter(|one| one.of_config == of_config);
-        keys.map(|one| format!("{} (line {})", one.key, one.line)).collect::<Vec<_>>().join(", ")
+        let place = |one: &Origin| match &one.file {
+            Some(file) => format!("{} ({file}:{})", one.key, one.line),
+            None => format!("{} (line {})", one.key, one.line),
+        };
+        keys.map(place).collect::<Vec<_>>().join(", ")
     };
     let [own, config] = [of(false), of(true)];
     let told =
@@ -253,7 +258,7 @@ pub(super) fn json(subject: &Subject) -> Value {
     let origins: Vec<Value> = subject
         .origins
         .iter()
-        .map(|one| json!({ "key": one.key, "by": if one.of_config { "config" } else { "task" }, "line": one.line }))
+        .map(|one| json!({ "key": one.key, "by": if one.of_config { "config" } else { "task" }, "file": one.file, "line": one.line }))
         .collect();
     json!({
         "schema": "conductor.explanation/1",

@@ -71,12 +71,15 @@ impl<'a> Resolved<'a> {
         })
     }
 
-    /// What the flags say, over what was so before, over what is built in.
+    /// What the flags say, over what was so before, over what the config files say, over what is built in.
     pub(super) fn options(&self, plan: &Plan, before: Option<&Options>) -> Result<Options, Fault> {
         let typed = self.typed;
         let mut options = match before {
             Some(before) => before.clone(),
-            None => Options { limits: plan.limits.clone(), ..Options::with_slots(1) },
+            None => {
+                let (limits, isolation) = (plan.limits.clone(), plan.isolation);
+                Options { limits, isolation, ..Options::with_slots(plan.parallel.unwrap_or(1)) }
+            }
         };
         options.slots = typed.parallel.unwrap_or(options.slots);
         options.strategy = typed.strategy.map_or(options.strategy, Into::into);
@@ -128,7 +131,7 @@ impl From<Strategy> for graph::Strategy {
 }
 
 /// What this machine has of the resources everybody knows.
-fn machine() -> Vec<(String, u64)> {
+pub(crate) fn machine() -> Vec<(String, u64)> {
     let cpus = std::thread::available_parallelism().map(|count| ("cpu".to_owned(), count.get() as u64));
     let memory = conductor_engine::process::machine_memory().map(|bytes| ("memory".to_owned(), bytes));
     cpus.ok().into_iter().chain(memory).collect()

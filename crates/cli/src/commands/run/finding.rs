@@ -52,6 +52,6 @@ pub(super) fn complete_files(id: &RunId, run: &Run, state: &Path) -> Result<(), 
     Ok(())
 }
 
-pub(super) fn full_name(directory: &Path, file: &Path) -> String {
+pub(crate) fn full_name(directory: &Path, file: &Path) -> String {
     directory.join(file).display().to_string()
 }

@@ -1,0 +1,93 @@
+//! Git, agents, file descriptors, clock: what the machine brings along.
+
+use std::process::Command;
+use std::time::Duration;
+
+use conductor_engine::agents::{Entry, Login, roster};
+use conductor_engine::clock::wall;
+use conductor_engine::process;
+use rustix::process::{Resource, getrlimit};
+
+use super::Finding;
+use crate::diagnostics;
+
+/// The first that merges without a checkout.
+const OLDEST_GIT: (u32, u32) = (2, 38);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn git() -> Finding {
+    let Some(said) = process::answer(Command::new("git").arg("--version"), PATIENCE) else {
+        return Finding::problem("git", "git is not there, or does not answer")
+            .remedy("install git, or see to it that it is on PATH");
+    };
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    match version(&said) {
+        Some(version) if version >= OLDEST_GIT => Finding::ok("git", said),
+        _ => Finding::problem("git", format!("{said} is too old, or tells no version"))
+            .remedy(format!("install git {}.{} or newer", OLDEST_GIT.0, OLDEST_GIT.1)),
+    }
+}
+
+/// Major and minor of `git version 2.47.3`.
+fn version(said: &str) -> Option<(u32, u32)> {
+    let mut parts = said.split_whitespace().nth(2)?.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+pub(super) fn agents() -> Finding {
+    let plan = diagnostics::plan_of_good_configs();
+    let entries = roster(&plan);
+    let installed: Vec<&Entry> = entries.iter().filter(|entry| entry.path.is_some()).collect();
+    let shown = |entry: &&Entry| match entry.login {
+        Login::No => format!("{} (not logged in)", entry.name),
+        Login::Yes | Login::Unknown => entry.name.clone(),
+    };
+    let told = installed.iter().map(shown).collect::<Vec<_>>().join(", ");
+    if installed.is_empty() {
+        return Finding::warning("agents", "none is installed; commands can be run, prompts cannot")
+            .remedy("install one: claude, codex, gemini or opencode; see `conductor agents list`");
+    }
+    if installed.iter().all(|entry| entry.login == Login::No) {
+        return Finding::warning("agents", told).remedy("start one of them and log in, or set its key");
+    }
+    Finding::ok("agents", told)
+}
+
+/// Each running task holds a few, the store and the bus some more.
+const FEW: u64 = 1024;
+
+pub(super) fn descriptors() -> Finding {
+    let limits = getrlimit(Resource::Nofile);
+    match limits.maximum {
+        Some(most) if most < FEW => {
+            Finding::warning("descriptors", format!("a process may open no more than {most} files"))
+                .remedy("raise the hard limit (ulimit -Hn), or run few tasks at once")
+        }
+        Some(most) => Finding::ok("descriptors", format!("a process may open {most} files")),
+        None => Finding::ok("descriptors", "a process may open any number of files"),
+    }
+}
+
+/// 2025-01-01: no clock that is right shows less.
+const BEFORE_US: i64 = 1_735_689_600_000;
+
+pub(super) fn clock() -> Finding {
+    match wall().0 < BEFORE_US {
+        true => Finding::warning("clock", "it shows a time before this program was made")
+            .remedy("set it: records and pauses until a provider's reset go by it"),
+        false => Finding::ok("clock", jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_git() {
+        assert_eq!(version("git version 2.47.3"), Some((2, 47)));
+        assert_eq!(version("git version 2.39.5 (Apple Git-154)"), Some((2, 39)));
+        assert_eq!(version("git version 3.0.rc1"), Some((3, 0)));
+        assert_eq!(version("gti"), None);
+    }
+}

@@ -1,0 +1,284 @@
+//! The state directory: may it be written, is the database whole, what have dead runs left; and the config files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use conductor_core::ids::RunId;
+use conductor_core::spec::Severity;
+use conductor_engine::home::Home;
+use conductor_engine::process;
+use conductor_engine::stores::{Sqlite, Store as _, StoredRun, integrity};
+use conductor_engine::workspaces::{census, empty_trash};
+
+use super::{Finding, size};
+use crate::config::{self, Config};
+
+pub(super) fn configs() -> Vec<Finding> {
+    let configs = match config::read() {
+        Ok(configs) => configs,
+        Err(fault) => return vec![Finding::problem("config", fault.message())],
+    };
+    if configs.is_empty() {
+        return vec![Finding::ok("config", "there are no config files; everything is as built in")];
+    }
+    configs.iter().flat_map(one_config).collect()
+}
+
+fn one_config(config: &Config) -> Vec<Finding> {
+    let name = &config.place.name;
+    let Some(layer) = &config.layer else {
+        let first = config.sheet.found.iter().find(|found| found.severity == Severity::Error);
+        let told = first.map(|found| {
+            let (line, column) =
+                config.sheet.source.as_ref().map_or((0, 0), |source| source.position(found.span.start));
+            format!("{name}:{line}:{column}: {}", found.message)
+        });
+        let told = told.unwrap_or_else(|| format!("{name} cannot be read"));
+        return vec![
+            Finding::problem("config", told).remedy("`conductor config show` shows everything that is wrong"),
+        ];
+    };
+    let mut findings = vec![Finding::ok("config", format!("{name}: {} settings", layer.written().len()))];
+    let idle: Vec<String> = layer.idle().map(|one| format!("{} (line {})", one.key, one.line)).collect();
+    if !idle.is_empty() {
+        findings.push(
+            Finding::warning("config", format!("{name}: without effect so far: {}", idle.join(", ")))
+                .remedy("it does no harm; leave it, or take it out"),
+        );
+    }
+    let says = |key: &str| layer.written().iter().any(|one| one.key == key);
+    if says("execution.max_parallel_tasks") && !says("execution.parallel_mode") && !says("parallel") {
+        findings.push(
+            Finding::warning(
+                "config",
+                format!("{name}: max_parallel_tasks counts only with parallel_mode: true"),
+            )
+            .remedy("write parallel: N instead"),
+        );
+    }
+    findings
+}
+
+/// Below this nothing can be worked with, and below that not for long.
+const NO_ROOM: u64 = 100 << 20;
+const LITTLE_ROOM: u64 = 2 << 30;
+/// A state directory as large as this is worth clearing.
+const LARGE: u64 = 20 << 30;
+
+pub(super) async fn home(fix: bool) -> Vec<Finding> {
+    let home = match Home::open() {
+        Ok(home) => home,
+        Err(error) => {
+            return vec![
+                Finding::problem("state", error.to_string())
+                    .remedy("set CONDUCTOR_HOME to a directory that can be written"),
+            ];
+        }
+    };
+    let mut findings = vec![writable(&home), room(&home)];
+    let (database, runs) = database(&home).await;
+    findings.push(database);
+    if let Some(runs) = runs {
+        findings.extend(dead_runs(&home, &runs, fix).await);
+    }
+    findings.extend(trash(&home, fix));
+    findings
+}
+
+fn writable(home: &Home) -> Finding {
+    let shown = home.root().display();
+    match tempfile::tempfile_in(home.root()) {
+        Err(error) => Finding::problem("state", format!("{shown} cannot be written: {error}"))
+            .remedy("make it writable, or set CONDUCTOR_HOME to one that is"),
+        Ok(_) => {
+            let (bytes, whole) = weigh(home.root());
+            let most = if whole { "" } else { "more than " };
+            let told = format!("{shown}, {most}{}", size(bytes));
+            match bytes > LARGE {
+                true => Finding::warning("state", told)
+                    .remedy("`conductor worktree clean` takes away what runs have left"),
+                false => Finding::ok("state", told),
+            }
+        }
+    }
+}
+
+/// What is in a folder, and whether all of it was looked at: nobody waits for a doctor to count a million files.
+fn weigh(folder: &Path) -> (u64, bool) {
+    const ENOUGH: usize = 200_000;
+    let (mut open, mut bytes, mut seen) = (vec![folder.to_owned()], 0, 0);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > ENOUGH {
+                return (bytes, false);
+            }
+            match entry.metadata() {
+                Ok(data) if data.is_dir() => open.push(entry.path()),
+                Ok(data) => bytes += data.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    (bytes, true)
+}
+
+fn room(home: &Home) -> Finding {
+    let Ok(disk) = rustix::fs::statvfs(home.root()) else {
+        return Finding::warning("disk", "how much room there is cannot be told");
+    };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let told = format!("{} free", size(free));
+    match free {
+        0..NO_ROOM => Finding::problem("disk", told).remedy("make room: runs wait while the disk is full"),
+        NO_ROOM..LITTLE_ROOM => {
+            Finding::warning("disk", told).remedy("make room: every task at work has a checkout")
+        }
+        _ => Finding::ok("disk", told),
+    }
+}
+
+async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
+    let path = home.database();
+    if !path.exists() {
+        return (Finding::ok("database", "none yet; the first run makes it"), None);
+    }
+    let bad = |why: String| {
+        let aside = format!("keep {} for an inquiry and move it and conductor.db-wal away", path.display());
+        (Finding::problem("database", why).remedy(aside), None)
+    };
+    match integrity(home).await {
+        Ok(wrong) if wrong.is_empty() => {}
+        Ok(wrong) => return bad(format!("it is damaged: {}", wrong.join("; "))),
+        Err(error) => return bad(error.to_string()),
+    }
+    let store = match Sqlite::open(home).await {
+        Ok(store) => store,
+        Err(error) => return bad(error.to_string()),
+    };
+    match store.runs().await {
+        Ok(runs) => (
+            Finding::ok(
+                "database",
+                format!("whole, {} run{}", runs.len(), if runs.len() == 1 { "" } else { "s" }),
+            ),
+            Some(runs),
+        ),
+        Err(error) => bad(error.to_string()),
+    }
+}
+
+/// What is left of runs nobody works on.
+async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding> {
+    let dead: Vec<RunId> = home.runs().into_iter().filter(|run| !home.is_live(run)).collect();
+    let is_over = |run: &RunId| {
+        stored.iter().any(|one| one.id == *run && matches!(one.status.as_str(), "completed" | "failed"))
+    };
+    let mut findings = Vec::new();
+    let sockets: Vec<PathBuf> =
+        dead.iter().map(|run| home.run(run).join("control")).filter(|socket| socket.exists()).collect();
+    findings.extend(removable("sockets", "a socket that nobody listens to", &sockets, fix));
+    // Those of runs that can be resumed hold what tasks wrote last.
+    let spools: Vec<PathBuf> =
+        dead.iter().filter(|run| is_over(run)).flat_map(|run| spools(&home.run(run))).collect();
+    findings.extend(removable("spools", "an output file that was left over", &spools, fix));
+    let alive: Vec<u32> = dead.iter().flat_map(process::alive).collect();
+    if !alive.is_empty() {
+        let pids = alive.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        findings.push(
+            Finding::warning("processes", format!("of runs that are not driven any more still run: {pids}"))
+                .remedy("resume the run, which ends them first; or end them yourself"),
+        );
+    }
+    findings.extend(left_behind(stored, home));
+    findings.extend(workspaces(home, &dead, is_over, fix).await);
+    if findings.is_empty() {
+        findings.push(Finding::ok("leftovers", "dead runs have left nothing behind"));
+    }
+    findings
+}
+
+fn removable(check: &'static str, what: &str, files: &[PathBuf], fix: bool) -> Option<Finding> {
+    let first = files.first()?;
+    let others = match files.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let finding = Finding::warning(check, format!("{what}: {}{others}", first.display()))
+        .remedy("`conductor doctor --fix` takes it away");
+    if !fix {
+        return Some(finding);
+    }
+    let gone = files.iter().filter(|file| fs::remove_file(file).is_ok()).count();
+    match gone == files.len() {
+        true => Some(finding.mended(format!("took {gone} away"))),
+        false => Some(finding),
+    }
+}
+
+fn spools(run: &Path) -> Vec<PathBuf> {
+    let executors = fs::read_dir(run).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files =
+        executors.filter(|path| path.is_dir()).flat_map(|path| fs::read_dir(path).into_iter().flatten());
+    let files = files.flatten().map(|entry| entry.path());
+    files
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default();
+            name == "spool.log" || name == "spool.jsonl"
+        })
+        .collect()
+}
+
+/// Runs whose coordinator died without a word.
+fn left_behind(stored: &[StoredRun], home: &Home) -> Option<Finding> {
+    let left: Vec<&StoredRun> =
+        stored.iter().filter(|run| run.status == "running" && !home.is_live(&run.id)).collect();
+    let first = left.first()?;
+    let others = match left.len() {
+        1 => String::new(),
+        count => format!(", and {} others", count - 1),
+    };
+    Some(
+        Finding::warning("runs", format!("run {} was cut off{others}", first.id))
+            .remedy(format!("conductor run --resume {}", first.id)),
+    )
+}
+
+async fn workspaces(
+    home: &Home,
+    dead: &[RunId],
+    is_over: impl Fn(&RunId) -> bool,
+    fix: bool,
+) -> Option<Finding> {
+    let over: Vec<RunId> = dead.iter().filter(|run| is_over(run)).cloned().collect();
+    let before = census(home, &over).ok()?.len();
+    if before == 0 {
+        return None;
+    }
+    let finding = Finding::warning("workspaces", format!("{before} of runs that are over"))
+        .remedy("conductor worktree clean, in their repository; what is in them is saved first");
+    if !fix {
+        return Some(finding);
+    }
+    crate::commands::worktree::clear_after_the_dead(home).await;
+    let after = census(home, &over).ok()?.len();
+    match after < before {
+        true if after == 0 => Some(finding.mended(format!("cleared {before}, what was in them is saved"))),
+        true => {
+            Some(Finding { fixed: Some(format!("cleared {} of this repository", before - after)), ..finding })
+        }
+        false => Some(finding),
+    }
+}
+
+fn trash(home: &Home, fix: bool) -> Option<Finding> {
+    let trash = home.root().join("trash");
+    fs::read_dir(&trash).ok()?.next()?.ok()?;
+    let finding = Finding::warning("trash", format!("{} has not been emptied", trash.display()))
+        .remedy("the next run empties it, or `conductor doctor --fix`");
+    if !fix {
+        return Some(finding);
+    }
+    empty_trash(home.root());
+    Some(finding.mended("it is being emptied"))
+}

@@ -1,0 +1,101 @@
+//! The config files: where they are, and what they say.
+
+use std::path::{Path, PathBuf};
+
+use conductor_core::spec::{self, Layer, Source};
+use conductor_engine::home::Home;
+use conductor_engine::subagents;
+
+use crate::diagnostics::{self, Sheet};
+use crate::fault::{Exit, Fault};
+
+/// A place where a config file may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    /// As it is shown: relative where it is the repository's.
+    pub(crate) name: String,
+    pub(crate) of: Of,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    Repository,
+    User,
+}
+
+impl Of {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Of::Repository => "repository",
+            Of::User => "user",
+        }
+    }
+}
+
+/// Where config files are looked for, the strongest first. One that serves as both is the user's.
+pub(crate) fn places() -> Result<Vec<Place>, Fault> {
+    let here = std::env::current_dir()?;
+    // Whoever has no home has no config there.
+    let own = Home::root_of_environment().ok().map(|root| root.join("config.yaml"));
+    let repository = subagents::root(&here).join(".conductor/config.yaml");
+    let same =
+        |a: &Path, b: &Path| a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().ok() == Some(a));
+    let mut places = Vec::new();
+    if !own.as_ref().is_some_and(|own| same(&repository, own)) {
+        let name = repository.strip_prefix(&here).unwrap_or(&repository).display().to_string();
+        places.push(Place { path: repository, name, of: Of::Repository });
+    }
+    places.extend(own.map(|own| Place { name: own.display().to_string(), path: own, of: Of::User }));
+    Ok(places)
+}
+
+/// A config file that is there.
+pub(crate) struct Config {
+    pub(crate) place: Place,
+    /// Nothing where it has errors.
+    pub(crate) layer: Option<Layer>,
+    pub(crate) sheet: Sheet,
+}
+
+pub(crate) fn read() -> Result<Vec<Config>, Fault> {
+    let there = places()?.into_iter().filter(|place| std::fs::symlink_metadata(&place.path).is_ok());
+    there.map(one).collect()
+}
+
+fn one(place: Place) -> Result<Config, Fault> {
+    let name = place.name.clone();
+    let bytes = diagnostics::read(&place.path, &name)?;
+    let source = match Source::new(name.clone(), bytes) {
+        Ok(source) => source,
+        Err(found) => {
+            return Ok(Config {
+                place,
+                layer: None,
+                sheet: Sheet { source: None, name, found: vec![found] },
+            });
+        }
+    };
+    let (layer, found) = match spec::layer(&source) {
+        Ok((layer, found)) => (Some(layer), found),
+        Err(found) => (None, found),
+    };
+    Ok(Config { place, layer, sheet: Sheet { source: Some(source), name, found } })
+}
+
+/// What they say, the strongest first, where none has an error; and what was found in them.
+pub(crate) fn layers() -> Result<(Option<Vec<Layer>>, Vec<Sheet>), Fault> {
+    let (layers, sheets): (Vec<_>, Vec<_>) =
+        read()?.into_iter().map(|config| (config.layer, config.sheet)).unzip();
+    Ok((layers.into_iter().collect(), sheets))
+}
+
+/// As `layers`, where what is wrong ends the command.
+pub(crate) fn good() -> Result<Vec<Config>, Fault> {
+    let configs = read()?;
+    configs.iter().for_each(|config| config.sheet.show());
+    match configs.iter().find(|config| config.layer.is_none()) {
+        Some(bad) => Err(Fault::new(Exit::InvalidFile, format!("{} has errors", bad.place.name))),
+        None => Ok(configs),
+    }
+}

@@ -1,0 +1,60 @@
+//! Files we write for people, which never take the place of theirs unasked.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::fault::{Exit, Fault};
+
+/// Whether somebody can be asked.
+pub(crate) fn attended() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Refuses where one of these is there already, unless that is wanted or agreed to.
+pub(crate) fn may_write(files: &[&Path], force: bool) -> Result<(), Fault> {
+    for file in files.iter().filter(|file| !force && fs::symlink_metadata(file).is_ok()) {
+        let refusal = || {
+            Fault::new(Exit::Usage, format!("{} is there already; nothing was written", file.display()))
+                .help("write over it with --force")
+        };
+        if !attended() {
+            return Err(refusal());
+        }
+        let question = format!("{} is there already. Write over it? [y/N] ", file.display());
+        let answer = ask(&mut io::stdin().lock(), &question)?;
+        if !matches!(answer.to_lowercase().as_str(), "y" | "yes") {
+            return Err(refusal());
+        }
+    }
+    Ok(())
+}
+
+/// A question and what was answered, without the spaces around it.
+pub(crate) fn ask(from: &mut impl BufRead, question: &str) -> io::Result<String> {
+    anstream::eprint!("{question}");
+    anstream::stderr().flush()?;
+    let mut answer = String::new();
+    from.read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
+
+/// Writes a whole file or nothing, making the folder it is in.
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), Fault> {
+    let failed =
+        |error: io::Error| Fault::new(Exit::Unexpected, format!("cannot write {}: {error}", file.display()));
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .map_or_else(|| PathBuf::from("."), Path::to_owned);
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let mut whole = tempfile::Builder::new().permissions(mode()).tempfile_in(&folder).map_err(failed)?;
+    whole.write_all(text.as_bytes()).map_err(failed)?;
+    whole.persist(file).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// As any editor would make it; the umask takes away what it takes away.
+fn mode() -> fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o666)
+}

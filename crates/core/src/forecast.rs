@@ -1,0 +1,366 @@
+//! What a run will probably come to: how long with how many at once, what is in its way, what it costs.
+//!
+//! It rests on supposed durations, and says of each what that supposition rests on. Costs are known from former runs or
+//! not at all.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::event::{Options, Usage};
+use crate::graph::{CriticalPath, Graph, GraphError, Node};
+use crate::ids::TaskId;
+use crate::plan::{Command, Plan, Task, Work};
+use crate::rehearse::{Rehearsal, rehearse};
+use crate::units::{Millis, Usd};
+
+/// How a task went when it was last done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Past {
+    pub took: Millis,
+    pub usage: Usage,
+}
+
+pub type History = HashMap<TaskId, Vec<Past>>;
+
+/// What a duration rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The task's own `estimate`.
+    Given,
+    /// This many former runs.
+    History(u32),
+    /// Nothing is known.
+    Default,
+}
+
+/// How long a task is supposed to take, and at least and at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    pub expected: Millis,
+    pub low: Millis,
+    pub high: Millis,
+    pub basis: Basis,
+}
+
+/// Of what nothing is known takes from a third of the usual time to three times as long.
+const SPREAD: u64 = 3;
+
+/// By its own word, else the median of former runs with their shortest and longest, else what is usual.
+pub fn estimate(task: &Task, past: &[Past]) -> Estimate {
+    if let Some(given) = task.estimate {
+        return Estimate { expected: given, low: given, high: given, basis: Basis::Given };
+    }
+    let mut took: Vec<Millis> = past.iter().map(|past| past.took).collect();
+    took.sort_unstable();
+    match (took.first(), took.last()) {
+        (Some(&low), Some(&high)) => {
+            Estimate { expected: median(&took), low, high, basis: Basis::History(took.len() as u32) }
+        }
+        _ => {
+            let usual = task.expected();
+            let (low, high) = (Millis(usual.0 / SPREAD), Millis(usual.0 * SPREAD));
+            Estimate { expected: usual, low, high, basis: Basis::Default }
+        }
+    }
+}
+
+/// Of what is sorted; between the two in the middle where there are two.
+fn median(sorted: &[Millis]) -> Millis {
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => sorted[middle],
+        _ => Millis((sorted[middle - 1].0 + sorted[middle].0) / 2),
+    }
+}
+
+/// What a run is supposed to cost, as far as former runs tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    pub expected: Usd,
+    pub low: Usd,
+    pub high: Usd,
+    /// Tasks that cost something nobody knows. It is not part of the figures.
+    pub unknown: u32,
+}
+
+/// The task whose division would help most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    pub task: TaskId,
+    /// The whole run, were it two halves side by side.
+    pub makespan: Millis,
+}
+
+#[derive(Debug, Clone)]
+pub struct Forecast {
+    /// How long it takes with so many at once, as far as that was worked out.
+    pub by_slots: BTreeMap<u32, Millis>,
+    /// The least number beyond which nothing is gained.
+    pub best: u32,
+    /// The number everything below is about.
+    pub slots: u32,
+    pub rehearsal: Rehearsal,
+    /// Where every task takes its least, and its most.
+    pub low: Millis,
+    pub high: Millis,
+    pub critical_path: CriticalPath,
+    pub cost: Cost,
+    pub split: Option<Split>,
+    /// In the order of the plan.
+    pub estimates: Vec<Estimate>,
+}
+
+/// Up to here every number is worked out; beyond, powers of two and what decides.
+const EVERY: u32 = 16;
+
+/// How many tasks of the critical path are tried for a division.
+const TRIED: usize = 3;
+
+/// Works out a run of a plan that has tasks. Without `slots`, everything is about the best number.
+pub fn forecast(
+    plan: &Plan,
+    options: &Options,
+    history: &History,
+    slots: Option<u32>,
+) -> Result<Forecast, GraphError> {
+    let past = |task: &Task| history.get(&task.id).map(Vec::as_slice).unwrap_or_default();
+    let estimates: Vec<Estimate> = plan.tasks.iter().map(|task| estimate(task, past(task))).collect();
+    let expected: Vec<Millis> = estimates.iter().map(|one| one.expected).collect();
+    let mut stage = Stage { plan: lean(plan), options, lengths: expected, known: BTreeMap::new() };
+    let best = stage.best()?;
+    let shown = slots.unwrap_or(best);
+    stage.makespan(shown)?;
+    let rehearsal = stage.play(shown, &stage.lengths)?;
+    let all = |of: fn(&Estimate) -> Millis| estimates.iter().map(of).collect::<Vec<_>>();
+    let (low, high) = (stage.play(shown, &all(|one| one.low))?, stage.play(shown, &all(|one| one.high))?);
+    let graph = Graph::new(plan, options.strategy)?;
+    let critical_path = graph.critical_path(|task| stage.lengths[task as usize]);
+    let split = stage.split(shown, rehearsal.makespan, &critical_path.tasks)?;
+    Ok(Forecast {
+        by_slots: stage.known,
+        best,
+        slots: shown,
+        low: low.makespan,
+        high: high.makespan,
+        rehearsal,
+        critical_path,
+        cost: cost(plan, history),
+        split,
+        estimates,
+    })
+}
+
+/// The plan without its words, which cost time to copy and decide nothing.
+fn lean(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    for task in &mut plan.tasks {
+        task.work = match task.work {
+            Work::Prompt(_) => Work::Prompt(String::new()),
+            Work::Run(_) => Work::Run(Command::Line(String::new())),
+        };
+        (task.name, task.expected_deliverable) = (String::new(), None);
+        (task.verify, task.env) = (Vec::new(), BTreeMap::new());
+    }
+    plan
+}
+
+struct Stage<'o> {
+    plan: Plan,
+    options: &'o Options,
+    lengths: Vec<Millis>,
+    known: BTreeMap<u32, Millis>,
+}
+
+impl Stage<'_> {
+    fn play(&self, slots: u32, lengths: &[Millis]) -> Result<Rehearsal, GraphError> {
+        let places: HashMap<&TaskId, usize> =
+            self.plan.tasks.iter().enumerate().map(|(place, task)| (&task.id, place)).collect();
+        let options = Options { slots, ..self.options.clone() };
+        rehearse(self.plan.clone(), options, |task| lengths[places[&task.id]])
+    }
+
+    fn makespan(&mut self, slots: u32) -> Result<Millis, GraphError> {
+        if let Some(&known) = self.known.get(&slots) {
+            return Ok(known);
+        }
+        let makespan = self.play(slots, &self.lengths)?.makespan;
+        self.known.insert(slots, makespan);
+        Ok(makespan)
+    }
+
+    /// The least number with which it takes no longer than with any number of slots.
+    fn best(&mut self) -> Result<u32, GraphError> {
+        let unbounded = self.play((self.plan.tasks.len() as u32).max(1), &self.lengths)?;
+        let widest = unbounded.executors.max(1);
+        self.known.insert(widest, unbounded.makespan);
+        let work: u64 = self.lengths.iter().map(|length| length.0).sum();
+        // Fewer could not even do the work itself in that time.
+        let least = work.div_ceil(unbounded.makespan.0.max(1)).clamp(1, u64::from(widest)) as u32;
+        let (mut few, mut enough) = (least, widest);
+        while few < enough {
+            let middle = few + (enough - few) / 2;
+            match self.makespan(middle)? <= unbounded.makespan {
+                true => enough = middle,
+                false => few = middle + 1,
+            }
+        }
+        for slots in steps(enough) {
+            self.makespan(slots)?;
+        }
+        self.known.retain(|&slots, _| slots <= enough);
+        Ok(enough)
+    }
+
+    /// Of the longest tasks on the critical path the one whose halving helps most, where any helps.
+    fn split(&self, slots: u32, now: Millis, path: &[Node]) -> Result<Option<Split>, GraphError> {
+        let mut longest: Vec<usize> = path.iter().map(|&task| task as usize).collect();
+        longest.sort_by_key(|&place| std::cmp::Reverse(self.lengths[place]));
+        let mut found: Option<Split> = None;
+        for &place in longest.iter().take(TRIED) {
+            let mut lengths = self.lengths.clone();
+            lengths[place] = Millis(lengths[place].0 / 2);
+            let makespan = self.play(slots, &lengths)?.makespan;
+            if makespan < found.as_ref().map_or(now, |split| split.makespan) {
+                found = Some(Split { task: self.plan.tasks[place].id.clone(), makespan });
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn steps(best: u32) -> Vec<u32> {
+    match best <= EVERY {
+        true => (1..=best).collect(),
+        false => (0..32).map(|power| 1 << power).take_while(|slots| *slots < best).collect(),
+    }
+}
+
+/// A command costs no money. A prompt costs what it did, where all of that had a price.
+fn cost(plan: &Plan, history: &History) -> Cost {
+    let mut cost = Cost::default();
+    for task in plan.tasks.iter().filter(|task| matches!(task.work, Work::Prompt(_))) {
+        let past = history.get(&task.id).map(Vec::as_slice).unwrap_or_default();
+        let priced = |past: &&Past| past.usage.unpriced == 0 && past.usage.tokens > 0;
+        let mut spent: Vec<Millis> =
+            past.iter().filter(priced).map(|past| Millis(past.usage.cost.0)).collect();
+        spent.sort_unstable();
+        match (spent.first(), spent.last()) {
+            (Some(low), Some(high)) => {
+                cost.expected = cost.expected + Usd(median(&spent).0);
+                cost.low = cost.low + Usd(low.0);
+                cost.high = cost.high + Usd(high.0);
+            }
+            _ => cost.unknown += 1,
+        }
+    }
+    cost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Dependency;
+
+    fn id(id: &str) -> TaskId {
+        TaskId::parse(id).unwrap()
+    }
+
+    fn task(name: &str, minutes: u64, before: &[&str]) -> Task {
+        let mut task = Task::new(id(name), Work::Prompt("words".into()));
+        task.estimate = (minutes > 0).then_some(Millis::from_secs(minutes * 60));
+        task.dependencies = before.iter().map(|before| Dependency::on(id(before))).collect();
+        task
+    }
+
+    fn plan(tasks: Vec<Task>) -> Plan {
+        Plan { tasks, ..Plan::default() }
+    }
+
+    fn past(minutes: u64, cost: u64, unpriced: u64) -> Past {
+        let usage = Usage { cost: Usd(cost), tokens: 10, unpriced, ..Usage::default() };
+        Past { took: Millis::from_secs(minutes * 60), usage }
+    }
+
+    fn minutes(length: Millis) -> u64 {
+        length.0 / 60_000
+    }
+
+    fn told(tasks: Vec<Task>, history: &History, slots: Option<u32>) -> Forecast {
+        forecast(&plan(tasks), &Options::with_slots(1), history, slots).unwrap()
+    }
+
+    #[test]
+    fn every_number_up_to_where_nothing_is_gained() {
+        let tasks = (0..10).map(|n| task(&format!("t{n}"), if n % 2 == 0 { 30 } else { 10 }, &[])).collect();
+        let forecast = told(tasks, &History::new(), None);
+        let by_slots: Vec<(u32, u64)> = forecast.by_slots.iter().map(|(n, m)| (*n, minutes(*m))).collect();
+        assert_eq!(by_slots, [(1, 200), (2, 100), (3, 70), (4, 60), (5, 40), (6, 40), (7, 30)]);
+        assert_eq!(forecast.best, 7);
+    }
+
+    #[test]
+    fn more_than_the_best_number_gains_nothing_and_fewer_lose() {
+        let draw = |seed: u64, most: u64| (seed.wrapping_mul(6_364_136_223_846_793_005) >> 40) % most;
+        for seed in 1..20u64 {
+            let tasks: Vec<Task> = (0..30u64)
+                .map(|n| {
+                    let before: Vec<String> = (0..n)
+                        .filter(|on| draw(seed * 1000 + n * 40 + on, 8) == 0)
+                        .map(|on| format!("t{on}"))
+                        .collect();
+                    let before: Vec<&str> = before.iter().map(String::as_str).collect();
+                    task(&format!("t{n}"), 1 + draw(seed * 77 + n, 16), &before)
+                })
+                .collect();
+            let all = told(tasks.clone(), &History::new(), Some(1000));
+            let best = told(tasks, &History::new(), None);
+            assert!(best.rehearsal.makespan <= all.rehearsal.makespan, "seed {seed}");
+            assert!(best.rehearsal.makespan >= best.critical_path.length, "seed {seed}");
+            if best.best > 1 {
+                assert!(best.by_slots[&(best.best - 1)] > best.rehearsal.makespan, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_estimate_rests_on_its_task_then_on_history_then_on_custom() {
+        let former = [past(9, 0, 0), past(1, 0, 0), past(4, 0, 0), past(2, 0, 0)];
+        let minutes = |estimate: Estimate| {
+            (minutes(estimate.expected), minutes(estimate.low), minutes(estimate.high), estimate.basis)
+        };
+        assert_eq!(minutes(estimate(&task("a", 5, &[]), &former)), (5, 5, 5, Basis::Given));
+        assert_eq!(minutes(estimate(&task("a", 0, &[]), &former)), (3, 1, 9, Basis::History(4)));
+        assert_eq!(minutes(estimate(&task("a", 0, &[]), &former[..3])), (4, 1, 9, Basis::History(3)));
+        assert_eq!(minutes(estimate(&task("a", 0, &[]), &[])), (10, 3, 30, Basis::Default));
+    }
+
+    #[test]
+    fn what_is_not_known_to_cost_is_unknown() {
+        let mut tasks = vec![task("a", 1, &[]), task("b", 1, &[]), task("c", 1, &[])];
+        tasks.push(Task::new(id("command"), Work::Run(Command::Line("true".into()))));
+        let history = History::from([
+            (id("a"), vec![past(1, 30, 0), past(1, 10, 0), past(1, 20, 0)]),
+            (id("b"), vec![past(1, 5, 7)]),
+        ]);
+        let cost = told(tasks, &history, None).cost;
+        assert_eq!(cost, Cost { expected: Usd(20), low: Usd(10), high: Usd(30), unknown: 2 });
+    }
+
+    #[test]
+    fn the_task_in_the_way_is_the_one_to_split() {
+        let tasks = || vec![task("a", 10, &[]), task("long", 40, &["a"]), task("c", 20, &["a"])];
+        let forecast = told(tasks(), &History::new(), None);
+        assert_eq!(minutes(forecast.rehearsal.makespan), 50);
+        let split = forecast.split.unwrap();
+        assert_eq!((split.task, minutes(split.makespan)), (id("long"), 30));
+        let path: Vec<u32> = forecast.critical_path.tasks;
+        assert_eq!(path, [0, 1]);
+    }
+
+    #[test]
+    fn the_range_is_that_of_the_tasks() {
+        let history = History::from([(id("a"), vec![past(10, 0, 0), past(30, 0, 0), past(20, 0, 0)])]);
+        let forecast = told(vec![task("a", 0, &[]), task("b", 5, &["a"])], &history, None);
+        let spans = [forecast.low, forecast.rehearsal.makespan, forecast.high].map(minutes);
+        assert_eq!(spans, [15, 25, 35]);
+    }
+}

@@ -1,0 +1,217 @@
+//! Config files: defaults from outside of a task file, read by the same reader and laid under what the file says.
+
+use crate::plan::{Group, Isolation, Notification, Notifications, Plan};
+
+use super::check::Parts;
+use super::decode::{count, flag};
+use super::diagnostic::{Diagnostic, Report};
+use super::effective::{self, Written};
+use super::fields::Fields;
+use super::keys::{CONFIG_FILE, EXECUTION, MAX_PARALLEL};
+use super::parse;
+use super::sections::{self, LimitsDraft};
+use super::settings::{Retry, Settings};
+use super::source::{Source, Span};
+use super::tree::Node;
+
+/// One config file, read and found good.
+#[derive(Debug, Clone, Default)]
+pub struct Layer {
+    config: Settings,
+    limits: LimitsDraft,
+    notifications: Notices,
+    parallel: Option<u32>,
+    execution: Execution,
+    written: Vec<Written>,
+}
+
+/// The keys of which nothing follows so far.
+const IDLE: [&str; 6] = ["mcp", "auth", "ui", "repository", "pr_strategy", "auto_pr_timeout"];
+
+impl Layer {
+    /// Everything it sets.
+    pub fn written(&self) -> &[Written] {
+        &self.written
+    }
+
+    /// What it sets that has no effect so far.
+    pub fn idle(&self) -> impl Iterator<Item = &Written> {
+        let is_idle = |written: &&Written| {
+            let head = written.key.split('.').next().unwrap_or_default();
+            IDLE.contains(&head)
+        };
+        self.written.iter().filter(is_idle)
+    }
+}
+
+/// A layer and what its author may want to know; or everything that is wrong with it.
+pub fn layer(source: &Source) -> Result<(Layer, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    if source.text().lines().all(blank) {
+        return Ok((Layer::default(), Vec::new()));
+    }
+    let mut report = Report::new(source);
+    report.subagents_from = source.name();
+    let layer = parse::parse(&mut report).and_then(|root| read(&mut report, &root));
+    let (found, failed) = report.finish();
+    match layer {
+        Some(layer) if !failed => Ok((layer, found)),
+        _ => Err(found),
+    }
+}
+
+fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
+    let mut fields = Fields::of(r, "a config file", CONFIG_FILE, root)?;
+    for free in ["$schema", "mcp", "auth", "ui"] {
+        fields.take(free);
+    }
+    let retry = retry(r, &mut fields);
+    let mut config = sections::defaults(r, &mut fields);
+    config.retry = config.retry.or(retry);
+    let placed = [&mut config.epic, &mut config.group, &mut config.subagent_type];
+    for placed in placed.into_iter().flatten() {
+        // A place in this file is none in the task file.
+        placed.span = Span::default();
+    }
+    let layer = Layer {
+        config,
+        limits: fields.get(r, "limits", sections::limits).unwrap_or_default(),
+        notifications: fields.get(r, "notifications", notices).unwrap_or_default(),
+        parallel: fields.get(r, "parallel", count(1..=MAX_PARALLEL)),
+        execution: fields.get(r, "execution", Execution::read).unwrap_or_default(),
+        written: effective::written(r.source, root),
+    };
+    fields.finish(r, |key| key.starts_with("x-"));
+    Some(layer)
+}
+
+fn retry(r: &mut Report<'_>, fields: &mut Fields<'_>) -> Option<Retry> {
+    let retry = fields.get(r, "retry", Retry::read)?;
+    for name in ["retry_policy", "default_retry_policy"] {
+        if let (Some((own, _)), Some((other, _))) = (fields.take("retry"), fields.take(name)) {
+            r.error("duplicate-key", other.span, format!("'retry' and '{name}' are the same setting"))
+                .also(own.span, "also set here");
+        }
+    }
+    Some(retry)
+}
+
+/// A's way to say how many tasks run at once: the number counts only where the flag is set.
+#[derive(Debug, Clone, Copy, Default)]
+struct Execution {
+    parallel_mode: Option<bool>,
+    max_parallel_tasks: Option<u32>,
+}
+
+impl Execution {
+    fn read(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Execution> {
+        let mut fields = Fields::of(r, "execution", EXECUTION, node)?;
+        let execution = Execution {
+            parallel_mode: fields.get(r, "parallel_mode", flag),
+            max_parallel_tasks: fields.get(r, "max_parallel_tasks", count(1..=MAX_PARALLEL)),
+        };
+        fields.finish(r, |_| false);
+        Some(execution)
+    }
+
+    fn is_silent(self) -> bool {
+        self.parallel_mode.is_none() && self.max_parallel_tasks.is_none()
+    }
+}
+
+/// How many tasks run at once: the strongest layer that says it, in either way.
+fn parallel(layers: &[Layer]) -> Option<u32> {
+    let place = layers.iter().position(|layer| layer.parallel.is_some() || !layer.execution.is_silent())?;
+    let rest = &layers[place..];
+    let on = rest.iter().find_map(|layer| layer.execution.parallel_mode).unwrap_or(false);
+    let most = rest.iter().find_map(|layer| layer.execution.max_parallel_tasks).unwrap_or(1);
+    Some(rest[0].parallel.unwrap_or(if on { most } else { 1 }))
+}
+
+/// What config files say that is not a default of tasks.
+#[derive(Debug, Default)]
+pub(super) struct Outside {
+    pub(super) parallel: Option<u32>,
+    pub(super) isolation: Option<Isolation>,
+    groups: Vec<(String, u32)>,
+}
+
+impl Outside {
+    /// Limits of groups count for those this file has, and that have none of their own.
+    pub(super) fn limit(&self, groups: &mut [Group]) {
+        for group in groups.iter_mut().filter(|group| group.max_parallel.is_none()) {
+            let limit = self.groups.iter().find(|(name, _)| *name == group.name);
+            group.max_parallel = limit.map(|(_, most)| *most);
+        }
+    }
+}
+
+/// Lays what a file says over the layers, of which the first is the strongest.
+pub(super) fn fill(parts: &mut Parts, layers: &[Layer]) -> Outside {
+    let mut outside = Outside { parallel: parallel(layers), ..Outside::default() };
+    for layer in layers {
+        let mut config = layer.config.clone();
+        // A default that a flag must still be able to change.
+        outside.isolation = outside.isolation.or(config.isolation.take());
+        // An epic is a matter of the task file; where that lists its epics, others do not exist.
+        let known =
+            |id: &String| parts.epics.as_ref().is_none_or(|epics| epics.iter().any(|epic| epic.is(id)));
+        config.epic = config.epic.filter(|epic| known(&epic.value));
+        parts.config = std::mem::take(&mut parts.config).over(config);
+        parts.limits = std::mem::take(&mut parts.limits).over(layer.limits.clone());
+        parts.notifications = std::mem::take(&mut parts.notifications).over(layer.notifications.clone());
+        outside.groups.extend(layer.limits.groups.iter().map(|(name, most)| (name.value.clone(), *most)));
+    }
+    outside
+}
+
+/// What config files say where there is no task file: agents, prices, models and specialists, and no tasks.
+pub fn plan_without_tasks(layers: &[Layer]) -> Plan {
+    let mut parts = Parts::default();
+    let outside = fill(&mut parts, layers);
+    let Settings { workspace_path, agents, prices, models, subagents, .. } = parts.config;
+    Plan {
+        limits: parts.limits.finish(),
+        notifications: parts.notifications.finish(),
+        parallel: outside.parallel,
+        isolation: outside.isolation,
+        workspace_path,
+        agents,
+        prices,
+        models,
+        subagents,
+        ..Plan::default()
+    }
+}
+
+/// Whom to tell; what is not said is filled in from weaker layers, what is said to be nobody is not.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Notices {
+    on_complete: Option<Vec<Notification>>,
+    on_failure: Option<Vec<Notification>>,
+}
+
+pub(super) fn notices(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Notices> {
+    let read = sections::notifications(r, what, node)?;
+    let says = |name: &str| node.entries().into_iter().flatten().any(|(key, _)| *key.text == *name);
+    Some(Notices {
+        on_complete: says("on_complete").then_some(read.on_complete),
+        on_failure: says("on_failure").then_some(read.on_failure),
+    })
+}
+
+impl Notices {
+    fn over(self, weaker: Notices) -> Notices {
+        Notices {
+            on_complete: self.on_complete.or(weaker.on_complete),
+            on_failure: self.on_failure.or(weaker.on_failure),
+        }
+    }
+
+    pub(super) fn finish(self) -> Notifications {
+        Notifications {
+            on_complete: self.on_complete.unwrap_or_default(),
+            on_failure: self.on_failure.unwrap_or_default(),
+        }
+    }
+}
