@@ -179,6 +179,11 @@ pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch 
     shell::launch(&Command::Line(line.to_owned()), task, seat, caller)
 }
 
+/// What nobody is to read of what a task says, as far as this process's own environment tells.
+pub fn redactor(plan: &Plan, task: &Task) -> Arc<Redactor> {
+    Caller::new(std::env::vars_os()).redactor(plan, task)
+}
+
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
 pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
     let first = match task.model.as_deref() {

@@ -83,7 +83,8 @@ impl Worker {
         let Engagement { launch, translator } = agent.engage(&brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
-        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
+        let mark = self.marks.stream(visit.order.executor);
+        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, visit.task, talks.questions.clone());
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         if let Some(asked @ Outcome::Asked(_)) = talk.cut() {

@@ -25,11 +25,12 @@ pub(super) fn world(
     claim: RunClaim,
     rooms: Rooms,
     options: &Options,
+    directory: PathBuf,
 ) -> World {
     let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
     let every = args.typed.lookout;
     let lookout = (every > Millis(0)).then_some(Duration::from_millis(every.0));
-    World { store: Arc::new(store), claim, rooms, output, lookout }
+    World { store: Arc::new(store), claim, rooms, directory, output, lookout }
 }
 
 /// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,
