@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream as Stream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use conductor_core::event::{Event, Record};
@@ -19,6 +20,7 @@ use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
 
 use crate::drive::Control;
@@ -36,6 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A look changes nothing and is answered at once, unless its run waits for a disk.
 const GLANCE: Duration = Duration::from_secs(10);
+
+/// How long those who do not listen to their answer are waited for.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Error)]
 pub enum ControlError {
@@ -228,6 +233,8 @@ fn send(
 pub(crate) struct Counter {
     listening: JoinHandle<()>,
     socket: PathBuf,
+    /// Held by everybody who is being answered.
+    answering: Arc<RwLock<()>>,
 }
 
 impl Counter {
@@ -237,15 +244,23 @@ impl Counter {
         let _ = fs::remove_file(&socket);
         let listener = with_address(directory, |address| UnixListener::bind(address))?;
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
+        let answering = Arc::new(RwLock::new(()));
+        let held = answering.clone();
         let listening = tokio::spawn(async move {
             loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => drop(tokio::spawn(serve(stream, control.clone()))),
+                    Ok((stream, _)) => drop(tokio::spawn(serve(stream, control.clone(), held.clone()))),
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 }
             }
         });
-        Ok(Counter { listening, socket })
+        Ok(Counter { listening, socket, answering })
+    }
+
+    /// Lets nobody in any more, and whoever was answered hear it: it may have been the last thing this process does.
+    pub(crate) async fn close(self) {
+        self.listening.abort();
+        let _ = tokio::time::timeout(FAREWELL, self.answering.write()).await;
     }
 }
 
@@ -257,12 +272,16 @@ impl Drop for Counter {
 }
 
 /// Whoever goes away in the middle gets no answer, and nobody else notices.
-async fn serve(stream: UnixStream, control: Control) {
+async fn serve(stream: UnixStream, control: Control, answering: Arc<RwLock<()>>) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = tokio::io::BufReader::new(reader.take(LONGEST_REQUEST)).lines();
     while let Ok(Some(line)) = lines.next_line().await {
+        let held = answering.read().await;
         let reply = match serde_json::from_str(&line) {
-            Ok(Question::Follow) => return tell_all(writer, control).await,
+            Ok(Question::Follow) => {
+                drop(held);
+                return tell_all(writer, control).await;
+            }
             Ok(Question::Look(query)) => control.look(query).await.map(|seen| match seen {
                 Ok(view) => Reply::Seen(view),
                 Err(refusal) => Reply::Refused(refusal.to_string()),
@@ -273,6 +292,7 @@ async fn serve(stream: UnixStream, control: Control) {
         if write(&mut writer, &reply).await.is_none() {
             return;
         }
+        drop(held);
     }
 }
 

@@ -259,7 +259,12 @@ impl Drive {
                 let _ = waits.send(word);
             }
         }
-        drop(counter);
+        // Whoever asks too late is told that nobody is there any more.
+        self.messages.close();
+        while self.messages.try_recv().is_ok() {}
+        if let Ok(counter) = counter {
+            counter.close().await;
+        }
         looking.inspect(|looking| looking.abort());
         process::sweep_all(&self.id).await;
         self.look_a_last_time().await?;

@@ -288,11 +288,12 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
     }
 }
 
-/// Whether nothing went wrong but that some work does not merge.
+/// Whether work that does not merge is all that went wrong.
 fn only_conflicts(run: &Run) -> bool {
-    let mut failures = run.tasks().filter_map(|(_, progress)| match &progress.state {
+    let failures = run.tasks().filter_map(|(_, progress)| match &progress.state {
         TaskState::Failed(failure) => Some(failure.class),
         _ => None,
     });
-    failures.all(|class| class == FailureClass::Conflict)
+    let mut all = failures.clone();
+    all.all(|class| class == FailureClass::Conflict) && failures.count() > 0
 }

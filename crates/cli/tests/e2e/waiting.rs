@@ -49,7 +49,7 @@ fn a_group() {
 #[test]
 fn a_resource() {
     let tasks = format!(
-        "config: {{ limits: {{ resources: {{ gpu: 2 }} }} }}\n\
+        "limits: {{ resources: {{ gpu: 2 }} }}\n\
          tasks: [{{ id: a, resources: {{ gpu: 2 }}, {HOLDS} }}, {{ id: b, resources: {{ gpu: 1 }}, run: 'true' }}]"
     );
     let words = "it waits for resource gpu: it wants 1, 0 of 2 are free; a has it";
