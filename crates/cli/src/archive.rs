@@ -64,6 +64,11 @@ impl Archive {
         named(&self.home, &self.runs, word)
     }
 
+    /// All of them, newest first.
+    pub(crate) fn runs(&self) -> &[StoredRun] {
+        &self.runs
+    }
+
     pub(crate) fn known(&self, run: &RunId) -> Option<&StoredRun> {
         self.runs.iter().find(|known| known.id == *run)
     }
@@ -104,6 +109,12 @@ impl Archive {
             Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
         })?;
         Ok(Found { stored: stored.clone(), records, run })
+    }
+
+    /// Forgets a run that nobody works on.
+    pub(crate) async fn remove(&self, run: &RunId) -> Result<(), Fault> {
+        let store = self.store()?;
+        Ok(patiently(|| store.remove(run)).await?)
     }
 
     fn store(&self) -> Result<&Arc<Sqlite>, Fault> {
@@ -200,7 +211,13 @@ pub(crate) fn named(home: &Home, runs: &[StoredRun], word: &str) -> Result<Store
                 (home.database(), format!("it knows nothing of run {word}, which had been written"));
             Err(StoreError::Damaged { path, why }.into())
         }
-        [] => Err(Fault::new(Exit::Usage, format!("there is no run '{}'", one_line(word)))),
+        [] => {
+            let fault = Fault::new(Exit::Usage, format!("there is no run '{}'", one_line(word)));
+            Err(match did_you_mean(word, runs.iter().map(|run| run.id.as_str())) {
+                Some(meant) => fault.help(format!("did you mean '{meant}'?")),
+                None => fault.help("`conductor runs list` names them all"),
+            })
+        }
         [first, second, ..] => Err(Fault::new(
             Exit::Usage,
             format!("'{word}' could be run {} or {}; give more of it", first.id, second.id),

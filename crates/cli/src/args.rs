@@ -33,6 +33,25 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Show what a task has changed, as a patch
     Diff(Diff),
+    /// Show what a run is doing: what is at work, what waits and on what, what comes next
+    Status(Status),
+    /// Show what a task's agent or command said
+    Logs(Logs),
+    /// Print what happened in a run, one event a line
+    Events(Events),
+    /// Wait for a run to end, and exit as it does
+    Wait(Wait),
+    /// Start nothing new in a run until it is resumed; what is at work goes on
+    Pause(OfRun),
+    /// Go on with a run that was paused
+    Resume(OfRun),
+    /// Stop a task, a group of tasks or everything, and do not do it
+    Cancel(Cancel),
+    /// Change how many tasks of a run are at work at once
+    Parallel(Parallel),
+    /// List the runs there were, look at one, and take old ones away
+    #[command(subcommand)]
+    Runs(Runs),
     /// Show what runs have used and cost
     Cost(Cost),
     /// Show what models are taken to cost, and who says so
@@ -151,6 +170,14 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
+    /// Leave the run going in the background, and return as soon as it is there
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) detach: bool,
+
+    /// This is the one that was left in the background
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
+
     /// How progress is shown
     #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW", env = "CONDUCTOR_UI",
           hide_env_values = true)]
@@ -163,6 +190,152 @@ pub(crate) struct Run {
     /// Where transcripts and reports go
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// A run, by name.
+#[derive(Debug, Args)]
+pub(crate) struct OfRun {
+    /// The run, or the beginning of its name; the newest live one here where absent
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    pub(crate) run: Option<String>,
+    /// Show it again and again until the run ends
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    #[command(flatten)]
+    pub(crate) of: OfTask,
+    /// Go on until the task ends, through all its attempts
+    #[arg(short, long, conflicts_with = "attempt")]
+    pub(crate) follow: bool,
+    /// Which attempt; the newest where absent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attempt: Option<u32>,
+    /// What its agent said to us, word by word
+    #[arg(long)]
+    pub(crate) stream: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Events {
+    /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    pub(crate) run: Option<String>,
+    /// Go on until the run ends
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only those after the event of this number
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) since: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Wait {
+    /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    pub(crate) run: Option<String>,
+    /// What to wait for
+    #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = Awaited::Done)]
+    pub(crate) what: Awaited,
+    /// How long at the most; after that the exit code is 8
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Millis>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Awaited {
+    /// The end of the run
+    Done,
+    /// The end of any task, whichever is first
+    Any,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("which").required(true)))]
+pub(crate) struct Cancel {
+    /// The task's id
+    #[arg(group = "which")]
+    pub(crate) task: Option<String>,
+    /// Every task of this group that has not ended
+    #[arg(long, value_name = "GROUP", group = "which")]
+    pub(crate) group: Option<String>,
+    /// Every task that has not ended
+    #[arg(long, group = "which")]
+    pub(crate) all: bool,
+    /// The run, or the beginning of its name; the newest live one here where absent
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Parallel {
+    /// How many tasks are at work at once
+    #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) slots: u32,
+    /// The run, or the beginning of its name; the newest live one here where absent
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Runs {
+    /// Every run, newest first
+    List(RunsList),
+    /// What a run came to, or what it is doing
+    Show(RunsShow),
+    /// Take away what old runs have left: their folders and their records. Shows what would go; --yes does it
+    Prune(RunsPrune),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsList {
+    /// Only those of the repository you are in
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// How many at the most; 0 is all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) last: usize,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsShow {
+    /// The run, or the beginning of its name; the newest one here where absent
+    pub(crate) run: Option<String>,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsPrune {
+    /// Those that were started longer ago than this, such as 30d or 12h
+    #[arg(long, value_name = "TIME", value_parser = days)]
+    pub(crate) older_than: Option<Millis>,
+    /// All but the newest so many
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: Option<usize>,
+    /// Only those of the repository you are in
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// The work they kept and the checkpoints they made in their repositories as well
+    #[arg(long)]
+    pub(crate) refs: bool,
+    /// Those too that could be resumed, or have work in them that is kept nowhere else
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Do it
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -612,4 +785,13 @@ fn variable(text: &str) -> Result<(String, String), String> {
 
 fn duration(text: &str) -> Result<Millis, String> {
     conductor_core::spec::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// As a duration, and days.
+fn days(text: &str) -> Result<Millis, String> {
+    match text.strip_suffix('d').map(str::parse::<u64>) {
+        Some(Ok(days)) => Ok(Millis::from_secs(days.saturating_mul(24 * 60 * 60))),
+        Some(Err(_)) => Err("expected a time such as 30d or 12h".to_owned()),
+        None => duration(text),
+    }
 }

@@ -35,6 +35,29 @@ pub(crate) enum Exit {
     Terminated = 143,
 }
 
+impl Exit {
+    const ALL: [Exit; 13] = [
+        Exit::Done,
+        Exit::Unexpected,
+        Exit::Usage,
+        Exit::InvalidFile,
+        Exit::NothingToDo,
+        Exit::Asked,
+        Exit::BudgetReached,
+        Exit::AgentMissing,
+        Exit::StillRunning,
+        Exit::TaskFailed,
+        Exit::ConflictLeft,
+        Exit::Interrupted,
+        Exit::Terminated,
+    ];
+
+    /// The one of this number.
+    pub(crate) fn of(code: u8) -> Option<Exit> {
+        Exit::ALL.into_iter().find(|exit| *exit as u8 == code)
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit as u8)

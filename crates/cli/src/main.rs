@@ -7,6 +7,7 @@ mod config;
 mod diagnostics;
 mod end_block;
 mod fault;
+mod live;
 mod progress;
 mod table;
 mod writing;
@@ -29,6 +30,15 @@ fn main() -> ExitCode {
         Command::Rehearse(rehearse) => commands::rehearse::run(&rehearse),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Diff(diff) => commands::diff::run(&diff),
+        Command::Status(status) => commands::status::run(&status),
+        Command::Logs(logs) => commands::logs::run(&logs),
+        Command::Events(events) => commands::events::run(&events),
+        Command::Wait(wait) => commands::wait::run(&wait),
+        Command::Pause(of) => commands::steer::pause(&of),
+        Command::Resume(of) => commands::steer::resume(&of),
+        Command::Cancel(cancel) => commands::steer::cancel(&cancel),
+        Command::Parallel(parallel) => commands::steer::parallel(&parallel),
+        Command::Runs(runs) => commands::runs::run(&runs),
         Command::Cost(cost) => commands::cost::run(&cost),
         Command::Prices(prices) => commands::prices::run(&prices),
         Command::Worktree(worktree) => commands::worktree::run(&worktree),

@@ -129,13 +129,23 @@ impl Graph {
 
     /// The tasks that each task waits for, looked at through gates.
     pub fn dependencies(&self) -> Vec<Vec<Node>> {
+        let direct = self.reversed();
+        (0..self.len()).map(|task| self.through_gates(&direct, task as Node)).collect()
+    }
+
+    /// The tasks that one task waits for, looked at through gates.
+    pub fn dependencies_of(&self, task: Node) -> Vec<Node> {
+        self.through_gates(&self.reversed(), task)
+    }
+
+    fn reversed(&self) -> Vec<Vec<Node>> {
         let mut direct: Vec<Vec<Node>> = vec![Vec::new(); self.nodes()];
         for from in 0..self.nodes() as Node {
             for edge in self.dependents(from) {
                 direct[edge.to as usize].push(from);
             }
         }
-        (0..self.len()).map(|task| self.through_gates(&direct, task as Node)).collect()
+        direct
     }
 
     fn through_gates(&self, direct: &[Vec<Node>], task: Node) -> Vec<Node> {

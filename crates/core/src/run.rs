@@ -432,6 +432,11 @@ impl Run {
         self.active_before + (self.active_now - Tick(0))
     }
 
+    /// As `active`, for whoever knows that its coordinator has been awake until now.
+    pub fn active_until(&self, tick: Tick) -> Millis {
+        self.active_before + (self.active_now.max(tick) - Tick(0))
+    }
+
     pub fn apply(&mut self, record: &Record) -> Result<(), IllegalEvent> {
         self.apply_at(record, None)
     }

@@ -17,9 +17,11 @@ mod questions;
 mod ready;
 mod release;
 mod requests;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod waiting;
 
 use std::collections::BTreeMap;
 
@@ -37,6 +39,8 @@ use crate::units::{Millis, Now, Tick, Timestamp};
 pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
 pub use requests::{Refusal, Request};
+pub use snapshot::{AtWork, Counts, Phase, Snapshot, Waiting, Words};
+pub use waiting::{Held, Wait};
 
 use epics::Epics;
 use executors::Executors;

@@ -37,6 +37,13 @@ pub struct Checkpoint {
     pub at: i64,
 }
 
+impl Checkpoint {
+    /// The ref it is kept by.
+    pub fn full_name(&self) -> String {
+        format!("{TAGS}{}", self.name)
+    }
+}
+
 /// What setting a branch back came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolledBack {

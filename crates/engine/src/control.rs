@@ -1,20 +1,30 @@
-//! Asking something of a run that another process drives: a socket beside its lock, a request and an answer to a line.
+//! Asking something of a run that another process drives: a socket beside its lock, a question and an answer to a line.
+//!
+//! What is asked for is done, or looked at, in the loop's own turn; nothing here reads the log.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream as Stream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::scheduler::Request;
+use conductor_core::event::{Event, Record};
+use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::scheduler::{Request, Snapshot, Wait};
+use conductor_core::units::{Tick, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
 
 use crate::drive::Control;
+use crate::transcript::Clear;
 
 const NAME: &str = "control";
 
@@ -26,6 +36,12 @@ const LONGEST_REQUEST: u64 = 1 << 20;
 /// Longer than a run waits for a disk or a lock that comes back by itself.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A look changes nothing and is answered at once, unless its run waits for a disk.
+const GLANCE: Duration = Duration::from_secs(10);
+
+/// How long those who do not listen to their answer are waited for.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 #[derive(Debug, Error)]
 pub enum ControlError {
     #[error("nobody is working on it")]
@@ -36,40 +52,189 @@ pub enum ControlError {
     Unreachable(#[from] io::Error),
 }
 
+/// What can be looked at without changing anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Query {
+    Snapshot,
+    /// Why a task is not at work.
+    Why(TaskId),
+    /// Where the words of a task are to be found.
+    Heard(TaskId),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    Snapshot(Box<Glance>),
+    Why(Why),
+    Heard(Heard),
+}
+
+/// A live run at one moment, and who drives it where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Glance {
+    pub run: RunId,
+    pub directory: PathBuf,
+    pub pid: u32,
+    pub snapshot: Snapshot,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    pub status: String,
+    pub why: Vec<Wait>,
+}
+
+/// A task's newest attempt, and how far its transcript and its stream can be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// 0 before the first.
+    pub attempt: Attempt,
+    pub executor: u32,
+    pub at_work: bool,
+    /// Whether the task itself has come to an end.
+    pub ended: bool,
+    pub clear: [Clear; 2],
+}
+
+/// A line that asks for no change.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Question {
+    Look(Query),
+    /// Everything that happens from now on, a line each.
+    Follow,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
     Done,
     Refused(String),
+    Seen(View),
+    /// What follows comes after the event of this number.
+    Following(u64),
+}
+
+/// A record as it goes over the socket.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    seq: u64,
+    at: Timestamp,
+    tick: u64,
+    event: Event,
 }
 
 /// Asks, and waits until it is recorded.
 pub fn ask(directory: &Path, request: &Request) -> Result<(), ControlError> {
-    let connected = with_address(directory, |address| std::os::unix::net::UnixStream::connect(address));
+    match send(directory, request, PATIENCE)?.1 {
+        Reply::Refused(why) => Err(ControlError::Refused(why)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether somebody has opened it to questions and has not closed it since, or has died over it.
+pub fn is_open(directory: &Path) -> bool {
+    directory.join(NAME).exists()
+}
+
+/// Looks at a live run.
+pub fn look(directory: &Path, query: Query) -> Result<View, ControlError> {
+    match send(directory, &Question::Look(query), GLANCE)?.1 {
+        Reply::Seen(view) => Ok(view),
+        Reply::Refused(why) => Err(ControlError::Refused(why)),
+        _ => Err(io::Error::other("it said something else").into()),
+    }
+}
+
+/// The whole of a live run at this moment.
+pub fn glance(directory: &Path) -> Result<Glance, ControlError> {
+    match look(directory, Query::Snapshot)? {
+        View::Snapshot(glance) => Ok(*glance),
+        _ => Err(io::Error::other("it said something else").into()),
+    }
+}
+
+/// Follows a live run: the number of the last event that is not told, and all later ones until it ends. Whoever reads the
+/// log after this has been called misses nothing between the two.
+pub fn follow(directory: &Path) -> Result<(u64, Following), ControlError> {
+    match send(directory, &Question::Follow, PATIENCE)? {
+        (stream, Reply::Following(seq)) => {
+            stream.get_ref().set_read_timeout(None)?;
+            Ok((seq, Following { stream }))
+        }
+        (_, Reply::Refused(why)) => Err(ControlError::Refused(why)),
+        _ => Err(io::Error::other("it said something else").into()),
+    }
+}
+
+/// Events as they happen; at an end when the run is, or the connection to it.
+pub struct Following {
+    stream: BufReader<Stream>,
+}
+
+impl Following {
+    /// How long to wait for the next one; for ever where nothing is said.
+    pub fn patience(&self, time: Option<Duration>) -> io::Result<()> {
+        self.stream.get_ref().set_read_timeout(time.map(|time| time.max(Duration::from_millis(1))))
+    }
+}
+
+impl Iterator for Following {
+    type Item = io::Result<Record>;
+
+    fn next(&mut self) -> Option<io::Result<Record>> {
+        let mut line = String::new();
+        match self.stream.read_line(&mut line) {
+            Ok(0) => None,
+            // Cut off in the middle: whoever reads the log has it whole.
+            Ok(_) if !line.ends_with('\n') => None,
+            Ok(_) => Some(
+                serde_json::from_str(&line)
+                    .map_err(io::Error::other)
+                    .map(|Told { seq, at, tick, event }| Record { seq, at, tick: Tick(tick), event }),
+            ),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+/// Says one line and hears one.
+fn send(
+    directory: &Path,
+    line: &impl Serialize,
+    patience: Duration,
+) -> Result<(BufReader<Stream>, Reply), ControlError> {
+    let connected = with_address(directory, |address| Stream::connect(address));
     let mut stream = connected.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::NotThere,
         _ => ControlError::Unreachable(error),
     })?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut line = serde_json::to_vec(request).map_err(io::Error::other)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    let mut line = serde_json::to_vec(line).map_err(io::Error::other)?;
     line.push(b'\n');
     stream.write_all(&line)?;
+    let mut stream = BufReader::new(stream);
     let mut answer = String::new();
-    if BufReader::new(stream).read_line(&mut answer)? == 0 {
+    match stream.read_line(&mut answer) {
         // It came to its end before it got to this.
-        return Err(ControlError::NotThere);
-    }
-    match serde_json::from_str(&answer).map_err(io::Error::other)? {
-        Reply::Done => Ok(()),
-        Reply::Refused(why) => Err(ControlError::Refused(why)),
-    }
+        Ok(0) => return Err(ControlError::NotThere),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Err(ControlError::NotThere),
+        read => read?,
+    };
+    let reply = serde_json::from_str(&answer).map_err(io::Error::other)?;
+    Ok((stream, reply))
 }
 
 /// Listens as long as it lives.
 pub(crate) struct Counter {
     listening: JoinHandle<()>,
     socket: PathBuf,
+    /// Held by everybody who is being answered.
+    answering: Arc<RwLock<()>>,
 }
 
 impl Counter {
@@ -79,15 +244,23 @@ impl Counter {
         let _ = fs::remove_file(&socket);
         let listener = with_address(directory, |address| UnixListener::bind(address))?;
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
+        let answering = Arc::new(RwLock::new(()));
+        let held = answering.clone();
         let listening = tokio::spawn(async move {
             loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => drop(tokio::spawn(serve(stream, control.clone()))),
+                    Ok((stream, _)) => drop(tokio::spawn(serve(stream, control.clone(), held.clone()))),
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 }
             }
         });
-        Ok(Counter { listening, socket })
+        Ok(Counter { listening, socket, answering })
+    }
+
+    /// Lets nobody in any more, and whoever was answered hear it: it may have been the last thing this process does.
+    pub(crate) async fn close(self) {
+        self.listening.abort();
+        let _ = tokio::time::timeout(FAREWELL, self.answering.write()).await;
     }
 }
 
@@ -99,24 +272,61 @@ impl Drop for Counter {
 }
 
 /// Whoever goes away in the middle gets no answer, and nobody else notices.
-async fn serve(stream: UnixStream, control: Control) {
+async fn serve(stream: UnixStream, control: Control, answering: Arc<RwLock<()>>) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = tokio::io::BufReader::new(reader.take(LONGEST_REQUEST)).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        let reply = match serde_json::from_str::<Request>(&line) {
-            Err(error) => Reply::Refused(format!("this is no request: {error}")),
-            Ok(request) => match control.ask_and_wait(request).await {
-                Some(Ok(())) => Reply::Done,
-                Some(Err(refusal)) => Reply::Refused(refusal.to_string()),
-                None => return,
-            },
+        let held = answering.read().await;
+        let reply = match serde_json::from_str(&line) {
+            Ok(Question::Follow) => {
+                drop(held);
+                return tell_all(writer, control).await;
+            }
+            Ok(Question::Look(query)) => control.look(query).await.map(|seen| match seen {
+                Ok(view) => Reply::Seen(view),
+                Err(refusal) => Reply::Refused(refusal.to_string()),
+            }),
+            Err(_) => asked(&line, &control).await,
         };
-        let Ok(mut bytes) = serde_json::to_vec(&reply) else { return };
-        bytes.push(b'\n');
-        if writer.write_all(&bytes).await.is_err() {
+        let Some(reply) = reply else { return };
+        if write(&mut writer, &reply).await.is_none() {
             return;
         }
+        drop(held);
     }
+}
+
+async fn asked(line: &str, control: &Control) -> Option<Reply> {
+    Some(match serde_json::from_str::<Request>(line) {
+        Err(error) => Reply::Refused(format!("this is no request: {error}")),
+        Ok(request) => match control.ask_and_wait(request).await? {
+            Ok(()) => Reply::Done,
+            Err(refusal) => Reply::Refused(refusal.to_string()),
+        },
+    })
+}
+
+/// One that reads too slowly makes nobody wait but us.
+async fn tell_all(mut writer: OwnedWriteHalf, control: Control) {
+    let Some((seq, mut records)) = control.follow().await else { return };
+    drop(control);
+    if write(&mut writer, &Reply::Following(seq)).await.is_none() {
+        return;
+    }
+    while let Some(batch) = records.recv().await {
+        for Record { seq, at, tick, event } in batch.iter() {
+            let told = Told { seq: *seq, at: *at, tick: tick.0, event: event.clone() };
+            if write(&mut writer, &told).await.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+async fn write(writer: &mut OwnedWriteHalf, value: &impl Serialize) -> Option<()> {
+    let mut bytes = serde_json::to_vec(value).ok()?;
+    bytes.push(b'\n');
+    writer.write_all(&bytes).await.ok()
 }
 
 fn with_address<T>(directory: &Path, go: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {

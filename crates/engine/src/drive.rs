@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::agents::Caller;
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
-use crate::control::Counter;
+use crate::control::{Counter, Glance, Heard, Query, View, Why};
 use crate::home::RunClaim;
 use crate::lookout::{AtWork, Lookout};
 use crate::process::{self, Keeper};
@@ -51,6 +51,10 @@ pub(crate) enum Message {
     Input(Input),
     /// As an input, with somebody who waits until it is recorded.
     Asked(Request, oneshot::Sender<Result<(), Refusal>>),
+    /// Somebody looks; nothing changes.
+    Look(Query, oneshot::Sender<Result<View, Refusal>>),
+    /// Somebody follows from here on.
+    Follow(oneshot::Sender<(u64, mpsc::UnboundedReceiver<Records>)>),
     KillAll,
 }
 
@@ -87,6 +91,20 @@ impl Control {
         word.await.ok()
     }
 
+    /// What is asked for, as it is now; nothing where the run has ended meanwhile.
+    pub async fn look(&self, query: Query) -> Option<Result<View, Refusal>> {
+        let (waits, word) = oneshot::channel();
+        let _ = self.messages.send(Message::Look(query, waits));
+        word.await.ok()
+    }
+
+    /// Everything that becomes durable after the event of this number.
+    pub(crate) async fn follow(&self) -> Option<(u64, mpsc::UnboundedReceiver<Records>)> {
+        let (waits, word) = oneshot::channel();
+        let _ = self.messages.send(Message::Follow(waits));
+        word.await.ok()
+    }
+
     /// Ends every process now, without asking it.
     pub fn kill_all(&self) {
         let _ = self.messages.send(Message::KillAll);
@@ -98,6 +116,8 @@ pub struct World {
     pub store: Arc<dyn Store>,
     pub claim: RunClaim,
     pub rooms: Rooms,
+    /// Where the run was started.
+    pub directory: PathBuf,
     /// Where transcripts and reports go.
     pub output: PathBuf,
     /// How often to look around while tasks are at work, if at all.
@@ -118,12 +138,15 @@ pub struct Driven {
     pub run: Run,
     /// Workspaces that are still there because somebody is in them.
     pub parked: Vec<PathBuf>,
+    /// Nobody else works on it as long as this is held.
+    pub claim: RunClaim,
 }
 
 pub struct Drive {
     id: RunId,
     store: Arc<dyn Store>,
     claim: RunClaim,
+    directory: PathBuf,
     scheduler: Scheduler,
     first: Option<Decision>,
     clock: Clock,
@@ -158,7 +181,7 @@ impl Drive {
         rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
-        let World { store, claim, rooms, output, lookout, keeper } = world;
+        let World { store, claim, rooms, directory, output, lookout, keeper } = world;
         if let Some(yard) = rooms.yard() {
             yard.listen(notices.clone());
         }
@@ -174,6 +197,7 @@ impl Drive {
             caller,
             output,
             mail: Mail::default(),
+            marks: Default::default(),
             notices: notices.clone(),
             reports: sender.clone(),
             unpriced: Default::default(),
@@ -187,6 +211,7 @@ impl Drive {
             id,
             store,
             claim,
+            directory,
             scheduler,
             first: Some(first),
             clock,
@@ -240,13 +265,18 @@ impl Drive {
                 let _ = waits.send(word);
             }
         }
-        drop(counter);
+        // Whoever asks too late is told that nobody is there any more.
+        self.messages.close();
+        while self.messages.try_recv().is_ok() {}
+        if let Ok(counter) = counter {
+            counter.close().await;
+        }
         looking.inspect(|looking| looking.abort());
         process::sweep_all(&self.id).await;
         self.keeper = None;
         self.look_a_last_time().await?;
         self.clear_rooms().await;
-        Ok(Driven { run: self.scheduler.into_run(), parked: self.parked })
+        Ok(Driven { run: self.scheduler.into_run(), parked: self.parked, claim: self.claim })
     }
 
     /// Everything that has happened, as soon as anything has that cannot wait.
@@ -286,6 +316,14 @@ impl Drive {
                 inputs.push(Arrival { input: Input::Asked(request), waits: Some(waits) });
                 true
             }
+            Some(Message::Look(query, waits)) => {
+                let _ = waits.send(self.view(query));
+                false
+            }
+            Some(Message::Follow(waits)) => {
+                let _ = waits.send((self.scheduler.run().seq(), self.bus.subscribe()));
+                false
+            }
             Some(Message::KillAll) => {
                 for stop in self.attempts.values().map(|(_, stop)| stop).chain(&self.merging) {
                     let _ = stop.send(Stop::Kill);
@@ -306,6 +344,37 @@ impl Drive {
                 }
             }
         }
+    }
+
+    /// All that was decided is durable when this is asked.
+    fn view(&mut self, query: Query) -> Result<View, Refusal> {
+        let now = self.clock.now();
+        let known = |task: TaskId| self.scheduler.run().place(&task).ok_or(Refusal::UnknownTask(task));
+        Ok(match query {
+            Query::Snapshot => View::Snapshot(Box::new(Glance {
+                run: self.id.clone(),
+                directory: self.directory.clone(),
+                pid: std::process::id(),
+                snapshot: self.scheduler.snapshot(now),
+            })),
+            Query::Why(task) => {
+                let place = known(task)?;
+                let status = self.scheduler.run().progress(place).state.status().name().to_owned();
+                View::Why(Why { status, why: self.scheduler.why_waiting(place, now) })
+            }
+            Query::Heard(task) => {
+                let progress = self.scheduler.run().progress(known(task)?);
+                let at_work = matches!(&progress.state, TaskState::Running(running) if !running.ended);
+                let executor = progress.executor.unwrap_or_default();
+                View::Heard(Heard {
+                    attempt: Attempt(progress.last_attempt),
+                    executor,
+                    at_work,
+                    ended: progress.state.status().is_end(),
+                    clear: self.worker.marks.clear(executor),
+                })
+            }
+        })
     }
 
     /// Ends that were reported count before deadlines that have passed: whoever made it in time has made it.

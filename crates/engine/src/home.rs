@@ -96,6 +96,15 @@ impl Home {
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
+    /// Returns when nobody works on a run any more. Blocks.
+    pub fn wait_until_left(&self, run: &RunId) -> io::Result<()> {
+        match File::open(self.run(run).join("lock")) {
+            Ok(file) => file.lock_shared(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Every run that has a folder, known to the store or not.
     pub fn runs(&self) -> Vec<RunId> {
         let entries = fs::read_dir(self.root.join("runs")).into_iter().flatten().flatten();

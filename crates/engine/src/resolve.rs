@@ -87,6 +87,7 @@ impl Bench {
             caller: Caller::new(std::env::vars_os()),
             output: amendment.output(),
             mail: Mail::default(),
+            marks: Default::default(),
             notices,
             // There is no loop to report to: how a check ended is what it returns.
             reports: mpsc::unbounded_channel().0,

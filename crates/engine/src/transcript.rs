@@ -8,6 +8,9 @@
 //! own folder; one that wrote nothing leaves nothing, and the spool serves the next. Making a file costs more than
 //! starting a process on some file systems, and most commands of a large graph are silent.
 
+mod cleared;
+mod reading;
+
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +20,10 @@ use conductor_core::ids::{Attempt, TaskId};
 use rustix::fs::FallocateFlags;
 
 use crate::redact::{Redactor, Scrubber};
+
+pub use cleared::Clear;
+pub(crate) use cleared::{Mark, Marks};
+pub use reading::Reader;
 
 /// Enough of the beginning to see what it set out to do, enough of the end to see what became of it.
 const HEAD: u64 = 8 << 20;
@@ -69,6 +76,11 @@ impl Speaker<'_> {
         self.folder().join(SPOOL)
     }
 
+    /// Where it writes while its spool is not free.
+    fn aside(&self) -> PathBuf {
+        self.folder().join(format!("spool.{}.{}.log", self.task, self.attempt))
+    }
+
     /// Moves what an attempt of a dead coordinator wrote to where it belongs, without what this one knows to be secret.
     pub fn rescue(&self, redactor: &Arc<Redactor>) -> io::Result<()> {
         let places = [(self.spool(), self.transcript()), (self.folder().join(STREAM), self.stream())];
@@ -91,12 +103,15 @@ pub struct Transcript {
     punched: u64,
     redactor: Arc<Redactor>,
     scrubber: Scrubber,
+    /// Where it says how far it can be shown, and from where on, if its middle is left out.
+    mark: Option<Arc<Mark>>,
+    shown_from: u64,
 }
 
 impl Transcript {
     fn new(spool: PathBuf, kept: PathBuf, file: File) -> Transcript {
         let (redactor, scrubber) = (Redactor::of_shapes(), Scrubber::default());
-        Transcript { spool, kept, file, punched: HEAD, redactor, scrubber }
+        Transcript { spool, kept, file, punched: HEAD, redactor, scrubber, mark: None, shown_from: 0 }
     }
 
     pub fn open(speaker: &Speaker<'_>) -> io::Result<Transcript> {
@@ -105,7 +120,7 @@ impl Transcript {
         let mut file = open(&spool)?;
         if file.metadata()?.len() > 0 {
             // Somebody's words could not be moved away. They stay, and this attempt writes elsewhere.
-            spool = speaker.folder().join(format!("spool.{}.{}.log", speaker.task, speaker.attempt));
+            spool = speaker.aside();
             file = open(&spool)?;
         }
         Ok(Transcript::new(spool, kept, file))
@@ -129,6 +144,12 @@ impl Transcript {
     /// This one, without these secrets.
     pub fn redacted(self, redactor: Arc<Redactor>) -> Transcript {
         Transcript { redactor, ..self }
+    }
+
+    /// This one, which says there how far it can be shown.
+    pub(crate) fn marked(self, mark: Arc<Mark>) -> Transcript {
+        mark.set(Clear::default());
+        Transcript { mark: Some(mark), ..self }
     }
 
     /// Whoever speaks from now on may have other secrets than those who spoke before.
@@ -173,8 +194,10 @@ impl Transcript {
         let place = place.min(length);
         if length > HEAD + TAIL + STEP {
             self.scrub_on(place.min(HEAD), most)?;
-            if self.scrubber.place() >= HEAD {
-                self.scrubber.skip_to(place.min(length - TAIL));
+            let skipped = place.min(length - TAIL);
+            if self.scrubber.place() >= HEAD && skipped > self.scrubber.place() {
+                self.scrubber.skip_to(skipped);
+                self.shown_from = skipped;
             }
         }
         self.scrub_on(place, most)
@@ -182,7 +205,11 @@ impl Transcript {
 
     fn scrub_on(&mut self, place: u64, most: u64) -> io::Result<()> {
         let until = place.min(self.scrubber.place().saturating_add(most));
-        self.scrubber.scrub(&self.redactor, &self.file, &self.spool, until)
+        self.scrubber.scrub(&self.redactor, &self.file, &self.spool, until)?;
+        if let Some(mark) = &self.mark {
+            mark.set(Clear { from: self.shown_from, to: self.scrubber.place() });
+        }
+        Ok(())
     }
 
     /// Blots out secrets, and gives the middle back to the disk where the file has become too long. A file system that

@@ -10,8 +10,9 @@ use conductor_core::ids::TaskId;
 use conductor_core::models::{self, Chosen, Circumstances, Sample};
 use conductor_core::plan::{Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
-use conductor_core::scheduler;
+use conductor_core::scheduler::{self, Wait};
 use conductor_core::spec::{Origin, did_you_mean};
+use conductor_engine::control::{self, ControlError, Query, View};
 use conductor_engine::git::Repository;
 use conductor_engine::home::Home;
 use conductor_engine::merge::short;
@@ -66,6 +67,8 @@ struct Subject {
     samples: Vec<Sample>,
     /// Nothing where it is only in a file.
     found: Option<FoundTask>,
+    /// Whether somebody works on its run, and what keeps it from being at work then.
+    waits: Option<Vec<Wait>>,
     /// Who wrote which key; nothing where the file is not at hand.
     origins: Vec<Origin>,
 }
@@ -112,7 +115,21 @@ async fn of_run(args: &Explain) -> Result<Subject, Fault> {
     let isolation = found.found.isolation(found.task());
     let directory = found.found.stored.directory.clone();
     let samples = found.found.run.options().samples.clone();
-    Ok(Subject::new(plan, place, isolation, directory, samples, Some(found), Vec::new()))
+    let waits = waits(&archive, &found)?;
+    let subject = Subject::new(plan, place, isolation, directory, samples, Some(found), Vec::new());
+    Ok(Subject { waits, ..subject })
+}
+
+/// The scheduler of a live run knows what a log cannot tell: who stands before whom.
+fn waits(archive: &Archive, found: &FoundTask) -> Result<Option<Vec<Wait>>, Fault> {
+    let run = &found.found.stored.id;
+    match control::look(&archive.home.run(run), Query::Why(found.task().id.clone())) {
+        Ok(View::Why(why)) => Ok(Some(why.why)),
+        Err(ControlError::NotThere) => Ok(None),
+        Err(_) if !archive.home.is_live(run) => Ok(None),
+        Ok(_) => Ok(None),
+        Err(error) => Err(crate::live::unable(run, error)),
+    }
 }
 
 fn unknown(task: &str, plan: &Plan, file: &Path) -> Fault {
@@ -143,7 +160,7 @@ impl Subject {
         };
         let isolation = plan.tasks[place].isolation.unwrap_or(default);
         let root = subagents::root(&directory);
-        Subject { plan, place, absent, nobody, isolation, root, samples, found, origins }
+        Subject { plan, place, absent, nobody, isolation, root, samples, found, waits: None, origins }
     }
 
     fn task(&self) -> &Task {

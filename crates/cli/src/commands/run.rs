@@ -1,12 +1,14 @@
 //! `conductor run`: a task file becomes a run, or a run that was left is taken up again.
 
 mod arguments;
+mod detach;
 mod finding;
+mod keys;
 mod places;
 mod signals;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conductor_core::event::{DrainReason, FailureClass, RunOutcome};
@@ -41,6 +43,9 @@ use places::{repository, rooms, world};
 use signals::Signalled;
 
 pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
+    if args.detach && !args.detached {
+        return detach::start(args);
+    }
     let mut args = Resolved::new(args)?;
     if args.is_new() {
         let plan = args.plan()?;
@@ -100,7 +105,7 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     clear_after_the_dead(&home).await;
     empty_trash(home.root());
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
-    let world = world(&args, store, claim, rooms, &options);
+    let world = world(&args, store, claim, rooms, &options, args.directory.clone());
     carry_out(&args, id, run, Start { options, reopen: false }, world).await
 }
 
@@ -123,7 +128,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     options.absent = check_agents(run.plan())?;
     let repository = repository(&args, run.plan(), &mut options, &stored.directory)?;
     let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory, &run)?;
-    let world = world(&args, store, claim, rooms, &options);
+    let world = world(&args, store, claim, rooms, &options, stored.directory.clone());
     args.directory = stored.directory;
     carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
 }
@@ -168,6 +173,11 @@ async fn carry_out(
     let directory = world.output.clone();
     let home = world.claim.home();
     let yard = world.rooms.yard().cloned();
+    let state = world.claim.directory().to_owned();
+    forget_exit(&state);
+    if args.typed.detached {
+        detach::settle(&id, &state)?;
+    }
     let mut view = progress::of(args.ui(), &id, &run, &start.options);
     let (mut drive, mut notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
@@ -175,6 +185,7 @@ async fn carry_out(
     let mut records = drive.subscribe();
     let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
     let signalled = signals::watch(drive.control());
+    let mut looks = keys::watch(drive.control(), args.ui() != Ui::Json);
     let driven = drive.run();
     tokio::pin!(driven);
     let ended = loop {
@@ -182,6 +193,7 @@ async fn carry_out(
             biased;
             Some(batch) = records.recv() => view.show(&batch),
             Some(notice) = notices.recv() => view.notice(&notice),
+            Some(text) = looks.next() => view.tell(&text),
             ended = &mut driven => break ended?,
         }
     };
@@ -191,7 +203,8 @@ async fn carry_out(
     while let Ok(notice) = notices.try_recv() {
         view.notice(&notice);
     }
-    let Driven { run: ended, parked } = ended;
+    drop(looks);
+    let Driven { run: ended, parked, claim: _claim } = ended;
     scribe.finish();
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
     output::write_summary(&directory, &id, &ended, &graph, ledger.as_ref())?;
@@ -201,7 +214,30 @@ async fn carry_out(
         // A reader that went away changes nothing about what the run came to.
         let _ = answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref(), ledger.as_ref()));
     }
-    Ok(exit(&ended, ledger.as_ref(), signalled.received()))
+    let exit = exit(&ended, ledger.as_ref(), signalled.received());
+    note_exit(&state, exit);
+    Ok(exit)
+}
+
+const EXIT: &str = "exit_code";
+
+/// For whoever waits for the run and did not start it.
+fn note_exit(state: &Path, exit: Exit) {
+    let _ = std::fs::write(state.join(EXIT), format!("{}\n", exit as u8));
+}
+
+fn forget_exit(state: &Path) {
+    let _ = std::fs::remove_file(state.join(EXIT));
+}
+
+/// The exit code of a run that was driven to its end.
+pub(crate) fn noted_exit(state: &Path) -> Option<Exit> {
+    Exit::of(std::fs::read_to_string(state.join(EXIT)).ok()?.trim().parse().ok()?)
+}
+
+/// As far as the log alone tells.
+pub(crate) fn exit_of(run: &Run) -> Exit {
+    exit(run, None, None)
 }
 
 /// Looks up what is really there, where there is a repository to look into.
@@ -254,11 +290,12 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
     }
 }
 
-/// Whether nothing went wrong but that some work does not merge.
+/// Whether work that does not merge is all that went wrong.
 fn only_conflicts(run: &Run) -> bool {
-    let mut failures = run.tasks().filter_map(|(_, progress)| match &progress.state {
+    let failures = run.tasks().filter_map(|(_, progress)| match &progress.state {
         TaskState::Failed(failure) => Some(failure.class),
         _ => None,
     });
-    failures.all(|class| class == FailureClass::Conflict)
+    let mut all = failures.clone();
+    all.all(|class| class == FailureClass::Conflict) && failures.count() > 0
 }

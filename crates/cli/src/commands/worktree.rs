@@ -8,7 +8,7 @@ mod path;
 mod resolve;
 mod sync;
 
-pub(crate) use clean::clear_after_the_dead;
+pub(crate) use clean::{clear_after_the_dead, clear_all};
 
 use super::{answer, answer_json, block_on, talk};
 use crate::args::Worktree;

@@ -56,7 +56,7 @@ impl Progress for Json {
 }
 
 /// The stored form keeps an event's name outside; for readers it is one flat object.
-fn event(run: &RunId, record: &Record) -> Value {
+pub(crate) fn event(run: &RunId, record: &Record) -> Value {
     let mut line = Map::new();
     line.insert("schema".into(), json!(SCHEMA));
     line.insert("run".into(), json!(run));
@@ -73,6 +73,6 @@ fn event(run: &RunId, record: &Record) -> Value {
     Value::Object(line)
 }
 
-fn timestamp(millis: i64) -> String {
+pub(crate) fn timestamp(millis: i64) -> String {
     jiff::Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()
 }

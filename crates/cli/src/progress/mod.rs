@@ -1,6 +1,6 @@
 //! What is shown while a run goes on: one small trait, one file for each way.
 
-mod json;
+pub(crate) mod json;
 mod plain;
 
 use conductor_core::event::{Options, Record};
@@ -15,6 +15,10 @@ pub(crate) trait Progress {
     fn show(&mut self, records: &[Record]);
     /// Something worth knowing that is no event: the store is waiting for space, a request was refused.
     fn notice(&mut self, text: &str);
+    /// Several lines for whoever sits there and asked for them; on standard error, whatever else is shown.
+    fn tell(&mut self, text: &str) {
+        anstream::eprint!("{text}");
+    }
     fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph, ledger: Option<&Ledger>);
 }
 

@@ -6,7 +6,7 @@ use crate::harness::{Live, World, wait_for};
 use crate::repository::{command, conductor, expect_tidy, git, repository};
 
 /// Asks whether it may, and writes down what it was told.
-const ASKER: &str = r#"
+pub(crate) const ASKER: &str = r#"
 read -r task
 printf '%s\n' "$task" >> HERE/tasks
 case "$task" in
@@ -24,7 +24,7 @@ echo '{"type":"result","ok":true,"text":"done"}'
 "#;
 
 /// A repository, and agents of these names on the PATH.
-fn world(tasks: &str, agents: &[(&str, &str)]) -> World {
+pub(crate) fn world(tasks: &str, agents: &[(&str, &str)]) -> World {
     let mut world = repository(tasks);
     let bin = world.path("bin");
     std::fs::create_dir(&bin).unwrap();
@@ -41,11 +41,11 @@ fn world(tasks: &str, agents: &[(&str, &str)]) -> World {
     world
 }
 
-fn start(world: &World, args: &[&str]) -> Live {
+pub(crate) fn start(world: &World, args: &[&str]) -> Live {
     world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
 }
 
-const ASKING: &str = "
+pub(crate) const ASKING: &str = "
 config: { agent: asker, permissions: { ask: ['Bash(terraform*)'] } }
 tasks:
   - { id: deploy, prompt: Deploy it }

@@ -68,6 +68,12 @@ impl Epics {
         self.of(place).is_some_and(|epic| self.epics[epic].aboard.iter().any(|other| other.place == place))
     }
 
+    /// Whether it is aboard of an epic that is not done yet.
+    pub(super) fn is_parked(&self, place: usize) -> bool {
+        let waits = |other: &Aboard| other.place == place && !other.sent;
+        self.of(place).is_some_and(|epic| self.epics[epic].aboard.iter().any(waits))
+    }
+
     /// Whoever is aboard of an epic that is not done yet.
     pub(super) fn parked(&self) -> usize {
         self.epics.iter().map(|epic| epic.aboard.iter().filter(|aboard| !aboard.sent).count()).sum()

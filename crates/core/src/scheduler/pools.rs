@@ -48,6 +48,24 @@ pub(super) struct Pools {
     resources: BTreeMap<String, PoolNumber>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Group,
+    Epic,
+    Agent,
+    Resource,
+}
+
+/// A pool as those who wait at it see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look<'p> {
+    pub(super) kind: Kind,
+    pub(super) name: &'p str,
+    pub(super) door: Door,
+    pub(super) capacity: u64,
+    pub(super) free: u64,
+}
+
 /// What one task takes from which pool.
 pub(super) type Needs = Vec<(PoolNumber, u64)>;
 
@@ -147,6 +165,23 @@ impl Pools {
 
     pub(super) fn first_parked(&self, number: PoolNumber) -> Option<(Rank, LaneNumber)> {
         self.pools[number].parked.first().copied()
+    }
+
+    /// What a pool is of, by name, with its door, its capacity and what is left of it.
+    pub(super) fn look(&self, number: PoolNumber) -> Look<'_> {
+        let pool = &self.pools[number];
+        let all = [
+            (Kind::Group, &self.groups),
+            (Kind::Epic, &self.epics),
+            (Kind::Agent, &self.agents),
+            (Kind::Resource, &self.resources),
+        ];
+        let named = all.into_iter().flat_map(|(kind, names)| names.iter().map(move |entry| (kind, entry)));
+        let mut named = named.filter(|(_, (_, known))| **known == number);
+        let (kind, name) =
+            named.next().map_or((Kind::Resource, ""), |(kind, (name, _))| (kind, name.as_str()));
+        let free = pool.capacity.saturating_sub(pool.used);
+        Look { kind, name, door: pool.door, capacity: pool.capacity, free }
     }
 
     /// Whether this one pool has what is needed of it.

@@ -4,6 +4,8 @@
 //! wait for one agent cost no more than one. A lane is listed in one place at a time: among the open ones, parked at the
 //! pool it lacks something of, or parked behind the running task whose files it would touch.
 
+mod looking;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,6 +15,8 @@ use crate::event::Options;
 use crate::graph::{Graph, Node};
 use crate::plan::{Kind, Plan, Priority, Task};
 use crate::units::Millis;
+
+pub(super) use looking::Lack;
 
 pub(super) type LaneNumber = usize;
 

@@ -16,6 +16,8 @@ pub enum Request {
     Continue,
     SetSlots(u32),
     Cancel(TaskId),
+    /// Every task of a group that has not ended.
+    CancelGroup(String),
     CancelAll,
     Retry(TaskId),
     Skip(TaskId),
@@ -41,6 +43,10 @@ pub enum Refusal {
     UnknownTask(TaskId),
     #[error("task '{task}' is {status}; {wants}")]
     WrongStatus { task: TaskId, status: Status, wants: &'static str },
+    #[error("there is no group '{0}' in this run")]
+    UnknownGroup(String),
+    #[error("group '{0}' has no task that has not ended")]
+    GroupEnded(String),
     #[error("a run needs at least one slot")]
     NoSlots,
 }
@@ -52,6 +58,7 @@ impl Scheduler {
             Request::Continue => self.on_continue(now),
             Request::SetSlots(slots) => self.on_slots(now, slots),
             Request::Cancel(task) => self.on_cancel(now, &task),
+            Request::CancelGroup(group) => self.on_cancel_group(now, group),
             Request::CancelAll => self.on_cancel_all(now),
             Request::Retry(task) => self.on_retry(now, &task),
             Request::Skip(task) => self.on_skip(now, &task),
@@ -103,6 +110,26 @@ impl Scheduler {
                 self.end(now, place, Event::TaskCancelled { task: task.clone() });
             }
             status => return Err(wrong(task, status, "only a task that has not ended can be cancelled")),
+        }
+        Ok(())
+    }
+
+    fn on_cancel_group(&mut self, now: Now, group: String) -> Result<(), Refusal> {
+        let members = |task: &crate::plan::Task| task.group.as_ref() == Some(&group);
+        let places: Vec<usize> =
+            (0..self.graph.len()).filter(|&at| members(&self.run.plan().tasks[at])).collect();
+        if places.is_empty() && !self.run.plan().groups.iter().any(|known| known.name == group) {
+            return Err(Refusal::UnknownGroup(group));
+        }
+        let open = |place: &usize| !self.run.progress(*place).state.status().is_end();
+        let open: Vec<usize> = places.into_iter().filter(open).collect();
+        if open.is_empty() {
+            return Err(Refusal::GroupEnded(group));
+        }
+        for place in open {
+            let task = self.graph.id(place as u32).clone();
+            // One may have been skipped with the one before it.
+            let _ = self.on_cancel(now, &task);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod hands;
 mod landing;
 mod properties;
 mod questions;
+mod waiting;
 
 use std::fmt::Write as _;
 

@@ -35,6 +35,11 @@ impl Timers {
         }
     }
 
+    /// When a task's deadline is, if it has one.
+    pub(super) fn of(&self, task: Node) -> Option<Tick> {
+        self.armed.get(&task).copied()
+    }
+
     pub(super) fn arm_run(&mut self, at: Option<Tick>) {
         self.run = at;
     }

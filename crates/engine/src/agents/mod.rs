@@ -197,6 +197,11 @@ fn fits(plan: &Plan, task: &Task) -> Result<(), AgentError> {
     }
 }
 
+/// What nobody is to read of what a task says, as far as this process's own environment tells.
+pub fn redactor(plan: &Plan, task: &Task) -> Arc<Redactor> {
+    Caller::new(std::env::vars_os()).redactor(plan, task)
+}
+
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
 pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
     let first = match task.model.as_deref() {

@@ -124,3 +124,23 @@ async fn a_run_that_was_not_opened_cannot_be_appended_to() {
     let store: Arc<dyn Store> = Arc::new(open(dir.path()).await);
     assert!(store.append(&run_id("r1"), &[started(2)]).await.is_err());
 }
+
+#[tokio::test]
+async fn a_run_that_is_removed_is_gone_and_no_other_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    for name in ["r1", "r2"] {
+        let (new, first) = created(&run_id(name));
+        store.create(&new, &first).await.unwrap();
+        store.append(&run_id(name), &[started(2), attempt_started(3, "a")]).await.unwrap();
+    }
+    store.remove(&run_id("r1")).await.unwrap();
+    store.remove(&run_id("never")).await.unwrap();
+    let left: Vec<RunId> = store.runs().await.unwrap().into_iter().map(|run| run.id).collect();
+    assert_eq!(left, [run_id("r2")]);
+    assert!(matches!(store.load(&run_id("r1")).await, Err(StoreError::NoSuchRun(_))));
+    assert_eq!(store.load(&run_id("r2")).await.unwrap().len(), 3);
+    let (new, first) = created(&run_id("r1"));
+    store.create(&new, &first).await.unwrap();
+    assert_eq!(store.load(&run_id("r1")).await.unwrap().len(), 1, "a new one of the name begins anew");
+}

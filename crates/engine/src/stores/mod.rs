@@ -31,6 +31,9 @@ pub trait Store: Send + Sync {
     /// The whole log of a run, checked: complete, unbroken, readable by this version.
     fn load<'a>(&'a self, run: &'a RunId) -> Task<'a, Vec<Record>>;
 
+    /// Forgets a run and all that is known of it. One that is not there is no error.
+    fn remove<'a>(&'a self, run: &'a RunId) -> Task<'a, ()>;
+
     /// All runs, newest first.
     fn runs(&self) -> Task<'_, Vec<StoredRun>>;
 }

@@ -215,6 +215,16 @@ impl Sqlite {
         self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Its events and attempts go along with it.
+    async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
+        let mut connection = self.connection.lock().await;
+        let gone = sqlx::query("DELETE FROM runs WHERE id = ?").bind(run.as_str()).execute(&mut *connection);
+        gone.await.map_err(|error| self.told(error))?;
+        let mut open = self.lock_open();
+        *open = open.take().filter(|open| open.id != *run);
+        Ok(())
+    }
+
     async fn list(&self) -> Result<Vec<StoredRun>, StoreError> {
         let mut connection = self.connection.lock().await;
         let rows = sqlx::query(
@@ -238,6 +248,10 @@ impl Store for Sqlite {
 
     fn load<'a>(&'a self, run: &'a RunId) -> Task<'a, Vec<Record>> {
         Box::pin(self.load_records(run))
+    }
+
+    fn remove<'a>(&'a self, run: &'a RunId) -> Task<'a, ()> {
+        Box::pin(self.forget(run))
     }
 
     fn runs(&self) -> Task<'_, Vec<StoredRun>> {

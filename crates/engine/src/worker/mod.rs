@@ -28,7 +28,7 @@ use crate::merge::short;
 use crate::process::{Exit, Mark};
 use crate::prompt::{self, Facts};
 use crate::skills::Applied;
-use crate::transcript::{Speaker, Transcript};
+use crate::transcript::{Marks, Speaker, Transcript};
 use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, look, run_branch};
 use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
@@ -80,6 +80,7 @@ pub struct Worker {
     pub caller: Caller,
     pub output: PathBuf,
     pub(crate) mail: Mail,
+    pub(crate) marks: Marks,
     pub(crate) notices: mpsc::UnboundedSender<String>,
     pub(crate) reports: mpsc::UnboundedSender<Message>,
     /// Models that were told to have no known price.
@@ -154,7 +155,9 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
         let transcript = open_transcript(&self.speaker(visit.order), stop).await?;
-        let mut transcript = transcript.redacted(self.caller.redactor(&self.plan, visit.task));
+        self.marks.begin(visit.order.executor);
+        let mark = self.marks.transcript(visit.order.executor);
+        let mut transcript = transcript.redacted(self.caller.redactor(&self.plan, visit.task)).marked(mark);
         let done = self.rounds(visit, &mut transcript, stop).await;
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
@@ -251,7 +254,8 @@ impl Worker {
         let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
-        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()));
+        let mark = self.marks.stream(visit.order.executor);
+        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         Ok((talk, exit))

@@ -1,9 +1,9 @@
 //! A task explained: for people a line for each thing that decides what becomes of it, for programs the same as JSON.
 
-use conductor_core::event::FailureClass;
+use conductor_core::event::{DrainReason, FailureClass};
 use conductor_core::models::{Models, Score};
 use conductor_core::plan::{Isolation, Task, Work};
-use conductor_core::run::{Run, Status, TaskState};
+use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::spec::Origin;
 use serde_json::{Value, json};
 
@@ -43,7 +43,13 @@ fn status(subject: &Subject) -> String {
         };
     };
     let (run, progress) = (&found.found.run, found.progress());
+    if let Some(waits) = subject.waits.as_deref().filter(|waits| !waits.is_empty()) {
+        let lines: Vec<String> =
+            waits.iter().map(|wait| format!("it waits {}", one_line(&wait.to_string()))).collect();
+        return format!("{} in run {}\n{}", progress.state.status(), found.found.stored.id, lines.join("\n"));
+    }
     let told = match &progress.state {
+        TaskState::Pending if subject.waits.is_some() => "is about to start".to_owned(),
         TaskState::Pending => pending(run, subject.task()),
         TaskState::Running(running) => match (running.ended, running.process) {
             (true, _) => "done, waits to land".to_owned(),
@@ -66,7 +72,27 @@ fn status(subject: &Subject) -> String {
     };
     let status = progress.state.status();
     let told = if told.is_empty() { told } else { format!(": {told}") };
-    format!("{status} in run {}{told}", found.found.stored.id)
+    format!("{status} in run {}{told}{}", found.found.stored.id, left(subject, run, status))
+}
+
+/// Nothing goes on where nobody works on the run.
+fn left(subject: &Subject, run: &Run, status: Status) -> String {
+    let Some(found) = subject.found.as_ref().filter(|_| subject.waits.is_none() && !status.is_end()) else {
+        return String::new();
+    };
+    let why = match run.stage() {
+        Stage::Stopped(why) => match why {
+            DrainReason::User => ", it was stopped",
+            DrainReason::FailFast => ", it was left at the first failure",
+            DrainReason::Budget => ", it was left at its budget",
+            DrainReason::Person => ", it was left waiting for a person",
+        },
+        _ => "",
+    };
+    format!(
+        "\nnobody is working on the run{why}; take it up with: conductor run --resume {}",
+        found.found.stored.id
+    )
 }
 
 fn class(class: FailureClass) -> String {
@@ -267,6 +293,8 @@ pub(super) fn json(subject: &Subject) -> Value {
         "run": subject.found.as_ref().map(|found| found.found.stored.id.to_string()),
         "status": subject.found.as_ref().map(|found| found.progress().state.status().name()),
         "waits_for": task.dependencies.iter().map(|on| on.id.as_str()).collect::<Vec<_>>(),
+        "live": subject.waits.is_some(),
+        "waits": subject.waits.as_deref().map(crate::commands::status::reasons),
         "agents": agents,
         "agent": matches!(task.work, Work::Prompt(_)).then(|| subject.agent()),
         "model": chosen.as_ref().map(|chosen| json!({

@@ -86,7 +86,8 @@ impl<'a> Resolved<'a> {
         options.fail_fast = (options.fail_fast || typed.fail_fast) && !typed.keep_going;
         options.allow_overlap |= typed.allow_overlap;
         options.isolation = typed.isolation.map(Into::into).or(options.isolation);
-        options.answer_within = typed.answer_within.or_else(|| (!attended()).then_some(UNATTENDED));
+        options.answer_within =
+            typed.answer_within.or_else(|| (typed.detached || !attended()).then_some(UNATTENDED));
         options.leave_unanswered = typed.leave_unanswered;
         let limits = &mut options.limits;
         limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);

@@ -8,6 +8,7 @@ use conductor_core::scheduler::Request;
 use conductor_engine::drive::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::keys;
 use crate::fault::Exit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +98,10 @@ async fn listen(
                 control.ask(Request::Stop);
                 control.kill_all();
             }
-            _ => std::process::exit(Exit::Interrupted as i32),
+            _ => {
+                keys::restore();
+                std::process::exit(Exit::Interrupted as i32)
+            }
         }
     }
 }

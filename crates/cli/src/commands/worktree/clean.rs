@@ -73,6 +73,11 @@ fn branches_of(archive: &Archive) -> HashSet<String> {
     names.filter_map(|(name, _)| Some(name.strip_prefix(TASKS)?.split('/').next()?.to_owned())).collect()
 }
 
+/// Saves what is in the workspaces of a run and takes them away.
+pub(crate) async fn clear_all(archive: &Archive, stored: &StoredRun) -> Result<(), Fault> {
+    clear(archive, stored, true).await.map(drop)
+}
+
 /// What clearing came to.
 #[derive(Default)]
 struct Cleared {

@@ -22,6 +22,7 @@ impl Settings {
             epic: self.epic.or(weaker.epic),
             group: self.group.or(weaker.group),
             agent: self.agent.or(weaker.agent),
+            own_agent_home: self.own_agent_home.or(weaker.own_agent_home),
             fallback_agents: self.fallback_agents.or(weaker.fallback_agents),
             model: self.model.or(weaker.model),
             subagent_type: self.subagent_type.or(weaker.subagent_type),

@@ -1,0 +1,63 @@
+//! `conductor events`: the log of a run for programs, as `run --ui json` writes it; with `--follow` as it grows.
+
+use std::io::Write as _;
+
+use conductor_core::event::Record;
+use conductor_core::ids::RunId;
+use conductor_engine::control;
+use conductor_engine::home::Home;
+
+use super::block_on;
+use crate::archive::Archive;
+use crate::args;
+use crate::fault::{Exit, Fault};
+use crate::live;
+use crate::progress::json::event;
+
+pub(crate) fn run(args: &args::Events) -> Result<Exit, Fault> {
+    let home = Home::open()?;
+    let mut out = Out { last: args.since };
+    let live = match args.follow {
+        true => live::meant(&home, args.run.as_deref())?,
+        false => None,
+    };
+    let Some(glance) = live else {
+        block_on(out.from_the_log(args.run.as_deref()))?;
+        return Ok(Exit::Done);
+    };
+    // Listened to before the log is read, so that nothing is missed in between.
+    let following = control::follow(&home.run(&glance.run)).ok();
+    let word = glance.run.to_string();
+    block_on(out.from_the_log(Some(&word)))?;
+    for record in following.into_iter().flat_map(|(_, following)| following) {
+        out.tell(&glance.run, &[record?])?;
+    }
+    // Whoever was cut off, or came too late to listen, finds the rest there.
+    home.wait_until_left(&glance.run)?;
+    block_on(out.from_the_log(Some(&word)))?;
+    Ok(Exit::Done)
+}
+
+struct Out {
+    /// The last one that was told.
+    last: u64,
+}
+
+impl Out {
+    async fn from_the_log(&mut self, run: Option<&str>) -> Result<(), Fault> {
+        let archive = Archive::open().await?;
+        let runs = archive.candidates(run)?;
+        let Some(newest) = runs.first() else { return Ok(()) };
+        self.tell(&newest.id, &archive.read(newest).await?.records)
+    }
+
+    fn tell(&mut self, run: &RunId, records: &[Record]) -> Result<(), Fault> {
+        let mut out = std::io::stdout().lock();
+        for record in records.iter().filter(|record| record.seq > self.last) {
+            writeln!(out, "{}", event(run, record))?;
+        }
+        out.flush()?;
+        self.last = records.last().map_or(self.last, |record| self.last.max(record.seq));
+        Ok(())
+    }
+}

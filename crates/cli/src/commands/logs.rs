@@ -1,0 +1,275 @@
+//! `conductor logs`: what a task's agent or command said, made safe to show.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use conductor_core::event::{Event, Record};
+use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::plan::Work;
+use conductor_engine::agents;
+use conductor_engine::control::{self, ControlError, Heard, Query, View};
+use conductor_engine::transcript::{Reader, Speaker, shown};
+
+use super::{block_on, talk};
+use crate::archive::{Archive, Found, FoundTask};
+use crate::args;
+use crate::fault::{Exit, Fault};
+
+/// How often a task at work is listened to.
+const PAUSE: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: &args::Logs) -> Result<Exit, Fault> {
+    block_on(show(args))
+}
+
+async fn show(args: &args::Logs) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let live = |found: &Found| archive.home.is_live(&found.stored.id);
+    let spoke = |found: &Found, place: usize| {
+        found.run.progress(place).last_attempt > 0 || (args.follow && live(found))
+    };
+    let chosen = archive.task(args.of.run.as_deref(), &args.of.task, spoke).await?;
+    if args.stream && matches!(chosen.task().work, Work::Run(_)) {
+        let message = format!("task '{}' is a command, and says nothing to us", chosen.task().id);
+        return Err(Fault::new(Exit::NothingToDo, message));
+    }
+    let mut listener = Listener::new(&archive, chosen, args.stream);
+    let attempt = match (args.attempt, listener.attempts.last()) {
+        (Some(wanted), _) => Some(listener.named(Attempt(wanted))?),
+        (None, Some((newest, _))) => Some(*newest),
+        (None, None) if args.follow => None,
+        (None, None) => {
+            return Err(Fault::new(Exit::NothingToDo, format!("task '{}' has not begun", listener.task)));
+        }
+    };
+    match args.follow {
+        true => listener.follow(attempt).await?,
+        false => listener.tell(attempt.unwrap_or(Attempt(1)))?,
+    }
+    Ok(Exit::Done)
+}
+
+struct Listener<'a> {
+    archive: &'a Archive,
+    chosen: FoundTask,
+    task: TaskId,
+    state: PathBuf,
+    output: PathBuf,
+    stream: bool,
+    /// The task's attempts so far, and who made them.
+    attempts: Vec<(Attempt, u32)>,
+    /// The beginning of a line whose end has not come yet.
+    begun: Vec<u8>,
+    silent: bool,
+}
+
+impl<'a> Listener<'a> {
+    fn new(archive: &'a Archive, chosen: FoundTask, stream: bool) -> Listener<'a> {
+        let state = archive.home.run(&chosen.found.stored.id);
+        let output = chosen.found.run.options().output.as_ref().map_or_else(|| state.clone(), PathBuf::from);
+        let task = chosen.task().id.clone();
+        let attempts = attempts(&chosen.found.records, &task);
+        Listener { archive, chosen, task, state, output, stream, attempts, begun: Vec::new(), silent: true }
+    }
+
+    fn named(&self, wanted: Attempt) -> Result<Attempt, Fault> {
+        let known = self.attempts.iter().any(|(attempt, _)| *attempt == wanted);
+        known.then_some(wanted).ok_or_else(|| {
+            let message = match self.attempts.last() {
+                Some((newest, _)) => {
+                    format!("task '{}' has no attempt {wanted}; the newest is {newest}", self.task)
+                }
+                None => format!("task '{}' has not begun", self.task),
+            };
+            Fault::new(Exit::Usage, message)
+        })
+    }
+
+    fn reader(&self, attempt: Attempt, executor: u32) -> Reader {
+        Reader::new(&Speaker { output: &self.output, executor, task: &self.task, attempt }, self.stream)
+    }
+
+    /// One attempt as far as it has come.
+    fn tell(&mut self, attempt: Attempt) -> Result<(), Fault> {
+        let Some(&(_, executor)) = self.attempts.iter().find(|(known, _)| *known == attempt) else {
+            return Ok(());
+        };
+        let mut reader = self.reader(attempt, executor);
+        match self.heard() {
+            Ok(heard) if heard.attempt == attempt && heard.at_work => self.tell_spooled(&mut reader)?,
+            Err(ControlError::NotThere) => self.tell_left(&mut reader)?,
+            _ => self.tell_kept(&mut reader)?,
+        }
+        self.end_line()?;
+        if self.silent {
+            talk(format!("attempt {attempt} has said nothing"));
+        }
+        match self.attempts.len() {
+            0 | 1 => {}
+            several => talk(format!("this was attempt {attempt} of {several}; others with --attempt N")),
+        }
+        Ok(())
+    }
+
+    /// From this attempt on, until the task ends or nobody works on it any more.
+    async fn follow(&mut self, attempt: Option<Attempt>) -> Result<(), Fault> {
+        let mut current: Option<(Attempt, Reader)> = None;
+        let mut from = attempt.unwrap_or(Attempt(1));
+        loop {
+            let heard = match self.heard() {
+                Ok(heard) => heard,
+                Err(ControlError::NotThere) => break,
+                Err(error) => return Err(crate::live::unable(&self.chosen.found.stored.id, error)),
+            };
+            if heard.attempt >= from {
+                if current.as_ref().is_none_or(|(attempt, _)| *attempt != heard.attempt) {
+                    self.catch_up(&mut current, from, heard.attempt).await?;
+                    let reader = self.reader(heard.attempt, heard.executor);
+                    self.announce(heard.attempt);
+                    current = Some((heard.attempt, reader));
+                    from = heard.attempt;
+                }
+                if let Some((_, reader)) = &mut current {
+                    match heard.at_work {
+                        true => self.tell_spooled(reader)?,
+                        false => self.tell_kept(reader)?,
+                    }
+                }
+            }
+            if heard.ended {
+                self.end_line()?;
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.archive.home.wait_until_left(&self.chosen.found.stored.id)?;
+        self.catch_up(&mut current, from, Attempt(u32::MAX)).await?;
+        self.end_line()
+    }
+
+    /// The rest of the one that was listened to, and those that came and went meanwhile, as the log knows them.
+    async fn catch_up(
+        &mut self,
+        current: &mut Option<(Attempt, Reader)>,
+        from: Attempt,
+        until: Attempt,
+    ) -> Result<(), Fault> {
+        let mut told = None;
+        if let Some((attempt, mut reader)) = current.take() {
+            self.tell_kept(&mut reader)?;
+            told = Some(attempt);
+        }
+        let missed =
+            |attempt: Attempt| attempt >= from && attempt < until && told.is_none_or(|told| attempt > told);
+        if until.0 > from.0 + 1 {
+            let found = self.archive.read(&self.chosen.found.stored).await?;
+            self.attempts = attempts(&found.records, &self.task);
+        }
+        for (attempt, executor) in self.attempts.clone() {
+            if missed(attempt) {
+                self.announce(attempt);
+                let mut reader = self.reader(attempt, executor);
+                self.tell_left(&mut reader)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn announce(&mut self, attempt: Attempt) {
+        if attempt.0 > 1 {
+            let _ = self.end_line();
+            talk(format!("attempt {attempt} of {}", self.task));
+        }
+    }
+
+    fn heard(&self) -> Result<Heard, ControlError> {
+        match control::look(&self.state, Query::Heard(self.task.clone()))? {
+            View::Heard(heard) => Ok(heard),
+            _ => Err(ControlError::NotThere),
+        }
+    }
+
+    /// What is new of an attempt at work. What was read counts only if it is still at work then.
+    fn tell_spooled(&mut self, reader: &mut Reader) -> Result<(), Fault> {
+        let which = usize::from(self.stream);
+        while let Ok(before) = self.heard() {
+            if !before.at_work {
+                return self.tell_kept(reader);
+            }
+            let mut ahead = reader.clone();
+            let words = ahead.spooled(before.clear[which])?;
+            match self.heard() {
+                Ok(after) if (after.attempt, after.at_work) == (before.attempt, true) => *reader = ahead,
+                _ => continue,
+            }
+            if words.is_empty() {
+                return Ok(());
+            }
+            self.say(&words)?;
+        }
+        Ok(())
+    }
+
+    fn tell_kept(&mut self, reader: &mut Reader) -> Result<(), Fault> {
+        loop {
+            match reader.rest()? {
+                words if words.is_empty() => return Ok(()),
+                words => self.say(&words)?,
+            }
+        }
+    }
+
+    /// Of a run that nobody works on: what is kept, or what a coordinator that died has left.
+    fn tell_left(&mut self, reader: &mut Reader) -> Result<(), Fault> {
+        if reader.kept().exists() {
+            return self.tell_kept(reader);
+        }
+        let at_work = matches!(&self.chosen.progress().state,
+            conductor_core::run::TaskState::Running(running) if !running.ended);
+        if !at_work {
+            return Ok(());
+        }
+        let redactor = agents::redactor(self.chosen.found.run.plan(), self.chosen.task());
+        let mut all = Vec::new();
+        loop {
+            match reader.left()? {
+                words if words.is_empty() => break,
+                words => all.extend(words),
+            }
+        }
+        let text = redactor.text(&String::from_utf8_lossy(&all)).into_owned();
+        self.say(text.as_bytes())
+    }
+
+    /// In whole lines: an escape that comes in two parts must not get through.
+    fn say(&mut self, words: &[u8]) -> Result<(), Fault> {
+        self.silent = false;
+        self.begun.extend_from_slice(words);
+        let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let lines: Vec<u8> = self.begun.drain(..whole).collect();
+        let mut out = std::io::stdout().lock();
+        out.write_all(shown(&lines).as_bytes())?;
+        out.flush()?;
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Result<(), Fault> {
+        if !self.begun.is_empty() {
+            let rest = std::mem::take(&mut self.begun);
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{}", shown(&rest))?;
+        }
+        Ok(())
+    }
+}
+
+fn attempts(records: &[Record], task: &TaskId) -> Vec<(Attempt, u32)> {
+    let started = records.iter().filter_map(|record| match &record.event {
+        Event::AttemptStarted { task: whose, attempt, executor, .. } if whose == task => {
+            Some((*attempt, *executor))
+        }
+        _ => None,
+    });
+    started.collect()
+}

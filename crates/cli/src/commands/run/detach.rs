@@ -1,0 +1,72 @@
+//! A run in the background: this very command is started once more, and left as soon as it has its run in the store.
+//!
+//! What goes wrong before that is said here, by the one in the background, which still has our terminal then.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use conductor_core::ids::RunId;
+use serde::{Deserialize, Serialize};
+
+use crate::args;
+use crate::commands::{answer, answer_json};
+use crate::fault::{Exit, Fault};
+
+const SCHEMA: &str = "conductor.detached/1";
+
+/// What the one in the background says when it has begun.
+#[derive(Debug, Serialize, Deserialize)]
+struct Begun {
+    schema: String,
+    run: RunId,
+    pid: u32,
+    log: PathBuf,
+}
+
+pub(super) fn start(args: &args::Run) -> Result<Exit, Fault> {
+    let mut words: Vec<_> = std::env::args_os().skip(1).collect();
+    let verb = words.iter().position(|word| word == "run").map_or(0, |at| at + 1);
+    words.insert(verb, "--detached".into());
+    let mut child = Command::new(std::env::current_exe()?).args(words).stdout(Stdio::piped()).spawn()?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut line)?;
+    }
+    let Ok(begun) = serde_json::from_str::<Begun>(&line) else {
+        let code = child.wait()?.code().and_then(|code| Exit::of(u8::try_from(code).ok()?));
+        // It has said why.
+        return Err(Fault::silent(code.filter(|exit| *exit != Exit::Done).unwrap_or(Exit::Unexpected)));
+    };
+    if args.json || args.ui == args::Ui::Json {
+        answer_json(&begun)?;
+        return Ok(Exit::Done);
+    }
+    let Begun { run, pid, log, .. } = begun;
+    answer(&format!(
+        "run {run} goes on in the background, as process {pid}\n\
+         look at it:   conductor status {run}\n\
+         wait for it:  conductor wait {run}\n\
+         stop it:      kill {pid}   or for good: conductor cancel --all --run {run}\n\
+         what it says: {}\n",
+        log.display()
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Leaves the terminal and tells whoever waits that the run is there.
+pub(super) fn settle(run: &RunId, state: &Path) -> Result<(), Fault> {
+    let path = state.join("run.log");
+    let log = File::options().create(true).append(true).open(&path)?;
+    // Fails only where nobody holds us in a session of theirs.
+    let _ = rustix::process::setsid();
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?).map_err(io::Error::from)?;
+    rustix::stdio::dup2_stderr(&log).map_err(io::Error::from)?;
+    let begun = Begun { schema: SCHEMA.to_owned(), run: run.clone(), pid: std::process::id(), log: path };
+    let mut out = io::stdout().lock();
+    // Whoever waited may be gone; the run is there all the same.
+    let _ = writeln!(out, "{}", serde_json::to_string(&begun).unwrap_or_default()).and_then(|()| out.flush());
+    rustix::stdio::dup2_stdout(&log).map_err(io::Error::from)?;
+    Ok(())
+}

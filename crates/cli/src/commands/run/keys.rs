@@ -1,0 +1,130 @@
+//! The key `t` at a terminal, and SIGUSR1 anywhere: what is at work, for how long, and what waits on what.
+//!
+//! Keys are read one by one without being shown, and Ctrl-C and Ctrl-Z stay what they are. The terminal is as it was
+//! whenever somebody else has it: after every end of ours, and while we are stopped or in the background.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use conductor_engine::control::{Query, View};
+use conductor_engine::drive::Control;
+use rustix::process::{Signal, getpgrp, getpid, kill_process};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use crate::commands::status::text;
+
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How the terminal was before we read keys from it, as long as we do.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// What there is to tell, for whoever asked. The terminal is as it was when this goes.
+pub(super) struct Looks(mpsc::UnboundedReceiver<String>);
+
+impl Looks {
+    pub(super) async fn next(&mut self) -> Option<String> {
+        self.0.recv().await
+    }
+}
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// `keys` says whether somebody could be pressing any.
+pub(super) fn watch(control: Control, keys: bool) -> Looks {
+    let (sender, looks) = mpsc::unbounded_channel();
+    if let Ok(mut wish) = signal(SignalKind::user_defined1()) {
+        let (control, sender) = (control.clone(), sender.clone());
+        tokio::spawn(async move {
+            while wish.recv().await.is_some() && look(&control, &sender).await.is_some() {}
+        });
+    }
+    if keys && io::stdin().is_terminal() && io::stderr().is_terminal() {
+        tokio::spawn(listen(control, sender));
+        tokio::spawn(step_aside());
+    }
+    Looks(looks)
+}
+
+async fn look(control: &Control, sender: &mpsc::UnboundedSender<String>) -> Option<()> {
+    match control.look(Query::Snapshot).await? {
+        Ok(View::Snapshot(glance)) => sender.send(text::brief(&glance.snapshot)).ok(),
+        _ => Some(()),
+    }
+}
+
+/// Looks for a key now and then; what is typed while somebody else has the terminal is theirs.
+async fn listen(control: Control, sender: mpsc::UnboundedSender<String>) {
+    let mut now_and_then = tokio::time::interval(PAUSE);
+    now_and_then.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        now_and_then.tick().await;
+        if sender.is_closed() {
+            return;
+        }
+        match typed() {
+            Some(keys) if keys.contains(&b't') => {
+                if look(&control, &sender).await.is_none() {
+                    return;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Does not wait for anything, for the terminal was told not to.
+fn typed() -> Option<Vec<u8>> {
+    take().then_some(())?;
+    let mut keys = [0; 64];
+    let count = rustix::io::read(io::stdin(), &mut keys).ok()?;
+    Some(keys[..count].to_vec())
+}
+
+/// Ctrl-Z stops us as ever, with the terminal as it was; it is taken again when we are in front again.
+async fn step_aside() {
+    let Ok(mut stop) = signal(SignalKind::from_raw(Signal::TSTP.as_raw())) else { return };
+    while stop.recv().await.is_some() {
+        restore();
+        let _ = kill_process(getpid(), Signal::STOP);
+    }
+}
+
+fn in_front() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+}
+
+/// Whether it is ours. Only taken from the front: whoever changes a terminal from behind is stopped for it.
+fn take() -> bool {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    if before.is_some() || !in_front() {
+        return before.is_some() && in_front();
+    }
+    let Ok(was) = tcgetattr(io::stdin()) else { return false };
+    let mut keys = was.clone();
+    keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+    keys.special_codes[SpecialCodeIndex::VMIN] = 0;
+    keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+    if tcsetattr(io::stdin(), OptionalActions::Now, &keys).is_err() {
+        return false;
+    }
+    *before = Some(was);
+    true
+}
+
+/// Gives the terminal back as it was, if it was taken.
+pub(super) fn restore() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(was) = before.filter(|_| in_front()) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &was);
+    }
+}

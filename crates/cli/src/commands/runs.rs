@@ -1,0 +1,17 @@
+//! `conductor runs`: the runs there were, one of them, and taking old ones away.
+
+mod list;
+mod prune;
+mod show;
+
+use super::{answer, answer_json, block_on, talk};
+use crate::args;
+use crate::fault::{Exit, Fault};
+
+pub(crate) fn run(args: &args::Runs) -> Result<Exit, Fault> {
+    match args {
+        args::Runs::List(args) => block_on(list::list(args)),
+        args::Runs::Show(args) => block_on(show::show(args)),
+        args::Runs::Prune(args) => block_on(prune::prune(args)),
+    }
+}

@@ -1,0 +1,225 @@
+//! `runs prune`: takes away what old runs have left. Nothing goes that somebody works on, or that is kept nowhere else.
+
+use std::fs;
+
+use conductor_core::ids::RunId;
+use conductor_core::units::Timestamp;
+use conductor_engine::checkpoints;
+use conductor_engine::clock::wall;
+use conductor_engine::git::Repository;
+use conductor_engine::home::HomeError;
+use conductor_engine::stores::{StoredRun, was_written};
+use conductor_engine::workspaces::{census, empty_trash, rescue_refs, run_branch, task_branches};
+use serde::Serialize;
+
+use super::{answer, answer_json, talk};
+use crate::archive::Archive;
+use crate::args;
+use crate::commands::worktree::clear_all;
+use crate::fault::{Exit, Fault};
+use crate::progress::json::timestamp;
+
+const SCHEMA: &str = "conductor.prune/1";
+
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    /// Whether this only says what would be done.
+    dry_run: bool,
+    runs: Vec<Verdict>,
+    /// Folders of runs that were killed before they were in the store.
+    empty_folders: Vec<RunId>,
+}
+
+#[derive(Debug, Serialize)]
+struct Verdict {
+    run: RunId,
+    created_at: String,
+    state: String,
+    goes: bool,
+    /// Why it stays.
+    why: Option<String>,
+    /// Kept work and checkpoints that go along with it.
+    refs: Vec<String>,
+}
+
+pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let mut report = Report {
+        schema: SCHEMA,
+        dry_run: !args.yes,
+        runs: Vec::new(),
+        empty_folders: empty_folders(&archive),
+    };
+    for stored in old(&archive, args)? {
+        report.runs.push(judged(&archive, &stored, args).await);
+    }
+    if args.yes {
+        carry_out(&archive, &mut report, args).await;
+        empty_trash(archive.home.root());
+    }
+    match args.json {
+        true => answer_json(&report)?,
+        false => tell(&report, args)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Those that are meant; none where it is not said which.
+fn old(archive: &Archive, args: &args::RunsPrune) -> Result<Vec<StoredRun>, Fault> {
+    if args.older_than.is_none() && args.keep.is_none() {
+        return Ok(Vec::new());
+    }
+    let runs = if args.here { archive.here()? } else { archive.runs().to_vec() };
+    let now = wall();
+    let old = |created: Timestamp| args.older_than.is_none_or(|age| now - created > age);
+    Ok(runs.into_iter().skip(args.keep.unwrap_or(0)).filter(|run| old(run.created)).collect())
+}
+
+/// A folder that is claimed belongs to somebody who is about to begin.
+fn empty_folders(archive: &Archive) -> Vec<RunId> {
+    let home = &archive.home;
+    let empty = |run: &RunId| archive.known(run).is_none() && !home.is_live(run) && !was_written(home, run);
+    home.runs().into_iter().filter(empty).collect()
+}
+
+async fn judged(archive: &Archive, stored: &StoredRun, args: &args::RunsPrune) -> Verdict {
+    let why = match (archive.home.is_live(&stored.id), args.force) {
+        (true, _) => Some("somebody is working on it".to_owned()),
+        (false, true) => None,
+        (false, false) => worth_keeping(archive, stored),
+    };
+    let refs = if args.refs && why.is_none() { refs(stored) } else { Vec::new() };
+    let created_at = timestamp(stored.created.0);
+    Verdict {
+        run: stored.id.clone(),
+        created_at,
+        state: stored.status.clone(),
+        goes: why.is_none(),
+        why,
+        refs,
+    }
+}
+
+/// What would be lost with it.
+fn worth_keeping(archive: &Archive, stored: &StoredRun) -> Option<String> {
+    let run = &stored.id;
+    let workspaces = census(&archive.home, std::slice::from_ref(run));
+    let branches = || {
+        let repository = Repository::of(&stored.directory).ok()?;
+        repository.refs(&task_branches(run)).ok().filter(|refs| !refs.is_empty())
+    };
+    match workspaces {
+        Err(error) => return Some(format!("its workspaces cannot be looked at: {error}")),
+        Ok(found) if !found.is_empty() => {
+            return Some(format!("there is work in its workspaces; first: conductor worktree clean {run}"));
+        }
+        Ok(_) if branches().is_some() => {
+            return Some(format!(
+                "there is work on branches of its tasks; first: conductor worktree clean {run}"
+            ));
+        }
+        Ok(_) => {}
+    }
+    match stored.status.as_str() {
+        "completed" | "failed" => None,
+        _ => Some("it is not done and could be resumed".to_owned()),
+    }
+}
+
+/// What it has kept in its repository, and the checkpoints that are of it.
+fn refs(stored: &StoredRun) -> Vec<String> {
+    let Ok(repository) = Repository::of(&stored.directory) else { return Vec::new() };
+    let (run, branch) = (&stored.id, run_branch(&stored.id));
+    let kept = repository.refs(&rescue_refs(run)).unwrap_or_default().into_iter().map(|(name, _)| name);
+    let own = format!("{run}-");
+    let checkpoints = checkpoints::list(&repository).unwrap_or_default().into_iter();
+    let checkpoints = checkpoints.filter(|known| known.branch == branch || known.name.starts_with(&own));
+    kept.chain(checkpoints.map(|known| known.full_name())).collect()
+}
+
+async fn carry_out(archive: &Archive, report: &mut Report, args: &args::RunsPrune) {
+    for verdict in report.runs.iter_mut().filter(|verdict| verdict.goes) {
+        if let Err(why) = remove(archive, verdict, args).await {
+            (verdict.goes, verdict.why) = (false, Some(why));
+        }
+    }
+    report.empty_folders.retain(|run| match claim_and_clear(archive, run) {
+        Ok(()) => true,
+        Err(why) => {
+            talk(format!("{run}: {why}"));
+            false
+        }
+    });
+}
+
+/// Whoever is killed in the middle leaves either a run that can be read, or an empty folder.
+async fn remove(archive: &Archive, verdict: &Verdict, args: &args::RunsPrune) -> Result<(), String> {
+    let run = &verdict.run;
+    let words = |fault: Fault| fault.message().to_owned();
+    let stored = archive.known(run).cloned();
+    if let Some(stored) = stored.as_ref().filter(|_| args.force)
+        && let Err(fault) = clear_all(archive, stored).await
+    {
+        talk(format!("{run}: its workspaces could not be cleared: {}", fault.message()));
+    }
+    let claim = archive.home.claim(run).map_err(|error| match error {
+        HomeError::Busy(_) => "somebody is working on it".to_owned(),
+        error => error.to_string(),
+    })?;
+    let _ = fs::remove_file(claim.directory().join("head"));
+    archive.remove(run).await.map_err(words)?;
+    discard(archive, run)?;
+    drop(claim);
+    if let Some(repository) = stored.and_then(|stored| Repository::of(&stored.directory).ok()) {
+        for name in &verdict.refs {
+            repository.delete_ref(name).map_err(|error| error.to_string())?;
+        }
+        let _ = repository.prune_worktrees();
+    }
+    Ok(())
+}
+
+fn claim_and_clear(archive: &Archive, run: &RunId) -> Result<(), String> {
+    let _claim = archive.home.claim(run).map_err(|error| error.to_string())?;
+    discard(archive, run)
+}
+
+/// A rename; the disk is cleared behind our back.
+fn discard(archive: &Archive, run: &RunId) -> Result<(), String> {
+    let trash = archive.home.root().join("trash");
+    let unable = |error: std::io::Error| format!("its folder cannot be removed: {error}");
+    fs::create_dir_all(&trash).map_err(unable)?;
+    fs::rename(archive.home.run(run), trash.join(format!("{run}-{:x}", fastrand::u64(..)))).map_err(unable)
+}
+
+fn tell(report: &Report, args: &args::RunsPrune) -> Result<(), Fault> {
+    let (verb, count) = (if report.dry_run { "would go" } else { "gone" }, report.goes());
+    for Verdict { run, created_at, state, goes, why, refs } in &report.runs {
+        match (goes, why) {
+            (false, Some(why)) => answer(&format!("{run}  stays     {why}"))?,
+            _ => answer(&format!("{run}  {verb:<8}  {state}, started {created_at}"))?,
+        }
+        for name in refs.iter().filter(|_| *goes) {
+            answer(&format!("          {verb:<8}  {name}"))?;
+        }
+    }
+    for run in &report.empty_folders {
+        answer(&format!("{run}  {verb:<8}  an empty folder, nothing was ever run"))?;
+    }
+    match (count, report.dry_run) {
+        (0, _) => talk("there is nothing to take away"),
+        (count, true) => talk(format!("{count} would go; do it with --yes")),
+        (count, false) => talk(format!("{count} gone")),
+    }
+    if args.older_than.is_none() && args.keep.is_none() {
+        talk("which runs: --older-than 30d, --keep 20, or both");
+    }
+    Ok(())
+}
+
+impl Report {
+    fn goes(&self) -> usize {
+        self.runs.iter().filter(|verdict| verdict.goes).count() + self.empty_folders.len()
+    }
+}

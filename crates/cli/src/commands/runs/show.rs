@@ -1,0 +1,60 @@
+//! `runs show`: the end block of a run that is over or was left, the status of a live one.
+
+use std::path::PathBuf;
+
+use conductor_core::graph::Graph;
+use conductor_core::report::SummaryFile;
+use conductor_engine::git::Repository;
+use conductor_engine::ledger;
+use conductor_engine::merge::{Ending, short};
+use conductor_engine::workspaces::run_branch;
+
+use super::{answer, answer_json};
+use crate::archive::{Archive, Found};
+use crate::args;
+use crate::commands::status::{self, Seen};
+use crate::end_block;
+use crate::fault::{Exit, Fault};
+
+pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let runs = archive.candidates(args.run.as_deref())?;
+    let Some(stored) = runs.first() else { return Ok(Exit::NothingToDo) };
+    if let Ok(glance) = conductor_engine::control::glance(&archive.home.run(&stored.id)) {
+        let seen = Seen::live(glance);
+        match args.json {
+            true => answer_json(&status::json(&seen))?,
+            false => answer(&status::text::whole(&seen))?,
+        }
+        return Ok(Exit::Done);
+    }
+    let found = archive.read(stored).await?;
+    let graph = Graph::new(found.run.plan(), found.run.options().strategy)
+        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    // The ledger is what git, the disk and the processes say now; where the repository is gone, nobody can tell.
+    let yard = found.visit(&archive.home).ok();
+    let ledger = yard.as_ref().and_then(|yard| ledger::take(&stored.id, &found.run, yard, &[]).ok());
+    if args.json {
+        let summary = SummaryFile::new(&stored.id, &found.run, &graph, ledger.as_ref());
+        answer_json(&summary)?;
+        return Ok(Exit::Done);
+    }
+    let output = found.run.options().output.as_ref();
+    let directory = output.map_or_else(|| archive.home.run(&stored.id), PathBuf::from);
+    let ending = ending(&found);
+    let text = end_block::text(&stored.id, &found.run, &graph, &directory, ending.as_ref(), ledger.as_ref());
+    answer(text.trim_start_matches('\n'))?;
+    Ok(Exit::Done)
+}
+
+/// The run's branch as far as it is there and the run is over.
+fn ending(found: &Found) -> Option<Ending> {
+    let branch = run_branch(&found.stored.id);
+    let repository = Repository::of(&found.stored.directory).ok()?;
+    let there = repository.read_ref(&branch).ok().flatten();
+    match (found.run.all_ended(), there) {
+        (false, _) => None,
+        (true, None) => None,
+        (true, Some(_)) => Some(Ending::Left { branch: short(&branch), why: None }),
+    }
+}

@@ -1,0 +1,129 @@
+//! `conductor status`: what a run is doing. A live one is asked itself, which costs the same however large it is; the log
+//! is read only where nobody works on it.
+
+pub(crate) mod text;
+mod watch;
+
+use conductor_core::costs;
+use conductor_core::scheduler::{AtWork, Snapshot, Waiting, Words};
+use conductor_engine::control::Glance;
+use conductor_engine::home::Home;
+use serde_json::{Value, json};
+
+use super::{answer, answer_json, block_on};
+use crate::archive::{Archive, Found};
+use crate::args;
+use crate::fault::{Exit, Fault};
+use crate::live;
+use crate::progress::json::timestamp;
+
+const SCHEMA: &str = "conductor.status/1";
+
+pub(crate) fn run(args: &args::Status) -> Result<Exit, Fault> {
+    let home = Home::open()?;
+    match live::meant(&home, args.run.as_deref())? {
+        Some(glance) if args.watch => watch::watch(&home, glance, args.json),
+        Some(glance) => show(&Seen::live(glance), args.json),
+        None => block_on(async {
+            let archive = Archive::open().await?;
+            let runs = archive.candidates(args.run.as_deref())?;
+            let Some(newest) = runs.first() else { return Ok(Exit::NothingToDo) };
+            show(&Seen::left(archive.read(newest).await?), args.json)
+        }),
+    }
+}
+
+fn show(seen: &Seen, as_json: bool) -> Result<Exit, Fault> {
+    match as_json {
+        true => answer_json(&json(seen))?,
+        false => answer(&text::whole(seen))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// A run as it is now, or as it was left.
+pub(crate) struct Seen {
+    pub(crate) run: String,
+    pub(crate) directory: String,
+    /// Who drives it, if anybody does.
+    pub(crate) pid: Option<u32>,
+    pub(crate) snapshot: Snapshot,
+}
+
+impl Seen {
+    pub(crate) fn live(glance: Glance) -> Seen {
+        let Glance { run, directory, pid, snapshot } = glance;
+        let (run, directory) = (run.to_string(), directory.display().to_string());
+        Seen { run, directory, pid: Some(pid), snapshot }
+    }
+
+    pub(crate) fn left(found: Found) -> Seen {
+        let run = found.stored.id.to_string();
+        let directory = found.stored.directory.display().to_string();
+        Seen { run, directory, pid: None, snapshot: Snapshot::of(&found.run) }
+    }
+}
+
+pub(crate) fn json(seen: &Seen) -> Value {
+    let Snapshot { counts, spent, .. } = &seen.snapshot;
+    let s = &seen.snapshot;
+    json!({
+        "schema": SCHEMA,
+        "run": seen.run,
+        "live": seen.pid.is_some(),
+        "pid": seen.pid,
+        "directory": seen.directory,
+        "state": s.state,
+        "why": s.why,
+        "seq": s.seq,
+        "created_at": timestamp(s.created.0),
+        "ended_at": s.ended.map(|at| timestamp(at.0)),
+        "elapsed_ms": s.elapsed,
+        "slots": s.slots,
+        "total": s.total,
+        "counts": counts,
+        "cost_usd": costs::dollars(*spent),
+        "known_cost_usd": spent.cost.dollars(),
+        "tokens": spent.tokens,
+        "max_cost_usd": s.max_cost.map(|cap| cap.dollars()),
+        "running": s.running.iter().map(at_work).collect::<Vec<_>>(),
+        "waiting": s.waiting.iter().map(waiting).collect::<Vec<_>>(),
+        "next": s.next.iter().map(waiting).collect::<Vec<_>>(),
+        "questions": s.questions().map(|(task, question)| json!({ "task": task, "question": question })).collect::<Vec<_>>(),
+        "failed": s.failed.iter().map(words).collect::<Vec<_>>(),
+        "conflicts_ahead": s.ahead.iter().map(words).collect::<Vec<_>>(),
+        "parked_agents": s.parked.iter().map(|(agent, until)| json!({ "agent": agent, "until": timestamp(until.0) })).collect::<Vec<_>>(),
+    })
+}
+
+fn at_work(at_work: &AtWork) -> Value {
+    let AtWork { task, attempt, phase, since, agent, model, pid, spent } = at_work;
+    json!({
+        "task": task,
+        "attempt": attempt,
+        "phase": text::phase_name(*phase),
+        "for_ms": since,
+        "agent": agent,
+        "model": model,
+        "pid": pid,
+        "cost_usd": costs::dollars(*spent),
+    })
+}
+
+/// Each reason with its words, for whoever only wants to show them.
+pub(crate) fn reasons(why: &[conductor_core::scheduler::Wait]) -> Vec<Value> {
+    let reason = |wait: &conductor_core::scheduler::Wait| {
+        let mut value = serde_json::to_value(wait).unwrap_or_default();
+        value["words"] = json!(wait.to_string());
+        value
+    };
+    why.iter().map(reason).collect()
+}
+
+fn waiting(waiting: &Waiting) -> Value {
+    json!({ "task": waiting.task, "why": reasons(&waiting.why) })
+}
+
+fn words(words: &Words) -> Value {
+    json!({ "task": words.task, "words": words.words })
+}

@@ -1,0 +1,177 @@
+//! A run's status in words.
+
+use std::fmt::Write as _;
+
+use conductor_core::costs;
+use conductor_core::event::{DrainReason, StopReason};
+use conductor_core::ids::TaskId;
+use conductor_core::scheduler::{AtWork, Phase, Snapshot, Wait, Waiting, Words};
+
+use super::Seen;
+use crate::end_block::one_line;
+
+/// How many of each kind are shown.
+const SHOWN: usize = 20;
+
+/// How wide a task's name is made room for.
+const WIDEST: usize = 30;
+
+pub(crate) fn whole(seen: &Seen) -> String {
+    let s = &seen.snapshot;
+    let mut out = head(seen);
+    section(&mut out, "at work", &s.running, s.counts.running, |at_work| (&at_work.task, doing(at_work)));
+    section(&mut out, "waiting", &s.waiting, s.waiting.len() as u32, |waiting| {
+        (&waiting.task, format!("waits {}", why(&waiting.why)))
+    });
+    section(&mut out, "next", &s.next, s.next.len() as u32, next);
+    section(&mut out, "failed", &s.failed, s.counts.failed, said);
+    section(&mut out, "conflicts ahead", &s.ahead, s.ahead.len() as u32, said);
+    questions(&mut out, seen);
+    if seen.pid.is_none() {
+        out.push_str(&left(seen));
+    }
+    out
+}
+
+/// What is at work and what waits, for whoever sits at the run itself.
+pub(crate) fn brief(snapshot: &Snapshot) -> String {
+    let s = snapshot;
+    let mut out = format!("{}\n", figures(s));
+    section(&mut out, "at work", &s.running, s.counts.running, |at_work| (&at_work.task, doing(at_work)));
+    section(&mut out, "waiting", &s.waiting, s.waiting.len() as u32, |waiting| {
+        (&waiting.task, format!("waits {}", why(&waiting.why)))
+    });
+    section(&mut out, "next", &s.next, s.next.len() as u32, next);
+    out
+}
+
+fn head(seen: &Seen) -> String {
+    let s = &seen.snapshot;
+    let state = match (seen.pid, s.state.as_str()) {
+        // Whoever worked on it left without a word.
+        (None, "running" | "paused" | "finishing" | "created") => "left in the middle",
+        (_, state) => state,
+    };
+    let why = s.why.map(|why| format!(" ({})", reason(why))).unwrap_or_default();
+    let by = seen.pid.map(|pid| format!(", by process {pid}")).unwrap_or_default();
+    format!("run {}: {state}{why}, {}\nin {}{by}\n", seen.run, figures(s), one_line(&seen.directory))
+}
+
+fn figures(s: &Snapshot) -> String {
+    let counts = s.counts;
+    let mut parts = vec![format!("{} of {} done", counts.completed, s.total)];
+    for (count, word) in [
+        (counts.running, "at work"),
+        (counts.waiting, "waiting"),
+        (counts.pending, "to do"),
+        (counts.failed, "failed"),
+        (counts.skipped, "skipped"),
+        (counts.cancelled, "cancelled"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {word}"));
+        }
+    }
+    let cost = match (s.spent.tokens > 0 || s.spent.cost.0 > 0, s.max_cost) {
+        (false, None) => String::new(),
+        (_, None) => format!("; {}", costs::words(s.spent)),
+        (_, Some(cap)) => format!("; {} of {cap}", costs::words(s.spent)),
+    };
+    format!("{}; {} at a time, {}{cost}", parts.join(", "), s.slots, s.elapsed)
+}
+
+fn reason(why: DrainReason) -> &'static str {
+    match why {
+        DrainReason::User => "somebody asked for it",
+        DrainReason::FailFast => "a task has failed",
+        DrainReason::Budget => "its budget is reached",
+        DrainReason::Person => "waiting for a person",
+    }
+}
+
+pub(super) fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Preparing => "preparing",
+        Phase::Working => "working",
+        Phase::Stopping(_) => "stopping",
+        Phase::Landing => "landing",
+        Phase::Aboard => "aboard",
+    }
+}
+
+fn doing(at_work: &AtWork) -> String {
+    let phase = match at_work.phase {
+        Phase::Stopping(StopReason::TimedOut) => "stopping, out of time".to_owned(),
+        Phase::Stopping(StopReason::Budget) => "stopping, its budget is reached".to_owned(),
+        Phase::Stopping(StopReason::Cancelled) => "stopping, cancelled".to_owned(),
+        Phase::Stopping(StopReason::Interrupted) => "stopping, to be resumed".to_owned(),
+        Phase::Landing => "done, waits to land".to_owned(),
+        Phase::Aboard => "done, lands with its epic".to_owned(),
+        phase => phase_name(phase).to_owned(),
+    };
+    let mut words = at_work.since.map_or_else(String::new, |since| format!("{since}  "));
+    words += &phase;
+    let hand = [at_work.agent.as_deref(), at_work.model.as_deref()];
+    let hand: Vec<&str> = hand.into_iter().flatten().collect();
+    if !hand.is_empty() {
+        let _ = write!(words, "  {}", one_line(&hand.join(" ")));
+    }
+    if at_work.attempt.0 > 1 {
+        let _ = write!(words, "  attempt {}", at_work.attempt);
+    }
+    if at_work.spent.tokens > 0 {
+        let _ = write!(words, "  {}", costs::words(at_work.spent));
+    }
+    words
+}
+
+/// The first reason decides; the rest is for `explain`.
+fn why(why: &[Wait]) -> String {
+    why.first().map(|wait| one_line(&wait.to_string())).unwrap_or_default()
+}
+
+fn next(waiting: &Waiting) -> (&TaskId, String) {
+    let words = match waiting.why.is_empty() {
+        true => "starts".to_owned(),
+        false => format!("waits {}", why(&waiting.why)),
+    };
+    (&waiting.task, words)
+}
+
+fn said(words: &Words) -> (&TaskId, String) {
+    (&words.task, one_line(&words.words))
+}
+
+fn section<T>(out: &mut String, name: &str, all: &[T], count: u32, line: impl Fn(&T) -> (&TaskId, String)) {
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{name}");
+    let rows: Vec<(&TaskId, String)> = all.iter().take(SHOWN).map(line).collect();
+    let width = rows.iter().map(|(task, _)| task.as_str().len()).max().unwrap_or(0).min(WIDEST);
+    for (task, words) in &rows {
+        let _ = writeln!(out, "  {:<width$}  {words}", task.as_str());
+    }
+    let rest = (count as usize).saturating_sub(rows.len());
+    if rest > 0 {
+        let _ = writeln!(out, "  … and {rest} more");
+    }
+}
+
+fn questions(out: &mut String, seen: &Seen) {
+    for (task, _) in seen.snapshot.questions() {
+        let _ = writeln!(out, "\nto answer it: conductor task approve {task} --run {}   or deny", seen.run);
+    }
+}
+
+fn left(seen: &Seen) -> String {
+    let (s, run) = (&seen.snapshot, &seen.run);
+    let open = s.counts.pending + s.counts.running + s.counts.waiting;
+    match (open, s.counts.failed + s.counts.skipped + s.counts.cancelled) {
+        (0, 0) => String::new(),
+        (0, _) => format!(
+            "\nnobody is working on it; to do again what failed: conductor run --resume {run} --retry-failed\n"
+        ),
+        _ => format!("\nnobody is working on it; to go on with it: conductor run --resume {run}\n"),
+    }
+}

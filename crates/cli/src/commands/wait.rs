@@ -1,0 +1,114 @@
+//! `conductor wait`: returns when a run has ended, with the exit code it had; or when any of its tasks has.
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use conductor_core::event::{Event, Record};
+use conductor_core::ids::{RunId, TaskId};
+use conductor_engine::control;
+use conductor_engine::home::Home;
+
+use super::run::{exit_of, noted_exit};
+use super::{answer, block_on};
+use crate::archive::Archive;
+use crate::args::{self, Awaited};
+use crate::fault::{Exit, Fault};
+use crate::live;
+
+pub(crate) fn run(args: &args::Wait) -> Result<Exit, Fault> {
+    let home = Home::open()?;
+    let deadline = args.timeout.map(|time| Instant::now() + Duration::from_millis(time.0));
+    let run = match live::meant(&home, args.run.as_deref())? {
+        Some(glance) => glance.run,
+        None => block_on(newest(args.run.as_deref()))?,
+    };
+    if args.what == Awaited::Any
+        && let Some(ended) = any_end(&home, &run, deadline)?
+    {
+        return ended;
+    }
+    match until_left(&home, &run, deadline)? {
+        true => block_on(exit_code(&home, &run)),
+        false => Ok(still_running(&run)),
+    }
+}
+
+async fn newest(run: Option<&str>) -> Result<RunId, Fault> {
+    let archive = Archive::open().await?;
+    let runs = archive.candidates(run)?;
+    runs.first().map(|run| run.id.clone()).ok_or_else(|| Fault::silent(Exit::NothingToDo))
+}
+
+fn still_running(run: &RunId) -> Exit {
+    super::talk(format!("run {run} is still being worked on"));
+    Exit::StillRunning
+}
+
+/// Whether nobody works on it any more.
+fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<bool, Fault> {
+    let (sender, left) = mpsc::channel();
+    let (home, run) = (home.clone(), run.clone());
+    std::thread::spawn(move || sender.send(home.wait_until_left(&run)));
+    let waited = match deadline {
+        None => left.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        Some(deadline) => left.recv_timeout(deadline.saturating_duration_since(Instant::now())),
+    };
+    match waited {
+        Ok(left) => Ok(left.map(|()| true)?),
+        Err(RecvTimeoutError::Timeout) => Ok(false),
+        Err(RecvTimeoutError::Disconnected) => Err(Fault::new(Exit::Unexpected, "the waiting was cut short")),
+    }
+}
+
+/// The first task that ends from now on; nothing where the run ends before one does.
+fn any_end(
+    home: &Home,
+    run: &RunId,
+    deadline: Option<Instant>,
+) -> Result<Option<Result<Exit, Fault>>, Fault> {
+    let Ok((_, mut following)) = control::follow(&home.run(run)) else { return Ok(None) };
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(Some(Ok(still_running(run))));
+        }
+        following.patience(left)?;
+        match following.next() {
+            None => return Ok(None),
+            Some(Err(error))
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Some(Err(error)) => return Err(error.into()),
+            Some(Ok(record)) => {
+                if let Some((task, how, exit)) = end(&record) {
+                    answer(&format!("{task} {how}"))?;
+                    return Ok(Some(Ok(exit)));
+                }
+            }
+        }
+    }
+}
+
+fn end(record: &Record) -> Option<(&TaskId, &'static str, Exit)> {
+    match &record.event {
+        Event::TaskCompleted { task, .. } => Some((task, "completed", Exit::Done)),
+        Event::TaskFailed { task, .. } => Some((task, "failed", Exit::TaskFailed)),
+        Event::TaskSkipped { task, .. } => Some((task, "skipped", Exit::TaskFailed)),
+        Event::TaskCancelled { task } => Some((task, "cancelled", Exit::TaskFailed)),
+        _ => None,
+    }
+}
+
+/// What it said when it ended; where it could not say anything, what its log makes of it.
+async fn exit_code(home: &Home, run: &RunId) -> Result<Exit, Fault> {
+    if let Some(exit) = noted_exit(&home.run(run)) {
+        return Ok(exit);
+    }
+    let archive = Archive::open().await?;
+    let found = archive.read(&archive.named(run.as_str())?).await?;
+    match exit_of(&found.run) {
+        Exit::Unexpected => Err(Fault::new(Exit::Unexpected, format!("run {run} was left in the middle"))
+            .help(format!("take it up with `conductor run --resume {run}`"))),
+        exit => Ok(exit),
+    }
+}

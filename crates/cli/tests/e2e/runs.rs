@@ -1,0 +1,107 @@
+//! `conductor runs prune`: nothing goes that somebody works on, or that is kept nowhere else.
+
+use crate::harness::World;
+use crate::repository::{conductor, conflicted, git};
+
+fn done(world: &World) -> String {
+    let before = world.runs();
+    world.conductor(&["run", "tasks.yaml"]).expect(0);
+    world.runs().into_iter().find(|run| !before.contains(run)).unwrap()
+}
+
+#[test]
+fn old_runs_go_when_that_is_confirmed_and_the_newest_stay() {
+    let world = World::with("tasks: [{ id: a, run: echo hello }]");
+    let runs = [done(&world), done(&world), done(&world)];
+    let told = world.conductor(&["runs", "prune", "--keep", "1"]).expect(0);
+    assert!(told.stdout.contains(&runs[0]) && told.stdout.contains(&runs[1]), "{}", told.stdout);
+    assert!(!told.stdout.contains(&runs[2]), "{}", told.stdout);
+    assert!(told.stderr.contains("2 would go; do it with --yes"), "{}", told.stderr);
+    assert_eq!(world.runs().len(), 3, "only shown");
+    world.conductor(&["runs", "prune", "--older-than", "1d", "--yes"]).expect(0).says("nothing to take away");
+    assert_eq!(world.runs().len(), 3);
+    let json = world.conductor(&["runs", "prune", "--keep", "1", "--yes", "--json"]).expect(0).json();
+    assert_eq!((&json["schema"], &json["dry_run"]), (&"conductor.prune/1".into(), &false.into()));
+    assert_eq!(world.runs(), [runs[2].as_str()]);
+    assert_eq!(world.sql("SELECT count(*) FROM runs").trim(), "1");
+    assert_eq!(world.sql("SELECT count(DISTINCT run) FROM events").trim(), "1");
+    world.conductor(&["runs", "show", &runs[0]]).expect(2).says("there is no run");
+    world.conductor(&["runs", "show", &runs[2]]).expect(0).says("1 of 1 completed");
+    done(&world);
+}
+
+#[test]
+fn what_could_be_resumed_or_is_being_worked_on_stays() {
+    let world = World::with(
+        "tasks: [{ id: a, run: AGENT touch started then await go }, { id: b, run: 'true', dependencies: [a] }]",
+    );
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    let id = world.run_id();
+    for args in [
+        &["runs", "prune", "--keep", "0", "--yes"][..],
+        &["runs", "prune", "--keep", "0", "--yes", "--force"],
+    ] {
+        world.conductor(args).expect(0).says("somebody is working on it");
+    }
+    drop(live);
+    world.conductor(&["runs", "prune", "--keep", "0", "--yes"]).expect(0).says("could be resumed");
+    assert_eq!(world.run_id(), id);
+    world.conductor(&["runs", "prune", "--keep", "0", "--yes", "--force"]).expect(0).says("1 gone");
+    assert!(world.runs().is_empty());
+}
+
+#[test]
+fn a_folder_without_a_run_goes() {
+    let world = World::with("tasks: [{ id: a, run: 'true' }]");
+    let kept = done(&world);
+    std::fs::create_dir(world.home().join("runs/h2345678")).unwrap();
+    std::fs::write(world.home().join("runs/h2345678/lock"), "").unwrap();
+    world.conductor(&["runs", "prune"]).expect(0).says("h2345678  would go");
+    world.conductor(&["runs", "prune", "--yes"]).expect(0).says("h2345678  gone");
+    assert_eq!(world.runs(), [kept]);
+}
+
+/// Kept work outlives its run, unless it is asked to go along.
+#[test]
+fn kept_work_and_checkpoints_stay_unless_they_are_named() {
+    for (refs, left) in [(false, true), (true, false)] {
+        let world = conflicted();
+        let id = world.run_id();
+        conductor(&world, &["checkpoint", "create", "mine", "--run", &id]).expect(0);
+        conductor(&world, &["checkpoint", "create", "other"]).expect(0);
+        let kept = || git(&world, &["for-each-ref", &format!("refs/conductor/rescue/{id}/")]);
+        let tags = || git(&world, &["tag", "-l", "conductor-checkpoint/*"]);
+        assert!(!kept().is_empty() && tags().contains("mine"));
+        let args = ["runs", "prune", "--keep", "0", "--yes", "--refs"];
+        conductor(&world, if refs { &args } else { &args[..5] }).expect(0).says("1 gone");
+        assert!(world.runs().is_empty());
+        assert_eq!(!kept().is_empty(), left);
+        assert_eq!(tags().contains("mine"), left);
+        assert!(tags().contains("other"), "what is not of the run stays");
+        assert!(
+            !git(&world, &["branch", "-l", &format!("conductor/{id}")]).is_empty(),
+            "and so does its branch"
+        );
+    }
+}
+
+/// A run that died with work in its workspaces is kept until that is saved.
+#[test]
+fn work_in_workspaces_is_saved_first() {
+    let world = crate::repository::repository(
+        "tasks: [{ id: a, run: 'echo work > work.txt; AGENT touch HERE/started then await HERE/go' }]",
+    );
+    let live = world.spawn(&mut crate::repository::command(&world, &["run", "../tasks.yaml"]));
+    world.wait_for_file("started");
+    let id = world.run_id();
+    drop(live);
+    conductor(&world, &["runs", "prune", "--keep", "0", "--yes"])
+        .expect(0)
+        .says(&format!("conductor worktree clean {id}"));
+    conductor(&world, &["runs", "prune", "--keep", "0", "--yes", "--force"]).expect(0).says("1 gone");
+    let kept = git(&world, &["for-each-ref", "--format=%(refname)", &format!("refs/conductor/rescue/{id}/")]);
+    assert_eq!(git(&world, &["show", &format!("{}:work.txt", kept.lines().next().unwrap())]), "work");
+    assert_eq!(git(&world, &["worktree", "list"]).lines().count(), 1);
+    assert!(world.runs().is_empty());
+}
