@@ -24,8 +24,8 @@ mod timers;
 use std::collections::BTreeMap;
 
 use crate::event::{
-    Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Process,
-    Question, Record, Round, RunOutcome, StopReason, Usage,
+    Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Phases,
+    Process, Question, Record, Round, RunOutcome, StopReason, Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -76,6 +76,7 @@ pub enum Input {
         attempt: Attempt,
         outcome: Outcome,
         change: Option<Box<Change>>,
+        phases: Option<Phases>,
     },
     /// What came of merging: these are stacked on one another and their combined tree is good, so that the branch can
     /// be moved from here to the last of them; those do not fit. Who is in neither list was not looked at.
@@ -256,8 +257,8 @@ impl Scheduler {
             Input::UsageReported { task, attempt, usage, model } => {
                 self.on_usage(now, task, attempt, usage, model);
             }
-            Input::AttemptEnded { task, attempt, outcome, change } => {
-                self.on_attempt_ended(now, &task, attempt, outcome, change);
+            Input::AttemptEnded { task, attempt, outcome, change, phases } => {
+                self.on_attempt_ended(now, &task, attempt, outcome, (change, phases));
             }
             Input::MergesPrepared { from, stacked, failed } => {
                 self.on_merges_prepared(now, from, stacked, failed);
@@ -324,7 +325,7 @@ impl Scheduler {
         task: &TaskId,
         attempt: Attempt,
         outcome: Outcome,
-        change: Option<Box<Change>>,
+        (change, phases): (Option<Box<Change>>, Option<Phases>),
     ) {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
@@ -339,6 +340,7 @@ impl Scheduler {
             elapsed,
             executor,
             change,
+            phases,
         };
         self.emit_about(now, Some(place), ended);
         self.timers.disarm(place as Node);
@@ -565,7 +567,7 @@ impl Scheduler {
             if let TaskState::Running(Running { attempt, .. }) = progress.state {
                 let task = task.id.clone();
                 let change = left.remove(&task).map(Box::new);
-                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted, change);
+                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted, (change, None));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `conductor run`: a task file becomes a run, or a run that was left is taken up again.
 
 mod arguments;
+mod audience;
 mod finding;
 mod places;
 mod signals;
@@ -15,7 +16,7 @@ use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
 use conductor_core::plan::Plan;
 use conductor_core::report::PlanFile;
-use conductor_core::run::{Run, Stage, TaskState};
+use conductor_core::run::{Run, Stage as RunStage, TaskState};
 use conductor_core::units::{Now, Tick};
 use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Driven, Start, World};
@@ -32,8 +33,9 @@ use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block;
 use crate::fault::{Exit, Fault};
-use crate::progress;
+use crate::progress::Stage;
 use arguments::Resolved;
+use audience::Audience;
 use finding::{complete_files, find, full_name, nothing_to_do};
 use places::{repository, rooms, world};
 use signals::Signalled;
@@ -166,39 +168,33 @@ async fn carry_out(
     let directory = world.output.clone();
     let home = world.claim.home();
     let yard = world.rooms.yard().cloned();
-    let mut view = progress::of(args.ui(), &id, &run, &start.options);
-    let (mut drive, mut notices) = Drive::new(id.clone(), run.clone(), start, world)?;
+    let options = start.options.clone();
+    let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
-    let mut records = drive.subscribe();
     let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
-    let signalled = signals::watch(drive.control());
-    let driven = drive.run();
-    tokio::pin!(driven);
-    let ended = loop {
-        tokio::select! {
-            biased;
-            Some(batch) = records.recv() => view.show(&batch),
-            Some(notice) = notices.recv() => view.notice(&notice),
-            ended = &mut driven => break ended?,
-        }
+    let stage = Stage {
+        id: &id,
+        run: &run,
+        options: &options,
+        graph: &graph,
+        board: drive.board(),
+        output: &directory,
     };
-    while let Ok(batch) = records.try_recv() {
-        view.show(&batch);
-    }
-    while let Ok(notice) = notices.try_recv() {
-        view.notice(&notice);
-    }
-    let Driven { run: ended, parked } = ended;
+    let heartbeat = args.typed.heartbeat;
+    let mut audience = Audience::gather(args.ui(), &stage, &mut drive, notices, &args.directory, heartbeat);
+    let signalled = signals::watch(drive.control(), audience.words());
+    let Driven { run: ended, parked } = audience.follow(drive.run()).await?;
     scribe.finish();
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
     output::write_summary(&directory, &id, &ended, &graph, ledger.as_ref())?;
     let ending = bring_home(args, yard, &ended).await?;
-    view.finish(&id, &ended, &graph, ledger.as_ref());
+    audience.view().finish(&id, &ended, &graph, ledger.as_ref());
     if args.ui() != Ui::Json {
         // A reader that went away changes nothing about what the run came to.
         let _ = answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref(), ledger.as_ref()));
     }
+    audience.leave();
     Ok(exit(&ended, ledger.as_ref(), signalled.received()))
 }
 
@@ -241,14 +237,16 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
         return Exit::Unexpected;
     }
     match (run.stage(), signalled) {
-        (Stage::Finished(RunOutcome::Completed), _) => Exit::Done,
-        (Stage::Stopped(DrainReason::User), Some(Signalled::Terminate)) => Exit::Terminated,
-        (Stage::Stopped(DrainReason::User), _) => Exit::Interrupted,
-        (Stage::Stopped(DrainReason::Person), _) => Exit::Asked,
-        (Stage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
-        (Stage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
-        (Stage::Finished(RunOutcome::Failed) | Stage::Stopped(DrainReason::FailFast), _) => Exit::TaskFailed,
-        (Stage::Created | Stage::Active | Stage::Draining(_), _) => Exit::Unexpected,
+        (RunStage::Finished(RunOutcome::Completed), _) => Exit::Done,
+        (RunStage::Stopped(DrainReason::User), Some(Signalled::Terminate)) => Exit::Terminated,
+        (RunStage::Stopped(DrainReason::User), _) => Exit::Interrupted,
+        (RunStage::Stopped(DrainReason::Person), _) => Exit::Asked,
+        (RunStage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
+        (RunStage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
+        (RunStage::Finished(RunOutcome::Failed) | RunStage::Stopped(DrainReason::FailFast), _) => {
+            Exit::TaskFailed
+        }
+        (RunStage::Created | RunStage::Active | RunStage::Draining(_), _) => Exit::Unexpected,
     }
 }
 
