@@ -183,6 +183,10 @@ pub(crate) struct Run {
           hide_env_values = true)]
     pub(crate) ui: Ui,
 
+    /// How often a line says what is running, where progress is shown in plain lines; 0 for never
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) heartbeat: Millis,
+
     /// One event a line on standard output (same as --ui json)
     #[arg(long)]
     pub(crate) json: bool,
@@ -368,8 +372,13 @@ pub(crate) enum Merge {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ui {
+    /// Inline on a terminal, else plain; what GitHub shows well where it runs
     Auto,
+    /// Lines that stay, and below them a small block that tells what is going on
+    Inline,
+    /// A line for each start and end
     Plain,
+    /// One event a line on standard output
     Json,
 }
 

@@ -86,8 +86,10 @@ mod tests {
         for name in ["good", "bad"] {
             let (attempt, change) = (Attempt(1), Some(Box::new(Change::new("base", name))));
             let outcome = Outcome::Succeeded;
-            scheduler
-                .handle(Now::default(), Input::AttemptEnded { task: id(name), attempt, outcome, change });
+            scheduler.handle(
+                Now::default(),
+                Input::AttemptEnded { task: id(name), attempt, outcome, change, phases: None },
+            );
         }
         let stacked = vec![Stacked { task: id("good"), attempt: Attempt(1), to: "landed".into() }];
         for input in [

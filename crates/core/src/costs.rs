@@ -258,7 +258,15 @@ mod tests {
             let (outcome, elapsed) = (Outcome::Succeeded, Millis(5));
             self.add(
                 hours,
-                Event::AttemptEnded { task, attempt, outcome, elapsed, executor: 1, change: None },
+                Event::AttemptEnded {
+                    task,
+                    attempt,
+                    outcome,
+                    elapsed,
+                    executor: 1,
+                    change: None,
+                    phases: None,
+                },
             );
         }
     }

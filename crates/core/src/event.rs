@@ -94,6 +94,9 @@ pub enum Event {
         /// What it left to be merged; nothing where it works in place or changed nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<Box<Change>>,
+        /// Where its time went; nothing where nobody measured it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phases: Option<Phases>,
     },
     /// The branch is about to be moved. A successor looks whether it was.
     MergeIntended {
@@ -349,6 +352,21 @@ impl Change {
     pub fn new(base: impl Into<String>, commit: impl Into<String>) -> Change {
         Change { base: base.into(), commit: commit.into(), touched: Touched::default(), gate: None }
     }
+}
+
+/// How long an attempt was in each of its phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Phases {
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub preparing: Millis,
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub working: Millis,
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub verifying: Millis,
+}
+
+fn is_no_time(length: &Millis) -> bool {
+    *length == Millis(0)
 }
 
 /// What differs between a change's base and its commit.

@@ -12,6 +12,7 @@ pub mod ids;
 pub mod ledger;
 pub mod mentions;
 pub mod models;
+pub mod notify;
 pub mod permissions;
 pub mod plan;
 pub mod rehearse;

@@ -626,11 +626,17 @@ pub struct Notifications {
     pub on_complete: Vec<Notification>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_failure: Vec<Notification>,
+    /// A question needs a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_input: Vec<Notification>,
+    /// Most of a budget is used up, or all of the run's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_budget: Vec<Notification>,
 }
 
 impl Notifications {
     pub fn is_empty(&self) -> bool {
-        self.on_complete.is_empty() && self.on_failure.is_empty()
+        *self == Notifications::default()
     }
 }
 

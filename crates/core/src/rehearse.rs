@@ -39,7 +39,7 @@ pub fn rehearse(
     while let Some(Reverse((tick, _, task, attempt))) = stage.ends.pop() {
         now = tick;
         let (attempt, outcome) = (Attempt(attempt), Outcome::Succeeded);
-        let ended = Input::AttemptEnded { task, attempt, outcome, change: None };
+        let ended = Input::AttemptEnded { task, attempt, outcome, change: None, phases: None };
         let decision = scheduler.handle(at(now), ended);
         stage.perform(&scheduler, now, decision);
     }

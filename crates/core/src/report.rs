@@ -397,7 +397,13 @@ mod tests {
         {
             scheduler.handle(
                 at(secs),
-                Input::AttemptEnded { task: id(task), attempt: Attempt(1), outcome, change: None },
+                Input::AttemptEnded {
+                    task: id(task),
+                    attempt: Attempt(1),
+                    outcome,
+                    change: None,
+                    phases: None,
+                },
             );
         }
         scheduler

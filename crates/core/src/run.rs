@@ -5,6 +5,7 @@
 
 mod repeats;
 mod step;
+mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::units::{Millis, Now, Tick, Timestamp};
 
 pub use repeats::Repeats;
 use step::{step, subject};
+pub use times::Times;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum IllegalEvent {
@@ -77,6 +79,8 @@ pub struct Landing {
     pub intent: Option<Intent>,
     /// The number of the event by which it began: who ended first lands first.
     pub since: u64,
+    /// When that was, in the present coordinator's time; its beginning where an earlier one saw it.
+    pub tick: Tick,
 }
 
 /// A move of the branch that may have been made.
@@ -250,6 +254,7 @@ pub struct Run {
     hands: BTreeMap<Node, Hand>,
     repeats: BTreeMap<Node, Repeats>,
     costs: Costs,
+    times: Times,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
     active_now: Tick,
@@ -302,6 +307,7 @@ impl Run {
             hands: BTreeMap::new(),
             repeats: BTreeMap::new(),
             costs: Costs::default(),
+            times: Times::default(),
             active_before: Millis(0),
             active_now: Tick(0),
         }
@@ -417,6 +423,10 @@ impl Run {
         &self.costs.models
     }
 
+    pub fn times(&self) -> &Times {
+        &self.times
+    }
+
     /// Whether it was told that this cap is near, of a task or of the run.
     pub fn is_neared(&self, place: Option<usize>, what: Capped, cap: u64) -> bool {
         self.costs.neared.contains(&(place.map(|place| place as Node), what, cap))
@@ -476,6 +486,8 @@ impl Run {
                 self.stage = Stage::Active;
                 self.paused = false;
                 self.ended = None;
+                self.times.starts += 1;
+                self.restart_landings(record.tick);
             }
             Event::RunPaused {} => self.paused = true,
             Event::RunContinued {} => self.paused = false,
@@ -528,6 +540,7 @@ impl Run {
             status: before,
         })?;
         self.account(place, event, record);
+        self.account_time(place, event, record);
         self.account_repeats(place, event);
         let progress = &mut self.tasks[place];
         progress.state = next;

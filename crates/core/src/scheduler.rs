@@ -26,8 +26,8 @@ mod waiting;
 use std::collections::BTreeMap;
 
 use crate::event::{
-    Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Process,
-    Question, Record, Round, RunOutcome, StopReason, Usage,
+    Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Phases,
+    Process, Question, Record, Round, RunOutcome, StopReason, Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -80,6 +80,7 @@ pub enum Input {
         attempt: Attempt,
         outcome: Outcome,
         change: Option<Box<Change>>,
+        phases: Option<Phases>,
     },
     /// What came of merging: these are stacked on one another and their combined tree is good, so that the branch can
     /// be moved from here to the last of them; those do not fit. Who is in neither list was not looked at.
@@ -260,8 +261,8 @@ impl Scheduler {
             Input::UsageReported { task, attempt, usage, model } => {
                 self.on_usage(now, task, attempt, usage, model);
             }
-            Input::AttemptEnded { task, attempt, outcome, change } => {
-                self.on_attempt_ended(now, &task, attempt, outcome, change);
+            Input::AttemptEnded { task, attempt, outcome, change, phases } => {
+                self.on_attempt_ended(now, &task, attempt, outcome, (change, phases));
             }
             Input::MergesPrepared { from, stacked, failed } => {
                 self.on_merges_prepared(now, from, stacked, failed);
@@ -328,7 +329,7 @@ impl Scheduler {
         task: &TaskId,
         attempt: Attempt,
         outcome: Outcome,
-        change: Option<Box<Change>>,
+        (change, phases): (Option<Box<Change>>, Option<Phases>),
     ) {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
@@ -343,6 +344,7 @@ impl Scheduler {
             elapsed,
             executor,
             change,
+            phases,
         };
         self.emit_about(now, Some(place), ended);
         self.timers.disarm(place as Node);
@@ -569,7 +571,7 @@ impl Scheduler {
             if let TaskState::Running(Running { attempt, .. }) = progress.state {
                 let task = task.id.clone();
                 let change = left.remove(&task).map(Box::new);
-                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted, change);
+                self.on_attempt_ended(now, &task, attempt, Outcome::Interrupted, (change, None));
             }
         }
     }

@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::agents::Caller;
+use crate::board::Board;
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
 use crate::control::{Counter, Glance, Heard, Query, View, Why};
@@ -198,6 +199,7 @@ impl Drive {
             output,
             mail: Mail::default(),
             marks: Default::default(),
+            board: Board::default(),
             notices: notices.clone(),
             reports: sender.clone(),
             unpriced: Default::default(),
@@ -238,6 +240,11 @@ impl Drive {
 
     pub fn subscribe(&mut self) -> mpsc::UnboundedReceiver<Records> {
         self.bus.subscribe()
+    }
+
+    /// What attempts are doing, for whoever looks on.
+    pub fn board(&self) -> Board {
+        self.worker.board.clone()
     }
 
     pub fn scheduler(&self) -> &Scheduler {

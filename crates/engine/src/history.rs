@@ -168,7 +168,7 @@ mod tests {
             let hand = Some(Box::new(Hand { agent: "claude".into(), model, why: String::new() }));
             tell(Event::AttemptStarted { task: task.clone(), attempt, executor, hand });
             let (elapsed, change) = (Millis(1), None);
-            tell(Event::AttemptEnded { task, attempt, outcome, elapsed, executor, change });
+            tell(Event::AttemptEnded { task, attempt, outcome, elapsed, executor, change, phases: None });
         }
         let told =
             tally.samples().into_iter().map(|s| format!("{} {} {}/{}", s.agent, s.model, s.good, s.all));

@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod amend;
+pub mod board;
 pub mod bus;
 pub mod checkpoints;
 pub mod clock;
@@ -18,6 +19,7 @@ pub mod home;
 pub mod ledger;
 mod lookout;
 pub mod merge;
+pub mod notify;
 pub mod output;
 pub mod prices;
 pub mod process;

@@ -86,6 +86,7 @@ impl Bench {
             rooms,
             caller: Caller::new(std::env::vars_os()),
             output: amendment.output(),
+            board: Default::default(),
             mail: Mail::default(),
             marks: Default::default(),
             notices,

@@ -188,6 +188,22 @@ impl Transcript {
         }
     }
 
+    /// The last whole line of what has been cleared of secrets, safe to show, and up to where that is; nothing where
+    /// that is no further than this place.
+    pub fn last_line_since(&self, seen: u64) -> Option<(u64, String)> {
+        const WINDOW: u64 = 1 << 10;
+        let place = self.scrubber.place();
+        if place <= seen {
+            return None;
+        }
+        let mut bytes = [0; WINDOW as usize];
+        let from = place.saturating_sub(WINDOW);
+        let read = self.read_from(from, &mut bytes[..(place - from) as usize]).ok()?;
+        let text = shown(&bytes[..=bytes[..read].iter().rposition(|&byte| byte == b'\n')?]);
+        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+        Some((place, self.redactor.text(line).chars().take(200).collect()))
+    }
+
     /// Blots out the secrets before a place, as far as it gets. What will not be kept is left out.
     fn scrub(&mut self, place: u64, most: u64) -> io::Result<()> {
         let length = self.file.metadata()?.len();

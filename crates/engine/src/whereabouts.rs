@@ -213,6 +213,7 @@ mod tests {
                 elapsed: Default::default(),
                 executor: 1,
                 change,
+                phases: None,
             },
         ]
     }

@@ -1,6 +1,7 @@
 //! `conductor run`: a task file becomes a run, or a run that was left is taken up again.
 
 mod arguments;
+mod audience;
 mod detach;
 mod finding;
 mod keys;
@@ -17,7 +18,7 @@ use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
 use conductor_core::plan::Plan;
 use conductor_core::report::PlanFile;
-use conductor_core::run::{Run, Stage, TaskState};
+use conductor_core::run::{Run, Stage as RunStage, TaskState};
 use conductor_core::units::{Now, Tick};
 use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Driven, Start, World};
@@ -34,9 +35,10 @@ use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block;
 use crate::fault::{Exit, Fault};
-use crate::progress;
+use crate::progress::Stage;
 use arguments::Resolved;
 pub(crate) use arguments::machine;
+use audience::Audience;
 pub(crate) use finding::full_name;
 use finding::{complete_files, find, nothing_to_do};
 use places::{repository, rooms, world};
@@ -178,42 +180,34 @@ async fn carry_out(
     if args.typed.detached {
         detach::settle(&id, &state)?;
     }
-    let mut view = progress::of(args.ui(), &id, &run, &start.options);
-    let (mut drive, mut notices) = Drive::new(id.clone(), run.clone(), start, world)?;
+    let options = start.options.clone();
+    let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
-    let mut records = drive.subscribe();
     let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
-    let signalled = signals::watch(drive.control());
-    let mut looks = keys::watch(drive.control(), args.ui() != Ui::Json);
-    let driven = drive.run();
-    tokio::pin!(driven);
-    let ended = loop {
-        tokio::select! {
-            biased;
-            Some(batch) = records.recv() => view.show(&batch),
-            Some(notice) = notices.recv() => view.notice(&notice),
-            Some(text) = looks.next() => view.tell(&text),
-            ended = &mut driven => break ended?,
-        }
+    let stage = Stage {
+        id: &id,
+        run: &run,
+        options: &options,
+        graph: &graph,
+        board: drive.board(),
+        output: &directory,
     };
-    while let Ok(batch) = records.try_recv() {
-        view.show(&batch);
-    }
-    while let Ok(notice) = notices.try_recv() {
-        view.notice(&notice);
-    }
-    drop(looks);
-    let Driven { run: ended, parked, claim: _claim } = ended;
+    let heartbeat = args.typed.heartbeat;
+    let mut audience = Audience::gather(args.ui(), &stage, &mut drive, notices, &args.directory, heartbeat);
+    let signalled = signals::watch(drive.control(), audience.words());
+    let looks = keys::watch(drive.control(), args.ui() != Ui::Json);
+    let Driven { run: ended, parked, claim: _claim } = audience.follow(drive.run(), looks).await?;
     scribe.finish();
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
     output::write_summary(&directory, &id, &ended, &graph, ledger.as_ref())?;
     let ending = bring_home(args, yard, &ended).await?;
-    view.finish(&id, &ended, &graph, ledger.as_ref());
+    audience.view().finish(&id, &ended, &graph, ledger.as_ref());
     if args.ui() != Ui::Json {
         // A reader that went away changes nothing about what the run came to.
         let _ = answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref(), ledger.as_ref()));
     }
+    audience.leave();
     let exit = exit(&ended, ledger.as_ref(), signalled.received());
     note_exit(&state, exit);
     Ok(exit)
@@ -279,14 +273,16 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
         return Exit::Unexpected;
     }
     match (run.stage(), signalled) {
-        (Stage::Finished(RunOutcome::Completed), _) => Exit::Done,
-        (Stage::Stopped(DrainReason::User), Some(Signalled::Terminate)) => Exit::Terminated,
-        (Stage::Stopped(DrainReason::User), _) => Exit::Interrupted,
-        (Stage::Stopped(DrainReason::Person), _) => Exit::Asked,
-        (Stage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
-        (Stage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
-        (Stage::Finished(RunOutcome::Failed) | Stage::Stopped(DrainReason::FailFast), _) => Exit::TaskFailed,
-        (Stage::Created | Stage::Active | Stage::Draining(_), _) => Exit::Unexpected,
+        (RunStage::Finished(RunOutcome::Completed), _) => Exit::Done,
+        (RunStage::Stopped(DrainReason::User), Some(Signalled::Terminate)) => Exit::Terminated,
+        (RunStage::Stopped(DrainReason::User), _) => Exit::Interrupted,
+        (RunStage::Stopped(DrainReason::Person), _) => Exit::Asked,
+        (RunStage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
+        (RunStage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
+        (RunStage::Finished(RunOutcome::Failed) | RunStage::Stopped(DrainReason::FailFast), _) => {
+            Exit::TaskFailed
+        }
+        (RunStage::Created | RunStage::Active | RunStage::Draining(_), _) => Exit::Unexpected,
     }
 }
 

@@ -8,6 +8,7 @@ use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
 use conductor_core::report::SummaryFile;
 use conductor_core::run::Run;
+use conductor_engine::bus::Records;
 use serde_json::{Map, Value, json};
 
 use super::Progress;
@@ -32,8 +33,8 @@ impl Json {
 }
 
 impl Progress for Json {
-    fn show(&mut self, records: &[Record]) {
-        for record in records {
+    fn show(&mut self, records: &Records) {
+        for record in records.iter() {
             let line = event(&self.run, record);
             self.line(&line);
         }
@@ -42,6 +43,12 @@ impl Progress for Json {
 
     fn notice(&mut self, text: &str) {
         let line = json!({ "schema": SCHEMA, "run": self.run, "type": "notice", "text": text });
+        self.line(&line);
+        let _ = self.out.flush();
+    }
+
+    fn tell(&mut self, text: &str) {
+        let line = json!({ "schema": SCHEMA, "run": self.run, "type": "notification", "text": text });
         self.line(&line);
         let _ = self.out.flush();
     }

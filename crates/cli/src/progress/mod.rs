@@ -1,30 +1,53 @@
 //! What is shown while a run goes on: one small trait, one file for each way.
 
+mod block;
+mod github;
+mod inline;
 pub(crate) mod json;
+mod lines;
 mod plain;
+pub(crate) mod terminal;
 
-use conductor_core::event::{Options, Record};
+use std::path::Path;
+
+use conductor_core::event::Options;
 use conductor_core::graph::Graph;
 use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
 use conductor_core::run::Run;
+use conductor_engine::board::Board;
+use conductor_engine::bus::Records;
 
 use crate::args::Ui;
 
 pub(crate) trait Progress {
-    fn show(&mut self, records: &[Record]);
+    fn show(&mut self, records: &Records);
     /// Something worth knowing that is no event: the store is waiting for space, a request was refused.
     fn notice(&mut self, text: &str);
-    /// Several lines for whoever sits there and asked for them; on standard error, whatever else is shown.
-    fn tell(&mut self, text: &str) {
-        anstream::eprint!("{text}");
-    }
+    /// Lines that were asked for: by the task file, or by whoever sits there.
+    fn tell(&mut self, text: &str);
+    /// Time has passed, for those who show it.
+    fn beat(&mut self) {}
     fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph, ledger: Option<&Ledger>);
 }
 
-pub(crate) fn of(ui: Ui, id: &RunId, run: &Run, options: &Options) -> Box<dyn Progress> {
+/// What there is to be shown.
+pub(crate) struct Stage<'a> {
+    pub(crate) id: &'a RunId,
+    /// As it is before the first record.
+    pub(crate) run: &'a Run,
+    pub(crate) options: &'a Options,
+    pub(crate) graph: &'a Graph,
+    pub(crate) board: Board,
+    /// Where transcripts go.
+    pub(crate) output: &'a Path,
+}
+
+pub(crate) fn of(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
     match ui {
-        Ui::Json => Box::new(json::Json::new(id)),
-        Ui::Plain | Ui::Auto => Box::new(plain::Plain::new(id, run, options)),
+        Ui::Json => Box::new(json::Json::new(stage.id)),
+        Ui::Auto | Ui::Inline if terminal::is_ours() => Box::new(inline::Inline::new(stage)),
+        Ui::Auto if github::is_here() => Box::new(github::GitHub::new(stage)),
+        Ui::Auto | Ui::Inline | Ui::Plain => Box::new(plain::Plain::new(stage)),
     }
 }

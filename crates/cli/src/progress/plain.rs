@@ -1,185 +1,46 @@
-//! One line for each start and end, on standard error, with a counter.
+//! Lines on standard error, and one now and then that says what is running.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::time::Instant;
 
-use conductor_core::costs;
-use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Record, Usage};
+use conductor_core::event::Event;
 use conductor_core::graph::Graph;
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::ledger::Ledger;
-use conductor_core::report;
-use conductor_core::run::{Run, Status, Stray};
-use conductor_core::units::{Millis, Timestamp, Usd};
+use conductor_core::run::Run;
+use conductor_core::units::Millis;
+use conductor_engine::bus::Records;
 
-use super::Progress;
+use super::lines::{Lines, heading, is_colored};
+use super::{Progress, Stage};
 
-const GREEN: &str = "\x1b[32m";
-const RED: &str = "\x1b[1;31m";
-const YELLOW: &str = "\x1b[33m";
-const DIM: &str = "\x1b[2m";
+/// How many of those that run a heartbeat names.
+const NAMED: usize = 5;
 
 pub(super) struct Plain {
-    total: usize,
-    ended: usize,
-    width: usize,
-    /// Why and how long: what the end of each attempt said, until the task's own end is told.
-    last: HashMap<TaskId, (Outcome, Millis)>,
-    colored: bool,
+    lines: Lines,
+    pulse: Pulse,
 }
 
 impl Plain {
-    pub(super) fn new(id: &RunId, run: &Run, options: &Options) -> Plain {
-        let total = run.plan().tasks.len();
-        let ended = run.ended_count() as usize;
-        let verb = if ended > 0 || run.seq() > 1 { "resuming" } else { "run" };
-        let done = match run.count(Status::Completed) {
-            0 => String::new(),
-            done => format!(", {done} done before"),
-        };
-        let plural = if total == 1 { "" } else { "s" };
-        anstream::eprintln!("{verb} {id}: {total} task{plural}, {} at a time{done}", options.slots);
-        let colored = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-        Plain { total, ended, width: total.to_string().len(), last: HashMap::new(), colored }
+    pub(super) fn new(stage: &Stage<'_>) -> Plain {
+        anstream::eprintln!("{}", heading(stage.id, stage.run, stage.options));
+        Plain { lines: Lines::new(stage.run, is_colored()), pulse: Pulse::default() }
     }
-
-    fn line(&mut self, event: &Event) -> Option<String> {
-        match event {
-            Event::AttemptStarted { task, attempt, .. } => {
-                let again = if attempt.0 > 1 { format!("  attempt {attempt}") } else { String::new() };
-                Some(self.aside(DIM, "start", task, &again))
-            }
-            Event::AttemptEnded { outcome, elapsed, task, .. } => {
-                self.last.insert(task.clone(), (outcome.clone(), *elapsed));
-                if let Outcome::Asked(question) = outcome {
-                    let words = super::super::end_block::one_line(&question.to_string());
-                    let how = format!("conductor task approve {task}, or deny {task}");
-                    return Some(self.aside(YELLOW, "asks", task, &format!("  {words}\n{:>18}{how}", "")));
-                }
-                matches!(outcome, Outcome::Interrupted)
-                    .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
-            }
-            Event::RetryScheduled { task, again: Again::Mend(round), .. } => {
-                let why = super::super::end_block::one_line(&round.failure.message);
-                Some(self.aside(YELLOW, "mend", task, &format!("  {why}")))
-            }
-            Event::RetryScheduled { task, again: Again::Other, .. } => {
-                let why = self.why(task);
-                Some(self.aside(YELLOW, "over", task, &format!("  to its next agent: {why}")))
-            }
-            Event::QuestionAnswered { task, answer } => {
-                let words = match (answer.allow, answer.by) {
-                    (true, _) => "allowed",
-                    (false, Answerer::Person) => "not allowed",
-                    (false, Answerer::Deadline) => "not allowed, for nobody answered in time",
-                };
-                Some(self.aside(YELLOW, "answer", task, &format!("  {words}")))
-            }
-            Event::ProviderParked { agent, until } => {
-                let words = format!("{agent} takes nothing more until {}", local_time(*until));
-                Some(format!("conductor: {words}; its tasks wait or go to others"))
-            }
-            Event::RetryScheduled { task, again: Again::Anew, .. } => {
-                Some(self.aside(YELLOW, "again", task, "  does not fit what landed meanwhile, done anew"))
-            }
-            Event::ConflictForeseen { task, with, files } => {
-                let with = with.as_ref().map_or("what has landed", TaskId::as_str);
-                let files = super::super::end_block::one_line(&files.join(", "));
-                Some(self.aside(YELLOW, "ahead", task, &format!("  will conflict with {with} in {files}")))
-            }
-            Event::CheckoutTouched { tasks, what } => {
-                let stray = Stray { tasks: tasks.clone(), what: what.clone() };
-                Some(format!(
-                    "conductor: {}",
-                    super::super::end_block::one_line(&report::stray_words(&stray))
-                ))
-            }
-            Event::RetryScheduled { task, delay, .. } => {
-                let why = self.why(task);
-                Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
-            }
-            Event::TaskCompleted { task, .. } => {
-                let elapsed =
-                    self.last.remove(task).map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
-                Some(self.end(GREEN, "ok", task, &elapsed))
-            }
-            Event::TaskFailed { task, failure } => {
-                let message = super::super::end_block::one_line(&failure.message);
-                Some(self.end(RED, "FAILED", task, &message))
-            }
-            Event::TaskSkipped { task, culprit } => {
-                let why = culprit.as_ref().map(|culprit| format!("needs {culprit}")).unwrap_or_default();
-                Some(self.end(YELLOW, "skip", task, &why))
-            }
-            Event::TaskCancelled { task } => Some(self.end(YELLOW, "cancel", task, "")),
-            Event::TaskReopened { .. } => {
-                self.ended = self.ended.saturating_sub(1);
-                None
-            }
-            Event::BudgetNeared { task, what, used, cap } => {
-                let whose = task.as_ref().map_or("the run".to_owned(), ToString::to_string);
-                Some(format!("conductor: {}", near(&whose, *what, *used, *cap)))
-            }
-            Event::RunDrained { why: DrainReason::Budget } => {
-                Some("budget reached, starting nothing new".into())
-            }
-            Event::RunDrained { why: DrainReason::FailFast } => {
-                Some("a task failed, starting nothing new".into())
-            }
-            _ => None,
-        }
-    }
-
-    fn why(&self, task: &TaskId) -> String {
-        match self.last.get(task) {
-            Some((Outcome::Failed(failure), _)) => super::super::end_block::one_line(&failure.message),
-            _ => String::new(),
-        }
-    }
-
-    fn end(&mut self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
-        self.ended += 1;
-        let (ended, total, width) = (self.ended, self.total, self.width);
-        format!("[{ended:>width$}/{total}] {} {task:<20} {rest}", self.word(color, word))
-    }
-
-    fn aside(&self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
-        let gap = 2 * self.width + 3;
-        format!("{:gap$} {} {task}{rest}", "", self.word(color, word))
-    }
-
-    fn word(&self, color: &str, word: &str) -> String {
-        match self.colored {
-            true => format!("{color}{word:<7}\x1b[0m"),
-            false => format!("{word:<7}"),
-        }
-    }
-}
-
-fn local_time(at: Timestamp) -> String {
-    let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
-    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
-}
-
-fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
-    let percent = u128::from(used) * 100 / u128::from(cap.max(1));
-    let words = |amount: u64| match what {
-        Capped::Cost => costs::words(Usage { cost: Usd(amount), ..Usage::default() }),
-        Capped::Tokens => format!("{amount} tokens"),
-        Capped::Turns => format!("{amount} turns"),
-    };
-    format!("{whose} has used {percent} % of its budget: {} of {}", words(used), words(cap))
 }
 
 impl Progress for Plain {
-    fn show(&mut self, records: &[Record]) {
+    fn show(&mut self, records: &Records) {
         let mut text = String::new();
-        for record in records {
-            if let Some(line) = self.line(&record.event) {
-                text.push_str(line.trim_end());
+        for record in records.iter() {
+            self.pulse.note(&record.event);
+            if let Some(line) = self.lines.of(&record.event) {
+                text.push_str(&line);
                 text.push('\n');
             }
         }
+        // A reader that went away must not end the run.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 
@@ -187,5 +48,77 @@ impl Progress for Plain {
         anstream::eprintln!("conductor: {text}");
     }
 
+    fn tell(&mut self, text: &str) {
+        super::terminal::ring(text);
+        anstream::eprintln!("conductor: {text}");
+    }
+
+    fn beat(&mut self) {
+        if let Some(line) = self.pulse.line(Instant::now()) {
+            anstream::eprintln!("conductor: {line}");
+        }
+    }
+
     fn finish(&mut self, _: &RunId, _: &Run, _: &Graph, _: Option<&Ledger>) {}
+}
+
+/// Who is at work since when.
+#[derive(Default)]
+pub(super) struct Pulse {
+    running: BTreeMap<TaskId, Instant>,
+}
+
+impl Pulse {
+    pub(super) fn note(&mut self, event: &Event) {
+        match event {
+            Event::AttemptStarted { task, .. } => {
+                self.running.insert(task.clone(), Instant::now());
+            }
+            Event::AttemptEnded { task, .. } => {
+                self.running.remove(task);
+            }
+            _ => {}
+        }
+    }
+
+    /// What is running, longest first; nothing where nothing is.
+    pub(super) fn line(&self, now: Instant) -> Option<String> {
+        let mut running: Vec<_> = self.running.iter().map(|(task, since)| (*since, task)).collect();
+        running.sort_unstable();
+        let more = running.len().saturating_sub(NAMED);
+        let each = running.iter().take(NAMED).map(|(since, task)| {
+            let elapsed = now.saturating_duration_since(*since).as_secs();
+            format!("{task} ({})", Millis::from_secs(elapsed))
+        });
+        let names = each.collect::<Vec<_>>().join(", ");
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!running.is_empty()).then(|| format!("still running {}: {names}{rest}", running.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use conductor_core::ids::Attempt;
+
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_names_those_that_run_longest() {
+        let mut pulse = Pulse::default();
+        assert_eq!(pulse.line(Instant::now()), None);
+        for name in ["g", "f", "e", "d", "c", "b", "a"] {
+            let task = TaskId::parse(name).unwrap();
+            pulse.note(&Event::AttemptStarted { task, attempt: Attempt(1), executor: 1, hand: None });
+        }
+        let start = Instant::now();
+        for (at, since) in pulse.running.values_mut().enumerate() {
+            *since = start + Duration::from_secs(at as u64);
+        }
+        assert_eq!(
+            pulse.line(start + Duration::from_secs(90)).unwrap(),
+            "still running 7: a (1m30s), b (1m29s), c (1m28s), d (1m27s), e (1m26s) and 2 more"
+        );
+    }
 }

@@ -94,10 +94,9 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
                 _ => {}
             }
             next.ended = true;
-            next.landing = change
-                .as_deref()
-                .cloned()
-                .map(|change| Box::new(Landing { change, intent: None, since: record.seq }));
+            next.landing = change.as_deref().cloned().map(|change| {
+                Box::new(Landing { change, intent: None, since: record.seq, tick: record.tick })
+            });
         }
         _ => return None,
     }

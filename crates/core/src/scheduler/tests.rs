@@ -80,14 +80,20 @@ impl Script {
 
     fn ended(&mut self, task: &str, outcome: Outcome) -> String {
         let attempt = self.attempt_of(task);
-        self.input(Input::AttemptEnded { task: id(task), attempt, outcome, change: None })
+        self.input(Input::AttemptEnded { task: id(task), attempt, outcome, change: None, phases: None })
     }
 
     /// Ends well and leaves something to merge.
     fn left(&mut self, task: &str) -> String {
         let attempt = self.attempt_of(task);
         let change = Some(Box::new(Change::new("base", task)));
-        self.input(Input::AttemptEnded { task: id(task), attempt, outcome: Outcome::Succeeded, change })
+        self.input(Input::AttemptEnded {
+            task: id(task),
+            attempt,
+            outcome: Outcome::Succeeded,
+            change,
+            phases: None,
+        })
     }
 
     /// These are stacked in this order; those do not fit.
@@ -270,8 +276,13 @@ fn late_and_doubled_reports_change_nothing() {
     plan.tasks[0].retry = RetryPolicy::default();
     let (mut s, _) = Script::start(plan, queue(2));
     s.fail("a");
-    let late =
-        Input::AttemptEnded { task: id("a"), attempt: Attempt(1), outcome: Outcome::Succeeded, change: None };
+    let late = Input::AttemptEnded {
+        task: id("a"),
+        attempt: Attempt(1),
+        outcome: Outcome::Succeeded,
+        change: None,
+        phases: None,
+    };
     assert_eq!(s.input(late.clone()), "");
     assert_eq!(s.wait(5), "start a#2");
     assert_eq!(s.input(late), "");
@@ -282,6 +293,7 @@ fn late_and_doubled_reports_change_nothing() {
         attempt: Attempt(1),
         outcome: Outcome::Succeeded,
         change: None,
+        phases: None,
     };
     assert_eq!(s.input(unknown), "");
 }
@@ -490,8 +502,13 @@ fn after_a_crash_what_ran_is_interrupted_not_failed_and_runs_again() {
     let (mut s, told) = s.crash(queue(2));
     assert_eq!(told, "interrupted b, interrupted c, start b#2, start c#2");
     assert_eq!(s.ok("b"), "done b");
-    let stale =
-        Input::AttemptEnded { task: id("c"), attempt: Attempt(1), outcome: Outcome::Succeeded, change: None };
+    let stale = Input::AttemptEnded {
+        task: id("c"),
+        attempt: Attempt(1),
+        outcome: Outcome::Succeeded,
+        change: None,
+        phases: None,
+    };
     assert_eq!(s.input(stale), "");
     assert_eq!(s.ok("c"), "done c, finished (Completed)");
 }

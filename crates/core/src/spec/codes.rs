@@ -40,7 +40,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("bad-size", "An amount of memory is a number of bytes or has a unit, such as 512MiB, 4GiB or 2GB."),
     (
         "bad-template",
-        "A template has names in braces that are filled in, others than these are errors, and a brace itself is written twice. In workspace_path, {run} and {n} must be there, so that no two workspaces are in one place.",
+        "A template has names in braces that are filled in, others than these are errors (in a notification's message they stay as they are), and a brace itself is written twice. In workspace_path, {run} and {n} must be there, so that no two workspaces are in one place.",
     ),
     ("bad-url", "A webhook needs an address that starts with http:// or https://."),
     (

@@ -76,7 +76,7 @@ pub(super) const FILE: Table = &[&[
         "Steps one after the other; replaces the dependencies between the tasks it names.",
     ),
     key("limits", Shape::Object(LIMITS), "What the whole run may use."),
-    key("notifications", Shape::Object(NOTIFICATIONS), "Whom to tell when the run ends."),
+    key("notifications", Shape::Object(NOTIFICATIONS), "Whom to tell of what, and how."),
     key("metadata", Shape::Free, "Anything about the file; kept, never interpreted."),
 ]];
 
@@ -421,8 +421,14 @@ pub(super) const LIMITS: Table = &[&[
 pub(super) const MAX_RUN_ATTEMPTS: u64 = u32::MAX as u64;
 
 pub(super) const NOTIFICATIONS: Table = &[&[
-    key("on_complete", Shape::OneOrObjects(NOTIFICATION), "When every task is completed."),
+    key(
+        "on_complete",
+        Shape::OneOrObjects(NOTIFICATION),
+        "When every task is completed; with {task_id} or {task_name} in the message, when a task is.",
+    ),
     key("on_failure", Shape::OneOrObjects(NOTIFICATION), "When a task has failed."),
+    key("on_input", Shape::OneOrObjects(NOTIFICATION), "When a question needs a person."),
+    key("on_budget", Shape::OneOrObjects(NOTIFICATION), "When a budget is nearly used up, or reached."),
 ]];
 
 pub(super) const NOTIFICATION: Table = &[&[
@@ -430,9 +436,10 @@ pub(super) const NOTIFICATION: Table = &[&[
     key(
         "message",
         Shape::Text,
-        "For terminal and desktop: the words, with {task_id} and the like filled in.",
+        "For terminal and desktop: the words, with {task_id}, {task_name}, {run_id}, {event}, {status}, {error}, \
+         {question}, {completed}, {failed}, {total}, {elapsed} and {cost} filled in.",
     ),
-    key("file", Shape::Text, "For sound: what to play."),
+    key("file", Shape::Text, "For sound: what to play; the terminal's bell where absent."),
     key("url", Shape::Text, "For webhook: where to send it."),
 ]];
 

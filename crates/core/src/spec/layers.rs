@@ -189,6 +189,8 @@ pub fn plan_without_tasks(layers: &[Layer]) -> Plan {
 pub(super) struct Notices {
     on_complete: Option<Vec<Notification>>,
     on_failure: Option<Vec<Notification>>,
+    on_input: Option<Vec<Notification>>,
+    on_budget: Option<Vec<Notification>>,
 }
 
 pub(super) fn notices(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Notices> {
@@ -197,6 +199,8 @@ pub(super) fn notices(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Not
     Some(Notices {
         on_complete: says("on_complete").then_some(read.on_complete),
         on_failure: says("on_failure").then_some(read.on_failure),
+        on_input: says("on_input").then_some(read.on_input),
+        on_budget: says("on_budget").then_some(read.on_budget),
     })
 }
 
@@ -205,6 +209,8 @@ impl Notices {
         Notices {
             on_complete: self.on_complete.or(weaker.on_complete),
             on_failure: self.on_failure.or(weaker.on_failure),
+            on_input: self.on_input.or(weaker.on_input),
+            on_budget: self.on_budget.or(weaker.on_budget),
         }
     }
 
@@ -212,6 +218,8 @@ impl Notices {
         Notifications {
             on_complete: self.on_complete.unwrap_or_default(),
             on_failure: self.on_failure.unwrap_or_default(),
+            on_input: self.on_input.unwrap_or_default(),
+            on_budget: self.on_budget.unwrap_or_default(),
         }
     }
 }

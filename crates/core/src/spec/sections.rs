@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::notify;
 use crate::plan::{Limits, Notification, Notifications, OnBudget, Price};
 use crate::subagents::Subagent;
+use crate::template;
 use crate::units::{Millis, Usd};
 
 use super::decode::{
@@ -17,6 +19,7 @@ use super::keys::{
 };
 use super::programs;
 use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, group_name, placed, repository};
+use super::suggest::did_you_mean;
 use super::tree::{Node, Value};
 
 pub(super) fn config(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Settings> {
@@ -230,8 +233,10 @@ pub(super) fn notifications(r: &mut Report<'_>, _: &str, node: &Node) -> Option<
     };
     let on_complete = fields.get(r, "on_complete", list).unwrap_or_default();
     let on_failure = fields.get(r, "on_failure", list).unwrap_or_default();
+    let on_input = fields.get(r, "on_input", list).unwrap_or_default();
+    let on_budget = fields.get(r, "on_budget", list).unwrap_or_default();
     fields.finish(r, |_| false);
-    Some(Notifications { on_complete, on_failure })
+    Some(Notifications { on_complete, on_failure, on_input, on_budget })
 }
 
 #[derive(Clone, Copy)]
@@ -253,8 +258,8 @@ fn notification(r: &mut Report<'_>, node: &Node) -> Option<Notification> {
     let mut fields = Fields::of(r, "a notification", NOTIFICATION, node)?;
     let way = fields.need(r, "type", choice(WAYS));
     let told = match way {
-        Some(Way::Terminal) => Some(Notification::Terminal { message: fields.get(r, "message", text) }),
-        Some(Way::Desktop) => Some(Notification::Desktop { message: fields.get(r, "message", text) }),
+        Some(Way::Terminal) => Some(Notification::Terminal { message: fields.get(r, "message", message) }),
+        Some(Way::Desktop) => Some(Notification::Desktop { message: fields.get(r, "message", message) }),
         Some(Way::Sound) => Some(Notification::Sound { file: fields.get(r, "file", text) }),
         Some(Way::Webhook) => fields.need(r, "url", url).map(|url| Notification::Webhook { url }),
         None => None,
@@ -262,6 +267,22 @@ fn notification(r: &mut Report<'_>, node: &Node) -> Option<Notification> {
     // Without a type nobody can say which of the keys belong.
     fields.finish(r, |name| way.is_none() && keys::names(NOTIFICATION).any(|known| known == name));
     told
+}
+
+/// Words with names to be filled in. One that nobody knows stays as it is, and is told.
+fn message(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
+    let words = text(r, what, node)?;
+    let known = |name: &str| notify::NAMES.contains(&name).then(String::new);
+    if let Err(unknown) = template::filled(&words, known) {
+        let meant = did_you_mean(unknown.trim_matches(['{', '}']), notify::NAMES);
+        let help = match meant {
+            Some(name) => format!("did you mean '{{{name}}}'?"),
+            None => format!("there are {{{}}}; a brace itself is written twice", notify::NAMES.join("}, {")),
+        };
+        r.warning("bad-template", node.span, format!("'{what}' cannot fill in {}", shown(&unknown)))
+            .help(help);
+    }
+    Some(words)
 }
 
 fn url(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {

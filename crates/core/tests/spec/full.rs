@@ -117,6 +117,8 @@ notifications:
     - { type: sound, file: bell.wav }
     - { type: desktop }
   on_failure: { type: webhook, url: https://example.org/hook }
+  on_input: { type: desktop, message: "{task_id}: {question}" }
+  on_budget: [{ type: terminal }]
 metadata: { author: Ada, version: 1.2, tags: [a, { deep: null }] }
 "##;
 
@@ -310,6 +312,8 @@ fn the_other_sections() {
             Notification::Desktop { message: None },
         ],
         on_failure: vec![Notification::Webhook { url: "https://example.org/hook".into() }],
+        on_input: vec![Notification::Desktop { message: Some("{task_id}: {question}".into()) }],
+        on_budget: vec![Notification::Terminal { message: None }],
     };
     assert_eq!(plan.notifications, notifications);
     let metadata = serde_json::json!({ "author": "Ada", "version": 1.2, "tags": ["a", { "deep": null }] });

@@ -124,6 +124,8 @@ limits: { max_time: 0, agents: { claude: none } }
 notifications:
   on_complete: [{ type: webhook, message: x }, { type: termnal }, { message: x }]
   on_failure: { type: webhook, url: example.org }
+  on_inpt: { type: sound }
+  on_budget: [{ type: terminal, message: '{tsk_id} {x' }]
 metadata: [x]
 ";
     check(
@@ -141,7 +143,9 @@ metadata: [x]
 9:56 unknown-value 'type' cannot be 'termnal' (did you mean 'terminal'?)
 9:69 missing-key a notification needs 'type'
 10:37 bad-url 'example.org' is not a web address (it starts with https:// or http://)
-11:11 wrong-type 'metadata' wants a mapping, found a list",
+11:3 unknown-key notifications has no key 'on_inpt' (did you mean 'on_input'?)
+12:42 bad-template? 'message' cannot fill in '{tsk_id}' (did you mean '{task_id}'?)
+13:11 wrong-type 'metadata' wants a mapping, found a list",
     );
 }
 

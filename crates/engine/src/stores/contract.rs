@@ -63,6 +63,7 @@ async fn what_was_appended_is_there_when_opened_again_to_the_last_field() {
         elapsed: Millis(5),
         executor: 1,
         change: None,
+        phases: None,
     };
     let rest = vec![started(2), attempt_started(3, "a"), record(4, ended)];
     {

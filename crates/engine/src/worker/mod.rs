@@ -22,6 +22,7 @@ use conductor_core::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
+use crate::board::{Board, Course, Phase};
 use crate::clock::wall;
 use crate::drive::Message;
 use crate::merge::short;
@@ -81,6 +82,7 @@ pub struct Worker {
     pub output: PathBuf,
     pub(crate) mail: Mail,
     pub(crate) marks: Marks,
+    pub(crate) board: Board,
     pub(crate) notices: mpsc::UnboundedSender<String>,
     pub(crate) reports: mpsc::UnboundedSender<Message>,
     /// Models that were told to have no known price.
@@ -98,29 +100,30 @@ struct Visit<'a> {
     /// What the directory looked like, where a change in it is due and cannot be told otherwise.
     before: Option<u64>,
     skills: OnceLock<Vec<Applied>>,
+    course: &'a Course<'a>,
 }
 
 impl Worker {
     /// Carries the order out and reports how it ended, whatever happens.
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
-        let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, stop).await {
+        let course = Course::begin(&self.board, &order.task, order.attempt);
+        let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, &course, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
             Err((outcome, kept)) => {
                 (self.caller.redactor(&self.plan, &self.plan.tasks[order.place]).outcome(outcome), kept)
             }
         };
-        self.report(Input::AttemptEnded {
-            task: order.task,
-            attempt: order.attempt,
-            outcome,
-            change: change.map(Box::new),
-        });
+        let phases = Some(course.finish());
+        let change = change.map(Box::new);
+        let (task, attempt) = (order.task, order.attempt);
+        self.report(Input::AttemptEnded { task, attempt, outcome, change, phases });
     }
 
     /// Where it was cut short, what it left goes along: whoever takes it up again goes on with that.
     async fn attempt(
         &self,
         order: &Order,
+        course: &Course<'_>,
         mut stop: watch::Receiver<Stop>,
     ) -> Result<Option<Change>, (Outcome, Option<Change>)> {
         let task = &*order.task(&self.plan);
@@ -136,7 +139,8 @@ impl Worker {
             true => self.looked(&seat).await,
             false => None,
         };
-        let visit = Visit { order, task, guest, seat, workspaces, blocks, before, skills: OnceLock::new() };
+        let visit =
+            Visit { order, task, guest, seat, workspaces, blocks, before, skills: OnceLock::new(), course };
         let goes_on = matches!(task.work, Work::Prompt(_));
         match self.perform(&visit, &mut stop).await {
             Err(outcome) if blocks => {
@@ -219,7 +223,9 @@ impl Worker {
         let (task, caller) = (visit.task, &self.caller);
         let manner = prompt::manner(&self.plan, task);
         let brief = Brief { task, seat: &seat, caller, words, session, questions, manner };
+        visit.course.enter(Phase::Working);
         let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
+        visit.course.enter(Phase::Verifying);
         let name = talk.session().unwrap_or(&session.id).to_owned();
         if name != session.id {
             self.tell_session(visit, &name);

@@ -81,7 +81,9 @@ impl Worker {
                 let (task, attempt, process) = (order.task.clone(), order.attempt, running.name());
                 self.report(Input::ProcessStarted { task, attempt, process });
                 let mut ear = talk.as_deref_mut().map(|talk| Ear { worker: self, order, talk });
-                supervise(&mut running, transcript, stop, ear.as_mut()).await.map_err(lost)?;
+                supervise(&mut running, transcript, stop, ear.as_mut(), &mut Glance::new(self, order))
+                    .await
+                    .map_err(lost)?;
             }
         }
         let exit = running.finish(started.elapsed()).await.map_err(lost)?;
@@ -118,6 +120,7 @@ async fn supervise(
     transcript: &mut Transcript,
     stop: &mut watch::Receiver<Stop>,
     mut ear: Option<&mut Ear<'_>>,
+    glance: &mut Glance<'_>,
 ) -> io::Result<()> {
     let mut hear = tokio::time::interval(HEAR);
     hear.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -151,7 +154,38 @@ async fn supervise(
                     leave.ask(running, Some(ear));
                 }
             }
-            _ = trim.tick() => transcript.trim(),
+            _ = trim.tick() => {
+                transcript.trim();
+                if ear.as_ref().is_none_or(|ear| ear.talk.stream().is_none()) {
+                    glance.take(transcript);
+                }
+            }
+        }
+    }
+}
+
+/// Looks at what a command says, for those who look on.
+struct Glance<'a> {
+    worker: &'a Worker,
+    order: &'a Order,
+    ticks: u32,
+    seen: u64,
+}
+
+impl<'a> Glance<'a> {
+    /// Every so many looks at its length.
+    const EVERY: u32 = 4;
+
+    fn new(worker: &'a Worker, order: &'a Order) -> Glance<'a> {
+        Glance { worker, order, ticks: 0, seen: 0 }
+    }
+
+    fn take(&mut self, transcript: &Transcript) {
+        self.ticks += 1;
+        let is_due = self.ticks % Self::EVERY == 1 && self.worker.board.is_watched();
+        if is_due && let Some((place, line)) = transcript.last_line_since(self.seen) {
+            self.seen = place;
+            self.worker.board.says(&self.order.task, line);
         }
     }
 }

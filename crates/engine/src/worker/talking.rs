@@ -23,7 +23,10 @@ use crate::agents::{self, Ending, Heard, Questions, Said, Translator};
 use crate::prices;
 use crate::process::Exit;
 use crate::redact::Redactor;
-use crate::transcript::{Speaker, Transcript};
+use crate::transcript::{Speaker, Transcript, shown};
+
+/// How much of its last line is for those who look on.
+const LINE: usize = 200;
 
 pub(super) struct Conversation {
     translator: Box<dyn Translator>,
@@ -37,6 +40,8 @@ pub(super) struct Conversation {
     /// Whether it has used anything.
     spent: bool,
     questions: Questions,
+    /// The last line it said.
+    said: Option<String>,
 }
 
 impl Conversation {
@@ -57,6 +62,7 @@ impl Conversation {
             runaway: None,
             spent: false,
             questions,
+            said: None,
         }
     }
 
@@ -117,6 +123,9 @@ impl Conversation {
             let (task, attempt) = (order.task.clone(), order.attempt);
             worker.report(Input::UsageReported { task, attempt, usage, model });
         }
+        if let Some(said) = self.said.take().filter(|_| worker.board.is_watched()) {
+            worker.board.says(&order.task, shown(transcript.redactor().text(&said).as_bytes()));
+        }
         Ok(())
     }
 
@@ -156,6 +165,7 @@ impl Conversation {
                 self.runaway = heard.stuck.or(self.runaway.take());
             }
             if !news.is_empty() {
+                self.said = news.lines().next_back().map(|line| line.chars().take(LINE).collect());
                 transcript.notes(&news);
                 news.clear();
             }

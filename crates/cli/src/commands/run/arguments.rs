@@ -105,7 +105,6 @@ impl<'a> Resolved<'a> {
     pub(super) fn ui(&self) -> Ui {
         match self.typed.ui {
             _ if self.typed.json => Ui::Json,
-            Ui::Auto => Ui::Plain,
             ui => ui,
         }
     }

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use conductor_core::scheduler::Request;
 use conductor_engine::drive::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 
 use super::keys;
 use crate::fault::Exit;
+use crate::progress::terminal;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signalled {
@@ -35,11 +37,13 @@ impl Received {
     }
 }
 
-pub(super) fn watch(control: Control) -> Received {
+/// What is done about a signal is said through `words`.
+pub(super) fn watch(control: Control, words: mpsc::UnboundedSender<String>) -> Received {
     let received = Received::default();
     if let (Ok(interrupt), Ok(terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     {
-        tokio::spawn(listen(control, interrupt, terminate, hangup(), received.clone()));
+        let listener = Listener { control, words, received: received.clone() };
+        tokio::spawn(listener.listen(interrupt, terminate, hangup()));
     }
     received
 }
@@ -61,51 +65,58 @@ async fn next(signal: &mut Option<Signal>) {
     }
 }
 
-async fn listen(
+struct Listener {
     control: Control,
-    mut interrupt: Signal,
-    mut terminate: Signal,
-    mut hangup: Option<Signal>,
+    words: mpsc::UnboundedSender<String>,
     received: Received,
-) {
-    let mut times = 0;
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {
-                received.note(Signalled::Interrupt);
-                times += 1;
+}
+
+impl Listener {
+    async fn listen(self, mut interrupt: Signal, mut terminate: Signal, mut hangup: Option<Signal>) {
+        let mut times = 0;
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {
+                    self.received.note(Signalled::Interrupt);
+                    times += 1;
+                }
+                _ = terminate.recv() => {
+                    self.received.note(Signalled::Terminate);
+                    times = times.max(1) + 1;
+                }
+                () = next(&mut hangup) => {
+                    self.received.note(Signalled::Terminate);
+                    times = times.max(1) + 1;
+                }
             }
-            _ = terminate.recv() => {
-                received.note(Signalled::Terminate);
-                times = times.max(1) + 1;
-            }
-            () = next(&mut hangup) => {
-                received.note(Signalled::Terminate);
-                times = times.max(1) + 1;
-            }
+            self.act(times);
         }
+    }
+
+    fn act(&self, times: u32) {
         match times {
             1 => {
-                say("finishing what runs, starting nothing new; again to stop it now");
-                control.ask(Request::Drain);
+                self.say("finishing what runs, starting nothing new; again to stop it now");
+                self.control.ask(Request::Drain);
             }
             2 => {
-                say("stopping what runs; again to kill it");
-                control.ask(Request::Stop);
+                self.say("stopping what runs; again to kill it");
+                self.control.ask(Request::Stop);
             }
             3 => {
-                say("killing what runs");
-                control.ask(Request::Stop);
-                control.kill_all();
+                self.say("killing what runs");
+                self.control.ask(Request::Stop);
+                self.control.kill_all();
             }
             _ => {
                 keys::restore();
-                std::process::exit(Exit::Interrupted as i32)
+                terminal::step_aside();
+                std::process::exit(Exit::Interrupted as i32);
             }
         }
     }
-}
 
-fn say(text: &str) {
-    anstream::eprintln!("\nconductor: {text}");
+    fn say(&self, text: &str) {
+        let _ = self.words.send(text.to_owned());
+    }
 }

@@ -171,7 +171,8 @@ fn a_parked_provider_frees_its_slot_and_is_asked_again_when_it_said() {
     assert_eq!(s.input(parked.clone()), "parked claude until 100");
     assert_eq!(s.input(parked), "", "said once");
     let change = Some(Box::new(Change::new("base", "half")));
-    let cut = Input::AttemptEnded { task: id("a"), attempt, outcome: Outcome::Interrupted, change };
+    let cut =
+        Input::AttemptEnded { task: id("a"), attempt, outcome: Outcome::Interrupted, change, phases: None };
     assert_eq!(s.input(cut), "interrupted a, start c", "others go on");
     assert_eq!(s.ok("c"), "done c");
     assert_eq!(s.wait(50), "", "b needs it as well");

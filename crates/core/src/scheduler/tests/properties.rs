@@ -409,7 +409,7 @@ impl Checked {
         let leaves_work = task.as_str().ends_with(['0', '2', '4', '6', '8']);
         let commit = format!("{task}#{attempt}");
         let change = leaves_work.then(|| Box::new(Change::new("base", commit)));
-        let report = Input::AttemptEnded { task, attempt, outcome, change };
+        let report = Input::AttemptEnded { task, attempt, outcome, change, phases: None };
         if twice {
             self.input(report.clone());
         }

@@ -10,7 +10,7 @@ fn ask(s: &mut Script, task: &str) -> String {
     s.input(Input::SessionStarted { task: id(task), attempt, session: "s1".into() });
     let change = Some(Box::new(Change::new("base", "half")));
     let outcome = Outcome::Asked(Box::new(question));
-    s.input(Input::AttemptEnded { task: id(task), attempt, outcome, change })
+    s.input(Input::AttemptEnded { task: id(task), attempt, outcome, change, phases: None })
 }
 
 fn yes(task: &str) -> Request {

@@ -1,0 +1,130 @@
+//! Whoever is shown or told what goes on in a run: the view, and those the plan wants notified.
+
+use std::path::Path;
+use std::time::Duration;
+
+use conductor_core::units::Millis;
+use conductor_engine::bus::Records;
+use conductor_engine::drive::{Drive, DriveError, Driven};
+use conductor_engine::notify::{Notifier, Shown};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use super::keys::Looks;
+use crate::args::Ui;
+use crate::progress::{self, Progress, Stage, terminal};
+
+pub(super) struct Audience {
+    view: Box<dyn Progress>,
+    records: UnboundedReceiver<Records>,
+    notices: UnboundedReceiver<String>,
+    /// What we say ourselves, and who may.
+    said: UnboundedReceiver<String>,
+    words: UnboundedSender<String>,
+    shown: UnboundedReceiver<Shown>,
+    notifier: Option<Notifier>,
+    pulse: Option<Interval>,
+}
+
+impl Audience {
+    pub(super) fn gather(
+        ui: Ui,
+        stage: &Stage<'_>,
+        drive: &mut Drive,
+        notices: UnboundedReceiver<String>,
+        directory: &Path,
+        heartbeat: Millis,
+    ) -> Audience {
+        let (words, said) = unbounded_channel();
+        let (to_show, shown) = unbounded_channel();
+        Audience {
+            records: drive.subscribe(),
+            notifier: Notifier::follow(stage.id, stage.run, directory, drive.subscribe(), to_show),
+            view: progress::of(ui, stage),
+            notices,
+            said,
+            words,
+            shown,
+            pulse: pulse(heartbeat),
+        }
+    }
+
+    /// For what is to be said beside all that.
+    pub(super) fn words(&self) -> UnboundedSender<String> {
+        self.words.clone()
+    }
+
+    pub(super) fn view(&mut self) -> &mut dyn Progress {
+        self.view.as_mut()
+    }
+
+    /// Shows a run while it is driven, to its last word.
+    pub(super) async fn follow(
+        &mut self,
+        driven: impl Future<Output = Result<Driven, DriveError>>,
+        mut looks: Looks,
+    ) -> Result<Driven, DriveError> {
+        tokio::pin!(driven);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                Some(batch) = self.records.recv() => self.view.show(&batch),
+                Some(notice) = self.notices.recv() => self.view.notice(&notice),
+                Some(words) = self.said.recv() => self.view.notice(&words),
+                Some(text) = looks.next() => self.view.tell(&text),
+                Some(shown) = self.shown.recv() => show(self.view.as_mut(), shown),
+                () = beat(&mut self.pulse) => self.view.beat(),
+                ended = &mut driven => break ended?,
+            }
+        };
+        drop(looks);
+        while let Ok(batch) = self.records.try_recv() {
+            self.view.show(&batch);
+        }
+        while let Ok(notice) = self.notices.try_recv() {
+            self.view.notice(&notice);
+        }
+        self.notifier.iter().for_each(Notifier::settle);
+        self.show_the_rest();
+        Ok(ended)
+    }
+
+    /// Everybody is told, or has had time enough to be.
+    pub(super) fn leave(mut self) {
+        if self.notifier.take().is_some_and(|notifier| !notifier.finish()) {
+            self.view.notice("somebody could not be told in time: a webhook takes too long to answer");
+        }
+        self.show_the_rest();
+    }
+
+    fn show_the_rest(&mut self) {
+        while let Ok(shown) = self.shown.try_recv() {
+            show(self.view.as_mut(), shown);
+        }
+    }
+}
+
+fn show(view: &mut dyn Progress, shown: Shown) {
+    match shown {
+        Shown::Words(words) => view.tell(&words),
+        Shown::Bell => terminal::ring_bell(),
+        Shown::Trouble(words) => view.notice(&words),
+    }
+}
+
+/// How often the view is told that time has passed.
+fn pulse(every: Millis) -> Option<Interval> {
+    let every = Some(Duration::from_millis(every.0)).filter(|every| !every.is_zero())?;
+    let mut pulse = tokio::time::interval_at(Instant::now() + every, every);
+    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    Some(pulse)
+}
+
+async fn beat(pulse: &mut Option<Interval>) {
+    match pulse {
+        Some(pulse) => {
+            pulse.tick().await;
+        }
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,188 @@
+//! One line for each start and end, with a counter: what every view for people tells of an event.
+
+use std::collections::HashMap;
+
+use conductor_core::costs;
+use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Usage};
+use conductor_core::ids::{RunId, TaskId};
+use conductor_core::report;
+use conductor_core::run::{Run, Status, Stray};
+use conductor_core::units::{Millis, Timestamp, Usd};
+
+use crate::end_block::one_line;
+
+pub(super) const GREEN: &str = "\x1b[32m";
+pub(super) const RED: &str = "\x1b[1;31m";
+pub(super) const YELLOW: &str = "\x1b[33m";
+pub(super) const DIM: &str = "\x1b[2m";
+
+pub(super) struct Lines {
+    total: usize,
+    ended: usize,
+    width: usize,
+    /// Why and how long: what the end of each attempt said, until the task's own end is told.
+    last: HashMap<TaskId, (Outcome, Millis)>,
+    colored: bool,
+}
+
+impl Lines {
+    pub(super) fn new(run: &Run, colored: bool) -> Lines {
+        let total = run.plan().tasks.len();
+        let ended = run.ended_count() as usize;
+        Lines { total, ended, width: total.to_string().len(), last: HashMap::new(), colored }
+    }
+
+    /// What is told of an event, without the end of its line; nothing of most.
+    pub(super) fn of(&mut self, event: &Event) -> Option<String> {
+        self.line(event).map(|line| line.trim_end().to_owned())
+    }
+
+    fn line(&mut self, event: &Event) -> Option<String> {
+        match event {
+            Event::AttemptStarted { task, attempt, .. } => {
+                let again = if attempt.0 > 1 { format!("  attempt {attempt}") } else { String::new() };
+                Some(self.aside(DIM, "start", task, &again))
+            }
+            Event::AttemptEnded { outcome, elapsed, task, .. } => {
+                self.last.insert(task.clone(), (outcome.clone(), *elapsed));
+                if let Outcome::Asked(question) = outcome {
+                    let words = one_line(&question.to_string());
+                    let how = format!("conductor task approve {task}, or deny {task}");
+                    return Some(self.aside(YELLOW, "asks", task, &format!("  {words}\n{:>18}{how}", "")));
+                }
+                matches!(outcome, Outcome::Interrupted)
+                    .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
+            }
+            Event::RetryScheduled { task, again: Again::Mend(round), .. } => {
+                let why = one_line(&round.failure.message);
+                Some(self.aside(YELLOW, "mend", task, &format!("  {why}")))
+            }
+            Event::RetryScheduled { task, again: Again::Other, .. } => {
+                let why = self.why(task);
+                Some(self.aside(YELLOW, "over", task, &format!("  to its next agent: {why}")))
+            }
+            Event::QuestionAnswered { task, answer } => {
+                let words = match (answer.allow, answer.by) {
+                    (true, _) => "allowed",
+                    (false, Answerer::Person) => "not allowed",
+                    (false, Answerer::Deadline) => "not allowed, for nobody answered in time",
+                };
+                Some(self.aside(YELLOW, "answer", task, &format!("  {words}")))
+            }
+            Event::ProviderParked { agent, until } => {
+                let words = format!("{agent} takes nothing more until {}", local_time(*until));
+                Some(format!("conductor: {words}; its tasks wait or go to others"))
+            }
+            Event::RetryScheduled { task, again: Again::Anew, .. } => {
+                Some(self.aside(YELLOW, "again", task, "  does not fit what landed meanwhile, done anew"))
+            }
+            Event::ConflictForeseen { task, with, files } => {
+                let with = with.as_ref().map_or("what has landed", TaskId::as_str);
+                let files = one_line(&files.join(", "));
+                Some(self.aside(YELLOW, "ahead", task, &format!("  will conflict with {with} in {files}")))
+            }
+            Event::CheckoutTouched { tasks, what } => {
+                let stray = Stray { tasks: tasks.clone(), what: what.clone() };
+                Some(format!("conductor: {}", one_line(&report::stray_words(&stray))))
+            }
+            Event::RetryScheduled { task, delay, .. } => {
+                let why = self.why(task);
+                Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
+            }
+            Event::TaskCompleted { task, .. } => {
+                let elapsed =
+                    self.last.remove(task).map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
+                Some(self.end(GREEN, "ok", task, &elapsed))
+            }
+            Event::TaskFailed { task, failure } => {
+                let message = one_line(&failure.message);
+                Some(self.end(RED, "FAILED", task, &message))
+            }
+            Event::TaskSkipped { task, culprit } => {
+                let why = culprit.as_ref().map(|culprit| format!("needs {culprit}")).unwrap_or_default();
+                Some(self.end(YELLOW, "skip", task, &why))
+            }
+            Event::TaskCancelled { task } => Some(self.end(YELLOW, "cancel", task, "")),
+            Event::TaskReopened { .. } => {
+                self.ended = self.ended.saturating_sub(1);
+                None
+            }
+            Event::BudgetNeared { task, what, used, cap } => {
+                let whose = task.as_ref().map_or("the run".to_owned(), ToString::to_string);
+                Some(format!("conductor: {}", near(&whose, *what, *used, *cap)))
+            }
+            Event::RunDrained { why: DrainReason::Budget } => {
+                Some("budget reached, starting nothing new".into())
+            }
+            Event::RunDrained { why: DrainReason::FailFast } => {
+                Some("a task failed, starting nothing new".into())
+            }
+            _ => None,
+        }
+    }
+
+    fn why(&self, task: &TaskId) -> String {
+        match self.last.get(task) {
+            Some((Outcome::Failed(failure), _)) => one_line(&failure.message),
+            _ => String::new(),
+        }
+    }
+
+    fn end(&mut self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
+        self.ended += 1;
+        let (ended, total, width) = (self.ended, self.total, self.width);
+        format!("[{ended:>width$}/{total}] {} {task:<20} {rest}", self.word(color, word))
+    }
+
+    fn aside(&self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
+        let gap = 2 * self.width + 3;
+        format!("{:gap$} {} {task}{rest}", "", self.word(color, word))
+    }
+
+    fn word(&self, color: &str, word: &str) -> String {
+        match self.colored {
+            true => format!("{color}{word:<7}\x1b[0m"),
+            false => format!("{word:<7}"),
+        }
+    }
+}
+
+fn local_time(at: Timestamp) -> String {
+    in_words(at, "%Y-%m-%d %H:%M:%S")
+}
+
+/// For where there is little room.
+pub(super) fn short_time(at: Timestamp) -> String {
+    in_words(at, "%a %H:%M")
+}
+
+fn in_words(at: Timestamp, form: &str) -> String {
+    let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime(form).to_string()
+}
+
+fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
+    let percent = u128::from(used) * 100 / u128::from(cap.max(1));
+    let words = |amount: u64| match what {
+        Capped::Cost => costs::words(Usage { cost: Usd(amount), ..Usage::default() }),
+        Capped::Tokens => format!("{amount} tokens"),
+        Capped::Turns => format!("{amount} turns"),
+    };
+    format!("{whose} has used {percent} % of its budget: {} of {}", words(used), words(cap))
+}
+
+/// What is said first.
+pub(super) fn heading(id: &RunId, run: &Run, options: &Options) -> String {
+    let (total, ended) = (run.plan().tasks.len(), run.ended_count());
+    let verb = if ended > 0 || run.seq() > 1 { "resuming" } else { "run" };
+    let done = match run.count(Status::Completed) {
+        0 => String::new(),
+        done => format!(", {done} done before"),
+    };
+    let plural = if total == 1 { "" } else { "s" };
+    format!("{verb} {id}: {total} task{plural}, {} at a time{done}", options.slots)
+}
+
+pub(super) fn is_colored() -> bool {
+    anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
+}

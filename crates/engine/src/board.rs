@@ -1,0 +1,189 @@
+//! What attempts are doing right now, for whoever looks on.
+//!
+//! The newest word of each and nothing else: it is kept nowhere, nothing is decided by it, and where nobody looks, nothing
+//! is written on it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use conductor_core::event::Phases;
+use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::units::Millis;
+
+/// What an attempt is at. Merging comes after it and is the run's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Preparing,
+    Working,
+    Verifying,
+}
+
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Preparing => "preparing",
+            Phase::Working => "working",
+            Phase::Verifying => "verifying",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doing {
+    pub attempt: Attempt,
+    pub phase: Phase,
+    /// Its last line, without secrets and safe to show.
+    pub said: Option<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Board(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    watched: AtomicBool,
+    doings: Mutex<HashMap<TaskId, Doing>>,
+}
+
+impl Board {
+    /// From now on somebody looks.
+    pub fn watch(&self) {
+        self.0.watched.store(true, Ordering::Relaxed);
+    }
+
+    pub fn of(&self, task: &TaskId) -> Option<Doing> {
+        self.doings().get(task).cloned()
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.0.watched.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn says(&self, task: &TaskId, words: String) {
+        if let Some(doing) = self.doings().get_mut(task) {
+            doing.said = Some(words);
+        }
+    }
+
+    fn enters(&self, task: &TaskId, attempt: Attempt, phase: Phase) {
+        if self.is_watched() {
+            self.doings().insert(task.clone(), Doing { attempt, phase, said: None });
+        }
+    }
+
+    fn ends(&self, task: &TaskId) {
+        if self.is_watched() {
+            self.doings().remove(task);
+        }
+    }
+
+    fn doings(&self) -> MutexGuard<'_, HashMap<TaskId, Doing>> {
+        self.0.doings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One attempt's way through its phases, with the time each takes.
+pub(crate) struct Course<'a> {
+    board: &'a Board,
+    task: &'a TaskId,
+    attempt: Attempt,
+    at: Mutex<Leg>,
+}
+
+struct Leg {
+    phase: Phase,
+    since: Instant,
+    micros: [u64; 3],
+}
+
+impl<'a> Course<'a> {
+    pub(crate) fn begin(board: &'a Board, task: &'a TaskId, attempt: Attempt) -> Course<'a> {
+        board.enters(task, attempt, Phase::Preparing);
+        let leg = Leg { phase: Phase::Preparing, since: Instant::now(), micros: [0; 3] };
+        Course { board, task, attempt, at: Mutex::new(leg) }
+    }
+
+    pub(crate) fn enter(&self, phase: Phase) {
+        let mut leg = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        leg.close();
+        if leg.phase != phase {
+            leg.phase = phase;
+            self.board.enters(self.task, self.attempt, phase);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Phases {
+        self.board.ends(self.task);
+        let mut leg = self.at.into_inner().unwrap_or_else(PoisonError::into_inner);
+        leg.close();
+        let [preparing, working, verifying] = leg.micros.map(|micros| Millis(micros / 1000));
+        Phases { preparing, working, verifying }
+    }
+}
+
+impl Leg {
+    fn close(&mut self) {
+        let now = Instant::now();
+        let passed = now.saturating_duration_since(self.since).as_micros();
+        self.micros[self.phase as usize] += u64::try_from(passed).unwrap_or(u64::MAX / 4);
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_attempts_newest_word_is_on_the_board_until_it_ends() {
+        let (board, task) = (Board::default(), TaskId::parse("a").unwrap());
+        board.watch();
+        let course = Course::begin(&board, &task, Attempt(2));
+        let doing = |phase, said: Option<&str>| {
+            Some(Doing { attempt: Attempt(2), phase, said: said.map(str::to_owned) })
+        };
+        assert_eq!(board.of(&task), doing(Phase::Preparing, None));
+        course.enter(Phase::Working);
+        board.says(&task, "one".into());
+        board.says(&task, "two".into());
+        assert_eq!(board.of(&task), doing(Phase::Working, Some("two")));
+        course.enter(Phase::Verifying);
+        assert_eq!(board.of(&task), doing(Phase::Verifying, None));
+        course.finish();
+        assert_eq!(board.of(&task), None);
+        board.says(&task, "late".into());
+        assert_eq!(board.of(&task), None);
+    }
+
+    #[test]
+    fn nothing_is_written_where_nobody_looks() {
+        let (board, task) = (Board::default(), TaskId::parse("a").unwrap());
+        let course = Course::begin(&board, &task, Attempt(1));
+        course.enter(Phase::Working);
+        assert!(board.doings().is_empty());
+        course.finish();
+    }
+
+    #[test]
+    fn each_phase_has_its_time_however_often_it_comes() {
+        let (board, task) = (Board::default(), TaskId::parse("a").unwrap());
+        let course = Course::begin(&board, &task, Attempt(1));
+        let ago = |course: &Course<'_>, millis: u64| {
+            course.at.lock().unwrap().since -= Duration::from_millis(millis);
+        };
+        ago(&course, 100);
+        course.enter(Phase::Working);
+        ago(&course, 2_000);
+        course.enter(Phase::Verifying);
+        ago(&course, 300);
+        course.enter(Phase::Working);
+        ago(&course, 4_000);
+        let Phases { preparing, working, verifying } = course.finish();
+        let near = |measured: Millis, expected: u64| (expected..expected + 1_000).contains(&measured.0);
+        assert!(near(preparing, 100) && near(working, 6_000) && near(verifying, 300));
+    }
+}
