@@ -22,6 +22,7 @@ mod exit_codes;
 mod explain;
 mod graph;
 mod input;
+mod keys;
 mod landing;
 mod ledger;
 mod lookout;
