@@ -22,19 +22,19 @@ pub(crate) fn run(args: &args::Events) -> Result<Exit, Fault> {
         false => None,
     };
     let Some(glance) = live else {
-        block_on(out.from_the_log(args.run.as_deref()))?;
+        block_on(out.read_the_log(args.run.as_deref()))?;
         return Ok(Exit::Done);
     };
     // Listened to before the log is read, so that nothing is missed in between.
     let following = control::follow(&home.run(&glance.run)).ok();
     let word = glance.run.to_string();
-    block_on(out.from_the_log(Some(&word)))?;
+    block_on(out.read_the_log(Some(&word)))?;
     for record in following.into_iter().flat_map(|(_, following)| following) {
         out.tell(&glance.run, &[record?])?;
     }
     // Whoever was cut off, or came too late to listen, finds the rest there.
     home.wait_until_left(&glance.run)?;
-    block_on(out.from_the_log(Some(&word)))?;
+    block_on(out.read_the_log(Some(&word)))?;
     Ok(Exit::Done)
 }
 
@@ -44,7 +44,7 @@ struct Out {
 }
 
 impl Out {
-    async fn from_the_log(&mut self, run: Option<&str>) -> Result<(), Fault> {
+    async fn read_the_log(&mut self, run: Option<&str>) -> Result<(), Fault> {
         let archive = Archive::open().await?;
         let runs = archive.candidates(run)?;
         let Some(newest) = runs.first() else { return Ok(()) };

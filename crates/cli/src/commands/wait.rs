@@ -24,9 +24,9 @@ pub(crate) fn run(args: &args::Wait) -> Result<Exit, Fault> {
         None => block_on(newest(args.run.as_deref()))?,
     };
     if args.what == Awaited::Any
-        && let Some(ended) = any_end(&home, &run, deadline)?
+        && let Some(exit) = any_end(&home, &run, deadline)?
     {
-        return ended;
+        return Ok(exit);
     }
     match until_left(&home, &run, deadline)? {
         true => block_on(exit_code(&home, &run)),
@@ -62,16 +62,12 @@ fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<boo
 }
 
 /// The first task that ends from now on; nothing where the run ends before one does.
-fn any_end(
-    home: &Home,
-    run: &RunId,
-    deadline: Option<Instant>,
-) -> Result<Option<Result<Exit, Fault>>, Fault> {
+fn any_end(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<Option<Exit>, Fault> {
     let Ok((_, mut following)) = control::follow(&home.run(run)) else { return Ok(None) };
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Ok(Some(Ok(still_running(run))));
+            return Ok(Some(still_running(run)));
         }
         following.patience(left)?;
         match following.next() {
@@ -82,7 +78,7 @@ fn any_end(
             Some(Ok(record)) => {
                 if let Some((task, how, exit)) = end(&record) {
                     answer(&format!("{task} {how}"))?;
-                    return Ok(Some(Ok(exit)));
+                    return Ok(Some(exit));
                 }
             }
         }

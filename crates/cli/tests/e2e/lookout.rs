@@ -1,7 +1,7 @@
 //! What is seen while tasks are at work: conflicts ahead, writes where nobody should write, a branch that goes missing.
 
 use crate::harness::World;
-use crate::repository::{command, expect_tidy, git, repository};
+use crate::repository::{command, conductor, expect_tidy, git, repository};
 
 fn run(world: &World, args: &[&str]) -> crate::harness::Live {
     world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
@@ -20,6 +20,7 @@ tasks:
     let live = run(&world, &["-p", "3", "--lookout", "100ms"]);
     live.wait_for_stderr("will conflict with y in f.txt");
     assert_eq!(world.logged("conflict_foreseen"), ["x"], "once, and nobody else");
+    conductor(&world, &["status"]).expect(0).says("conflicts ahead\n  x  with y in f.txt");
     world.write("go", "");
     live.ended().expect(0);
     expect_tidy(&world);

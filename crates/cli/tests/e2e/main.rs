@@ -26,6 +26,7 @@ mod explain;
 mod graph;
 mod init;
 mod input;
+mod keys;
 mod landing;
 mod ledger;
 mod lookout;

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::harness::{World, expect_no_leftovers, is_alive, wait_for};
+use crate::questions;
+use crate::repository::{command, conductor};
 
 const TWO: &str = "
 tasks:
@@ -168,6 +170,40 @@ fn secrets_are_not_shown_while_they_are_said() {
     world.write("go", "");
     live.ended().expect(0);
     assert!(!follower.ended().expect(0).stdout.contains("hunter2"));
+}
+
+/// What an agent says for people, and what it says to us; and what it has cost so far.
+#[test]
+fn an_agent_is_followed_in_its_own_words_too() {
+    let agent = r#"
+read -r task
+echo '{"type":"text","text":"reading on"}'
+echo '{"type":"usage","model":"own","input":900,"output":50,"turns":1,"cost":0.25}'
+echo > HERE/started
+while [ ! -e HERE/go ]; do sleep 0.02; done
+echo 1 > done.txt
+echo '{"type":"result","ok":true,"text":"done"}'
+"#;
+    let world = questions::world("tasks: [{ id: a, prompt: Do it, agent: speaks }]", &[("speaks", agent)]);
+    let live = questions::start(&world, &[]);
+    world.wait_for_file("started");
+    let words = world.spawn(&mut command(&world, &["logs", "a", "-f"]));
+    let stream = world.spawn(&mut command(&world, &["logs", "a", "-f", "--stream"]));
+    wait_for("its words", || words.stdout().contains("reading on").then_some(()));
+    wait_for("its lines", || stream.stdout().contains(r#""type":"usage""#).then_some(()));
+    wait_for("its cost", || {
+        let json = conductor(&world, &["status", "--json"]).expect(0).json();
+        (json["cost_usd"] == 0.25 && json["running"][0]["agent"] == "speaks").then_some(())
+    });
+    conductor(&world, &["runs", "list"]).expect(0).says("$0.2500");
+    world.write("go", "");
+    live.ended().expect(0);
+    let words = words.ended().expect(0).stdout;
+    assert_eq!(words, conductor(&world, &["logs", "a"]).expect(0).stdout, "each word once");
+    let lines = stream.ended().expect(0).json_lines();
+    let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["text", "usage", "result"], "each line once");
+    assert_eq!(conductor(&world, &["logs", "a", "--stream"]).expect(0).json_lines(), lines);
 }
 
 #[test]

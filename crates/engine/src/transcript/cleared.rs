@@ -26,7 +26,7 @@ impl Mark {
         self.to.store(clear.to, Ordering::Release);
     }
 
-    fn get(&self) -> Clear {
+    pub(crate) fn get(&self) -> Clear {
         let to = self.to.load(Ordering::Acquire);
         Clear { from: self.from.load(Ordering::Acquire), to }
     }

@@ -71,13 +71,9 @@ async fn listen(control: Control, sender: mpsc::UnboundedSender<String>) {
         if sender.is_closed() {
             return;
         }
-        match typed() {
-            Some(keys) if keys.contains(&b't') => {
-                if look(&control, &sender).await.is_none() {
-                    return;
-                }
-            }
-            _ => {}
+        let asked = typed().is_some_and(|keys| keys.contains(&b't'));
+        if asked && look(&control, &sender).await.is_none() {
+            return;
         }
     }
 }

@@ -16,8 +16,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Until the run ends; then as it was left.
 pub(super) fn watch(home: &Home, first: Glance, as_json: bool) -> Result<Exit, Fault> {
     let run = first.run.clone();
-    let mut screen =
-        Screen { in_place: io::stdout().is_terminal() && !as_json, as_json, last: None, lines: 0 };
+    let mut screen = Screen { in_place: can_be_drawn_over() && !as_json, as_json, last: None, lines: 0 };
     let mut glance = first;
     loop {
         screen.show(&Seen::live(glance))?;
@@ -38,6 +37,11 @@ pub(super) fn watch(home: &Home, first: Glance, as_json: bool) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
+fn can_be_drawn_over() -> bool {
+    let kind = std::env::var_os("TERM");
+    io::stdout().is_terminal() && kind.is_some_and(|kind| !kind.is_empty() && kind != "dumb")
+}
+
 struct Screen {
     in_place: bool,
     as_json: bool,
@@ -54,7 +58,7 @@ impl Screen {
             return Ok(());
         }
         self.last = Some(state);
-        let mut out = anstream::stdout().lock();
+        let mut out = io::stdout().lock();
         if self.as_json {
             writeln!(out, "{}", json(seen))?;
         } else if self.in_place {
@@ -72,8 +76,9 @@ impl Screen {
 /// No line longer than the terminal is wide and no more of them than it is high: else it could not be drawn over.
 fn fitted(text: &str) -> String {
     let size = rustix::termios::tcgetwinsize(io::stdout());
-    let (columns, rows) = size.map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)));
-    let (columns, rows) = (columns.max(20), rows.max(5));
+    // One that does not know its size says nought.
+    let known = |side: u16, usual: usize| if side == 0 { usual } else { usize::from(side).max(5) };
+    let (columns, rows) = size.map_or((80, 24), |size| (known(size.ws_col, 80), known(size.ws_row, 24)));
     let cut = |line: &str| line.chars().take(columns - 1).collect::<String>() + "\n";
     let all = text.lines().count();
     match all < rows {

@@ -1,0 +1,180 @@
+//! A run at a terminal: the key `t`, and the terminal as it was whenever somebody else has it.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+
+use crate::harness::{World, is_alive, wait_for};
+
+const ONE: &str = "
+tasks:
+  - { id: first, run: AGENT touch started then await go }
+  - { id: second, run: 'true' }
+";
+
+/// A terminal with the program on it, which has it all to itself.
+struct Terminal {
+    master: File,
+    slave: File,
+    child: Child,
+    shown: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    fn start(world: &World, args: &[&str]) -> Terminal {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let slave = File::options().read(true).write(true).open(name).unwrap();
+        let end = || Stdio::from(slave.try_clone().unwrap());
+        let mut command = world.command_of("setsid");
+        command.args(["--ctty", crate::harness::CONDUCTOR]).args(args);
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let (mut reader, all) = (File::from(master.try_clone().unwrap()), shown.clone());
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(read @ 1..) = reader.read(&mut bytes) {
+                all.lock().unwrap().extend_from_slice(&bytes[..read]);
+            }
+        });
+        Terminal { master: master.into(), slave, child, shown }
+    }
+
+    fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+
+    #[track_caller]
+    fn wait_for(&self, text: &str) {
+        wait_for(&format!("{text:?} on the terminal, which shows\n{}", self.shown()), || {
+            self.shown().contains(text).then_some(())
+        });
+    }
+
+    fn press(&mut self, keys: &[u8]) {
+        self.master.write_all(keys).unwrap();
+    }
+
+    /// Whether it waits for whole lines and shows what is typed, as a shell leaves it.
+    fn is_plain(&self) -> bool {
+        let modes = tcgetattr(&self.slave).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+    }
+
+    fn state(&self) -> char {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        stat.rsplit_once(')').unwrap().1.trim_start().chars().next().unwrap()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        wait_for("its end", || self.child.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if is_alive(self.child.id()) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_key_tells_what_is_at_work_and_the_terminal_is_left_as_it_was() {
+    let world = World::with(ONE);
+    let mut terminal = Terminal::start(&world, &["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
+    terminal.press(b"qzt");
+    terminal.wait_for("at work\r\n  first  ");
+    terminal.wait_for("second  waits for a slot");
+    assert!(!terminal.shown().contains("qz"), "what is typed is not shown:\n{}", terminal.shown());
+    world.write("go", "");
+    assert_eq!(terminal.code(), Some(0));
+    assert!(terminal.is_plain());
+}
+
+#[test]
+fn a_stopped_run_gives_the_terminal_back_and_takes_it_again() {
+    let world = World::with(ONE);
+    let mut terminal = Terminal::start(&world, &["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
+    terminal.press(b"\x1a");
+    wait_for("it to be stopped", || (terminal.state() == 'T').then_some(()));
+    assert!(terminal.is_plain(), "whoever has it now finds it as it was");
+    terminal.signal(Signal::CONT);
+    wait_for("keys to be read again", || (!terminal.is_plain()).then_some(()));
+    world.write("go", "");
+    assert_eq!(terminal.code(), Some(0));
+    assert!(terminal.is_plain());
+}
+
+#[test]
+fn however_often_it_is_interrupted_the_terminal_is_as_it_was() {
+    for (times, deaf) in [(1, false), (2, false), (4, true)] {
+        let ignore = if deaf { "ignore-term then " } else { "" };
+        let world =
+            World::with(&format!("tasks: [{{ id: a, run: AGENT {ignore}touch started then sleep 600 }}]"));
+        let mut terminal = Terminal::start(&world, &["run", "tasks.yaml"]);
+        world.wait_for_file("started");
+        wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
+        let said = ["starting nothing new", "stopping what runs", "killing what runs"];
+        for (at, words) in said.iter().enumerate().take(times) {
+            terminal.press(b"\x03");
+            if at < 2 || deaf {
+                terminal.wait_for(words);
+            }
+        }
+        match times {
+            1 => terminal.signal(Signal::TERM),
+            4 => {
+                let _ = kill_process(Pid::from_child(&terminal.child), Signal::INT);
+            }
+            _ => {}
+        }
+        let code = terminal.code();
+        assert!(matches!(code, Some(130 | 143)), "{times}: {code:?}\n{}", terminal.shown());
+        assert!(terminal.is_plain(), "after {times}");
+    }
+}
+
+#[test]
+fn one_in_the_background_leaves_the_terminal_alone() {
+    let world = World::with(ONE);
+    let mut terminal = Terminal::start(&world, &["run", "tasks.yaml", "--detach"]);
+    assert_eq!(terminal.code(), Some(0), "{}", terminal.shown());
+    assert!(terminal.is_plain());
+    world.wait_for_file("started");
+    assert!(terminal.is_plain());
+    world.write("go", "");
+    world.conductor(&["wait"]).expect(0);
+    assert!(terminal.is_plain());
+}
+
+#[test]
+fn a_watched_status_is_drawn_over_itself() {
+    let mut world = World::with(ONE);
+    world.set("TERM", "xterm");
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    let mut terminal = Terminal::start(&world, &["status", "--watch"]);
+    terminal.wait_for("at work\r\n  first  ");
+    terminal.wait_for("\x1b[J");
+    world.write("go", "");
+    live.ended().expect(0);
+    assert_eq!(terminal.code(), Some(0));
+    terminal.wait_for("completed, 2 of 2 done");
+}
