@@ -83,7 +83,7 @@ pub(crate) enum Command {
     /// Print the manual page, or write all of them
     Man(Man),
     /// Print the JSON Schema of task files, for editors
-    Schema,
+    Schema(Schema),
     /// Print the version
     Version(Version),
 }
@@ -571,6 +571,13 @@ pub(crate) struct TemplateNew {
     /// Write over a file that is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// Of config files instead
+    #[arg(long)]
+    pub(crate) config: bool,
 }
 
 #[derive(Debug, Args)]

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Command::Template(template) => commands::template::run(&template),
         Command::Completions(completions) => commands::completions::run(&completions),
         Command::Man(man) => commands::man::run(&man),
-        Command::Schema => commands::schema::run(),
+        Command::Schema(schema) => commands::schema::run(&schema),
         Command::Version(version) => commands::version::run(&version),
     };
     match ended {

@@ -38,7 +38,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use effective::{Effective, Written, effective, written_in_file};
 pub use layers::{Layer, layer, plan_without_tasks};
 pub use origins::{Origin, add_origins, origins};
-pub use schema::schema;
+pub use schema::{config_schema, schema};
 pub use source::{Source, Span};
 pub use suggest::did_you_mean;
 

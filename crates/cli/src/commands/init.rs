@@ -115,7 +115,7 @@ fn config_text(choice: &Choice) -> String {
     let missing = if choice.nobody { " # not installed here; see `conductor agents list`" } else { "" };
     format!(
         "# Defaults for every task file of this repository. Task files come before it, ~/.conductor/config.yaml comes after.
-# What counts in the end: conductor config show --origin
+# What counts in the end: conductor config show --origin. For editors: conductor schema --config
 
 # Who does prompts: claude, codex, gemini, opencode, or one of your own.
 agent: {agent}{missing}

@@ -1,7 +1,10 @@
+use conductor_core::spec::{config_schema, schema};
+
 use super::answer_json;
+use crate::args::Schema;
 use crate::fault::{Exit, Fault};
 
-pub(crate) fn run() -> Result<Exit, Fault> {
-    answer_json(&conductor_core::spec::schema())?;
+pub(crate) fn run(args: &Schema) -> Result<Exit, Fault> {
+    answer_json(&if args.config { config_schema() } else { schema() })?;
     Ok(Exit::Done)
 }

@@ -2,7 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{DEPENDENCY, FILE, KeySpec, STEP, Shape, Table};
+use super::keys::{CONFIG_FILE, DEPENDENCY, FILE, KeySpec, STEP, Shape, Table};
+
+/// As `schema`, of config files.
+pub fn config_schema() -> Value {
+    let mut file = object(CONFIG_FILE);
+    file["patternProperties"] = json!({ "^x-": {} });
+    file["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    file["title"] = json!("Conductor config file");
+    file["description"] =
+        json!("Defaults for task files: .conductor/config.yaml, or ~/.conductor/config.yaml.");
+    file["definitions"] = schema()["definitions"].take();
+    file
+}
 
 /// Draft 7, which every editor's YAML support understands.
 pub fn schema() -> Value {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use conductor_core::spec::{CODES, explain, schema};
+use conductor_core::spec::{CODES, config_schema, explain, schema};
 use serde_json::Value;
 
 use crate::full::FULL;
@@ -35,15 +35,29 @@ fn references(schema: &Value, found: &mut BTreeSet<String>) {
 
 #[test]
 fn it_is_draft_seven_and_refers_only_to_itself() {
-    let schema = schema();
-    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
-    let mut found = BTreeSet::new();
-    references(&schema, &mut found);
-    assert!(found.len() > 5);
-    for reference in found {
-        let pointer = reference.strip_prefix('#').expect("a reference into the schema");
-        assert!(schema.pointer(pointer).is_some(), "{reference}");
+    for schema in [schema(), config_schema()] {
+        assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+        let mut found = BTreeSet::new();
+        references(&schema, &mut found);
+        assert!(found.len() > 5);
+        for reference in found {
+            let pointer = reference.strip_prefix('#').expect("a reference into the schema");
+            assert!(schema.pointer(pointer).is_some(), "{reference}");
+        }
     }
+}
+
+#[test]
+fn a_config_file_has_what_a_config_has_and_more() {
+    let (file, config) = (schema(), config_schema());
+    let section = file["definitions"]["file"]["properties"]["config"]["properties"].as_object();
+    let keys: Vec<&String> = section.expect("the config's keys").keys().collect();
+    assert!(keys.len() > 30);
+    for key in keys.into_iter().map(String::as_str).chain(["parallel", "limits", "execution", "retry", "mcp"])
+    {
+        assert!(config["properties"].get(key).is_some(), "{key}");
+    }
+    assert!(config["properties"].get("tasks").is_none());
 }
 
 /// The reader refuses keys that are not in its table and the schema is made from that table, so it is enough that the

@@ -11,8 +11,8 @@ use rustix::process::{Resource, getrlimit};
 use super::Finding;
 use crate::diagnostics;
 
-/// The first that merges without a checkout.
-const OLDEST_GIT: (u32, u32) = (2, 38);
+/// The first that merges without a checkout over a base it is told.
+const OLDEST_GIT: (u32, u32) = (2, 40);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn git() -> Finding {
