@@ -100,6 +100,7 @@ async fn of_run(args: &Explain) -> Result<Subject, Fault> {
     let archive = Archive::open().await?;
     let found = archive.task(args.run.as_deref(), &args.what, |_, _| true).await;
     let found = found.map_err(|fault| match codes::near(&args.what) {
+        _ if !matches!(fault.exit, Exit::Usage | Exit::NothingToDo) => fault,
         Some(code) if args.run.is_none() && !args.prompt => {
             let message = format!("'{}' is neither a task here nor a code", one_line(&args.what));
             Fault::new(Exit::Usage, message).help(format!("did you mean '{code}'?"))

@@ -145,3 +145,32 @@ async fn a_run_that_is_removed_is_gone_and_no_other_is() {
     store.create(&new, &first).await.unwrap();
     assert_eq!(store.load(&run_id("r1")).await.unwrap().len(), 1, "a new one of the name begins anew");
 }
+
+/// Whoever looks at a live run finds a whole log, however busy it is.
+#[test]
+fn a_log_can_be_read_while_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = run_id("r1");
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (new, first) = created(&id);
+    let store = runtime().block_on(async {
+        let store = open(dir.path()).await;
+        store.create(&new, &first).await.unwrap();
+        store
+    });
+    let writer = std::thread::spawn(move || {
+        runtime().block_on(async {
+            for seq in 2..=400 {
+                store.append(&run_id("r1"), &[record(seq, Event::RunPaused {})]).await.unwrap();
+            }
+        });
+    });
+    runtime().block_on(async {
+        let reader = open(dir.path()).await;
+        while !writer.is_finished() {
+            reader.load(&id).await.unwrap();
+        }
+        writer.join().unwrap();
+        assert_eq!(reader.load(&id).await.unwrap().len(), 400);
+    });
+}

@@ -160,6 +160,9 @@ impl Sqlite {
     async fn load_records(&self, run: &RunId) -> Result<Vec<Record>, StoreError> {
         let mut connection = self.connection.lock().await;
         let key = self.key(&mut connection, run).await?;
+        // Looked at first: whoever works on the run may write on while its rows are read.
+        let witness = self.witness(run).map_err(|error| unavailable(&error))?;
+        let seen = seen_by(&witness);
         let rows =
             sqlx::query("SELECT seq, at, tick, version, sum, body FROM events WHERE run = ? ORDER BY seq")
                 .bind(key)
@@ -175,8 +178,7 @@ impl Sqlite {
             sum = next;
             records.push(record);
         }
-        let witness = self.witness(run).map_err(|error| unavailable(&error))?;
-        self.check_witness(run, records.len() as u64, &witness)?;
+        self.check_witness(run, records.len() as u64, seen)?;
         // Not before it is known to be whole: what is damaged is left as it is.
         let _ = lengthen_log(&self.path);
         *self.lock_open() =
@@ -201,8 +203,8 @@ impl Sqlite {
         Ok((record, sum))
     }
 
-    fn check_witness(&self, run: &RunId, last: u64, witness: &File) -> Result<(), StoreError> {
-        match seen_by(witness) {
+    fn check_witness(&self, run: &RunId, last: u64, seen: u64) -> Result<(), StoreError> {
+        match seen {
             seen if seen > last => Err(self.damaged(format!(
                 "the log of run {run} ends at event {last}, but {seen} had been written; \
                  its end was lost, perhaps with conductor.db-wal"
