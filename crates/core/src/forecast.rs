@@ -9,7 +9,7 @@ use crate::event::{Options, Usage};
 use crate::graph::{CriticalPath, Graph, GraphError, Node};
 use crate::ids::TaskId;
 use crate::plan::{Command, Plan, Task, Work};
-use crate::rehearse::{Rehearsal, rehearse};
+use crate::rehearse::{Rehearsal, rehearse_as};
 use crate::units::{Millis, Usd};
 
 /// How a task went when it was last done.
@@ -109,8 +109,9 @@ pub struct Forecast {
     pub estimates: Vec<Estimate>,
 }
 
-/// Up to here every number is worked out; beyond, powers of two and what decides.
+/// Up to here every number is worked out; beyond, powers of two, or of four, and what decides.
 const EVERY: u32 = 16;
+const POWERS_OF_TWO: u32 = 256;
 
 /// How many tasks of the critical path are tried for a division.
 const TRIED: usize = 3;
@@ -172,10 +173,8 @@ struct Stage<'o> {
 
 impl Stage<'_> {
     fn play(&self, slots: u32, lengths: &[Millis]) -> Result<Rehearsal, GraphError> {
-        let places: HashMap<&TaskId, usize> =
-            self.plan.tasks.iter().enumerate().map(|(place, task)| (&task.id, place)).collect();
         let options = Options { slots, ..self.options.clone() };
-        rehearse(self.plan.clone(), options, |task| lengths[places[&task.id]])
+        rehearse_as(self.plan.clone(), options, lengths.to_vec())
     }
 
     fn makespan(&mut self, slots: u32) -> Result<Millis, GraphError> {
@@ -228,10 +227,12 @@ impl Stage<'_> {
 }
 
 fn steps(best: u32) -> Vec<u32> {
-    match best <= EVERY {
-        true => (1..=best).collect(),
-        false => (0..32).map(|power| 1 << power).take_while(|slots| *slots < best).collect(),
+    let powers = |of: u32| std::iter::successors(Some(1), move |slots: &u32| slots.checked_mul(of));
+    if best <= EVERY {
+        return (1..=best).collect();
     }
+    let of = if best <= POWERS_OF_TWO { 2 } else { 4 };
+    powers(of).take_while(|slots| *slots < best).collect()
 }
 
 /// A command costs no money. A prompt costs what it did, where all of that had a price.

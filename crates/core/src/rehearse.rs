@@ -29,7 +29,12 @@ pub fn rehearse(
     options: Options,
     length: impl Fn(&Task) -> Millis,
 ) -> Result<Rehearsal, GraphError> {
-    let lengths: Vec<Millis> = plan.tasks.iter().map(length).collect();
+    let lengths = plan.tasks.iter().map(length).collect();
+    rehearse_as(plan, options, lengths)
+}
+
+/// As `rehearse`, with the time each task takes in the order of the plan.
+pub fn rehearse_as(plan: Plan, options: Options, lengths: Vec<Millis>) -> Result<Rehearsal, GraphError> {
     let starts = Vec::with_capacity(lengths.len());
     let (run, _) = Run::create(plan, at(Tick(0)));
     let (mut scheduler, decision) = Scheduler::start(run, options, at(Tick(0)))?;

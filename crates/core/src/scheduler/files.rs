@@ -2,7 +2,9 @@
 //!
 //! Where in doubt the answer is yes: two tasks kept apart for nothing cost a little time, two that meet cost a merge.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::graph::Node;
 
 /// The globs of one task, cut into path segments.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +21,55 @@ impl FileSet {
     pub(super) fn meets(&self, other: &FileSet) -> bool {
         self.0.iter().any(|a| other.0.iter().any(|b| paths_meet(a, b)))
     }
+}
+
+/// Tasks that hold files, found by the plain names their globs begin with: two globs can meet only where those of one
+/// begin with all of the other's.
+#[derive(Debug, Default)]
+pub(super) struct Holders(BTreeMap<Vec<String>, BTreeSet<Node>>);
+
+impl Holders {
+    pub(super) fn insert(&mut self, task: Node, files: &FileSet) {
+        for glob in &files.0 {
+            self.0.entry(plain(glob).to_vec()).or_default().insert(task);
+        }
+    }
+
+    pub(super) fn remove(&mut self, task: Node, files: &FileSet) {
+        for glob in &files.0 {
+            let start = plain(glob);
+            if let Some(tasks) = self.0.get_mut(start) {
+                tasks.remove(&task);
+                if tasks.is_empty() {
+                    self.0.remove(start);
+                }
+            }
+        }
+    }
+
+    /// The first in the order of the plan whose files meet these.
+    pub(super) fn first_meeting<'f>(
+        &self,
+        files: &FileSet,
+        of: impl Fn(Node) -> Option<&'f FileSet>,
+    ) -> Option<Node> {
+        let candidates: BTreeSet<Node> = files.0.iter().flat_map(|glob| self.near(plain(glob))).collect();
+        candidates.into_iter().find(|&task| of(task).is_some_and(|others| others.meets(files)))
+    }
+
+    /// Everybody at this folder, above it, or below it.
+    fn near<'h>(&'h self, start: &'h [String]) -> impl Iterator<Item = Node> + 'h {
+        let above = (0..start.len()).filter_map(|length| self.0.get(&start[..length]));
+        let from = (std::ops::Bound::Included(start), std::ops::Bound::Unbounded);
+        let below = self.0.range::<[String], _>(from).take_while(move |(other, _)| other.starts_with(start));
+        above.chain(below.map(|(_, tasks)| tasks)).flatten().copied()
+    }
+}
+
+/// The plain names a glob begins with.
+fn plain(glob: &[String]) -> &[String] {
+    let length = glob.iter().take_while(|segment| is_literal(segment)).count();
+    &glob[..length]
 }
 
 /// A folder stands for everything below it, so every glob ends in `**`.
@@ -150,6 +201,28 @@ mod tests {
             ("docs/**", "src/docs/x"),
         ] {
             assert!(!meet(a, b), "{a} does not meet {b}");
+        }
+    }
+    proptest::proptest! {
+        /// Looking near by finds the same task as asking all of them.
+        #[test]
+        fn the_first_that_meets_is_found_near_by(
+            globs in proptest::collection::vec(
+                proptest::collection::vec("(a|b|a/b|b/a)(/(a|b|\\*|\\*\\*|a\\*)){0,2}|\\*\\*|\\*/a", 1..3),
+                1..12,
+            ),
+            gone in proptest::collection::vec(proptest::bool::ANY, 12),
+        ) {
+            let sets: Vec<FileSet> = globs.iter().map(|globs| FileSet::new(globs)).collect();
+            let (asked, held) = sets.split_first().unwrap();
+            let mut holders = Holders::default();
+            held.iter().enumerate().for_each(|(task, files)| holders.insert(task as Node, files));
+            for (task, files) in held.iter().enumerate().filter(|(task, _)| gone[*task]) {
+                holders.remove(task as Node, files);
+            }
+            let all = held.iter().enumerate().filter(|(task, _)| !gone[*task]);
+            let first = all.into_iter().find(|(_, files)| files.meets(asked)).map(|(task, _)| task as Node);
+            proptest::prop_assert_eq!(holders.first_meeting(asked, |task| held.get(task as usize)), first);
         }
     }
 }

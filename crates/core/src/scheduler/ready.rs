@@ -9,7 +9,7 @@ mod looking;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use super::files::FileSet;
+use super::files::{FileSet, Holders};
 use super::pools::{Door, Needs, PoolNumber, Pools};
 use crate::event::Options;
 use crate::graph::{Graph, Node};
@@ -60,7 +60,7 @@ pub(super) struct Ready {
     /// The tasks at work, in order.
     holders: BTreeSet<Node>,
     /// The tasks whose files nobody else may touch now: at work, or waiting to land.
-    holders_with_files: BTreeSet<Node>,
+    holders_with_files: Holders,
     waiting: usize,
 }
 
@@ -84,7 +84,7 @@ impl Ready {
             pools,
             behind: HashMap::new(),
             holders: BTreeSet::new(),
-            holders_with_files: BTreeSet::new(),
+            holders_with_files: Holders::default(),
             waiting: 0,
         }
     }
@@ -159,8 +159,8 @@ impl Ready {
         let lane = &self.lanes[self.lane_of[task as usize]];
         self.pools.take(&lane.needs);
         self.holders.insert(task);
-        if lane.files.is_some() {
-            self.holders_with_files.insert(task);
+        if let Some(files) = &lane.files {
+            self.holders_with_files.insert(task, files);
         }
     }
 
@@ -185,7 +185,9 @@ impl Ready {
     }
 
     pub(super) fn release_files(&mut self, task: Node) {
-        self.holders_with_files.remove(&task);
+        if let Some(files) = &self.lanes[self.lane_of[task as usize]].files {
+            self.holders_with_files.remove(task, files);
+        }
         for lane in self.behind.remove(&task).unwrap_or_default() {
             self.list(lane, Place::Open);
         }
@@ -197,11 +199,8 @@ impl Ready {
             return Some(Place::AtPool(pool));
         }
         let files = lane.files.as_ref()?;
-        let meets = |&&holder: &&Node| {
-            let other = &self.lanes[self.lane_of[holder as usize]];
-            other.files.as_ref().is_some_and(|others| others.meets(files))
-        };
-        self.holders_with_files.iter().find(meets).map(|&holder| Place::Behind(holder))
+        let of = |holder: Node| self.lanes[self.lane_of[holder as usize]].files.as_ref();
+        self.holders_with_files.first_meeting(files, of).map(Place::Behind)
     }
 
     fn wake_pools_of(&mut self, number: LaneNumber) {
