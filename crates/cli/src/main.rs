@@ -8,6 +8,7 @@ mod end_block;
 mod fault;
 mod progress;
 mod table;
+mod width;
 
 use std::process::ExitCode;
 

@@ -33,6 +33,7 @@ mod sessions;
 mod signals;
 mod specialists;
 mod store;
+mod terminal;
 mod validate;
 mod workspaces;
 mod worktree;

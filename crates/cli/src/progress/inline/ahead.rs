@@ -18,13 +18,29 @@ pub(super) struct Ahead {
     graph: Graph,
     /// How long completed tasks took, of prompts and of commands, and how many that were.
     took: [(Millis, u64); 2],
-    known: Option<(u32, Option<Millis>)>,
-    next: Instant,
+    known: Option<Known>,
+}
+
+/// What was reckoned when, and how long that took.
+#[derive(Clone, Copy)]
+struct Known {
+    left: (u32, Option<Millis>),
+    ended: u32,
+    at: Instant,
+    cost: Duration,
+}
+
+impl Known {
+    /// An end changes what is left; else only time does.
+    fn until(&self, ended: u32) -> Instant {
+        let pause = if ended == self.ended { EVERY } else { Duration::ZERO };
+        self.at + pause.max(self.cost * SHARE)
+    }
 }
 
 impl Ahead {
     pub(super) fn new(graph: Graph) -> Ahead {
-        Ahead { graph, took: Default::default(), known: None, next: Instant::now() }
+        Ahead { graph, took: Default::default(), known: None }
     }
 
     /// A task is done and took so long.
@@ -37,8 +53,9 @@ impl Ahead {
     /// How many tasks, and how long by estimates and by what others of their kind took; no time where some have neither.
     pub(super) fn left(&mut self, run: &Run, now: Tick) -> (u32, Option<Millis>) {
         let begun = Instant::now();
-        if let Some(known) = self.known.filter(|_| begun < self.next) {
-            return known;
+        let ended = run.ended_count();
+        if let Some(known) = self.known.filter(|known| begun < known.until(ended)) {
+            return known.left;
         }
         let is_open = |task: Node| !run.progress(task as usize).state.status().is_end();
         let longest = |length: &dyn Fn(Node) -> Millis| {
@@ -48,10 +65,9 @@ impl Ahead {
         let lengths: Option<Vec<Millis>> =
             (0..self.graph.len()).map(|place| self.length(run, place, now)).collect();
         let time = lengths.map(|lengths| longest(&|task| lengths[task as usize]));
-        let known = (tasks, time.filter(|time| *time >= Millis(1000)));
-        self.known = Some(known);
-        self.next = begun + EVERY.max(begun.elapsed() * SHARE);
-        known
+        let left = (tasks, time.filter(|time| *time >= Millis(1000)));
+        self.known = Some(Known { left, ended, at: begun, cost: begun.elapsed() });
+        left
     }
 
     /// How long a task will still take; nothing where nobody knows.
