@@ -161,7 +161,7 @@ fn costs(out: &mut String, run: &Run, summary: &Summary) {
     }
     if summary.spent.unpriced > 0 {
         let words = "give it one under `prices:` in the file's config";
-        say(out, "", &format!("no price is known for {} tokens: {words}", summary.spent.unpriced));
+        say(out, "", &format!("no price for {} tokens: {words}", summary.spent.unpriced));
     }
 }
 
