@@ -25,6 +25,8 @@ mod input;
 mod landing;
 mod ledger;
 mod lookout;
+mod notifications;
+mod progress;
 mod questions;
 mod repositories;
 mod run;

@@ -1,7 +1,9 @@
 //! Progress on a real terminal: tmux plays it, keys are pressed in it, and its screen is what a person sees.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
 use crate::harness::{CONDUCTOR, World, expect_no_leftovers, skipped, wait_for};
 
@@ -284,4 +286,93 @@ fn put_into_the_background_and_back_it_goes_on_drawing() {
     terminal.wait_for(&["1 running"]);
     terminal.world.write("go", "");
     terminal.wait_for(&["2 of 2 completed"]);
+}
+
+impl Terminal<'_> {
+    /// Every byte the terminal is sent from now on goes to a file too.
+    fn record(&self) -> PathBuf {
+        let file = self.world.root().join("bytes");
+        self.tmux(&["pipe-pane", "-o", &format!("cat >> {}", file.display())]);
+        file
+    }
+}
+
+const FRAME: &str = "\x1b[?2026h";
+
+#[test]
+fn it_is_drawn_no_more_often_than_an_eye_needs() {
+    let many: String =
+        (0..300).map(|n| format!("  - {{ id: t{n}, run: 'true', dependencies: [first] }}\n")).collect();
+    let tasks = format!(
+        "tasks:\n  - {{ id: first, run: AGENT touch started then await go }}\n{many}  \
+         - {{ id: last, run: AGENT touch quiet then sleep 3, dependencies: [t299] }}\n"
+    );
+    let mut world = World::with(&tasks);
+    let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml -p 4") else { return };
+    terminal.world.wait_for_file("started");
+    let file = terminal.record();
+    let frames = || std::fs::read_to_string(&file).unwrap_or_default().matches(FRAME).count();
+    let begun = Instant::now();
+    terminal.world.write("go", "");
+    terminal.wait_for(&["300/302", "1 running"]);
+    let (busy, lasted) = (frames(), begun.elapsed());
+    let most = lasted.as_secs_f64() * 10.0 + 2.0;
+    assert!(busy >= 1 && busy as f64 <= most, "{busy} frames in {lasted:?}");
+    let begun = Instant::now();
+    terminal.ended(0);
+    let quiet = frames() - busy;
+    let most = begun.elapsed().as_secs_f64() + 5.0;
+    assert!(quiet as f64 <= most, "{quiet} frames in {:?}, where only the clock went on", begun.elapsed());
+}
+
+#[test]
+fn a_notification_catches_the_eye_and_the_block_stays_whole() {
+    let tasks = "
+notifications: { on_failure: [{ type: terminal, message: 'look at {task_id}; now' }, { type: sound }] }
+tasks:
+  - { id: bad, run: AGENT touch started then await go then exit 3 }
+  - { id: other, run: AGENT await go-on }
+";
+    let mut world = World::with(tasks);
+    let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml -p 2") else { return };
+    terminal.world.wait_for_file("started");
+    let file = terminal.record();
+    terminal.world.write("go", "");
+    let screen = terminal.wait_for(&["conductor: look at bad; now", "1 failed  1 running"]);
+    assert_eq!(bars(&screen), 1, "{screen}");
+    wait_for("the terminal to be asked", || {
+        let bytes = std::fs::read_to_string(&file).unwrap_or_default();
+        let asked = bytes.contains("\x1b]9;look at bad  now\x07");
+        (asked && bytes.contains("\x1b]777;notify;Conductor;look at bad  now\x07\x07")).then_some(())
+    });
+    terminal.world.write("go-on", "");
+    terminal.ended(100);
+}
+
+/// What an agent asks stands out, with how to answer, until somebody has.
+#[test]
+fn a_question_stands_out_until_it_is_answered() {
+    let asker = "#!/bin/sh\nread -r task\ncase \"$task\" in *\"It is allowed\"*) ;; *)\n\
+        echo '{\"type\":\"question\",\"id\":1,\"tool\":\"Bash\",\"input\":{\"command\":\"terraform apply\"}}'\n\
+        read -r refused; read -r interrupt; exit 1 ;; esac\n\
+        echo '{\"type\":\"result\",\"ok\":true,\"text\":\"done\"}'\n";
+    let mut world = World::with(
+        "
+tasks:
+  - { id: deploy, prompt: Deploy it., agent: asker, changes: optional, permissions: { ask: [Bash] } }
+  - { id: other, run: AGENT await go }
+",
+    );
+    let (bin, program) = (world.path("bin"), world.path("bin/conductor-agent-asker"));
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::write(&program, asker).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    world.set("PATH", path);
+    let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml -p 2") else { return };
+    terminal.wait_for(&["? deploy asks: Bash: terraform apply  conductor task approve deploy"]);
+    terminal.world.conductor(&["task", "approve", "deploy"]).expect(0);
+    wait_for("the question to go", || (!terminal.screen().contains("? deploy asks")).then_some(()));
+    terminal.world.write("go", "");
+    terminal.ended(0);
 }
