@@ -89,3 +89,55 @@ impl Ahead {
 fn kind(task: &Task) -> usize {
     usize::from(matches!(task.work, Work::Run(_)))
 }
+
+#[cfg(test)]
+mod tests {
+    use conductor_core::event::{Options, Outcome};
+    use conductor_core::ids::{Attempt, TaskId};
+    use conductor_core::plan::{Command, Dependency, Plan};
+    use conductor_core::scheduler::{Input, Scheduler};
+    use conductor_core::units::{Now, Timestamp};
+
+    use super::*;
+
+    fn at(secs: u64) -> Now {
+        Now { at: Timestamp(0), tick: Tick(secs * 1000), jitter: 0.5 }
+    }
+
+    /// A chain of so many commands, of which the first have ended after ten seconds each.
+    fn chain(length: usize, ended: usize, estimate: Option<Millis>) -> (u32, Option<Millis>) {
+        let id = |number: usize| TaskId::parse(&format!("t{number}")).unwrap();
+        let task = |number: usize| {
+            let mut task = Task::new(id(number), Work::Run(Command::Line("x".into())));
+            task.dependencies =
+                number.checked_sub(1).map(|before| Dependency::on(id(before))).into_iter().collect();
+            task.estimate = estimate;
+            task
+        };
+        let plan = Plan { tasks: (0..length).map(task).collect(), ..Plan::default() };
+        let (run, _) = Run::create(plan, at(0));
+        let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(1), at(0)).unwrap();
+        let mut ahead = Ahead::new(scheduler.graph().clone());
+        for number in 0..ended {
+            let (task, attempt, outcome) = (id(number), Attempt(1), Outcome::Succeeded);
+            let input = Input::AttemptEnded { task, attempt, outcome, change: None, phases: None };
+            scheduler.handle(at(10 * (number as u64 + 1)), input);
+            let (task, progress) = scheduler.run().task(number);
+            ahead.learn(task, progress.worked);
+        }
+        ahead.left(scheduler.run(), Tick(10_000 * ended as u64 + 4_000))
+    }
+
+    #[test]
+    fn time_is_told_by_estimates_or_by_what_others_took() {
+        assert_eq!(chain(6, 0, None), (6, None), "nobody knows");
+        assert_eq!(chain(6, 2, None), (4, None), "two are not enough to go by");
+        assert_eq!(
+            chain(6, 3, None),
+            (3, Some(Millis(26_000))),
+            "the one at work has four seconds behind it"
+        );
+        assert_eq!(chain(3, 0, Some(Millis(60_000))), (3, Some(Millis(176_000))));
+        assert_eq!(chain(3, 3, None), (0, None));
+    }
+}
