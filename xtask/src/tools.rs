@@ -17,12 +17,13 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one nobody reads this program's messages.)
-pub(crate) const FOR_TESTS: [Program; 5] = [
+pub(crate) const FOR_TESTS: [Program; 6] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),
     program("sqlite3", "sqlite3"),
     program("faketime", "faketime"),
     program("unshare", "util-linux"),
+    program("tmux", "tmux"),
 ];
 
 /// What Conductor is measured against.

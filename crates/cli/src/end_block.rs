@@ -4,14 +4,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use conductor_core::costs;
-use conductor_core::event::{DrainReason, FailureClass};
+use conductor_core::event::{DrainReason, FailureClass, Touched};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, RunId};
 use conductor_core::ledger::Ledger;
-use conductor_core::report::{self, Summary};
+use conductor_core::report::{self, Summary, TimeSpent};
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_engine::merge::Ending;
 use conductor_engine::transcript::{self, Speaker};
+
+use crate::width::{cut, wrapped};
 
 /// How many failures are told in full, with how many lines of what each said last.
 const FAILURES: usize = 10;
@@ -19,6 +21,13 @@ const LINES: usize = 5;
 const SKIPS: usize = 20;
 /// How many lines of a conflict.
 const EVIDENCE: usize = 20;
+const LANDED: usize = 10;
+const MODELS: usize = 5;
+/// With more workers than this, each is not worth a word.
+const NAMED_WORKERS: usize = 6;
+/// What every terminal has room for, and how far in the words begin.
+const WIDTH: usize = 80;
+const INDENT: usize = 7;
 
 pub(crate) fn text(
     id: &RunId,
@@ -30,28 +39,21 @@ pub(crate) fn text(
 ) -> String {
     let summary = Summary::of(run, graph);
     let mut out = String::new();
-    let _ = writeln!(out, "\nrun {id} {}: {}", report::outcome_name(run.stage()), counts(&summary));
+    let head = format!("run {id} {}: {}", report::outcome_name(run.stage()), counts(&summary));
+    let _ = writeln!(out, "\n{}", wrapped(&head, WIDTH).join("\n"));
+    landed(&mut out, id, run);
     failures(&mut out, run, directory);
     skips(&mut out, run);
     questions(&mut out, id, run);
-    let _ = writeln!(
-        out,
-        "\ntime   {} on {} worker{}; {} of work, critical path {}",
-        summary.elapsed,
-        summary.executors,
-        if summary.executors == 1 { "" } else { "s" },
-        summary.worked,
-        summary.critical_path
-    );
-    if summary.spent.tokens > 0 || summary.spent.cost.0 > 0 {
-        let _ = writeln!(out, "cost   {}", cost(run, &summary));
-    }
+    out.push('\n');
+    times(&mut out, run, &summary, &TimeSpent::of(run, graph));
+    costs(&mut out, run, &summary);
     let _ = writeln!(out, "files  {}", directory.display());
     if let Some(ledger) = ledger {
         truth(&mut out, ledger);
     }
     if let Some(ending) = ending {
-        landed(&mut out, run, ending);
+        result(&mut out, run, ending);
     }
     if let Some(next) = next(id, run, &summary) {
         let _ = writeln!(out, "next   {next}");
@@ -59,49 +61,139 @@ pub(crate) fn text(
     out
 }
 
-/// Of each model too, where there were several; and what to do about one without a price.
-fn cost(run: &Run, summary: &Summary) -> String {
-    let mut words = costs::words(summary.spent);
-    if run.models().len() > 1 {
-        let each = run.models().iter().map(|(model, usage)| format!("{model} {}", costs::words(*usage)));
-        let _ = write!(words, "; {}", one_line(&each.collect::<Vec<_>>().join(", ")));
+/// A word of at most six letters, and what there is to say about it, in lines that fit.
+fn say(out: &mut String, word: &str, text: &str) {
+    for (at, line) in wrapped(text, WIDTH - INDENT).iter().enumerate() {
+        let word = if at == 0 { word } else { "" };
+        let _ = writeln!(out, "{word:<6} {line}");
+    }
+}
+
+/// What is on the run's branch now.
+fn landed(out: &mut String, id: &RunId, run: &Run) {
+    let all = run.tasks().filter_map(|(task, progress)| Some((task, progress.landed.as_deref()?)));
+    let widest = all.clone().take(LANDED).map(|(task, _)| task.id.as_str().len()).max().unwrap_or(0);
+    for (at, (task, landed)) in all.clone().take(LANDED).enumerate() {
+        let gap = if at == 0 { "\n" } else { "" };
+        let Touched { files, added, removed, .. } = &landed.touched;
+        let plural = if files.len() == 1 { "" } else { "s" };
+        let changed = match files.len() {
+            0 => String::new(),
+            files => format!("+{added} -{removed} in {files} file{plural}"),
+        };
+        let _ = writeln!(out, "{gap}{}", format!("landed {:<widest$}  {changed}", task.id).trim_end());
+    }
+    let rest = all.count().saturating_sub(LANDED);
+    if rest > 0 {
+        let _ = writeln!(out, "       and {rest} more: git log conductor/{id}");
+    }
+}
+
+/// How long it took and could have taken, where that went, and who did it. What was not measured is not here.
+fn times(out: &mut String, run: &Run, summary: &Summary, spent: &TimeSpent) {
+    let (slots, workers) = (run.options().slots, summary.executors);
+    let time = format!(
+        "{} on {workers} worker{}; at best {} with {slots} at a time, critical path {}",
+        summary.elapsed,
+        plural(workers),
+        spent.at_best,
+        summary.critical_path
+    );
+    say(out, "time", &time);
+    let (after, parts): (Vec<_>, Vec<_>) =
+        spent.parts().into_iter().partition(|(name, _)| *name == "merging");
+    let list = |waiting: bool| {
+        let some = parts.iter().filter(|(name, _)| name.starts_with("waiting") == waiting);
+        let words = some.map(|(name, length)| format!("{length} {}", name.trim_start_matches("waiting ")));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let mut work = summary.worked.to_string();
+    if !list(false).is_empty() {
+        let _ = write!(work, ": {}", list(false));
+    }
+    for (name, length) in after {
+        let _ = write!(work, "; then {length} {name}");
+    }
+    say(out, "work", &work);
+    if !list(true).is_empty() {
+        say(out, "waited", &list(true));
+    }
+    if let Some(shares) = shares(&spent.per_worker) {
+        say(out, "shares", &shares);
+    }
+}
+
+/// How many tasks each of several workers did.
+fn shares(done: &[u32]) -> Option<String> {
+    let (least, most) = (done.iter().min()?, done.iter().max()?);
+    match done.len() {
+        1 => None,
+        2..=NAMED_WORKERS => {
+            let each = done.iter().enumerate().map(|(at, done)| {
+                let tasks = if at == 0 { format!(" task{}", plural(*done)) } else { String::new() };
+                format!("{done}{tasks} by worker {}", at + 1)
+            });
+            Some(each.collect::<Vec<_>>().join(", "))
+        }
+        workers if least == most => Some(format!("{least} tasks by each of {workers} workers")),
+        workers => Some(format!("{least} to {most} tasks by each of {workers} workers")),
+    }
+}
+
+/// What it cost, by model too where there were several; and what to do about one without a price.
+fn costs(out: &mut String, run: &Run, summary: &Summary) {
+    if summary.spent.tokens == 0 && summary.spent.cost.0 == 0 {
+        return;
+    }
+    let cap = run.options().limits.max_cost.map(|cap| format!(" of {cap}")).unwrap_or_default();
+    say(out, "cost", &format!("{}{cap}", costs::words(summary.spent)));
+    let mut models: Vec<_> = run.models().iter().collect();
+    models.sort_by_key(|(_, usage)| std::cmp::Reverse((usage.cost, usage.tokens)));
+    if models.len() > 1 {
+        for (model, usage) in models.iter().take(MODELS) {
+            let words = format!("{} {}, {} tokens", one_line(model), costs::words(**usage), usage.tokens);
+            say(out, "", &words);
+        }
+        let rest = models.len().saturating_sub(MODELS);
+        if rest > 0 {
+            say(out, "", &format!("and {rest} more models: conductor cost --by model"));
+        }
     }
     if summary.spent.unpriced > 0 {
-        let _ = write!(
-            words,
-            "   (no price for {} tokens: `prices:` in the file's config)",
-            summary.spent.unpriced
-        );
+        let words = "give it one under `prices:` in the file's config";
+        say(out, "", &format!("no price for {} tokens: {words}", summary.spent.unpriced));
     }
-    words
+}
+
+fn plural(count: u32) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// What was said, and what is there.
 fn truth(out: &mut String, ledger: &Ledger) {
     let Ledger { claimed, verified, landed, .. } = ledger;
     let (lost, leaked) = (ledger.lost.len(), ledger.leaked.len());
-    let _ = writeln!(
-        out,
-        "ledger {claimed} claimed, {verified} verified, {landed} landed; {lost} lost, {leaked} leaked"
-    );
+    let words =
+        format!("{claimed} claimed, {verified} verified, {landed} landed; {lost} lost, {leaked} leaked");
+    say(out, "ledger", &words);
     for (word, list) in [("LOST", &ledger.lost), ("LEAKED", &ledger.leaked), ("in use", &ledger.parked)] {
         for entry in list {
-            let _ = writeln!(out, "       {word}: {entry}");
+            say(out, "", &format!("{word}: {entry}"));
         }
     }
     for task in &ledger.unproven {
-        let _ = writeln!(out, "       the checks of {task} prove nothing: they pass on damaged work too");
+        say(out, "", &format!("the checks of {task} prove nothing: they pass on damaged work too"));
     }
     if let Some(first) = ledger.rescued.first() {
         let more = match ledger.rescued.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more; conductor worktree list"),
         };
-        let _ = writeln!(out, "kept   {first}{more}");
+        say(out, "kept", &format!("{first}{more}"));
     }
 }
 
-fn landed(out: &mut String, run: &Run, ending: &Ending) {
+fn result(out: &mut String, run: &Run, ending: &Ending) {
     let landed = run.tasks().filter(|(_, progress)| progress.landed.is_some()).count();
     let plural = if landed == 1 { "" } else { "s" };
     let _ = match ending {
@@ -111,8 +203,10 @@ fn landed(out: &mut String, run: &Run, ending: &Ending) {
         }
         Ending::Left { branch, why } => {
             let _ = writeln!(out, "result {landed} task{plural} landed on {branch}");
-            let because = why.as_ref().map(|why| format!("   ({why})")).unwrap_or_default();
-            writeln!(out, "next   git merge {branch}{because}")
+            if let Some(why) = why {
+                say(out, "", &format!("({why})"));
+            }
+            writeln!(out, "next   git merge {branch}")
         }
     };
 }
@@ -138,16 +232,17 @@ fn failures(out: &mut String, run: &Run, directory: &Path) {
         _ => None,
     });
     for (task, progress, failure) in failed.clone().take(FAILURES) {
-        let _ = writeln!(out, "\nfailed {}: {}", task.id, one_line(&failure.message));
+        out.push('\n');
+        say(out, "failed", &format!("{}: {}", task.id, one_line(&failure.message)));
         for line in
             failure.evidence.lines().filter(|_| failure.class == FailureClass::Conflict).take(EVIDENCE)
         {
-            let _ = writeln!(out, "       | {}", one_line(line));
+            quote(out, &one_line(line));
         }
         let (executor, attempt) = (progress.executor.unwrap_or(0), Attempt(progress.last_attempt));
         let path = Speaker { output: directory, executor, task: &task.id, attempt }.transcript();
         for line in transcript::last_lines(&path, LINES) {
-            let _ = writeln!(out, "       | {line}");
+            quote(out, &line);
         }
         if path.exists() {
             let _ = writeln!(out, "       {}", path.display());
@@ -162,11 +257,17 @@ fn failures(out: &mut String, run: &Run, directory: &Path) {
     }
 }
 
+/// A line of somebody else's words, no longer than there is room for: all of it is in the transcript.
+fn quote(out: &mut String, line: &str) {
+    let _ = writeln!(out, "       | {}", cut(line, WIDTH - INDENT - 2, "…"));
+}
+
 fn skips(out: &mut String, run: &Run) {
     let skipped = run.tasks().filter(|(_, progress)| progress.state.status() == Status::Skipped);
     for (at, (task, progress)) in skipped.clone().take(SKIPS).enumerate() {
         let gap = if at == 0 { "\n" } else { "" };
-        let _ = writeln!(out, "{gap}skipped {}: {}", task.id, report::note(&progress.state));
+        let words = format!("skipped {}: {}", task.id, report::note(&progress.state));
+        let _ = writeln!(out, "{gap}{}", wrapped(&words, WIDTH).join("\n        "));
     }
     let rest = skipped.count().saturating_sub(SKIPS);
     if rest > 0 {
@@ -178,7 +279,8 @@ fn skips(out: &mut String, run: &Run) {
 fn questions(out: &mut String, id: &RunId, run: &Run) {
     for (task, progress) in run.tasks() {
         if let TaskState::Asking { question, .. } = &progress.state {
-            let _ = writeln!(out, "\n{} asks: {}", task.id, one_line(&question.to_string()));
+            let words = format!("{} asks: {}", task.id, one_line(&question.to_string()));
+            let _ = writeln!(out, "\n{}", wrapped(&words, WIDTH).join("\n  "));
             let _ = writeln!(out, "  conductor task approve {} --run {id}   or deny", task.id);
         }
     }

@@ -10,6 +10,7 @@ mod fault;
 mod live;
 mod progress;
 mod table;
+mod width;
 mod writing;
 
 use std::process::ExitCode;

@@ -284,6 +284,29 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_is_told_of_when_it_is_near_and_when_it_is_reached() {
+        let words = Notification::Terminal { message: Some("{event} {task_id}: {status}".into()) };
+        let notifications =
+            Notifications { on_budget: vec![words, terminal(None)], ..Notifications::default() };
+        let (run, _) = Run::create(Plan { notifications, ..Plan::default() }, at(0));
+        let name = RunId::parse("r1").unwrap();
+        let told = |event: Event| {
+            let all = tellings(&name, &run, &event).into_iter();
+            all.map(|telling| telling.message).collect::<Vec<_>>()
+        };
+        let task = Some(TaskId::parse("a").unwrap());
+        assert_eq!(
+            told(Event::BudgetNeared { task, what: Capped::Turns, used: 9, cap: 10 }),
+            ["budget a: nears its budget", "a has used 90 % of its turns"]
+        );
+        assert_eq!(
+            told(Event::RunDrained { why: DrainReason::Budget }),
+            ["budget : budget reached", "run r1 has reached its budget and starts nothing new"]
+        );
+        assert!(told(Event::RunDrained { why: DrainReason::User }).is_empty());
+    }
+
+    #[test]
     fn a_stray_brace_is_no_reason_to_say_nothing() {
         let all =
             Notifications { on_failure: vec![terminal(Some("{task_id} }"))], ..Notifications::default() };

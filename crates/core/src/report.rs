@@ -2,6 +2,8 @@
 //!
 //! Every figure is measured. One that was not is null, never a guess.
 
+mod time;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -16,6 +18,8 @@ use crate::ledger::Ledger;
 use crate::plan::{Plan, Task, Work};
 use crate::run::{Landed, Progress, Run, Stage, Status, Stray, TaskState};
 use crate::units::Millis;
+
+pub use time::TimeSpent;
 
 pub const PLAN_SCHEMA: &str = "conductor.plan/1";
 pub const SUMMARY_SCHEMA: &str = "conductor.summary/1";
@@ -138,7 +142,11 @@ pub struct SummaryFile<'a> {
     elapsed_ms: Millis,
     worked_ms: Millis,
     critical_path_ms: Millis,
+    /// What the same work takes at the least with so many at a time.
+    at_best_ms: Millis,
+    time: TimeFigures,
     executors_used: u32,
+    tasks_per_executor: Vec<u32>,
     /// Nothing where a part of it has no known price.
     cost_usd: Option<f64>,
     known_cost_usd: f64,
@@ -151,7 +159,7 @@ pub struct SummaryFile<'a> {
 
 impl<'a> SummaryFile<'a> {
     pub fn new(id: &'a RunId, run: &'a Run, graph: &Graph, ledger: Option<&'a Ledger>) -> SummaryFile<'a> {
-        let summary = Summary::of(run, graph);
+        let (summary, spent) = (Summary::of(run, graph), TimeSpent::of(run, graph));
         let landed = |figure: fn(&Landed) -> u64| {
             let all = run.tasks().filter_map(|(_, progress)| progress.landed.as_deref());
             ledger.map(|_| all.map(figure).sum())
@@ -174,6 +182,9 @@ impl<'a> SummaryFile<'a> {
             elapsed_ms: summary.elapsed,
             worked_ms: summary.worked,
             critical_path_ms: summary.critical_path,
+            at_best_ms: spent.at_best,
+            time: TimeFigures::new(&spent),
+            tasks_per_executor: spent.per_worker,
             executors_used: summary.executors,
             cost_usd: costs::dollars(summary.spent),
             known_cost_usd: summary.spent.cost.dollars(),
@@ -186,6 +197,34 @@ impl<'a> SummaryFile<'a> {
                 .collect(),
             ledger,
             results: (0..run.plan().tasks.len()).map(|place| TaskResult::new(run, place)).collect(),
+        }
+    }
+}
+
+/// Of all tasks together; what was not measured is null.
+#[derive(Debug, Serialize)]
+struct TimeFigures {
+    waited_ms: Option<Millis>,
+    preparing_ms: Option<Millis>,
+    working_ms: Option<Millis>,
+    verifying_ms: Option<Millis>,
+    merging_ms: Millis,
+    retrying_ms: Millis,
+    asking_ms: Millis,
+}
+
+impl TimeFigures {
+    fn new(spent: &TimeSpent) -> TimeFigures {
+        let times = &spent.times;
+        let told = |length: Millis| (times.attempts > 0).then_some(length);
+        TimeFigures {
+            waited_ms: spent.waited,
+            preparing_ms: told(times.preparing),
+            working_ms: told(times.working),
+            verifying_ms: told(times.verifying),
+            merging_ms: times.merging,
+            retrying_ms: times.retrying,
+            asking_ms: times.asking,
         }
     }
 }
@@ -283,6 +322,11 @@ pub fn markdown(id: &RunId, run: &Run, graph: &Graph, ledger: Option<&Ledger>) -
     let _ = writeln!(out, "| elapsed | {} |", summary.elapsed);
     let _ = writeln!(out, "| work of all attempts | {} |", summary.worked);
     let _ = writeln!(out, "| critical path | {} |", summary.critical_path);
+    let spent = TimeSpent::of(run, graph);
+    let _ = writeln!(out, "| at best, {} at a time | {} |", run.options().slots, spent.at_best);
+    for (name, length) in spent.parts() {
+        let _ = writeln!(out, "| {name} | {length} |");
+    }
     let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, run.options().slots);
     let _ = writeln!(out, "| attempts | {} |", summary.attempts);
     let _ = writeln!(out, "| cost | {} |", costs::words(summary.spent));

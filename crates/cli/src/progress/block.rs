@@ -4,10 +4,10 @@
 use conductor_core::costs;
 use conductor_core::event::Usage;
 use conductor_core::units::{Millis, Usd};
-use unicode_width::UnicodeWidthChar as _;
 
 use super::lines::{DIM, GREEN, RED, YELLOW};
 use super::terminal::Size;
+use crate::width::{cut, width_of};
 
 const PLAIN: &str = "";
 const BOLD: &str = "\x1b[1m";
@@ -163,7 +163,7 @@ fn calls(picture: &Picture, width: usize, manner: Manner) -> Vec<Line> {
         let asks = format!("? {task} asks: {words}");
         // How to answer is never cut, as long as it fits at all.
         match width.checked_sub(how.len()).filter(|room| *room > 20) {
-            Some(room) => Line::of(LOUD, cut(&asks, room, manner) + &how),
+            Some(room) => Line::of(LOUD, cut(&asks, room, ellipsis(manner)) + &how),
             None => Line::of(LOUD, asks),
         }
     });
@@ -228,7 +228,7 @@ impl Line {
     fn fitted(self, width: usize, manner: Manner) -> (String, usize) {
         let (mut out, mut left) = (String::new(), width);
         for (style, text) in self.0 {
-            let text = cut(&text, left, manner);
+            let text = cut(&text, left, ellipsis(manner));
             left -= width_of(&text);
             match manner.colored && !style.is_empty() && !text.is_empty() {
                 true => out.push_str(&format!("{style}{text}\x1b[0m")),
@@ -239,33 +239,8 @@ impl Line {
     }
 }
 
-pub(super) fn width_of(text: &str) -> usize {
-    text.chars().map(|c| c.width().unwrap_or(0)).sum()
-}
-
-/// As much as there is room for, with a sign where something is missing.
-pub(super) fn cut(text: &str, room: usize, manner: Manner) -> String {
-    if width_of(text) <= room {
-        return text.to_owned();
-    }
-    let sign = ellipsis(manner);
-    let room = match room.checked_sub(width_of(sign)) {
-        Some(room) => room,
-        None => return ".".repeat(room),
-    };
-    let (mut out, mut taken) = (String::new(), 0);
-    for c in text.chars() {
-        taken += c.width().unwrap_or(0);
-        if taken > room {
-            break;
-        }
-        out.push(c);
-    }
-    out + sign
-}
-
 fn padded(text: &str, width: usize, manner: Manner) -> String {
-    let text = cut(text, width, manner);
+    let text = cut(text, width, ellipsis(manner));
     let gap = width - width_of(&text);
     text + &" ".repeat(gap)
 }

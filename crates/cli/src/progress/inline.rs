@@ -93,11 +93,12 @@ impl Drop for Inline {
 }
 
 fn keep(mut watch: Watch, heard: &Receiver<News>) {
-    let mut drawn = Instant::now() - CLOCK;
+    let mut drawn = None;
     loop {
-        let due = drawn + if watch.is_fresh() { PACE } else { CLOCK };
+        let pause = if watch.is_fresh() { PACE } else { CLOCK };
+        let due = drawn.map_or_else(Instant::now, |drawn: Instant| drawn + pause);
         if Instant::now() >= due {
-            drawn = Instant::now();
+            drawn = Some(Instant::now());
             watch.draw();
             continue;
         }

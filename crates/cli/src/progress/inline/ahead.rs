@@ -18,13 +18,29 @@ pub(super) struct Ahead {
     graph: Graph,
     /// How long completed tasks took, of prompts and of commands, and how many that were.
     took: [(Millis, u64); 2],
-    known: Option<(u32, Option<Millis>)>,
-    next: Instant,
+    known: Option<Known>,
+}
+
+/// What was reckoned when, and how long that took.
+#[derive(Clone, Copy)]
+struct Known {
+    left: (u32, Option<Millis>),
+    ended: u32,
+    at: Instant,
+    cost: Duration,
+}
+
+impl Known {
+    /// An end changes what is left; else only time does.
+    fn until(&self, ended: u32) -> Instant {
+        let pause = if ended == self.ended { EVERY } else { Duration::ZERO };
+        self.at + pause.max(self.cost * SHARE)
+    }
 }
 
 impl Ahead {
     pub(super) fn new(graph: Graph) -> Ahead {
-        Ahead { graph, took: Default::default(), known: None, next: Instant::now() }
+        Ahead { graph, took: Default::default(), known: None }
     }
 
     /// A task is done and took so long.
@@ -37,8 +53,9 @@ impl Ahead {
     /// How many tasks, and how long by estimates and by what others of their kind took; no time where some have neither.
     pub(super) fn left(&mut self, run: &Run, now: Tick) -> (u32, Option<Millis>) {
         let begun = Instant::now();
-        if let Some(known) = self.known.filter(|_| begun < self.next) {
-            return known;
+        let ended = run.ended_count();
+        if let Some(known) = self.known.filter(|known| begun < known.until(ended)) {
+            return known.left;
         }
         let is_open = |task: Node| !run.progress(task as usize).state.status().is_end();
         let longest = |length: &dyn Fn(Node) -> Millis| {
@@ -48,10 +65,9 @@ impl Ahead {
         let lengths: Option<Vec<Millis>> =
             (0..self.graph.len()).map(|place| self.length(run, place, now)).collect();
         let time = lengths.map(|lengths| longest(&|task| lengths[task as usize]));
-        let known = (tasks, time.filter(|time| *time >= Millis(1000)));
-        self.known = Some(known);
-        self.next = begun + EVERY.max(begun.elapsed() * SHARE);
-        known
+        let left = (tasks, time.filter(|time| *time >= Millis(1000)));
+        self.known = Some(Known { left, ended, at: begun, cost: begun.elapsed() });
+        left
     }
 
     /// How long a task will still take; nothing where nobody knows.
@@ -72,4 +88,56 @@ impl Ahead {
 
 fn kind(task: &Task) -> usize {
     usize::from(matches!(task.work, Work::Run(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use conductor_core::event::{Options, Outcome};
+    use conductor_core::ids::{Attempt, TaskId};
+    use conductor_core::plan::{Command, Dependency, Plan};
+    use conductor_core::scheduler::{Input, Scheduler};
+    use conductor_core::units::{Now, Timestamp};
+
+    use super::*;
+
+    fn at(secs: u64) -> Now {
+        Now { at: Timestamp(0), tick: Tick(secs * 1000), jitter: 0.5 }
+    }
+
+    /// A chain of so many commands, of which the first have ended after ten seconds each.
+    fn chain(length: usize, ended: usize, estimate: Option<Millis>) -> (u32, Option<Millis>) {
+        let id = |number: usize| TaskId::parse(&format!("t{number}")).unwrap();
+        let task = |number: usize| {
+            let mut task = Task::new(id(number), Work::Run(Command::Line("x".into())));
+            task.dependencies =
+                number.checked_sub(1).map(|before| Dependency::on(id(before))).into_iter().collect();
+            task.estimate = estimate;
+            task
+        };
+        let plan = Plan { tasks: (0..length).map(task).collect(), ..Plan::default() };
+        let (run, _) = Run::create(plan, at(0));
+        let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(1), at(0)).unwrap();
+        let mut ahead = Ahead::new(scheduler.graph().clone());
+        for number in 0..ended {
+            let (task, attempt, outcome) = (id(number), Attempt(1), Outcome::Succeeded);
+            let input = Input::AttemptEnded { task, attempt, outcome, change: None, phases: None };
+            scheduler.handle(at(10 * (number as u64 + 1)), input);
+            let (task, progress) = scheduler.run().task(number);
+            ahead.learn(task, progress.worked);
+        }
+        ahead.left(scheduler.run(), Tick(10_000 * ended as u64 + 4_000))
+    }
+
+    #[test]
+    fn time_is_told_by_estimates_or_by_what_others_took() {
+        assert_eq!(chain(6, 0, None), (6, None), "nobody knows");
+        assert_eq!(chain(6, 2, None), (4, None), "two are not enough to go by");
+        assert_eq!(
+            chain(6, 3, None),
+            (3, Some(Millis(26_000))),
+            "the one at work has four seconds behind it"
+        );
+        assert_eq!(chain(3, 0, Some(Millis(60_000))), (3, Some(Millis(176_000))));
+        assert_eq!(chain(3, 3, None), (0, None));
+    }
 }

@@ -304,6 +304,20 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_that_takes_nothing_is_called_out_as_long_as_it_does() {
+        let (mut scheduler, mut watch) = watched();
+        let until = Timestamp(i64::MAX / 2);
+        let parked = Input::ProviderParked { agent: "claude".into(), until };
+        follow(&mut watch, scheduler.handle(at(2), parked));
+        assert_eq!(watch.picture().parked[0].0, "claude");
+        assert!(parked_at(&watch, until).is_empty());
+    }
+
+    fn parked_at(watch: &Watch, now: Timestamp) -> Vec<(String, String)> {
+        parked(&watch.run, now)
+    }
+
+    #[test]
     fn a_question_is_called_out_until_it_is_answered() {
         let (mut scheduler, mut watch) = watched();
         let question = Question { tool: "Bash".into(), what: "rm\n-r x".into(), why: String::new() };

@@ -1,0 +1,112 @@
+//! Whoever the plan wants told is told, and nothing else changes.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::harness::{World, wait_for};
+
+/// A web server on this machine that takes everything, and what it was sent.
+fn hook() -> (SocketAddr, Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (heard, sent) = mpsc::channel();
+    std::thread::spawn(move || {
+        while let Ok((socket, _)) = listener.accept() {
+            if heard.send(answered(socket)).is_err() {
+                return;
+            }
+        }
+    });
+    (address, sent)
+}
+
+fn answered(mut socket: TcpStream) -> Value {
+    let (mut request, mut bytes) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = socket.read(&mut bytes).unwrap();
+        assert!(read > 0, "a request without an end");
+        request.extend_from_slice(&bytes[..read]);
+        let text = String::from_utf8_lossy(&request);
+        let body = text.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+        if let Ok(value) = serde_json::from_str(body) {
+            socket.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").unwrap();
+            return value;
+        }
+    }
+}
+
+#[test]
+fn a_webhook_is_told_of_every_failure_and_the_terminal_of_every_end() {
+    let (address, sent) = hook();
+    let world = World::with(&format!(
+        "
+notifications:
+  on_complete:
+    - {{ type: terminal, message: '{{task_id}} of {{run_id}} is {{status}}' }}
+    - {{ type: webhook, url: 'http://{address}/never' }}
+  on_failure: {{ type: webhook, url: 'http://{address}/SECRET' }}
+tasks:
+  - {{ id: good, run: 'true' }}
+  - {{ id: bad, name: The bad one, run: exit 3 }}
+"
+    ));
+    let ended = world.conductor(&["run", "tasks.yaml"]).expect(100);
+    let id = world.run_id();
+    let ended = ended.says(&format!("conductor: good of {id} is completed"));
+    assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("SECRET"));
+    let told: Vec<Value> = sent.try_iter().collect();
+    assert_eq!(told.len(), 1, "the run was not completed: {told:?}");
+    assert_eq!(told[0]["schema"], "conductor.notification/1");
+    let of = |key: &str| told[0][key].as_str().unwrap();
+    assert_eq!(
+        (of("event"), of("run"), of("task"), of("task_name")),
+        ("failure", &*id, "bad", "The bad one")
+    );
+    assert_eq!((of("status"), of("error")), ("failed", "exit code 3"));
+    assert_eq!((&told[0]["failed"], &told[0]["total"]), (&1.into(), &2.into()));
+}
+
+#[test]
+fn a_run_that_is_done_is_told_once() {
+    let (address, sent) = hook();
+    let world = World::with(&format!(
+        "
+notifications: {{ on_complete: [{{ type: webhook, url: 'http://{address}/' }}, {{ type: terminal }}] }}
+tasks: [{{ id: a, run: 'true' }}, {{ id: b, run: 'true' }}]
+"
+    ));
+    let ended = world.conductor(&["run", "tasks.yaml"]).expect(0);
+    let words = format!("run {} is done: 2 of 2 completed", world.run_id());
+    assert_eq!(ended.stderr.matches(&words).count(), 1, "{}", ended.stderr);
+    let told: Vec<Value> = sent.try_iter().collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!((&told[0]["event"], &told[0]["text"]), (&"complete".into(), &words.into()));
+    assert_eq!(told[0]["task"], Value::Null);
+}
+
+/// It takes the call and never says a word.
+#[test]
+fn a_webhook_that_hangs_changes_nothing_and_is_not_waited_for_for_long() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let world = World::with(&format!(
+        "
+notifications: {{ on_failure: {{ type: webhook, url: 'http://{address}/SECRET' }} }}
+tasks:
+  - {{ id: bad, run: exit 3 }}
+  - {{ id: good, run: 'true' }}
+"
+    ));
+    let begun = Instant::now();
+    let mut live = world.start(&["run", "tasks.yaml"]);
+    wait_for("the end block", || live.stdout().contains("next   conductor run").then_some(()));
+    assert!(live.is_running(), "it gives the webhook a moment, when everything is said and done");
+    assert!(begun.elapsed() < Duration::from_secs(4), "the run waited for it");
+    let ended = live.ended_within(Duration::from_secs(20)).expect(100).says("could not be told");
+    assert!(!ended.stderr.contains("SECRET"), "{}", ended.stderr);
+    drop(listener);
+}

@@ -1,0 +1,142 @@
+//! Where a run's time went, and how long it would have taken at best.
+
+use crate::graph::Graph;
+use crate::run::{Progress, Run, Times};
+use crate::units::{Millis, Timestamp};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeSpent {
+    /// Of all tasks together.
+    pub times: Times,
+    /// Between being able to start and starting, of all tasks together; nothing where the run was left in between, for
+    /// nobody knows what they waited for then.
+    pub waited: Option<Millis>,
+    /// No run of the same work, each task as long as it was, with so many at a time could have taken less than this.
+    pub at_best: Millis,
+    /// How many tasks each worker has done last, from the first worker on.
+    pub per_worker: Vec<u32>,
+}
+
+impl TimeSpent {
+    pub fn of(run: &Run, graph: &Graph) -> TimeSpent {
+        let worked = run.tasks().fold(Millis(0), |sum, (_, progress)| sum + progress.worked);
+        let path = graph.critical_path(|task| run.progress(task as usize).worked).length;
+        let shared = Millis(worked.0.div_ceil(u64::from(run.options().slots.max(1))));
+        TimeSpent {
+            times: *run.times(),
+            waited: (run.times().starts == 1).then(|| waited(run, graph)),
+            at_best: path.max(shared),
+            per_worker: per_worker(run),
+        }
+    }
+}
+
+impl TimeSpent {
+    /// What was measured and took any time, in words.
+    pub fn parts(&self) -> Vec<(&'static str, Millis)> {
+        let Times { preparing, working, verifying, merging, retrying, asking, .. } = self.times;
+        let all = [
+            ("waiting for their turn", self.waited.unwrap_or_default()),
+            ("waiting to try again", retrying),
+            ("waiting for a person", asking),
+            ("preparing", preparing),
+            ("working", working),
+            ("verifying", verifying),
+            ("merging", merging),
+        ];
+        all.into_iter().filter(|(_, length)| *length > Millis(0)).collect()
+    }
+}
+
+fn waited(run: &Run, graph: &Graph) -> Millis {
+    let before = graph.dependencies();
+    let each = run.tasks().zip(before).filter_map(|((_, progress), before)| {
+        let ends = before.iter().filter_map(|&task| run.progress(task as usize).ended);
+        let ready: Timestamp = ends.max().unwrap_or_default().max(run.created());
+        Some(progress.first_started? - ready)
+    });
+    each.fold(Millis(0), |sum, one| sum + one)
+}
+
+fn per_worker(run: &Run) -> Vec<u32> {
+    let mut done = vec![0; run.executors() as usize];
+    for (_, Progress { executor, state, .. }) in run.tasks() {
+        let number = executor.filter(|_| state.status().is_end()).and_then(|number| number.checked_sub(1));
+        if let Some(done) = number.and_then(|number| done.get_mut(number as usize)) {
+            *done += 1;
+        }
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Change, Options, Outcome, Phases};
+    use crate::ids::{Attempt, TaskId};
+    use crate::plan::{Command, Dependency, Plan, Task, Work};
+    use crate::scheduler::{Input, Scheduler, Stacked};
+    use crate::units::{Now, Tick};
+
+    fn at(secs: u64) -> Now {
+        Now { at: Timestamp(secs as i64 * 1000), tick: Tick(secs * 1000), jitter: 0.5 }
+    }
+
+    fn id(text: &str) -> TaskId {
+        TaskId::parse(text).unwrap()
+    }
+
+    /// `a` and `b` at once on two workers, `c` after `a` when a worker is free, `d` beside it.
+    #[test]
+    fn every_part_is_measured() {
+        let task = |name: &str, before: &[&str]| {
+            let mut task = Task::new(id(name), Work::Run(Command::Line("x".into())));
+            task.dependencies = before.iter().map(|on| Dependency::on(id(on))).collect();
+            task
+        };
+        let tasks = vec![task("a", &[]), task("b", &[]), task("c", &["a"]), task("d", &[])];
+        let (run, _) = Run::create(Plan { tasks, ..Plan::default() }, at(0));
+        let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(2), at(0)).unwrap();
+        let mut end = |secs, task: &str, working, change: Option<Change>| {
+            let phases =
+                Phases { preparing: Millis(500), working: Millis::from_secs(working), verifying: Millis(0) };
+            let (task, attempt, outcome) = (id(task), Attempt(1), Outcome::Succeeded);
+            let (change, phases) = (change.map(Box::new), Some(phases));
+            scheduler.handle(at(secs), Input::AttemptEnded { task, attempt, outcome, change, phases });
+        };
+        end(2, "a", 1, Some(Change::new("base", "work")));
+        end(4, "b", 3, None);
+        let stacked = vec![Stacked { task: id("a"), attempt: Attempt(1), to: "tip".into() }];
+        let from = "base".to_owned();
+        scheduler.handle(at(5), Input::MergesPrepared { from, stacked, failed: Vec::new() });
+        scheduler.handle(at(6), Input::BranchMoved { to: "tip".into(), moved: true });
+        let mut end = |secs, task: &str| {
+            let (task, attempt, outcome) = (id(task), Attempt(1), Outcome::Succeeded);
+            scheduler
+                .handle(at(secs), Input::AttemptEnded { task, attempt, outcome, change: None, phases: None });
+        };
+        end(7, "d");
+        end(9, "c");
+        let spent = TimeSpent::of(scheduler.run(), scheduler.graph());
+        let seconds = |secs| Millis::from_secs(secs);
+        let parts = [
+            ("waiting for their turn", seconds(2)),
+            ("preparing", seconds(1)),
+            ("working", seconds(4)),
+            ("merging", seconds(4)),
+        ];
+        assert_eq!(spent.parts(), parts, "d waited for a worker; c for nobody but a");
+        assert_eq!(spent.times.attempts, 2, "what nobody told is not counted");
+        assert_eq!(spent.at_best, seconds(7), "{:?}", spent);
+        assert_eq!(spent.per_worker.iter().sum::<u32>(), 4);
+    }
+
+    #[test]
+    fn a_run_that_was_left_in_between_does_not_say_how_long_its_tasks_waited() {
+        let task = Task::new(id("a"), Work::Run(Command::Line("x".into())));
+        let (run, _) = Run::create(Plan { tasks: vec![task], ..Plan::default() }, at(0));
+        let (scheduler, _) = Scheduler::start(run, Options::with_slots(1), at(0)).unwrap();
+        let (scheduler, _) = Scheduler::start(scheduler.into_run(), Options::with_slots(1), at(9)).unwrap();
+        assert_eq!(TimeSpent::of(scheduler.run(), scheduler.graph()).waited, None);
+    }
+}
