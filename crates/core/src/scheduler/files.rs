@@ -53,8 +53,17 @@ impl Holders {
         files: &FileSet,
         of: impl Fn(Node) -> Option<&'f FileSet>,
     ) -> Option<Node> {
+        self.meeting(files, of).next()
+    }
+
+    /// Everybody whose files meet these, in the order of the plan.
+    pub(super) fn meeting<'f>(
+        &self,
+        files: &FileSet,
+        of: impl Fn(Node) -> Option<&'f FileSet>,
+    ) -> impl Iterator<Item = Node> {
         let candidates: BTreeSet<Node> = files.0.iter().flat_map(|glob| self.near(plain(glob))).collect();
-        candidates.into_iter().find(|&task| of(task).is_some_and(|others| others.meets(files)))
+        candidates.into_iter().filter(move |&task| of(task).is_some_and(|others| others.meets(files)))
     }
 
     /// Everybody at this folder, above it, or below it.

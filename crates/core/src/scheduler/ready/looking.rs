@@ -52,10 +52,7 @@ impl Ready {
     /// Whose files it would touch.
     pub(in crate::scheduler) fn files_held_by(&self, task: Node) -> Vec<Node> {
         let Some(files) = &self.lanes[self.lane_of[task as usize]].files else { return Vec::new() };
-        let meets = |&&holder: &&Node| {
-            let other = &self.lanes[self.lane_of[holder as usize]];
-            holder != task && other.files.as_ref().is_some_and(|others| others.meets(files))
-        };
-        self.holders_with_files.iter().filter(meets).copied().collect()
+        let of = |holder: Node| self.lanes[self.lane_of[holder as usize]].files.as_ref();
+        self.holders_with_files.meeting(files, of).filter(|holder| *holder != task).collect()
     }
 }
