@@ -133,7 +133,7 @@ fn deliver(waiting: &std_mpsc::Receiver<Telling>, shown: &mpsc::UnboundedSender<
     while let Ok(telling) = waiting.recv() {
         let troubles = match &telling.how {
             Notification::Webhook { url } => webhooks.send(url, &telling.news).err().map(Shown::Trouble),
-            Notification::Desktop { .. } if programs::notify(&telling.message).is_ok() => None,
+            Notification::Desktop { .. } if programs::notify(&telling.message) => None,
             // Without a desktop, the terminal's own way of catching an eye is the next best.
             _ => Some(Shown::Words(telling.message)),
         };

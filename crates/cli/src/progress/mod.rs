@@ -46,8 +46,14 @@ pub(crate) struct Stage<'a> {
 pub(crate) fn of(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
     match ui {
         Ui::Json => Box::new(json::Json::new(stage.id)),
-        Ui::Auto | Ui::Inline if terminal::is_ours() => Box::new(inline::Inline::new(stage)),
+        Ui::Inline if terminal::is_ours() => Box::new(inline::Inline::new(stage)),
+        Ui::Auto if terminal::is_ours() && !is_watched_later() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if github::is_here() => Box::new(github::GitHub::new(stage)),
         Ui::Auto | Ui::Inline | Ui::Plain => Box::new(plain::Plain::new(stage)),
     }
+}
+
+/// Some services give their jobs a terminal, but nobody sits at it: it ends as a log.
+fn is_watched_later() -> bool {
+    std::env::var("CI").is_ok_and(|ci| !matches!(ci.as_str(), "" | "0" | "false"))
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -109,4 +110,32 @@ tasks:
     let ended = live.ended_within(Duration::from_secs(20)).expect(100).says("could not be told");
     assert!(!ended.stderr.contains("SECRET"), "{}", ended.stderr);
     drop(listener);
+}
+
+/// Programs that show and play, played by scripts that take down what they were given.
+#[test]
+fn desktop_and_sound_are_left_to_the_programs_for_it() {
+    let mut world = World::with(
+        "
+notifications:
+  on_failure:
+    - { type: desktop, message: '--{task_id}: {error}' }
+    - { type: sound, file: bad.wav }
+    - { type: sound, file: missing.wav }
+tasks: [{ id: bad, run: exit 3 }]
+",
+    );
+    let bin = world.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for program in ["notify-send", "pw-play"] {
+        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\n", world.path(program).display());
+        std::fs::write(bin.join(program), script).unwrap();
+        std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    world.set("PATH", path);
+    world.write("bad.wav", "");
+    world.conductor(&["run", "tasks.yaml"]).expect(100).says("there is no sound ");
+    assert_eq!(world.read("notify-send"), "--app-name=Conductor\n--\nConductor\n--bad: exit code 3\n");
+    wait_for("the sound", || world.read("pw-play").ends_with("/bad.wav\n").then_some(()));
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::harness::{CONDUCTOR, World, expect_no_leftovers, skipped, wait_for};
+use rustix::process::{Pid, Signal};
+
+use crate::harness::{CONDUCTOR, World, children, expect_no_leftovers, skipped, wait_for};
 
 /// A terminal of a size, with a shell in it that ends by telling what the program left.
 struct Terminal<'w> {
@@ -251,6 +253,34 @@ fn ctrl_c_thrice_kills_what_will_not_end() {
     let text = terminal.ended(130);
     assert!(text.contains("conductor run --resume"), "{text}");
     expect_no_leftovers(&terminal.world.run_id());
+}
+
+#[test]
+fn termination_gives_the_terminal_back() {
+    let mut world = World::with(TWO);
+    let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml") else { return };
+    terminal.world.wait_for_file("started");
+    terminal.wait_for(&["1 running"]);
+    let shell: u32 = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]).trim().parse().unwrap();
+    let program = children(shell)[0] as i32;
+    rustix::process::kill_process(Pid::from_raw(program).unwrap(), Signal::TERM).unwrap();
+    let text = terminal.ended(143);
+    assert!(text.contains("conductor run --resume"), "{text}");
+}
+
+/// A log of somebody's service has no use for a block.
+#[test]
+fn where_nobody_sits_at_the_terminal_there_are_plain_lines() {
+    for (name, value) in [("CI", "true"), ("TERM", "dumb")] {
+        let mut world = World::with("tasks: [{ id: a, run: 'true' }]");
+        let args = format!("run tasks.yaml; env {name}={value} {CONDUCTOR} run tasks.yaml");
+        let Some(terminal) = Terminal::open(&mut world, (80, 24), &args) else { return };
+        let text = wait_for("the end", || {
+            let text = terminal.everything();
+            text.contains("ended with ").then_some(text)
+        });
+        assert_eq!(text.matches("start   a").count(), 1, "only where {name}={value}:\n{text}");
+    }
 }
 
 /// Ctrl-\ ends us on the spot; the terminal is left in order all the same.

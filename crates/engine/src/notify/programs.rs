@@ -1,9 +1,11 @@
 //! Programs that make a sound or show a message, where there are any.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::process::run_beside;
 
 /// Those that play a file and end.
 const PLAYERS: [(&str, &[&str]); 5] = [
@@ -30,49 +32,22 @@ pub(super) fn play(file: &Path) -> Result<(), String> {
     if PLAYING.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let started = quiet(Command::new(program).args(*args).arg(file)).spawn();
-    let Ok(mut player) = started else {
-        PLAYING.store(false, Ordering::Relaxed);
-        return Err(format!("{} could not be played", file.display()));
-    };
+    let mut command = Command::new(program);
+    command.args(*args).arg(file);
     std::thread::spawn(move || {
-        let _ = player.wait();
+        // A sound that cannot be played is not worth a word more.
+        let _ = run_beside(&mut command, None);
         PLAYING.store(false, Ordering::Relaxed);
     });
     Ok(())
 }
 
-/// Shows a message on the desktop.
-pub(super) fn notify(message: &str) -> Result<(), ()> {
-    let program = on_path("notify-send").ok_or(())?;
+/// Shows a message on the desktop; whether it could.
+pub(super) fn notify(message: &str) -> bool {
+    let Some(program) = on_path("notify-send") else { return false };
     let mut command = Command::new(program);
     command.args(["--app-name=Conductor", "--", "Conductor"]).arg(message);
-    let mut child = quiet(&mut command).spawn().map_err(|_| ())?;
-    match wait(&mut child) {
-        Some(true) => Ok(()),
-        Some(false) => Err(()),
-        None => {
-            let _ = child.kill();
-            let _ = child.wait();
-            Err(())
-        }
-    }
-}
-
-/// Whether it ended well; nothing where it has not ended in time.
-fn wait(child: &mut Child) -> Option<bool> {
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status.success());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    None
-}
-
-fn quiet(command: &mut Command) -> &mut Command {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
+    run_beside(&mut command, Some(PATIENCE)).unwrap_or(false)
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {

@@ -200,6 +200,25 @@ mod tests {
         }
     }
 
+    /// Somebody who does not speak TLS is told nothing.
+    #[test]
+    fn a_connection_that_is_not_safe_is_not_used() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://{}/SECRET", listener.local_addr().unwrap());
+        let (heard, said) = mpsc::channel();
+        std::thread::spawn(move || {
+            for socket in listener.incoming().take(1 + PAUSES.len()) {
+                let (mut socket, mut bytes) = (socket.unwrap(), [0; 4096]);
+                let read = socket.read(&mut bytes).unwrap();
+                let _ = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+                heard.send(String::from_utf8_lossy(&bytes[..read]).into_owned()).unwrap();
+            }
+        });
+        let why = Webhooks::new().send(&url, &news()).unwrap_err();
+        assert!(why.starts_with("the webhook at https://127.0.0.1:") && !why.contains("SECRET"), "{why}");
+        assert!(said.try_iter().all(|said| !said.contains("SECRET") && !said.contains("failed")));
+    }
+
     #[test]
     fn who_never_answers_is_asked_no_more() {
         let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -164,6 +164,31 @@ pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     output
 }
 
+/// Runs a program that is no part of a run's work, such as one that makes a sound; whether it ended well, and within the
+/// time it has, if any. Blocks.
+pub fn run_beside(command: &mut Command, limit: Option<Duration>) -> io::Result<bool> {
+    const LOOK: Duration = Duration::from_millis(20);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let starting = tree::starting();
+    let mut child = command.spawn()?;
+    let number = child.id();
+    tree::remember_beside(number);
+    drop(starting);
+    let begun = std::time::Instant::now();
+    while let (Some(limit), Some(pid)) = (limit, pid(number))
+        && !exit::is_over(pid)
+    {
+        if begun.elapsed() > limit {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    let status = child.wait();
+    tree::forget_beside(number);
+    status.map(|status| status.success())
+}
+
 /// What a program says on its standard output, if it ends well within a time. Blocks.
 pub fn answer(command: &mut Command, limit: Duration) -> Option<Vec<u8>> {
     const LOOK: Duration = Duration::from_millis(10);

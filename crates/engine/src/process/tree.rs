@@ -55,11 +55,17 @@ impl Mark {
 
 /// Main processes that somebody waits for: never stragglers.
 static KNOWN: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
+/// Programs of our own that are no part of the run's work: no stragglers, and nobody's work waits for them.
+static BESIDE: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
 /// Attempts that ended since the last look.
 static DUE: Mutex<Vec<Mark>> = Mutex::new(Vec::new());
 
 fn known() -> MutexGuard<'static, HashSet<u32>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn beside() -> MutexGuard<'static, HashSet<u32>> {
+    BESIDE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn due() -> MutexGuard<'static, Vec<Mark>> {
@@ -80,6 +86,14 @@ pub(super) fn remember(process: u32) {
 
 pub(super) fn forget(process: u32) {
     known().remove(&process);
+}
+
+pub(super) fn remember_beside(process: u32) {
+    beside().insert(process);
+}
+
+pub(super) fn forget_beside(process: u32) {
+    beside().remove(&process);
 }
 
 /// How many processes are being waited for.
@@ -141,7 +155,7 @@ fn kill_stragglers(belongs: &impl Fn(&[u8]) -> bool) -> usize {
     let all: Vec<u32> = processes().filter(|&process| anew || process > us).collect();
     drop(STARTING.write());
     for process in all {
-        if known().contains(&process) {
+        if known().contains(&process) || beside().contains(&process) {
             continue;
         }
         match stat(process) {
