@@ -279,8 +279,8 @@ impl Drive {
             counter.close().await;
         }
         looking.inspect(|looking| looking.abort());
-        process::sweep_all(&self.id).await;
         self.keeper = None;
+        process::sweep_all(&self.id).await;
         self.look_a_last_time().await?;
         self.clear_rooms().await;
         Ok(Driven { run: self.scheduler.into_run(), parked: self.parked, claim: self.claim })

@@ -107,7 +107,7 @@ mod tests {
         write("repo/.claude/agents/binary.md", b"\xff\xfe");
         write("repo/.claude/agents/note.txt", b"not one");
         write("home/agents/mine.md", b"---\ndescription: Mine\n---\nBe kind.");
-        std::fs::create_dir_all(dir.path().join("repo/.git")).unwrap();
+        write("repo/.git/HEAD", b"ref: refs/heads/main\n");
         std::fs::create_dir_all(dir.path().join("repo/src/deep")).unwrap();
         assert_eq!(root(&dir.path().join("repo/src/deep")), dir.path().join("repo"));
         let all = found_in(&dir.path().join("repo"), Some(&dir.path().join("home/agents")));

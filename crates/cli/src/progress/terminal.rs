@@ -96,9 +96,21 @@ pub(crate) fn step_aside() {
     }
 }
 
+/// Whoever else has changed the terminal, to put that back first.
+static OTHER: Mutex<Option<fn()>> = Mutex::new(None);
+
+/// Whether we put the terminal back whenever somebody else is to have it. Then `other` is called first each time.
+pub(crate) fn sees_to(other: fn()) -> bool {
+    *OTHER.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(other);
+    held().is_held
+}
+
 fn put_back(mut held: std::sync::MutexGuard<'_, Held>, parting: impl Fn(&[usize]) -> String) {
     if !held.is_held {
         return;
+    }
+    if let Ok(Some(other)) = OTHER.try_lock().map(|other| *other) {
+        other();
     }
     let mut last = String::from(SHOW_CURSOR);
     if !held.drawn.is_empty() {

@@ -62,6 +62,7 @@ fn a_state_directory_that_cannot_be_used_is_a_problem() {
 fn a_damaged_database_is_a_problem_and_left_as_it_is() {
     let world = World::with("tasks: [{ id: a, run: echo hi }]");
     world.conductor(&["run", "tasks.yaml"]).expect(0);
+    world.sql("PRAGMA wal_checkpoint(TRUNCATE)");
     let mut bytes = fs::read(world.database()).unwrap();
     let length = bytes.len();
     bytes[4096..length.min(12288)].fill(0x5a);

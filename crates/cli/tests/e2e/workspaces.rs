@@ -141,7 +141,7 @@ fn a_workspace_somebody_is_in_stays_and_is_named() {
     let mut guest =
         world.command_of("sleep").arg("600").current_dir(world.read("where").trim()).spawn().unwrap();
     world.write("go", "");
-    let ended = live.ended().expect(0).says("in use: ");
+    let ended = live.ended().expect(0).says("in use:");
     assert!(fs::exists(world.read("where").trim()).unwrap(), "{}", ended.stdout);
     guest.kill().unwrap();
     guest.wait().unwrap();

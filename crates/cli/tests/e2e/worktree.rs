@@ -200,7 +200,7 @@ fn a_resume_leaves_a_conflict_that_is_being_solved_alone() {
     fs::write(folder.join("f.txt"), "a\nmine\nc\n").unwrap();
     conductor(&world, &["worktree", "clean"]).expect(0).says("a conflict is being solved in it");
     let resumed = conductor(&world, &["run", "--resume", "--retry-failed"]).expect(0);
-    resumed.says("0 lost, 0 leaked").says(&format!("in use: {}", folder.display()));
+    resumed.says("0 lost, 0 leaked").says("in use:").says(&folder.display().to_string());
     assert_eq!(fs::read_to_string(folder.join("f.txt")).unwrap(), "a\nmine\nc\n");
     conductor(&world, &["worktree", "resolve", "right", "--continue"]).expect(4).says("has landed already");
     let cleared = conductor(&world, &["worktree", "clean", &world.run_id()]).expect(0);

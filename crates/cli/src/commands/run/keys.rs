@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use crate::commands::status::text;
+use crate::progress::terminal;
 
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -50,7 +51,9 @@ pub(super) fn watch(control: Control, keys: bool) -> Looks {
     }
     if keys && io::stdin().is_terminal() && io::stderr().is_terminal() {
         tokio::spawn(listen(control, sender));
-        tokio::spawn(step_aside());
+        if !terminal::sees_to(restore) {
+            tokio::spawn(step_aside());
+        }
     }
     Looks(looks)
 }

@@ -8,6 +8,7 @@ use conductor_engine::checkpoints;
 use conductor_engine::clock::wall;
 use conductor_engine::git::Repository;
 use conductor_engine::home::HomeError;
+use conductor_engine::process;
 use conductor_engine::stores::{StoredRun, was_written};
 use conductor_engine::workspaces::{census, empty_trash, rescue_refs, run_branch, task_branches};
 use serde::Serialize;
@@ -104,6 +105,9 @@ async fn judged(archive: &Archive, stored: &StoredRun, args: &args::RunsPrune) -
 /// What would be lost with it.
 fn worth_keeping(archive: &Archive, stored: &StoredRun) -> Option<String> {
     let run = &stored.id;
+    if !process::alive(run).is_empty() {
+        return Some("what it has started is still at work".to_owned());
+    }
     let workspaces = census(&archive.home, std::slice::from_ref(run));
     let branches = || {
         let repository = Repository::of(&stored.directory).ok()?;
@@ -167,6 +171,8 @@ async fn remove(archive: &Archive, verdict: &Verdict, args: &args::RunsPrune) ->
         HomeError::Busy(_) => "somebody is working on it".to_owned(),
         error => error.to_string(),
     })?;
+    // Of one that was killed, and that nobody would find any more.
+    process::end_leftovers(run, &[]);
     let _ = fs::remove_file(claim.directory().join("head"));
     archive.remove(run).await.map_err(words)?;
     discard(archive, run)?;
