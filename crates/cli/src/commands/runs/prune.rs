@@ -105,9 +105,6 @@ async fn judged(archive: &Archive, stored: &StoredRun, args: &args::RunsPrune) -
 /// What would be lost with it.
 fn worth_keeping(archive: &Archive, stored: &StoredRun) -> Option<String> {
     let run = &stored.id;
-    if !process::alive(run).is_empty() {
-        return Some("what it has started is still at work".to_owned());
-    }
     let workspaces = census(&archive.home, std::slice::from_ref(run));
     let branches = || {
         let repository = Repository::of(&stored.directory).ok()?;
