@@ -400,7 +400,7 @@ impl Drive {
             }
             if input == Input::Asked(Request::Stop) {
                 // What is being checked before it lands is put off; what is being moved is moved.
-                let _ = self.merging.as_ref().map(|stop| stop.send(Stop::Ask));
+                self.merging.iter().for_each(ask);
             }
             let decision = self.scheduler.handle(now, input);
             all.records.extend(decision.records);
@@ -460,7 +460,7 @@ impl Drive {
                 if let Some((current, stop)) = self.attempts.get(&task)
                     && *current == attempt
                 {
-                    let _ = stop.send(Stop::Ask);
+                    ask(stop);
                 }
             }
             Action::Say { task, attempt, words } => {
@@ -526,6 +526,11 @@ impl Drive {
     fn notice(&self, text: String) {
         let _ = self.notices.send(text);
     }
+}
+
+/// Whoever is to be killed already is not asked any more: only the last word is heard.
+fn ask(stop: &watch::Sender<Stop>) {
+    stop.send_if_modified(|wish| std::mem::replace(wish, (*wish).max(Stop::Ask)) < Stop::Ask);
 }
 
 /// The processes a dead coordinator had noted as running.

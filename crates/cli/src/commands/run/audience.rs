@@ -71,7 +71,7 @@ impl Audience {
                 Some(batch) = self.records.recv() => self.view.show(&batch),
                 Some(notice) = self.notices.recv() => self.view.notice(&notice),
                 Some(words) = self.said.recv() => self.view.notice(&words),
-                Some(text) = looks.next() => self.view.tell(&text),
+                Some(text) = looks.next() => self.view.notice(&text),
                 Some(shown) = self.shown.recv() => show(self.view.as_mut(), shown),
                 () = beat(&mut self.pulse) => self.view.beat(),
                 ended = &mut driven => break ended?,
