@@ -61,7 +61,9 @@ fn are_judged_by_what_is_there(agent: Agent) {
         ("completed", 2),
     ];
     assert_eq!(told, expected.map(|(class, attempts)| (class.to_owned(), attempts)));
-    assert!(!outside.exists(), "what is outside of the workspace stays as it is");
+    // Codex lets itself write to the system's folder for temporary files, and we may be built in there.
+    let its_own = agent == Agent::Codex && outside.starts_with(std::env::temp_dir());
+    assert!(its_own || !outside.exists(), "what is outside of the workspace stays as it is");
     if asks {
         assert!(bench.said("stray").contains("[denied]") && bench.said("forbidden").contains("[denied]"));
     }

@@ -56,15 +56,16 @@ fn are_no_success(agent: Agent) {
     expect_tidy(&bench.world);
 }
 
-/// Somebody has to end it: the task's cap on turns does, and nothing of it counts.
+/// It would ask again for ever: after five in a row it is stopped, and nothing of it counts.
 #[test]
-fn opencode_ends_at_its_cap_where_every_answer_is_short() {
-    let Some(bench) = Bench::new(Agent::Opencode, "", &prompt("short", "max_turns: 6")) else { return };
+fn opencode_is_stopped_where_every_answer_is_short() {
+    let config = "retry_policy: { max_attempts: 1 }";
+    let Some(bench) = Bench::new(Agent::Opencode, config, &prompt("short", "")) else { return };
     let answer = |script: Script, _| script.short(1000).finish("It is written, and checked with care.");
     bench.script("short", (0..20).fold(Script::new(), answer));
-    bench.run(&[]).ended_within(SLOW).expect(100).says("reached its own budget");
+    bench.run(&[]).ended_within(SLOW).expect(100).says("break off");
     let result = &bench.world.summary()["results"][0];
-    assert_eq!((&result["error"]["class"], &result["attempts"]), (&"budget".into(), &1.into()));
+    assert_eq!((&result["error"]["class"], &result["attempts"]), (&"provider".into(), &1.into()));
     expect_tidy(&bench.world);
 }
 
