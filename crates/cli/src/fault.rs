@@ -36,7 +36,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    const ALL: [Exit; 13] = [
+    pub(crate) const ALL: [Exit; 13] = [
         Exit::Done,
         Exit::Unexpected,
         Exit::Usage,

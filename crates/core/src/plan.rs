@@ -3,6 +3,10 @@
 //! It is the only thing the scheduler, the store and the reports know of a task file. It is kept inside the run's first
 //! event, so a field may be added (with a default) but never renamed or removed.
 
+mod agents;
+mod bounds;
+mod course;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -12,6 +16,12 @@ use crate::ids::TaskId;
 use crate::models::Models;
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
+
+pub use agents::{Otherwise, Permissions, Program};
+pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
+pub use course::{
+    Changes, Dependency, Isolation, Kind, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope, When,
+};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -295,37 +305,6 @@ fn kind_of(word: &str) -> Option<&'static str> {
     KINDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
 }
 
-/// A program that is used as an agent, by a template of its command. Its words are for people; its exit code and a few
-/// texts tell what became of the work.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Program {
-    /// With `Program::NAMES` to be filled in. Without any of the prompt's, the prompt goes to its standard input.
-    pub command: Vec<String>,
-    /// Instead of the command where a conversation goes on; without it every round begins anew.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resume: Vec<String>,
-    /// Names (a trailing `*` matches a prefix) of variables it gets and nobody else.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub env_pass: Vec<String>,
-    /// Those that mean success.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exit_codes: Vec<i32>,
-    /// One of these must be in its output, where there are any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub success_text: Vec<String>,
-    /// None of these may be.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failure_text: Vec<String>,
-    /// Where it failed with one of these, its provider was asked too often.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rate_limit_text: Vec<String>,
-}
-
-impl Program {
-    /// What can be filled in.
-    pub const NAMES: [&str; 5] = ["prompt", "prompt_file", "model", "session", "directory"];
-}
-
 /// What makes a workspace ready for a task, and what is known of it from before.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Preparation {
@@ -344,39 +323,6 @@ pub struct Preparation {
     /// By which words it was told who does it; nothing where the task says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagent_words: Vec<String>,
-}
-
-/// What an agent may do. Rules are a tool's name, or that and a pattern of what it is used on: `Bash(git push*)`. The
-/// first that fits counts: one that denies, one that asks, one that allows, then the usual.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Permissions {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deny: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ask: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub allow: Vec<String>,
-    /// What becomes of what is not allowed by any of them.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub otherwise: Otherwise,
-    /// Parts of commands that are never run, in place of the usual ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked_commands: Option<Vec<String>>,
-    /// How long a question waits for a person before it counts as denied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer_within: Option<Millis>,
-    /// Whether it may do the same over and over.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub repetition: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Otherwise {
-    #[default]
-    Deny,
-    Ask,
-    Allow,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -426,134 +372,6 @@ impl Default for Priority {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dependency {
-    pub id: TaskId,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub when: When,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub kind: Kind,
-}
-
-impl Dependency {
-    pub fn on(id: TaskId) -> Dependency {
-        Dependency { id, when: When::default(), kind: Kind::default() }
-    }
-}
-
-/// What must have become of a dependency before its dependent starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum When {
-    /// Its result is in.
-    #[default]
-    Landed,
-    /// It ran to an end, good or bad.
-    Finished,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    #[default]
-    Hard,
-    /// Orders the two where both run, and never keeps the dependent from running.
-    Soft,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    Worktree,
-    Clone,
-    None,
-}
-
-/// What a task's work becomes on the run's branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MergeStrategy {
-    /// Its commits as they are, under a merge commit where the branch has moved.
-    #[default]
-    Merge,
-    /// One commit.
-    Squash,
-    /// Its commits, made anew on top of the branch.
-    Rebase,
-}
-
-/// Who wins where a task's work does not merge and nobody could mend it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnConflict {
-    /// A person: the task fails, its work is kept, `worktree resolve` takes it up.
-    #[default]
-    Manual,
-    /// What has landed already, hunk by hunk.
-    Ours,
-    /// The task, hunk by hunk.
-    Theirs,
-    /// Nobody yet: the task is done again from where the branch is, when all others before it have landed.
-    RetryLater,
-}
-
-/// Which tasks share a workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    #[default]
-    Task,
-    /// An epic's tasks work one after the other in one workspace, and land together.
-    Epic,
-}
-
-/// Whether a result without a change in the tree is a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Changes {
-    Required,
-    Optional,
-    Forbidden,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PrStrategy {
-    Aggressive,
-    Normal,
-    Patient,
-    Manual,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct RetryPolicy {
-    pub max_attempts: u32,
-    pub initial_delay: Millis,
-    pub backoff_factor: f64,
-    pub max_delay: Millis,
-    /// Part of the delay by which it is spread, 0 to 1.
-    pub jitter: f64,
-}
-
-impl RetryPolicy {
-    /// For a command nobody asked to repeat: as make and cargo do, one try.
-    pub fn once() -> RetryPolicy {
-        RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }
-    }
-}
-
-impl Default for RetryPolicy {
-    fn default() -> RetryPolicy {
-        RetryPolicy {
-            max_attempts: 3,
-            initial_delay: Millis::from_secs(5),
-            backoff_factor: 2.0,
-            max_delay: Millis::from_secs(300),
-            jitter: 0.2,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -573,80 +391,6 @@ pub struct Epic {
     pub dependencies: Vec<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub isolation_scope: Scope,
-}
-
-/// What a model costs, in dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Price {
-    pub input: Usd,
-    pub output: Usd,
-    /// As any other input where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<Usd>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<Usd>,
-}
-
-/// What becomes of agents at work when the run's budget is reached. Nothing new starts either way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnBudget {
-    /// They are interrupted, and can be resumed.
-    #[default]
-    Stop,
-    /// They may end what they began.
-    Finish,
-}
-
-/// What the whole run may use.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Limits {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost: Option<Usd>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_time: Option<Millis>,
-    /// Of all tasks together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_attempts: Option<u32>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub on_budget: OnBudget,
-    /// Tasks at once, per agent.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub agents: BTreeMap<String, u32>,
-    /// Capacity of each named resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub resources: BTreeMap<String, u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Notifications {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub on_complete: Vec<Notification>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub on_failure: Vec<Notification>,
-    /// A question needs a person.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub on_input: Vec<Notification>,
-    /// Most of a budget is used up, or all of the run's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub on_budget: Vec<Notification>,
-}
-
-impl Notifications {
-    pub fn is_empty(&self) -> bool {
-        *self == Notifications::default()
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Notification {
-    Terminal { message: Option<String> },
-    Sound { file: Option<String> },
-    Desktop { message: Option<String> },
-    Webhook { url: String },
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

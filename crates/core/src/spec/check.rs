@@ -10,7 +10,7 @@ use crate::subagents::{self, Finding, Known, Subagent};
 
 use super::diagnostic::{Report, shown};
 use super::epics::{self, EpicDraft};
-use super::layers::{Notices, Outside};
+use super::layers::{self, Notices, Outside};
 use super::order::Steps;
 use super::sections::{GroupDraft, GroupLimits, LimitsDraft};
 use super::settings::{Placed, Settings};
@@ -58,24 +58,8 @@ pub(super) fn assemble(
             specialists.push(specialist);
         }
     }
-    let Parts { config, limits, notifications, metadata, .. } = Parts { tasks: Vec::new(), ..parts };
-    let Settings { workspace_path, agents, prices, models, subagents, .. } = config;
-    let mut plan = Plan {
-        tasks,
-        groups,
-        epics,
-        execution_order,
-        limits: limits.finish(),
-        notifications: notifications.finish(),
-        parallel: outside.parallel,
-        isolation: outside.isolation,
-        workspace_path,
-        agents,
-        prices,
-        models,
-        subagents,
-        metadata,
-    };
+    let frame = layers::frame(Parts { tasks: Vec::new(), ..parts }, outside);
+    let mut plan = Plan { tasks, groups, epics, execution_order, ..frame };
     if let Some(found) = found {
         settle_subagents(r, &mut plan, &specialists, found);
     }

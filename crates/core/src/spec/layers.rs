@@ -169,10 +169,16 @@ pub(super) fn fill(parts: &mut Parts, layers: &[Layer]) -> Outside {
 pub fn plan_without_tasks(layers: &[Layer]) -> Plan {
     let mut parts = Parts::default();
     let outside = fill(&mut parts, layers);
+    frame(parts, outside)
+}
+
+/// All of a plan that is not about its tasks.
+pub(super) fn frame(parts: Parts, outside: Outside) -> Plan {
     let Settings { workspace_path, agents, prices, models, subagents, .. } = parts.config;
     Plan {
         limits: parts.limits.finish(),
         notifications: parts.notifications.finish(),
+        metadata: parts.metadata,
         parallel: outside.parallel,
         isolation: outside.isolation,
         workspace_path,

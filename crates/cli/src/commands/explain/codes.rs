@@ -6,22 +6,6 @@ use serde_json::{Value, json};
 
 use crate::fault::Exit;
 
-const EXITS: [Exit; 13] = [
-    Exit::Done,
-    Exit::Unexpected,
-    Exit::Usage,
-    Exit::InvalidFile,
-    Exit::NothingToDo,
-    Exit::Asked,
-    Exit::BudgetReached,
-    Exit::AgentMissing,
-    Exit::StillRunning,
-    Exit::TaskFailed,
-    Exit::ConflictLeft,
-    Exit::Interrupted,
-    Exit::Terminated,
-];
-
 const CLASSES: [FailureClass; 20] = [
     FailureClass::Exit,
     FailureClass::Killed,
@@ -79,7 +63,7 @@ pub(super) fn near(word: &str) -> Option<String> {
 }
 
 fn all() -> impl Iterator<Item = Code> {
-    let exits = EXITS.iter().map(|exit| {
+    let exits = Exit::ALL.iter().map(|exit| {
         let (cause, remedy) = of_exit(*exit);
         Code { kind: "exit code", name: (*exit as u8).to_string(), cause, remedy: Some(remedy) }
     });

@@ -1,0 +1,82 @@
+//! Of the whole run: what it may use, what models cost, and whom to tell.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::is_default;
+use crate::units::{Millis, Usd};
+
+/// What a model costs, in dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    pub input: Usd,
+    pub output: Usd,
+    /// As any other input where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Usd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Usd>,
+}
+
+/// What becomes of agents at work when the run's budget is reached. Nothing new starts either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnBudget {
+    /// They are interrupted, and can be resumed.
+    #[default]
+    Stop,
+    /// They may end what they began.
+    Finish,
+}
+
+/// What the whole run may use.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Limits {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Usd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time: Option<Millis>,
+    /// Of all tasks together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_budget: OnBudget,
+    /// Tasks at once, per agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, u32>,
+    /// Capacity of each named resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Notifications {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_complete: Vec<Notification>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_failure: Vec<Notification>,
+    /// A question needs a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_input: Vec<Notification>,
+    /// Most of a budget is used up, or all of the run's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_budget: Vec<Notification>,
+}
+
+impl Notifications {
+    pub fn is_empty(&self) -> bool {
+        *self == Notifications::default()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Notification {
+    Terminal { message: Option<String> },
+    Sound { file: Option<String> },
+    Desktop { message: Option<String> },
+    Webhook { url: String },
+}
