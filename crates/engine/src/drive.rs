@@ -203,6 +203,7 @@ impl Drive {
             notices: notices.clone(),
             reports: sender.clone(),
             unpriced: Default::default(),
+            debuts: Default::default(),
         });
         let (left, troubles) = worker.rooms.rescue_left(&run);
         troubles.into_iter().for_each(|trouble| worker.notice(trouble));

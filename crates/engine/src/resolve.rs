@@ -93,6 +93,7 @@ impl Bench {
             // There is no loop to report to: how a check ended is what it returns.
             reports: mpsc::unbounded_channel().0,
             unpriced: Default::default(),
+            debuts: Default::default(),
         });
         Bench { amendment, worker, yard, landed: false }
     }

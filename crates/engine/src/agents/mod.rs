@@ -129,6 +129,11 @@ pub trait Agent: Send + Sync {
         None
     }
 
+    /// Whether its first start under a user sets something up, which several of its kind at once would spoil.
+    fn sets_up_its_home(&self) -> bool {
+        false
+    }
+
     /// What it can do beyond the work itself.
     fn abilities(&self) -> Abilities;
 }

@@ -43,6 +43,11 @@ impl super::Agent for Agent {
         super::Abilities { asks: false, interrupts: false, ..super::Abilities::ALL }
     }
 
+    /// It makes its database, or brings it up to date, without a lock.
+    fn sets_up_its_home(&self) -> bool {
+        true
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let permissions = permissions(&brief.policy());

@@ -1,6 +1,7 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
 mod checks;
+mod debut;
 mod lines;
 mod mail;
 mod repetition;
@@ -36,6 +37,7 @@ use talking::Conversation;
 use talks::Talks;
 
 pub(crate) use checks::Check;
+pub(crate) use debut::Debuts;
 pub(crate) use mail::Mail;
 pub use talking::overhear;
 
@@ -87,6 +89,7 @@ pub struct Worker {
     pub(crate) reports: mpsc::UnboundedSender<Message>,
     /// Models that were told to have no known price.
     pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
+    pub(crate) debuts: Debuts,
 }
 
 /// An attempt under way: who works where.
@@ -263,6 +266,13 @@ impl Worker {
         let mark = self.marks.stream(visit.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
+        if agent.sets_up_its_home() {
+            let stopped = stop.wait_for(|wish| *wish != Stop::No);
+            tokio::select! {
+                debut = self.debuts.next(brief.task.agent_name()) => talk.debut = debut,
+                _ = stopped => return Err(Outcome::Interrupted),
+            }
+        }
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         Ok((talk, exit))
     }

@@ -15,6 +15,7 @@ use conductor_core::plan::{Task, Work};
 use conductor_core::scheduler::Input;
 use conductor_core::units::Usd;
 
+use super::debut::Debut;
 use super::lines::Lines;
 use super::mail::Mail;
 use super::repetition::{Repetition, Sign};
@@ -42,6 +43,8 @@ pub(super) struct Conversation {
     questions: Questions,
     /// The last line it said.
     said: Option<String>,
+    /// While others of its kind wait for its first word.
+    pub(super) debut: Option<Debut>,
 }
 
 impl Conversation {
@@ -63,6 +66,7 @@ impl Conversation {
             spent: false,
             questions,
             said: None,
+            debut: None,
         }
     }
 
@@ -116,6 +120,9 @@ impl Conversation {
         order: &Order,
         transcript: &mut Transcript,
     ) -> io::Result<()> {
+        if let Some(debut) = self.debut.take_if(|debut| debut.is_overdue()) {
+            debut.made();
+        }
         for (model, usage) in self.hear(transcript, &worker.plan.prices)? {
             if usage.unpriced > 0 {
                 worker.warn_unpriced(model.as_deref());
@@ -137,6 +144,9 @@ impl Conversation {
             && self.lines.fill(stream)?
         {
             while let Some(line) = self.lines.next() {
+                if let Some(debut) = self.debut.take() {
+                    debut.made();
+                }
                 let heard = self.translator.on_line(line);
                 for said in &heard.said {
                     push_words(said, &mut news);

@@ -1,0 +1,64 @@
+//! The first start of an agent that sets its home up by then: others of its kind wait until it is through with that.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
+
+/// Whoever has said nothing by then is busy with something else.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Which agents have been on this stage.
+#[derive(Default)]
+pub(crate) struct Debuts {
+    stages: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<bool>>>>,
+}
+
+impl Debuts {
+    /// Waits until nobody makes a debut under this name. Nothing where somebody has.
+    pub(super) async fn next(&self, agent: &str) -> Option<Debut> {
+        let stage = {
+            let mut stages = self.stages.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            stages.entry(agent.to_owned()).or_default().clone()
+        };
+        let been = stage.lock_owned().await;
+        (!*been).then(|| Debut { been, until: Instant::now() + LONGEST })
+    }
+}
+
+/// Somebody's debut; dropped before it was made, the next one has it.
+pub(super) struct Debut {
+    been: OwnedMutexGuard<bool>,
+    until: Instant,
+}
+
+impl Debut {
+    /// Whoever has spoken is through.
+    pub(super) fn made(mut self) {
+        *self.been = true;
+    }
+
+    pub(super) fn is_overdue(&self) -> bool {
+        Instant::now() >= self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn others_wait_until_one_has_spoken() {
+        let debuts = Debuts::default();
+        let first = debuts.next("a").await.unwrap();
+        assert!(debuts.next("b").await.is_some(), "not its kind");
+        let waits = tokio::time::timeout(Duration::from_millis(20), debuts.next("a")).await;
+        assert!(waits.is_err());
+        drop(first);
+        let second = debuts.next("a").await.expect("the first has not made it");
+        second.made();
+        assert!(debuts.next("a").await.is_none());
+    }
+}
