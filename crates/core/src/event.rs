@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::graph::Strategy;
 use crate::ids::{Attempt, TaskId};
 use crate::models::Sample;
-use crate::plan::{Isolation, Limits, Plan};
+use crate::plan::{Amendment, Isolation, Limits, Plan};
 use crate::units::{Millis, Tick, Timestamp, Usd};
 
 /// An event in its place in the log.
@@ -34,6 +34,10 @@ pub enum Event {
     /// A coordinator took the run up, for the first time or again.
     RunStarted {
         options: Box<Options>,
+    },
+    /// Tasks joined the plan, or were put another way before they started.
+    PlanAmended {
+        amendment: Box<Amendment>,
     },
     RunPaused {},
     RunContinued {},

@@ -4,6 +4,7 @@
 //! event, so a field may be added (with a default) but never renamed or removed.
 
 mod agents;
+mod amendment;
 mod bounds;
 mod course;
 
@@ -18,6 +19,7 @@ use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
 pub use agents::{Otherwise, Permissions, Program};
+pub use amendment::{Amendment, Edit};
 pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
 pub use course::{
     Changes, Dependency, Isolation, Kind, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope, When,

@@ -18,7 +18,7 @@ use crate::event::{
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
-use crate::plan::{Plan, Task};
+use crate::plan::{Amendment, Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
 pub use repeats::Repeats;
@@ -470,10 +470,32 @@ impl Run {
             | Event::BudgetNeared { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. } => self.apply_to_run(record),
+            Event::PlanAmended { amendment } => self.amend(record.seq, amendment)?,
             event => self.apply_to_task(record, event, place)?,
         }
         self.seq = record.seq;
         self.active_now = self.active_now.max(record.tick);
+        Ok(())
+    }
+
+    /// Places stay what they are: whoever joins comes last.
+    fn amend(&mut self, seq: u64, amendment: &Amendment) -> Result<(), IllegalEvent> {
+        for task in &amendment.tasks {
+            let Some(place) = self.place(&task.id) else { continue };
+            let progress = &self.tasks[place];
+            if progress.last_attempt > 0 || progress.state != TaskState::Pending {
+                let (task, status) = (task.id.clone(), progress.state.status());
+                return Err(IllegalEvent::Transition { seq, event: "plan_amended", task, status });
+            }
+        }
+        let plan = Arc::make_mut(&mut self.plan);
+        plan.amend(amendment);
+        for place in self.tasks.len()..plan.tasks.len() {
+            self.places.insert(plan.tasks[place].id.clone(), place as Node);
+            self.tasks.push(Progress::new());
+            self.counts[Status::Pending as usize] += 1;
+        }
+        self.options.absent.extend(amendment.absent.iter().cloned());
         Ok(())
     }
 

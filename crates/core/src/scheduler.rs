@@ -5,6 +5,7 @@
 //! died. It starts no process, reads no clock and writes nothing: the engine performs the actions after the events are
 //! durable.
 
+mod amending;
 mod budget;
 mod epics;
 mod executors;
@@ -36,6 +37,7 @@ use crate::retry;
 use crate::run::{Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
+pub use amending::objection;
 pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
 pub use requests::{Refusal, Request};
@@ -579,7 +581,7 @@ impl Scheduler {
     /// Everything that is derived, from the run alone.
     fn rebuild(&mut self, now: Now) {
         self.ready = Ready::new(self.run.plan(), &self.graph, self.run.options());
-        self.timers.clear_tasks();
+        let mut deadlines = self.timers.take_tasks();
         self.executors = Executors::default();
         self.open_providers(now);
         self.rebuild_blockers(now);
@@ -595,8 +597,10 @@ impl Scheduler {
                     self.assign_running(node);
                     self.ready.hold(node);
                     self.executors.claim(running.executor);
-                    if running.stopping.is_none() {
-                        self.arm_timeout(now, place);
+                    match deadlines.remove(&node) {
+                        Some(at) => self.timers.arm(node, at),
+                        None if running.stopping.is_none() => self.arm_timeout(now, place),
+                        None => {}
                     }
                 }
                 TaskState::Waiting { delay, since } => {

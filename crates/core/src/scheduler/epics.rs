@@ -48,6 +48,15 @@ impl Epics {
         Epics { of, epics }
     }
 
+    /// As the plan has them now; whoever is aboard stays so.
+    pub(super) fn grow(&mut self, plan: &Plan) {
+        let mut grown = Epics::new(plan);
+        for (epic, before) in grown.epics.iter_mut().zip(std::mem::take(&mut self.epics)) {
+            epic.aboard = before.aboard;
+        }
+        *self = grown;
+    }
+
     pub(super) fn of(&self, place: usize) -> Option<usize> {
         self.of.get(place).copied().flatten()
     }

@@ -6,10 +6,11 @@ use thiserror::Error;
 use super::Scheduler;
 use crate::event::{Answer, DrainReason, Event, StopReason};
 use crate::ids::TaskId;
+use crate::plan::Amendment;
 use crate::run::{Stage, Status, TaskState};
 use crate::units::Now;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     Pause,
@@ -31,6 +32,8 @@ pub enum Request {
         task: TaskId,
         words: String,
     },
+    /// Tasks that are to join, or that are put another way.
+    Amend(Box<Amendment>),
     /// Start nothing new; leave when what runs has ended.
     Drain,
     /// Drain, and end what runs; it is taken up again on resume.
@@ -49,6 +52,12 @@ pub enum Refusal {
     GroupEnded(String),
     #[error("a run needs at least one slot")]
     NoSlots,
+    #[error("task '{0}' has begun and stays as it is")]
+    Begun(TaskId),
+    #[error("{0}")]
+    NotPossible(String),
+    #[error("the run is over")]
+    Over,
 }
 
 impl Scheduler {
@@ -64,6 +73,7 @@ impl Scheduler {
             Request::Skip(task) => self.on_skip(now, &task),
             Request::Answer { task, answer } => self.on_answer(now, &task, answer),
             Request::Tell { task, words } => self.on_words(now, &task, words),
+            Request::Amend(amendment) => self.on_amend(now, *amendment),
             Request::Drain => {
                 self.drain(now, DrainReason::User);
                 Ok(())

@@ -1,5 +1,6 @@
 //! Scripts: what comes in, and what the scheduler makes of it, written as one line of words.
 
+mod amending;
 mod budget;
 mod hands;
 mod landing;

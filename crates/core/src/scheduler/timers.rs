@@ -48,9 +48,10 @@ impl Timers {
         self.providers = at;
     }
 
-    pub(super) fn clear_tasks(&mut self) {
+    /// All deadlines of tasks, which are no longer armed.
+    pub(super) fn take_tasks(&mut self) -> HashMap<Node, Tick> {
         self.by_time.clear();
-        self.armed.clear();
+        std::mem::take(&mut self.armed)
     }
 
     pub(super) fn next(&self) -> Option<Tick> {

@@ -8,7 +8,7 @@ use proptest::strategy::Strategy;
 use super::*;
 use crate::event::Answerer;
 use crate::graph::Strategy as Mode;
-use crate::plan::{Epic, OnConflict, Scope};
+use crate::plan::{Amendment, Epic, OnConflict, Scope};
 use crate::scheduler::files::FileSet;
 
 #[derive(Debug, Clone)]
@@ -331,7 +331,7 @@ impl Checked {
     fn agents_happen(&mut self, what: u8, whom: u8) {
         let agent = format!("agent{}", whom % 3);
         let first = self.live.first().cloned();
-        match (what % 5, first) {
+        match (what % 6, first) {
             (0, _) => {
                 let until = now(self.script.secs + u64::from(whom)).at;
                 self.input(Input::ProviderParked { agent, until });
@@ -344,11 +344,43 @@ impl Checked {
                 let question = Question { tool: "Bash".into(), what: "deploy".into(), why: String::new() };
                 self.report(0, Outcome::Asked(Box::new(question)), whom.is_multiple_of(5));
             }
+            (4, _) if !self.finished => self.amend(whom),
             (3, Some((task, _))) if !self.finished => {
                 self.input(Input::Asked(Request::Tell { task, words: "mind the gap".into() }));
             }
             _ => self.answer(whom.is_multiple_of(2)),
         }
+    }
+
+    /// Somebody joins, or is put another way, or wants what cannot be; then nothing has happened.
+    fn amend(&mut self, how: u8) {
+        let run = self.script.scheduler.run();
+        let count = run.plan().tasks.len();
+        let other = run.task(how as usize % count).0.clone();
+        let mut new = other.clone();
+        new.id = id(&format!("n{count}"));
+        let kind = if how.is_multiple_of(2) { Kind::Hard } else { Kind::Soft };
+        let on = |id: TaskId| Dependency { id, when: When::Landed, kind };
+        new.dependencies.push(on(other.id.clone()));
+        let mut changed = Task { priority: Priority(how % 5), ..other };
+        let tasks = match how % 5 {
+            0 => vec![changed],
+            1 => {
+                changed.dependencies.push(on(new.id.clone()));
+                vec![changed, new]
+            }
+            _ if count < 40 => vec![new],
+            _ => return,
+        };
+        let before = run.seq();
+        let amendment = Amendment { tasks, ..Amendment::default() };
+        let request = Input::Asked(Request::Amend(Box::new(amendment)));
+        let decision = self.script.scheduler.handle(now(self.script.secs), request);
+        let amended = decision.records.iter().any(|record| matches!(record.event, Event::PlanAmended { .. }));
+        assert_ne!(amended, decision.refused.is_some());
+        assert!(amended || self.script.scheduler.run().seq() == before);
+        assert!(how % 5 != 1 || !amended, "a circle");
+        self.take(decision);
     }
 
     /// Answers the first who asks, if anybody does.

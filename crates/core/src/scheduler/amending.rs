@@ -1,0 +1,88 @@
+//! Tasks that join a run under way, or are put another way before they start.
+//!
+//! The graph is made anew with them; whatever it would take to get it wrong is refused whole.
+
+use std::collections::BTreeSet;
+
+use super::{Refusal, Scheduler, hands, timeouts};
+use crate::event::Event;
+use crate::graph::{Graph, GraphError, Node};
+use crate::ids::{Places, TaskId};
+use crate::plan::{Amendment, Epic, Plan};
+use crate::run::{Stage, TaskState};
+use crate::units::Now;
+
+/// Why a plan with these tasks could not be carried out, in words for whoever wrote them.
+pub fn objection(plan: &Plan, error: &GraphError) -> String {
+    let name = |node: &Node| plan.tasks.get(*node as usize).map_or("…", |task| task.id.as_str()).to_owned();
+    match error {
+        GraphError::Cycle(nodes) => {
+            let tasks = nodes.iter().filter(|node| (**node as usize) < plan.tasks.len());
+            let names: Vec<String> = tasks.map(name).collect();
+            format!("tasks would wait for each other in a circle: {}", names.join(", "))
+        }
+        GraphError::UnknownDependency { task, on } => {
+            format!("task '{}' depends on '{on}', which does not exist", name(task))
+        }
+        GraphError::SharedEpics(_) => error.to_string(),
+    }
+}
+
+impl Scheduler {
+    pub(super) fn on_amend(&mut self, now: Now, amendment: Amendment) -> Result<(), Refusal> {
+        if amendment.is_empty() {
+            return Ok(());
+        }
+        if !matches!(self.run.stage(), Stage::Active | Stage::Draining(_)) || self.done {
+            return Err(Refusal::Over);
+        }
+        let mut named = BTreeSet::new();
+        for task in &amendment.tasks {
+            if !named.insert(&task.id) {
+                return Err(Refusal::NotPossible(format!("task '{}' is there twice", task.id)));
+            }
+            if self.run.place(&task.id).is_some_and(|place| self.has_begun(place)) {
+                return Err(Refusal::Begun(task.id.clone()));
+            }
+        }
+        self.check_epics(&amendment)?;
+        let mut plan = self.run.plan().as_ref().clone();
+        plan.amend(&amendment);
+        let places = places(&plan);
+        let graph = Graph::with_places(&plan, self.run.options().strategy, &places)
+            .map_err(|error| Refusal::NotPossible(objection(&plan, &error)))?;
+        self.emit(now, Event::PlanAmended { amendment: Box::new(amendment) });
+        self.graph = graph;
+        self.epics.grow(self.run.plan());
+        self.shared = hands::shared(self.run.plan());
+        self.timeouts = timeouts(self.run.plan());
+        self.rebuild(now);
+        Ok(())
+    }
+
+    /// Whoever is aboard of an epic could not go on if it landed otherwise from now on.
+    fn check_epics(&self, amendment: &Amendment) -> Result<(), Refusal> {
+        let known = |epic: &Epic| self.run.plan().epics.iter().find(|known| known.id == epic.id);
+        let moved =
+            |epic: &&Epic| known(epic).is_some_and(|known| known.isolation_scope != epic.isolation_scope);
+        match amendment.epics.iter().find(moved) {
+            Some(epic) => {
+                let why = format!("epic '{}' keeps its isolation_scope as long as the run goes on", epic.id);
+                Err(Refusal::NotPossible(why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it is too late to put a task another way.
+    fn has_begun(&self, place: usize) -> bool {
+        let progress = self.run.progress(place);
+        progress.last_attempt > 0 || progress.state != TaskState::Pending
+    }
+}
+
+fn places(plan: &Plan) -> Places<Node> {
+    let place =
+        |(place, task): (usize, &crate::plan::Task)| -> (TaskId, Node) { (task.id.clone(), place as Node) };
+    plan.tasks.iter().enumerate().map(place).collect()
+}

@@ -1,0 +1,73 @@
+//! Tasks that join a run under way, and edits of those that have not started.
+
+use super::*;
+use crate::plan::{Amendment, Edit};
+
+fn amend(script: &mut Script, text: &str) -> String {
+    let amendment = Amendment { tasks: plan(text).tasks, ..Amendment::default() };
+    script.ask(Request::Amend(Box::new(amendment)))
+}
+
+#[test]
+fn whoever_joins_is_done_when_its_turn_comes() {
+    let (mut script, told) = Script::start(plan("a; b <- a"), queue(2));
+    assert_eq!(told, "start a");
+    assert_eq!(amend(&mut script, "c; d <- b c"), "start c");
+    assert_eq!(script.ok("a"), "done a, start b");
+    assert_eq!(script.ok("c"), "done c");
+    assert_eq!(script.ok("b"), "done b, start d");
+    assert_eq!(script.ok("d"), "done d, finished (Completed)");
+    assert_eq!(&Run::replay(&script.log).unwrap(), script.scheduler.run());
+}
+
+#[test]
+fn what_has_not_started_can_be_put_another_way() {
+    let (mut script, _) = Script::start(plan("a; b <- a; c"), queue(1));
+    assert_eq!(amend(&mut script, "b <- c"), "");
+    assert_eq!(script.ok("a"), "done a, start c");
+    assert_eq!(script.ok("c"), "done c, start b");
+    assert_eq!(amend(&mut script, "c <- b"), "refused: task 'c' has begun and stays as it is");
+}
+
+#[test]
+fn what_cannot_be_is_refused_whole() {
+    let (mut script, _) = Script::start(plan("a; b <- a"), queue(1));
+    let circle = "refused: tasks would wait for each other in a circle: b, c";
+    assert_eq!(amend(&mut script, "d; b <- c; c <- b"), circle);
+    assert_eq!(
+        amend(&mut script, "d <- nobody"),
+        "refused: task 'd' depends on 'nobody', which does not exist"
+    );
+    assert_eq!(amend(&mut script, "d; d"), "refused: task 'd' is there twice");
+    assert_eq!(script.scheduler.run().plan().tasks.len(), 2);
+    script.ok("a");
+    assert_eq!(script.ok("b"), "done b, finished (Completed)");
+    assert_eq!(amend(&mut script, "e"), "refused: the run is over");
+}
+
+#[test]
+fn whoever_joins_behind_a_failure_is_skipped_like_the_others() {
+    let (mut script, _) = Script::start(plan("a; b"), queue(2));
+    script.fail("a");
+    assert_eq!(amend(&mut script, "c <- a"), "skip c (by a)");
+}
+
+#[test]
+fn nobody_gains_time_when_somebody_joins() {
+    let mut timed = plan("a");
+    timed.tasks[0].timeout = Some(Millis::from_secs(10));
+    let (mut script, _) = Script::start(timed, queue(1));
+    script.wait(8);
+    assert_eq!(amend(&mut script, "b"), "");
+    assert_eq!(script.wait(2), "stop a (TimedOut)");
+}
+
+#[test]
+fn an_edit_is_what_a_file_has_more_or_otherwise() {
+    let (before, mut after) = (plan("a; b <- a; c"), plan("a; b; d"));
+    after.parallel = Some(2);
+    let Edit { amendment, removed, settings } = Edit::between(&before, &after);
+    let names: Vec<&str> = amendment.tasks.iter().map(|task| task.id.as_str()).collect();
+    assert_eq!((names, removed, settings), (vec!["b", "d"], vec![id("c")], true));
+    assert!(Edit::between(&before, &before).amendment.is_empty());
+}
