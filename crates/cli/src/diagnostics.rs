@@ -152,6 +152,15 @@ impl Findings {
         self.sheets().for_each(Sheet::show);
     }
 
+    /// All of it, for where lines are shown in another way.
+    pub(crate) fn text(&self) -> String {
+        let renderer = Renderer::plain();
+        let drawn = self.sheets().flat_map(|sheet| {
+            sheet.found.iter().take(MOST).map(|diagnostic| sheet.drawn(&renderer, diagnostic))
+        });
+        drawn.collect::<Vec<_>>().join("\n\n")
+    }
+
     pub(crate) fn json(&self) -> Value {
         let count = |severity| self.sheets().map(|sheet| sheet.count(severity)).sum::<usize>();
         json!({

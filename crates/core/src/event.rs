@@ -38,6 +38,8 @@ pub enum Event {
     /// Tasks joined the plan, or were put another way before they started.
     PlanAmended {
         amendment: Box<Amendment>,
+        /// How many of its tasks are new; they come last.
+        joined: u32,
     },
     RunPaused {},
     RunContinued {},

@@ -470,7 +470,7 @@ impl Run {
             | Event::BudgetNeared { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. } => self.apply_to_run(record),
-            Event::PlanAmended { amendment } => self.amend(record.seq, amendment)?,
+            Event::PlanAmended { amendment, .. } => self.amend(record.seq, amendment)?,
             event => self.apply_to_task(record, event, place)?,
         }
         self.seq = record.seq;

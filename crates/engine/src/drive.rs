@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Options, Record};
+use conductor_core::event::{Event, Options, Record};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
@@ -193,7 +193,7 @@ impl Drive {
         });
         let worker = Arc::new(Worker {
             run: id.clone(),
-            plan: run.plan().clone(),
+            plan: run.plan().clone().into(),
             rooms,
             caller,
             output,
@@ -418,6 +418,9 @@ impl Drive {
     async fn carry_out(&mut self, decision: Decision) -> Result<(), DriveError> {
         if !decision.records.is_empty() {
             self.append(&decision.records).await?;
+            if decision.records.iter().any(|record| matches!(record.event, Event::PlanAmended { .. })) {
+                self.worker.plan.set(self.scheduler.run().plan().clone());
+            }
             self.bus.publish(decision.records);
         }
         for action in decision.actions {
@@ -497,7 +500,9 @@ impl Drive {
     fn start(&mut self, order: Order) {
         let (stop, stopped) = watch::channel(Stop::No);
         self.attempts.insert(order.task.clone(), (order.attempt, stop));
-        if self.lookout.is_some() && self.worker.rooms.is_apart(&self.worker.plan.tasks[order.place]) {
+        if self.lookout.is_some()
+            && self.worker.rooms.is_apart(&self.scheduler.run().plan().tasks[order.place])
+        {
             self.at_work.begins(&order.task, self.worker.guest(&order).seat());
         }
         tokio::spawn(self.worker.clone().work(order, stopped));

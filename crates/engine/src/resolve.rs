@@ -82,7 +82,7 @@ impl Bench {
         let yard = rooms.yard().cloned().unwrap_or_else(|| unreachable!("it was just given one"));
         let worker = Arc::new(Worker {
             run: amendment.id().clone(),
-            plan: amendment.run().plan().clone(),
+            plan: amendment.run().plan().clone().into(),
             rooms,
             caller: Caller::new(std::env::vars_os()),
             output: amendment.output(),

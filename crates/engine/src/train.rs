@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conductor_core::event::{Failure, FailureClass};
-use conductor_core::plan::Task;
+use conductor_core::plan::{Plan, Task};
 use conductor_core::scheduler::{Car, Input, LeftBehind, Stacked};
 use conductor_core::units::Millis;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ pub(crate) async fn integrate(
     cars: Vec<Car>,
     stop: watch::Receiver<Stop>,
 ) {
-    let train = Train { worker: worker.clone(), yard, cars, stop, trusts: true };
+    let train = Train { worker: worker.clone(), plan: worker.plan.get(), yard, cars, stop, trusts: true };
     let answer = match train.prepare().await {
         Ok(input) => input,
         Err(Broken::Stopped) => Input::MergesPutOff,
@@ -41,7 +41,7 @@ pub(crate) async fn fit(
     car: Car,
     stop: watch::Receiver<Stop>,
 ) -> Result<Fit, Broken> {
-    let train = Train { worker, yard, cars: vec![car], stop, trusts: false };
+    let train = Train { plan: worker.plan.get(), worker, yard, cars: vec![car], stop, trusts: false };
     let Input::MergesPrepared { from, mut stacked, mut failed } = train.prepare().await? else {
         return Err(Broken::Stopped);
     };
@@ -59,6 +59,7 @@ pub(crate) enum Fit {
 
 struct Train {
     worker: Arc<Worker>,
+    plan: Arc<Plan>,
     yard: Arc<Yard>,
     cars: Vec<Car>,
     stop: watch::Receiver<Stop>,
@@ -103,11 +104,11 @@ impl Train {
     }
 
     async fn stack(&self) -> Result<Stack, WorkspaceError> {
-        let (worker, yard, cars) = (self.worker.clone(), self.yard.clone(), self.cars.clone());
+        let (plan, yard, cars) = (self.plan.clone(), self.yard.clone(), self.cars.clone());
         self.worker
             .patiently(&self.stop, move || {
                 let cars: Vec<(&Task, &Car)> =
-                    cars.iter().filter_map(|car| Some((worker.plan.task(&car.task)?, car))).collect();
+                    cars.iter().filter_map(|car| Some((plan.task(&car.task)?, car))).collect();
                 merge::stack(&yard, &cars)
             })
             .await
@@ -137,7 +138,7 @@ impl Train {
         let (yard, to) = (self.yard.clone(), top.to.clone());
         let seat = self.worker.patiently(&self.stop, move || yard.scratch(SCRATCH, &to)).await?;
         let car = &self.cars[top.car];
-        let Some(place) = self.worker.plan.place(&car.task) else { return Ok(None) };
+        let Some(place) = self.plan.place(&car.task) else { return Ok(None) };
         let (task, attempt) = (car.task.clone(), car.attempt);
         let order = Order { place, task, attempt, executor: MERGE, hand: None, beginning: None };
         match self.bounded(&order, &checks, &seat).await {
@@ -174,7 +175,7 @@ impl Train {
 
     /// Everybody's checks, each once.
     fn checks<'a>(&'a self, cars: impl Iterator<Item = &'a Car>) -> Vec<Check<'a>> {
-        let plan = &self.worker.plan;
+        let plan = &self.plan;
         let tasks = cars.flat_map(|car| car.others.iter().chain([&car.task])).filter_map(|id| plan.task(id));
         let mut seen = HashSet::new();
         tasks

@@ -85,6 +85,10 @@ pub(crate) struct Run {
           env = "CONDUCTOR_MAX_ATTEMPTS", hide_env_values = true)]
     pub(crate) max_attempts: Option<u32>,
 
+    /// Take tasks that are added to the file, or changed before they start, into the run while it goes on
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) watch: bool,
+
     /// Show what would run, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

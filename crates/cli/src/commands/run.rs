@@ -7,6 +7,7 @@ mod finding;
 mod keys;
 mod places;
 mod signals;
+mod watching;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ pub(crate) use finding::full_name;
 use finding::{complete_files, find, nothing_to_do};
 use places::{repository, rooms, world};
 use signals::Signalled;
+use watching::Watched;
 
 pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
     if args.detach && !args.detached {
@@ -62,11 +64,15 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
 
 /// Every task needs somebody who can do it, before anything starts. Whoever is named and not there is told.
 fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, Fault> {
+    absent(plan).map_err(|why| Fault::new(Exit::AgentMissing, format!("{why}; nothing was started")))
+}
+
+/// Agents that are named and not there; which task nobody could do, if there is one.
+fn absent(plan: &Plan) -> Result<BTreeSet<String>, String> {
     let mut absent = BTreeSet::new();
     for task in &plan.tasks {
-        absent.extend(agents::check(plan, task).map_err(|error| {
-            Fault::new(Exit::AgentMissing, format!("task '{}': {error}; nothing was started", task.id))
-        })?);
+        let missing = agents::check(plan, task).map_err(|error| format!("task '{}': {error}", task.id))?;
+        absent.extend(missing);
     }
     Ok(absent)
 }
@@ -108,7 +114,7 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     empty_trash(home.root());
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options, args.directory.clone());
-    carry_out(&args, id, run, Start { options, reopen: false }, world).await
+    carry_out(&args, id, run, (Start { options, reopen: false }, new.source), world).await
 }
 
 async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
@@ -132,7 +138,8 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options, stored.directory.clone());
     args.directory = stored.directory;
-    carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
+    let start = Start { options, reopen: args.typed.retry_failed };
+    carry_out(&args, stored.id, run, (start, stored.source), world).await
 }
 
 /// Finds the run that is meant and reads it; writes nothing.
@@ -169,7 +176,7 @@ async fn carry_out(
     args: &Resolved<'_>,
     id: RunId,
     run: Run,
-    start: Start,
+    (start, source): (Start, String),
     world: World,
 ) -> Result<Exit, Fault> {
     let directory = world.output.clone();
@@ -181,6 +188,8 @@ async fn carry_out(
         detach::settle(&id, &state)?;
     }
     let options = start.options.clone();
+    let file =
+        Watched::new(args, source, &run, world.store.clone(), yard.is_some() && !options.allow_overlap)?;
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
@@ -197,8 +206,14 @@ async fn carry_out(
     let mut audience = Audience::gather(args.ui(), &stage, &mut drive, notices, &args.directory, heartbeat);
     let signalled = signals::watch(drive.control(), audience.words());
     let looks = keys::watch(drive.control(), args.ui() != Ui::Json);
+    let watching = file.map(|file| tokio::spawn(file.watch(drive.control(), audience.words())));
     let Driven { run: ended, parked, claim: _claim } = audience.follow(drive.run(), looks).await?;
+    watching.inspect(tokio::task::JoinHandle::abort);
     scribe.finish();
+    let graph = match Arc::ptr_eq(ended.plan(), run.plan()) {
+        true => graph,
+        false => regraphed(&ended, &directory)?,
+    };
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
     output::write_summary(&directory, &id, &ended, &graph, ledger.as_ref())?;
     let ending = bring_home(args, yard, &ended).await?;
@@ -211,6 +226,14 @@ async fn carry_out(
     let exit = exit(&ended, ledger.as_ref(), signalled.received());
     note_exit(&state, exit);
     Ok(exit)
+}
+
+/// The graph of a plan that was amended, which is what its files tell from now on.
+fn regraphed(ended: &Run, directory: &Path) -> Result<Graph, Fault> {
+    let graph = Graph::new(ended.plan(), ended.options().strategy)
+        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    output::write_plan(directory, ended.plan(), &graph, ended.options().slots)?;
+    Ok(graph)
 }
 
 const EXIT: &str = "exit_code";

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use conductor_core::costs;
 use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Usage};
 use conductor_core::ids::{RunId, TaskId};
+use conductor_core::plan::{Amendment, Task};
 use conductor_core::report;
 use conductor_core::run::{Run, Status, Stray};
 use conductor_core::units::{Millis, Timestamp, Usd};
@@ -39,6 +40,7 @@ impl Lines {
 
     fn line(&mut self, event: &Event) -> Option<String> {
         match event {
+            Event::PlanAmended { amendment, joined } => self.amended(amendment, *joined as usize),
             Event::AttemptStarted { task, attempt, .. } => {
                 let again = if attempt.0 > 1 { format!("  attempt {attempt}") } else { String::new() };
                 Some(self.aside(DIM, "start", task, &again))
@@ -121,6 +123,18 @@ impl Lines {
         }
     }
 
+    fn amended(&mut self, amendment: &Amendment, joined: usize) -> Option<String> {
+        self.total += joined;
+        self.width = self.total.to_string().len();
+        let (changed, new) = amendment.tasks.split_at(amendment.tasks.len() - joined);
+        let told = [(new, "joined"), (changed, "put another way")].into_iter();
+        let told = told.filter(|(tasks, _)| !tasks.is_empty());
+        let words: Vec<String> =
+            told.map(|(tasks, how)| format!("{} {how}: {}", some(tasks), names(tasks))).collect();
+        let by = amendment.by.as_ref().map(|task| format!(", as {task} proposed")).unwrap_or_default();
+        (!words.is_empty()).then(|| format!("conductor: {}{by}", words.join("; ")))
+    }
+
     fn why(&self, task: &TaskId) -> String {
         match self.last.get(task) {
             Some((Outcome::Failed(failure), _)) => one_line(&failure.message),
@@ -145,6 +159,19 @@ impl Lines {
             false => format!("{word:<7}"),
         }
     }
+}
+
+fn some(tasks: &[Task]) -> String {
+    let plural = if tasks.len() == 1 { "" } else { "s" };
+    format!("{} task{plural}", tasks.len())
+}
+
+/// The first of them by their names.
+fn names(tasks: &[Task]) -> String {
+    const MOST: usize = 10;
+    let names: Vec<&str> = tasks.iter().take(MOST).map(|task| task.id.as_str()).collect();
+    let more = if tasks.len() > MOST { ", …" } else { "" };
+    names.join(", ") + more
 }
 
 fn local_time(at: Timestamp) -> String {

@@ -48,5 +48,6 @@ mod template;
 mod terminal;
 mod validate;
 mod waiting;
+mod watching;
 mod workspaces;
 mod worktree;

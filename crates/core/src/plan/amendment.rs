@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Epic, Group, Plan, Program, Task};
+use super::{Epic, Group, Plan, Preparation, Program, Task};
 use crate::ids::TaskId;
 use crate::subagents::Subagent;
 
@@ -70,7 +70,7 @@ impl Edit {
     /// What has changed from one reading of a file to the next.
     pub fn between(before: &Plan, after: &Plan) -> Edit {
         let old: BTreeMap<&TaskId, &Task> = before.tasks.iter().map(|task| (&task.id, task)).collect();
-        let is_new = |task: &&Task| old.get(&task.id) != Some(task);
+        let is_new = |task: &&Task| old.get(&task.id).is_none_or(|old| !reads_alike(old, task));
         let still: BTreeSet<&TaskId> = after.tasks.iter().map(|task| &task.id).collect();
         let gone = before.tasks.iter().map(|task| &task.id).filter(|id| !still.contains(id));
         let agents = after.agents.iter().filter(|(name, program)| before.agents.get(*name) != Some(program));
@@ -85,6 +85,17 @@ impl Edit {
         let removed = gone.cloned().collect();
         Edit { amendment, removed, settings: settings(before) != settings(after) }
     }
+}
+
+/// Whether a file says the same of both. What former runs touched is not of the file.
+fn reads_alike(one: &Task, other: &Task) -> bool {
+    let as_read = |task: &Task| {
+        let mut task = task.clone();
+        task.preparation.iter_mut().for_each(|preparation| preparation.learned_files.clear());
+        task.preparation = task.preparation.filter(|preparation| **preparation != Preparation::default());
+        task
+    };
+    one == other || as_read(one) == as_read(other)
 }
 
 fn others<T: Clone + PartialEq>(before: &[T], after: &[T]) -> Vec<T> {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use super::{Refusal, Scheduler, hands, timeouts};
 use crate::event::Event;
 use crate::graph::{Graph, GraphError, Node};
-use crate::ids::{Places, TaskId};
-use crate::plan::{Amendment, Epic, Plan};
+use crate::ids::Places;
+use crate::plan::{Amendment, Epic, Plan, Task};
 use crate::run::{Stage, TaskState};
 use crate::units::Now;
 
@@ -29,7 +29,7 @@ pub fn objection(plan: &Plan, error: &GraphError) -> String {
 }
 
 impl Scheduler {
-    pub(super) fn on_amend(&mut self, now: Now, amendment: Amendment) -> Result<(), Refusal> {
+    pub(super) fn on_amend(&mut self, now: Now, mut amendment: Amendment) -> Result<(), Refusal> {
         if amendment.is_empty() {
             return Ok(());
         }
@@ -51,7 +51,10 @@ impl Scheduler {
         let places = places(&plan);
         let graph = Graph::with_places(&plan, self.run.options().strategy, &places)
             .map_err(|error| Refusal::NotPossible(objection(&plan, &error)))?;
-        self.emit(now, Event::PlanAmended { amendment: Box::new(amendment) });
+        let is_new = |task: &Task| self.run.place(&task.id).is_none();
+        amendment.tasks.sort_by_key(is_new);
+        let joined = amendment.tasks.iter().filter(|task| is_new(task)).count() as u32;
+        self.emit(now, Event::PlanAmended { amendment: Box::new(amendment), joined });
         self.graph = graph;
         self.epics.grow(self.run.plan());
         self.shared = hands::shared(self.run.plan());
@@ -82,7 +85,5 @@ impl Scheduler {
 }
 
 fn places(plan: &Plan) -> Places<Node> {
-    let place =
-        |(place, task): (usize, &crate::plan::Task)| -> (TaskId, Node) { (task.id.clone(), place as Node) };
-    plan.tasks.iter().enumerate().map(place).collect()
+    plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node)).collect()
 }

@@ -112,7 +112,7 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<String>, Failure> {
-        transcript.redact(self.caller.redactor(&self.plan, task));
+        transcript.redact(self.caller.redactor(&self.plan.get(), task));
         transcript.note(&format!("$ {command}"));
         let launch = agents::command(command, task, seat, &self.caller);
         Ok(match self.run_process(order, &launch, transcript, stop).await? {

@@ -4,6 +4,7 @@ mod checks;
 mod debut;
 mod lines;
 mod mail;
+mod plan;
 mod repetition;
 mod running;
 mod skills;
@@ -39,6 +40,7 @@ use talks::Talks;
 pub(crate) use checks::Check;
 pub(crate) use debut::Debuts;
 pub(crate) use mail::Mail;
+pub use plan::CurrentPlan;
 pub use talking::overhear;
 
 /// What is to be done, by whom, as which try, from where.
@@ -78,7 +80,7 @@ pub enum Stop {
 /// Everything attempts of one run share.
 pub struct Worker {
     pub run: RunId,
-    pub plan: Arc<Plan>,
+    pub plan: CurrentPlan,
     pub rooms: Rooms,
     pub caller: Caller,
     pub output: PathBuf,
@@ -95,6 +97,8 @@ pub struct Worker {
 /// An attempt under way: who works where.
 struct Visit<'a> {
     order: &'a Order,
+    /// As it was when the attempt began: nothing about its own task changes after that.
+    plan: &'a Plan,
     task: &'a Task,
     guest: Guest,
     seat: Seat,
@@ -113,7 +117,8 @@ impl Worker {
         let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, &course, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
             Err((outcome, kept)) => {
-                (self.caller.redactor(&self.plan, &self.plan.tasks[order.place]).outcome(outcome), kept)
+                let plan = self.plan.get();
+                (self.caller.redactor(&plan, &plan.tasks[order.place]).outcome(outcome), kept)
             }
         };
         let phases = Some(course.finish());
@@ -129,7 +134,8 @@ impl Worker {
         course: &Course<'_>,
         mut stop: watch::Receiver<Stop>,
     ) -> Result<Option<Change>, (Outcome, Option<Change>)> {
-        let task = &*order.task(&self.plan);
+        let plan = &*self.plan.get();
+        let task = &*order.task(plan);
         let (workspaces, blocks) = self.rooms.of(task).map_err(|error| (no_workspace(&error), None))?;
         let guest = self.guest(order);
         let seat = {
@@ -142,8 +148,18 @@ impl Worker {
             true => self.looked(&seat).await,
             false => None,
         };
-        let visit =
-            Visit { order, task, guest, seat, workspaces, blocks, before, skills: OnceLock::new(), course };
+        let visit = Visit {
+            order,
+            plan,
+            task,
+            guest,
+            seat,
+            workspaces,
+            blocks,
+            before,
+            skills: OnceLock::new(),
+            course,
+        };
         let goes_on = matches!(task.work, Work::Prompt(_));
         match self.perform(&visit, &mut stop).await {
             Err(outcome) if blocks => {
@@ -164,7 +180,7 @@ impl Worker {
         let transcript = open_transcript(&self.speaker(visit.order), stop).await?;
         self.marks.begin(visit.order.executor);
         let mark = self.marks.transcript(visit.order.executor);
-        let mut transcript = transcript.redacted(self.caller.redactor(&self.plan, visit.task)).marked(mark);
+        let mut transcript = transcript.redacted(self.caller.redactor(visit.plan, visit.task)).marked(mark);
         let done = self.rounds(visit, &mut transcript, stop).await;
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
@@ -214,7 +230,7 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
-        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
         let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
         let Talks { session, questions, .. } = &*talks;
         let known = session.begun && agent.abilities().resumes;
@@ -224,7 +240,7 @@ impl Worker {
             self.tell_session(visit, &session.id);
         }
         let (task, caller) = (visit.task, &self.caller);
-        let manner = prompt::manner(&self.plan, task);
+        let manner = prompt::manner(visit.plan, task);
         let brief = Brief { task, seat: &seat, caller, words, session, questions, manner };
         visit.course.enter(Phase::Working);
         let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
@@ -280,7 +296,8 @@ impl Worker {
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
     fn at_home(&self, task: &Task, mut seat: Seat) -> Result<Seat, Outcome> {
         if task.has_own_agent_home()
-            && let Some(name) = agents::agent(&self.plan, task.agent_name()).map_err(unfit)?.home_variable()
+            && let Some(name) =
+                agents::agent(&self.plan.get(), task.agent_name()).map_err(unfit)?.home_variable()
         {
             let home = self.output.join("agent_homes").join(task.id.as_str());
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home);
@@ -328,7 +345,7 @@ impl Worker {
             skills: visit.skills.get().map_or(&[][..], Vec::as_slice),
             feedback,
             known,
-            ..Facts::of(&self.plan, self.rooms.isolation(visit.task))
+            ..Facts::of(visit.plan, self.rooms.isolation(visit.task))
         };
         prompt::words(visit.task, &facts, &seat.directory)
             .map_err(|error| Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string())))
@@ -389,10 +406,11 @@ impl Worker {
 
     /// Who sits where, and what is to be done there.
     pub fn guest(&self, order: &Order) -> Guest {
-        let task = &self.plan.tasks[order.place];
+        let plan = self.plan.get();
+        let task = &plan.tasks[order.place];
         let beginning = order.beginning.as_deref().cloned().unwrap_or_default();
         let isolation = self.rooms.isolation(task);
-        let guest = Guest::of(&self.plan, isolation, task, order.executor, order.attempt);
+        let guest = Guest::of(&plan, isolation, task, order.executor, order.attempt);
         Guest { onto: beginning.onto, round: beginning.round, ..guest }
     }
 

@@ -32,7 +32,7 @@ impl Worker {
         if goes_on || visit.task.applicable_skills.is_empty() {
             return Ok(());
         }
-        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
         let mut applied = Vec::new();
         for name in &visit.task.applicable_skills {
             let Some(skill) = skills::find(name, &visit.seat.directory) else {
@@ -69,7 +69,7 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Applied>, Outcome> {
         transcript.note(&format!("[conductor: skill {}]", skill.name));
-        let agent = agents::agent(&self.plan, visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
         let session = Session { id: new_session(), begun: false };
         let brief = Brief {
             task: visit.task,
@@ -78,7 +78,7 @@ impl Worker {
             words: format!("/{} {}", skill.name, task.trim()),
             session: &session,
             questions: &talks.questions,
-            manner: prompt::manner(&self.plan, visit.task),
+            manner: prompt::manner(visit.plan, visit.task),
         };
         let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
         if let Some(asked @ Outcome::Asked(_)) = talk.cut() {

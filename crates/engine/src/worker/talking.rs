@@ -123,7 +123,7 @@ impl Conversation {
         if let Some(debut) = self.debut.take_if(|debut| debut.is_overdue()) {
             debut.made();
         }
-        for (model, usage) in self.hear(transcript, &worker.plan.prices)? {
+        for (model, usage) in self.hear(transcript, &worker.plan.get().prices)? {
             if usage.unpriced > 0 {
                 worker.warn_unpriced(model.as_deref());
             }

@@ -40,6 +40,10 @@ impl<'a> Resolved<'a> {
         if typed.retry_failed && resolved.resume.is_none() {
             resolved.resume = Some(String::new());
         }
+        if typed.watch && resolved.file.as_deref() == Some(Path::new("-")) {
+            return Err(Fault::new(Exit::Usage, "--watch needs a task file to look at")
+                .help("name a file that stays there while the run goes on"));
+        }
         match (&resolved.file, &resolved.resume) {
             (None, None) => Err(Fault::new(Exit::Usage, "nothing to run")
                 .help("name a task file, or use --resume to take up the newest run of this directory")),

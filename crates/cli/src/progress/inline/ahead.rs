@@ -43,6 +43,13 @@ impl Ahead {
         Ahead { graph, took: Default::default(), known: None }
     }
 
+    /// The plan is another.
+    pub(super) fn look_again(&mut self, run: &Run) {
+        if let Ok(graph) = Graph::new(run.plan(), run.options().strategy) {
+            (self.graph, self.known) = (graph, None);
+        }
+    }
+
     /// A task is done and took so long.
     pub(super) fn learn(&mut self, task: &Task, worked: Millis) {
         let (sum, count) = &mut self.took[kind(task)];

@@ -92,6 +92,9 @@ impl Watch {
                 // A log that does not fit is the coordinator's to complain of.
                 continue;
             }
+            if matches!(record.event, Event::PlanAmended { .. }) {
+                self.ahead.look_again(&self.run);
+            }
             if let Some(place) = place {
                 self.note(place);
             }

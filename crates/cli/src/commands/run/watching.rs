@@ -1,0 +1,157 @@
+//! `run --watch`: edits of the task file are taken into the run that goes on.
+//!
+//! What is not valid, or cannot be, is told and changes nothing. What has begun keeps its text, and nothing is taken away.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conductor_core::plan::{Amendment, Edit, Plan};
+use conductor_core::run::Run;
+use conductor_core::scheduler::{Refusal, Request};
+use conductor_core::select::select;
+use conductor_engine::drive::Control;
+use conductor_engine::history;
+use conductor_engine::stores::Store;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::absent;
+use super::arguments::Resolved;
+use crate::diagnostics;
+use crate::fault::{Exit, Fault};
+
+/// How often the file is looked at. It is read when it has been the same for two looks.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A task file, and what of it the run knows.
+pub(super) struct Watched {
+    file: PathBuf,
+    source: String,
+    only: Option<String>,
+    known: Plan,
+    store: Arc<dyn Store>,
+    /// Whether tasks are kept apart by what they touched in former runs.
+    learns: bool,
+}
+
+/// What tells one state of a file from another without reading it.
+type Looks = Option<(u64, u64, i64, i64)>;
+
+impl Watched {
+    /// Nothing where nobody wants it watched.
+    pub(super) fn new(
+        args: &Resolved<'_>,
+        source: String,
+        run: &Run,
+        store: Arc<dyn Store>,
+        learns: bool,
+    ) -> Result<Option<Watched>, Fault> {
+        if !args.typed.watch {
+            return Ok(None);
+        }
+        let file = PathBuf::from(&source);
+        if !file.is_file() {
+            let message = format!("there is no file {source} any more that --watch could look at");
+            return Err(Fault::new(Exit::Usage, message));
+        }
+        let known = match args.is_new() {
+            true => run.plan().as_ref().clone(),
+            // What it said when the run was left is not known any more: only what joined since counts.
+            false => joined_since(&diagnostics::load(&file)?, run),
+        };
+        Ok(Some(Watched { file, source, only: args.typed.only.clone(), known, store, learns }))
+    }
+
+    pub(super) async fn watch(mut self, control: Control, words: UnboundedSender<String>) {
+        let mut seen: Looks = None;
+        let mut read: Looks = None;
+        loop {
+            let looks = self.look();
+            if looks.is_some() && looks == seen && looks != read {
+                // The first reading is of what is known already, or of what was edited in the meantime.
+                self.take_in(&control, &words).await;
+                read = looks;
+            }
+            seen = looks;
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn look(&self) -> Looks {
+        let file = std::fs::metadata(&self.file).ok()?;
+        Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
+    }
+
+    async fn take_in(&mut self, control: &Control, words: &UnboundedSender<String>) {
+        let say = |text: String| drop(words.send(text));
+        let name = self.file.display().to_string();
+        let plan = match self.read() {
+            Ok(plan) => plan,
+            Err(why) => {
+                return say(format!("{name} was edited and is not valid; the run goes on as before\n{why}"));
+            }
+        };
+        let Edit { amendment, removed, settings } = Edit::between(&self.known, &plan);
+        match self.amended(control, amendment, &plan, &say).await {
+            Ok(()) => {}
+            Err(why) => return say(format!("{name} was edited, but {why}; the run goes on as before")),
+        }
+        for task in removed {
+            say(format!(
+                "task '{task}' is not in {name} any more and stays in the run; `conductor cancel {task}` takes it out"
+            ));
+        }
+        if settings {
+            say(format!("what {name} says beside its tasks counts from the next run on"));
+        }
+        self.known = plan;
+    }
+
+    /// The file as it is now, or what is wrong with it.
+    fn read(&self) -> Result<Plan, String> {
+        let (plan, findings) = diagnostics::check(&self.file).map_err(|fault| fault.message().to_owned())?;
+        let plan = plan.ok_or_else(|| findings.text())?;
+        match &self.only {
+            Some(only) => select(&plan, only).map_err(|error| error.to_string()),
+            None => Ok(plan),
+        }
+    }
+
+    /// Whoever has begun stays as it is, and does not keep the others out.
+    async fn amended(
+        &self,
+        control: &Control,
+        mut amendment: Amendment,
+        plan: &Plan,
+        say: &impl Fn(String),
+    ) -> Result<(), String> {
+        if amendment.is_empty() {
+            return Ok(());
+        }
+        let mut joining = Plan { tasks: amendment.tasks, ..plan.clone() };
+        amendment.absent = absent(&joining)?;
+        if self.learns {
+            // What former runs touched is good to know, and no reason to fail.
+            let _ = history::learn(self.store.as_ref(), &self.source, &mut joining).await;
+        }
+        amendment.tasks = joining.tasks;
+        loop {
+            match control.ask_and_wait(Request::Amend(Box::new(amendment.clone()))).await {
+                Some(Err(Refusal::Begun(task))) => {
+                    say(format!("task '{task}' has begun and keeps its text"));
+                    amendment.tasks.retain(|other| other.id != task);
+                }
+                Some(Err(refusal)) => return Err(refusal.to_string()),
+                Some(Ok(())) | None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// A file's plan without what its run has never heard of.
+fn joined_since(plan: &Plan, run: &Run) -> Plan {
+    let mut known = plan.clone();
+    known.tasks.retain(|task| run.place(&task.id).is_some());
+    known
+}
