@@ -142,6 +142,17 @@ pub enum Event {
         task: TaskId,
         failure: Failure,
     },
+    /// Whether this task is to be done at all is for a person to say.
+    ApprovalAsked {
+        task: TaskId,
+        question: Box<Question>,
+    },
+    /// What whoever works on a task has to say about it.
+    TaskReported {
+        task: TaskId,
+        attempt: Attempt,
+        report: Report,
+    },
     /// A person, or nobody in time, answered what it asked.
     QuestionAnswered {
         task: TaskId,
@@ -414,6 +425,34 @@ pub enum Outcome {
     Asked(Box<Question>),
 }
 
+/// What is said of a task by whoever works on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// How it stands.
+    Status(String),
+    /// Something that somebody should look at.
+    Issue { severity: Severity, words: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Low,
+    Medium,
+    High,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+        }
+    }
+}
+
 /// What an agent wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
@@ -423,6 +462,17 @@ pub struct Question {
     /// By which rule it is asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+}
+
+impl Question {
+    /// What a person has to say yes or no to.
+    pub fn put(&self) -> String {
+        match self.tool.as_str() {
+            crate::scheduler::FOLLOW_UP => format!("may it be done? {}", self.why),
+            crate::scheduler::ASK_HUMAN => self.what.clone(),
+            _ => format!("may it use {self}?"),
+        }
+    }
 }
 
 impl std::fmt::Display for Question {

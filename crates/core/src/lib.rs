@@ -6,6 +6,7 @@
 pub mod amend;
 pub mod costs;
 pub mod event;
+pub mod follow_up;
 pub mod forecast;
 pub mod graph;
 pub mod ids;

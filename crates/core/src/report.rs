@@ -379,7 +379,7 @@ pub fn note(state: &TaskState) -> String {
         TaskState::Skipped { culprit: Some(culprit) } => format!("needs {culprit}"),
         TaskState::Skipped { culprit: None } => "skipped on request".to_owned(),
         TaskState::Waiting { delay, .. } => format!("waits {delay} for its next try"),
-        TaskState::Asking { question, .. } => format!("waits for a person: may it use {question}?"),
+        TaskState::Asking { question, .. } => format!("waits for a person: {}", question.put()),
         _ => String::new(),
     }
 }

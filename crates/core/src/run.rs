@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::event::{
     Again, Capped, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Question,
-    Record, RunOutcome, StopReason, Touched, Usage,
+    Record, Report, RunOutcome, Severity, StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
@@ -116,6 +116,14 @@ pub struct Foreseen {
 pub struct Stray {
     pub tasks: Vec<TaskId>,
     pub what: Vec<String>,
+}
+
+/// What an agent found beside its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    pub task: TaskId,
+    pub severity: Severity,
+    pub words: String,
 }
 
 /// A task's state as people and exports name it.
@@ -250,6 +258,9 @@ pub struct Run {
     tip: Option<String>,
     foreseen: Vec<Foreseen>,
     strays: Vec<Stray>,
+    /// Tasks that agents have added.
+    follow_ups: u32,
+    issues: Vec<Issue>,
     parked: BTreeMap<String, Timestamp>,
     hands: BTreeMap<Node, Hand>,
     repeats: BTreeMap<Node, Repeats>,
@@ -303,6 +314,8 @@ impl Run {
             tip: None,
             foreseen: Vec::new(),
             strays: Vec::new(),
+            follow_ups: 0,
+            issues: Vec::new(),
             parked: BTreeMap::new(),
             hands: BTreeMap::new(),
             repeats: BTreeMap::new(),
@@ -403,6 +416,16 @@ impl Run {
         &self.strays
     }
 
+    /// How many tasks agents have added.
+    pub fn follow_ups(&self) -> u32 {
+        self.follow_ups
+    }
+
+    /// What agents found that somebody should look at.
+    pub fn issues(&self) -> &[Issue] {
+        &self.issues
+    }
+
     /// How a task came to be done more than once, if it did.
     pub fn repeats(&self, place: usize) -> Option<&Repeats> {
         self.repeats.get(&(place as Node))
@@ -496,6 +519,7 @@ impl Run {
             self.counts[Status::Pending as usize] += 1;
         }
         self.options.absent.extend(amendment.absent.iter().cloned());
+        self.follow_ups += if amendment.by.is_some() { amendment.tasks.len() as u32 } else { 0 };
         Ok(())
     }
 
@@ -609,6 +633,10 @@ impl Run {
                         self.attempts += 1;
                     }
                 }
+            }
+            Event::TaskReported { task, report: Report::Issue { severity, words }, .. } => {
+                let (task, words) = (task.clone(), words.clone());
+                self.issues.push(Issue { task, severity: *severity, words });
             }
             Event::RetryScheduled { again, .. } if *again != Again::Failed => {
                 // What is mended or done anew was no failed try.

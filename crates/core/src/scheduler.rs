@@ -10,6 +10,7 @@ mod budget;
 mod epics;
 mod executors;
 mod files;
+mod following;
 mod hands;
 mod landing;
 mod pools;
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{
     Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Phases,
-    Process, Question, Record, Round, RunOutcome, StopReason, Usage,
+    Process, Question, Record, Report, Round, RunOutcome, StopReason, Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -38,6 +39,7 @@ use crate::run::{Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
 pub use amending::objection;
+pub use following::{ASK_HUMAN, FOLLOW_UP};
 pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
 pub use requests::{Refusal, Request};
@@ -114,6 +116,12 @@ pub enum Input {
         /// Who was at work since it was last looked at.
         tasks: Vec<TaskId>,
         what: Vec<String>,
+    },
+    /// Whoever works on a task has something to say about it.
+    Reported {
+        task: TaskId,
+        attempt: Attempt,
+        report: Report,
     },
     Asked(Request),
     /// The time `next_deadline` named has come.
@@ -276,6 +284,7 @@ impl Scheduler {
             Input::CheckoutTouched { tasks, what } => {
                 self.emit(now, Event::CheckoutTouched { tasks, what });
             }
+            Input::Reported { task, attempt, report } => self.on_report(now, task, attempt, report),
             Input::Asked(request) => self.on_request(now, request),
             Input::TimerDue => self.on_timer(now),
         }

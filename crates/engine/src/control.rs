@@ -61,6 +61,8 @@ pub enum Query {
     Why(TaskId),
     /// Where the words of a task are to be found.
     Heard(TaskId),
+    /// Every task, and how it stands.
+    Tasks,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +71,19 @@ pub enum View {
     Snapshot(Box<Glance>),
     Why(Why),
     Heard(Heard),
+    Tasks(Vec<Listed>),
+}
+
+/// A task in a list of all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    pub id: TaskId,
+    pub name: String,
+    pub status: String,
+    pub dependencies: Vec<TaskId>,
+    /// The commit by which its work is on the run's branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// A live run at one moment, and who drives it where.

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Event, Options, Record};
+use conductor_core::event::{Event, Options, Record, Report};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::run::{Run, TaskState};
+use conductor_core::plan::Task;
+use conductor_core::run::{Progress, Run, TaskState};
 use conductor_core::scheduler::{Action, Car, Decision, Input, Legacy, Refusal, Request, Scheduler};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -21,7 +22,7 @@ use crate::agents::Caller;
 use crate::board::Board;
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
-use crate::control::{Counter, Glance, Heard, Query, View, Why};
+use crate::control::{Counter, Glance, Heard, Listed, Query, View, Why};
 use crate::home::RunClaim;
 use crate::lookout::{AtWork, Lookout};
 use crate::process::{self, Keeper};
@@ -81,6 +82,15 @@ pub struct Control {
 }
 
 impl Control {
+    pub(crate) fn new(messages: mpsc::UnboundedSender<Message>) -> Control {
+        Control { messages }
+    }
+
+    /// What an attempt has to say about its task.
+    pub(crate) fn report(&self, task: TaskId, attempt: Attempt, report: Report) {
+        let _ = self.messages.send(Message::Input(Input::Reported { task, attempt, report }));
+    }
+
     pub fn ask(&self, request: Request) {
         let _ = self.messages.send(Message::Input(Input::Asked(request)));
     }
@@ -204,6 +214,8 @@ impl Drive {
             reports: sender.clone(),
             unpriced: Default::default(),
             debuts: Default::default(),
+            desk: Default::default(),
+            limits: start.options.limits.clone(),
         });
         let (left, troubles) = worker.rooms.rescue_left(&run);
         troubles.into_iter().for_each(|trouble| worker.notice(trouble));
@@ -370,6 +382,7 @@ impl Drive {
                 let status = self.scheduler.run().progress(place).state.status().name().to_owned();
                 View::Why(Why { status, why: self.scheduler.why_waiting(place, now) })
             }
+            Query::Tasks => View::Tasks(self.scheduler.run().tasks().map(listed).collect()),
             Query::Heard(task) => {
                 let progress = self.scheduler.run().progress(known(task)?);
                 let at_work = matches!(&progress.state, TaskState::Running(running) if !running.ended);
@@ -531,6 +544,16 @@ impl Drive {
 
     fn notice(&self, text: String) {
         let _ = self.notices.send(text);
+    }
+}
+
+fn listed((task, progress): (&Task, &Progress)) -> Listed {
+    Listed {
+        id: task.id.clone(),
+        name: task.name.clone(),
+        status: progress.state.status().name().to_owned(),
+        dependencies: task.dependencies.iter().map(|on| on.id.clone()).collect(),
+        commit: progress.landed.as_ref().map(|landed| landed.commit.clone()),
     }
 }
 

@@ -18,6 +18,7 @@ pub mod history;
 pub mod home;
 pub mod ledger;
 mod lookout;
+mod mcp;
 pub mod merge;
 pub mod notify;
 pub mod output;

@@ -73,6 +73,7 @@ fn abilities(can: Abilities) -> String {
         (can.tells_usage, "usage"),
         (can.interrupts, "interrupt"),
         (can.chooses_model, "model"),
+        (can.takes_tools, "tools"),
     ];
     let words: Vec<&str> = words.iter().filter(|(able, _)| *able).map(|(_, word)| *word).collect();
     if words.is_empty() { "-".to_owned() } else { words.join(" ") }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use conductor_core::costs;
-use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Usage};
+use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, Usage};
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Amendment, Task};
 use conductor_core::report;
@@ -54,6 +54,18 @@ impl Lines {
                 }
                 matches!(outcome, Outcome::Interrupted)
                     .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
+            }
+            Event::ApprovalAsked { task, question } => {
+                let words = one_line(&format!("{}: {}", question.why, question.what));
+                let how = format!("conductor task approve {task}, or deny {task}");
+                Some(self.aside(YELLOW, "asks", task, &format!("  {words}\n{:>18}{how}", "")))
+            }
+            Event::TaskReported { task, report: Report::Issue { severity, words }, .. } => {
+                let words = format!("  {}: {}", severity.name(), one_line(words));
+                Some(self.aside(YELLOW, "issue", task, &words))
+            }
+            Event::TaskReported { task, report: Report::Status(words), .. } => {
+                Some(self.aside(DIM, "says", task, &format!("  {}", one_line(words))))
             }
             Event::RetryScheduled { task, again: Again::Mend(round), .. } => {
                 let why = one_line(&round.failure.message);

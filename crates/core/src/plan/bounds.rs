@@ -44,12 +44,25 @@ pub struct Limits {
     pub max_attempts: Option<u32>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_budget: OnBudget,
+    /// How many tasks agents may add to the run; the tools for that are only offered where it is more than none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub follow_ups: u32,
+    /// Whether those join without a person's leave.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub follow_ups_unasked: bool,
     /// Tasks at once, per agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, u32>,
     /// Capacity of each named resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<String, u64>,
+}
+
+impl Limits {
+    /// Whether a person has to allow every task an agent adds.
+    pub fn asks_about_follow_ups(&self) -> bool {
+        !self.follow_ups_unasked
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -48,7 +48,8 @@ impl Run {
                 repeats.anew += 1;
                 repeats.session = None;
             }
-            Event::QuestionAnswered { answer, .. } => {
+            // Whoever has not begun has not asked; it was asked about.
+            Event::QuestionAnswered { answer, .. } if self.tasks[place].last_attempt > 0 => {
                 if let TaskState::Asking { question, .. } = &self.tasks[place].state {
                     let answered = (question.as_ref().clone(), answer.clone());
                     self.repeats.entry(node).or_default().answers.push(answered);

@@ -17,6 +17,8 @@ pub(super) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::MergeWithdrawn { task, .. } => (task, "merge_withdrawn"),
         Event::MergeFailed { task, .. } => (task, "merge_failed"),
         Event::RetryScheduled { task, .. } => (task, "retry_scheduled"),
+        Event::ApprovalAsked { task, .. } => (task, "approval_asked"),
+        Event::TaskReported { task, .. } => (task, "task_reported"),
         Event::QuestionAnswered { task, .. } => (task, "question_answered"),
         Event::WordsSent { task, .. } => (task, "words_sent"),
         Event::TaskCompleted { task, .. } => (task, "task_completed"),
@@ -48,6 +50,9 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         }
         (state, Event::WordsSent { .. }) if !state.status().is_end() => state.clone(),
         (S::Asking { .. }, Event::QuestionAnswered { .. }) => S::Pending,
+        (S::Pending, Event::ApprovalAsked { question, .. }) if progress.last_attempt == 0 => {
+            S::Asking { question: question.clone(), since: record.at }
+        }
         (S::Running(running), event) if !running.ended => step_running(running, event, record)?,
         (
             S::Running(running),
@@ -80,7 +85,9 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
         Event::ProcessStarted { attempt, process, .. } if *attempt == running.attempt => {
             next.process = Some(*process);
         }
-        Event::UsageReported { attempt, .. } | Event::SessionStarted { attempt, .. }
+        Event::UsageReported { attempt, .. }
+        | Event::SessionStarted { attempt, .. }
+        | Event::TaskReported { attempt, .. }
             if *attempt == running.attempt => {}
         Event::StopRequested { attempt, why, .. } if *attempt == running.attempt => {
             next.stopping = Some(*why);

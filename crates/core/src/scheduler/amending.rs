@@ -29,27 +29,32 @@ pub fn objection(plan: &Plan, error: &GraphError) -> String {
 }
 
 impl Scheduler {
-    pub(super) fn on_amend(&mut self, now: Now, mut amendment: Amendment) -> Result<(), Refusal> {
+    pub(super) fn on_amend(&mut self, now: Now, amendment: Amendment) -> Result<(), Refusal> {
         if amendment.is_empty() {
             return Ok(());
         }
+        is_named_twice(&amendment.tasks)?;
+        let begun = |task: &&Task| self.run.place(&task.id).is_some_and(|place| self.has_begun(place));
+        if let Some(task) = amendment.tasks.iter().find(begun) {
+            return Err(Refusal::Begun(task.id.clone()));
+        }
+        self.check_epics(&amendment)?;
+        self.amend_with(now, amendment, |_| {})
+    }
+
+    /// `then` is what else is to be known of those who join before any of them can start.
+    pub(super) fn amend_with(
+        &mut self,
+        now: Now,
+        mut amendment: Amendment,
+        then: impl FnOnce(&mut Scheduler),
+    ) -> Result<(), Refusal> {
         if !matches!(self.run.stage(), Stage::Active | Stage::Draining(_)) || self.done {
             return Err(Refusal::Over);
         }
-        let mut named = BTreeSet::new();
-        for task in &amendment.tasks {
-            if !named.insert(&task.id) {
-                return Err(Refusal::NotPossible(format!("task '{}' is there twice", task.id)));
-            }
-            if self.run.place(&task.id).is_some_and(|place| self.has_begun(place)) {
-                return Err(Refusal::Begun(task.id.clone()));
-            }
-        }
-        self.check_epics(&amendment)?;
         let mut plan = self.run.plan().as_ref().clone();
         plan.amend(&amendment);
-        let places = places(&plan);
-        let graph = Graph::with_places(&plan, self.run.options().strategy, &places)
+        let graph = Graph::with_places(&plan, self.run.options().strategy, &places(&plan))
             .map_err(|error| Refusal::NotPossible(objection(&plan, &error)))?;
         let is_new = |task: &Task| self.run.place(&task.id).is_none();
         amendment.tasks.sort_by_key(is_new);
@@ -59,6 +64,7 @@ impl Scheduler {
         self.epics.grow(self.run.plan());
         self.shared = hands::shared(self.run.plan());
         self.timeouts = timeouts(self.run.plan());
+        then(self);
         self.rebuild(now);
         Ok(())
     }
@@ -81,6 +87,14 @@ impl Scheduler {
     fn has_begun(&self, place: usize) -> bool {
         let progress = self.run.progress(place);
         progress.last_attempt > 0 || progress.state != TaskState::Pending
+    }
+}
+
+pub(super) fn is_named_twice(tasks: &[Task]) -> Result<(), Refusal> {
+    let mut named = BTreeSet::new();
+    match tasks.iter().find(|task| !named.insert(&task.id)) {
+        Some(task) => Err(Refusal::NotPossible(format!("task '{}' is there twice", task.id))),
+        None => Ok(()),
     }
 }
 

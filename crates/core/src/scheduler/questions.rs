@@ -28,8 +28,12 @@ impl Scheduler {
             return Err(wrong(task, state.status(), "it has asked nothing"));
         }
         self.timers.disarm(place as Node);
+        let (never_begun, allowed) = (self.waits_for_approval(place), answer.allow);
         self.emit(now, Event::QuestionAnswered { task: task.clone(), answer });
-        self.enqueue(now, place as Node);
+        match never_begun {
+            true => self.on_approval(now, place, allowed),
+            false => self.enqueue(now, place as Node),
+        }
         Ok(())
     }
 

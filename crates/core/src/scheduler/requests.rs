@@ -5,8 +5,8 @@ use thiserror::Error;
 
 use super::Scheduler;
 use crate::event::{Answer, DrainReason, Event, StopReason};
-use crate::ids::TaskId;
-use crate::plan::Amendment;
+use crate::ids::{Attempt, TaskId};
+use crate::plan::{Amendment, Task};
 use crate::run::{Stage, Status, TaskState};
 use crate::units::Now;
 
@@ -34,6 +34,12 @@ pub enum Request {
     },
     /// Tasks that are to join, or that are put another way.
     Amend(Box<Amendment>),
+    /// Tasks that whoever works on another one wants done.
+    Propose {
+        by: TaskId,
+        attempt: Attempt,
+        tasks: Vec<Task>,
+    },
     /// Start nothing new; leave when what runs has ended.
     Drain,
     /// Drain, and end what runs; it is taken up again on resume.
@@ -74,6 +80,7 @@ impl Scheduler {
             Request::Answer { task, answer } => self.on_answer(now, &task, answer),
             Request::Tell { task, words } => self.on_words(now, &task, words),
             Request::Amend(amendment) => self.on_amend(now, *amendment),
+            Request::Propose { by, attempt, tasks } => self.on_proposal(now, &by, attempt, tasks),
             Request::Drain => {
                 self.drain(now, DrainReason::User);
                 Ok(())

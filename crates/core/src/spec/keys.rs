@@ -414,11 +414,22 @@ pub(super) const LIMITS: Table = &[&[
     key("max_tokens", Shape::Count(1, None), "Tokens for the whole run."),
     key("max_time", Shape::Duration, "How long the whole run may take."),
     key("max_attempts", Shape::Count(1, Some(MAX_RUN_ATTEMPTS)), "Attempts of all tasks together."),
+    key(
+        "follow_ups",
+        Shape::Count(0, Some(MAX_FOLLOW_UPS)),
+        "Tasks that agents may add to the run while they work; none unless it is said.",
+    ),
+    key(
+        "approve_follow_ups",
+        Shape::Flag,
+        "Whether a person has to allow each of those; true unless it is said.",
+    ),
     key("agents", Shape::Counts, "Tasks at once, per agent."),
     key("groups", Shape::Counts, "Tasks at once, per group."),
     key("resources", Shape::Resources, "How much there is of each resource."),
 ]];
 pub(super) const MAX_RUN_ATTEMPTS: u64 = u32::MAX as u64;
+pub(super) const MAX_FOLLOW_UPS: u64 = 1000;
 
 pub(super) const NOTIFICATIONS: Table = &[&[
     key(

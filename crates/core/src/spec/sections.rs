@@ -9,13 +9,13 @@ use crate::template;
 use crate::units::{Millis, Usd};
 
 use super::decode::{
-    choice, cost, count, each, map_of, priority, ratio, resources, text, texts, time_limit, wrong,
+    choice, cost, count, each, flag, map_of, priority, ratio, resources, text, texts, time_limit, wrong,
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::{
-    self, CONFIG, GROUP, LIMITS, MAX_PARALLEL, MAX_PRICE, MAX_RUN_ATTEMPTS, NOTIFICATION, NOTIFICATIONS,
-    PRICE, SUBAGENT,
+    self, CONFIG, GROUP, LIMITS, MAX_FOLLOW_UPS, MAX_PARALLEL, MAX_PRICE, MAX_RUN_ATTEMPTS, NOTIFICATION,
+    NOTIFICATIONS, PRICE, SUBAGENT,
 };
 use super::programs;
 use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, group_name, placed, repository};
@@ -168,6 +168,8 @@ pub(super) struct LimitsDraft {
     max_tokens: Option<u64>,
     max_time: Option<Millis>,
     max_attempts: Option<u32>,
+    follow_ups: Option<u32>,
+    approve_follow_ups: Option<bool>,
     agents: BTreeMap<String, u32>,
     resources: BTreeMap<String, u64>,
     pub(super) groups: GroupLimits,
@@ -185,6 +187,8 @@ impl LimitsDraft {
             max_tokens: self.max_tokens.or(weaker.max_tokens),
             max_time: self.max_time.or(weaker.max_time),
             max_attempts: self.max_attempts.or(weaker.max_attempts),
+            follow_ups: self.follow_ups.or(weaker.follow_ups),
+            approve_follow_ups: self.approve_follow_ups.or(weaker.approve_follow_ups),
             agents,
             resources,
             groups: self.groups,
@@ -192,11 +196,17 @@ impl LimitsDraft {
     }
 
     pub(super) fn finish(self) -> Limits {
-        let LimitsDraft {
-            max_cost, on_budget, max_tokens, max_time, max_attempts, agents, resources, ..
-        } = self;
-        let on_budget = on_budget.unwrap_or_default();
-        Limits { max_cost, max_tokens, max_time, max_attempts, on_budget, agents, resources }
+        Limits {
+            max_cost: self.max_cost,
+            max_tokens: self.max_tokens,
+            max_time: self.max_time,
+            max_attempts: self.max_attempts,
+            on_budget: self.on_budget.unwrap_or_default(),
+            follow_ups: self.follow_ups.unwrap_or_default(),
+            follow_ups_unasked: self.approve_follow_ups == Some(false),
+            agents: self.agents,
+            resources: self.resources,
+        }
     }
 }
 
@@ -208,6 +218,8 @@ pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<LimitsD
         max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
         max_time: fields.get(r, "max_time", time_limit),
         max_attempts: fields.get(r, "max_attempts", count(1..=MAX_RUN_ATTEMPTS)),
+        follow_ups: fields.get(r, "follow_ups", count(0..=MAX_FOLLOW_UPS)),
+        approve_follow_ups: fields.get(r, "approve_follow_ups", flag),
         agents: fields.get(r, "agents", map_of(count(1..=MAX_PARALLEL))).unwrap_or_default(),
         resources: fields.get(r, "resources", resources).unwrap_or_default(),
         groups: fields.get(r, "groups", group_limits).unwrap_or_default(),

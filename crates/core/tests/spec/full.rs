@@ -108,6 +108,8 @@ limits:
   max_tokens: 5000000
   max_time: 4h
   max_attempts: 50
+  follow_ups: 7
+  approve_follow_ups: false
   agents: { claude: 2, codex: 1 }
   groups: { checks: 1 }
   resources: { browser: 1, memory: 8GiB, cpu: 4 }
@@ -301,6 +303,8 @@ fn the_other_sections() {
         max_tokens: Some(5_000_000),
         max_time: Some(Millis::from_secs(4 * 3600)),
         max_attempts: Some(50),
+        follow_ups: 7,
+        follow_ups_unasked: true,
         agents: [("claude".into(), 2), ("codex".into(), 1)].into(),
         resources: [("browser", 1), ("memory", 8 << 30), ("cpu", 4)].map(|(k, v)| (k.into(), v)).into(),
     };

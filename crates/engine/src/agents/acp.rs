@@ -17,6 +17,7 @@ use super::talk::{
     Ending, Heard, MOST, Said, Tokens, Translator, class_of, line, plain, purpose, said, text,
 };
 use super::{AgentError, Brief, Engagement};
+use crate::mcp::{self, Pass};
 use crate::process::Exit;
 
 /// `acp:` and the program with its arguments is the name of such an agent.
@@ -65,8 +66,15 @@ fn command(task: &Task) -> impl Iterator<Item = &str> {
     task.agent_name().strip_prefix(PREFIX).unwrap_or_default().split_whitespace()
 }
 
+fn server(pass: &Pass) -> Value {
+    let headers = json!([{ "name": "Authorization", "value": format!("Bearer {}", pass.token) }]);
+    json!({ "type": "http", "name": mcp::NAME, "url": pass.url, "headers": headers })
+}
+
 struct Acp {
     directory: Value,
+    /// Our tools.
+    servers: Value,
     /// The session to go on with.
     known: Option<String>,
     prompt: String,
@@ -95,6 +103,7 @@ impl Acp {
     fn new(brief: &Brief<'_>) -> Acp {
         Acp {
             directory: json!(brief.seat.directory),
+            servers: brief.tools.map_or_else(|| json!([]), |pass| json!([server(pass)])),
             known: brief.session.begun.then(|| brief.session.id.clone()),
             prompt: brief.words.clone(),
             policy: brief.policy(),
@@ -137,7 +146,7 @@ impl Acp {
         }
         let reply = match &self.known {
             Some(known) => {
-                let params = json!({ "sessionId": known, "cwd": self.directory, "mcpServers": [] });
+                let params = json!({ "sessionId": known, "cwd": self.directory, "mcpServers": self.servers });
                 request(SESSION, "session/load", &params)
             }
             None => self.new_session(SESSION),
@@ -146,7 +155,7 @@ impl Acp {
     }
 
     fn new_session(&self, id: u64) -> Vec<u8> {
-        request(id, "session/new", &json!({ "cwd": self.directory, "mcpServers": [] }))
+        request(id, "session/new", &json!({ "cwd": self.directory, "mcpServers": self.servers }))
     }
 
     fn on_session(&mut self, result: &Value) -> Heard {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::sieve::Sieve;
 use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
+use crate::mcp::{self, Pass};
 use crate::process::Exit;
 
 /// The program, and how to get it.
@@ -110,6 +111,7 @@ impl super::Agent for Agent {
                 .into_iter()
                 .flat_map(|words| ["--append-system-prompt".to_owned(), words.to_owned()]),
         );
+        args.extend(brief.tools.into_iter().flat_map(|pass| ["--mcp-config".to_owned(), server(pass)]));
         let launch = brief.launch(PROGRAM, args, &KEYS, &SETTINGS);
         let judge = move |tool: &str, input: &Value| policy.judge(tool, input);
         Ok(Engagement { launch, translator: Box::new(Claude::new(brief.words.clone(), Box::new(judge))) })
@@ -150,6 +152,13 @@ fn arguments(task: &Task, session: &Session) -> Vec<String> {
         args.extend(["--max-turns".to_owned(), turns.to_string()]);
     }
     args
+}
+
+/// Our tools, in sight from the start instead of behind a search.
+fn server(pass: &Pass) -> String {
+    let headers = json!({ "Authorization": format!("Bearer ${{{}}}", mcp::TOKEN) });
+    let server = json!({ "type": "http", "url": pass.url, "headers": headers, "alwaysLoad": true });
+    json!({ "mcpServers": { mcp::NAME: server } }).to_string()
 }
 
 /// With those its rules allow or ask about; those they deny are not even offered.

@@ -50,7 +50,7 @@ impl super::Agent for Program {
 
     fn abilities(&self) -> Abilities {
         let chooses_model = self.command.iter().any(|word| template::names(word, "model"));
-        Abilities { resumes: !self.resume.is_empty(), chooses_model, ..Abilities::NONE }
+        Abilities { resumes: !self.resume.is_empty(), chooses_model, takes_tools: true, ..Abilities::NONE }
     }
 }
 
@@ -217,7 +217,8 @@ mod tests {
         tool.resume = vec!["sh".into(), "--continue".into(), "{session}".into()];
         let (words, said) = called(&tool, true, None);
         assert_eq!((words, said.as_str()), (["sh", "--continue", "s-1"].map(str::to_owned).into(), "do it"));
-        assert_eq!(tool.abilities(), Abilities { resumes: true, chooses_model: true, ..Abilities::NONE });
+        let can = Abilities { resumes: true, chooses_model: true, takes_tools: true, ..Abilities::NONE };
+        assert_eq!(tool.abilities(), can);
     }
 
     #[test]

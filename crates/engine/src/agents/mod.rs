@@ -29,6 +29,7 @@ use conductor_core::plan::{Command, Plan, Task, Work};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::mcp::{self, Pass};
 use crate::process::Launch;
 use crate::redact::{self, Redactor};
 use crate::workspaces::Seat;
@@ -67,6 +68,8 @@ pub struct Brief<'a> {
     pub questions: &'a Questions,
     /// How to work, beside what to do, for an agent that `knows_specialists`.
     pub manner: Option<&'a str>,
+    /// Where it can say more than its work does, for an agent that `takes_tools`.
+    pub(crate) tools: Option<&'a Pass>,
 }
 
 impl Brief<'_> {
@@ -75,6 +78,10 @@ impl Brief<'_> {
     fn launch(&self, program: &str, args: Vec<String>, keys: &[&str], settings: &[(&str, &str)]) -> Launch {
         let mut env = self.caller.environment(self.task, self.seat).as_ref().clone();
         let keys = keys.iter().chain(&NETWORK).filter_map(|name| self.caller.variable(name));
+        if let Some(pass) = self.tools {
+            env.insert(mcp::TOKEN.into(), pass.token.clone().into());
+            env.insert(mcp::URL.into(), pass.url.clone().into());
+        }
         for (name, value) in keys.chain(settings.iter().map(|(name, value)| (name.into(), value.into()))) {
             env.entry(name).or_insert(value);
         }
@@ -151,17 +158,26 @@ pub struct Abilities {
     pub interrupts: bool,
     /// The task can choose its model.
     pub chooses_model: bool,
+    /// It can be given tools of ours for one conversation.
+    pub takes_tools: bool,
 }
 
 impl Abilities {
-    pub const ALL: Abilities =
-        Abilities { resumes: true, asks: true, tells_usage: true, interrupts: true, chooses_model: true };
+    pub const ALL: Abilities = Abilities {
+        resumes: true,
+        asks: true,
+        tells_usage: true,
+        interrupts: true,
+        chooses_model: true,
+        takes_tools: true,
+    };
     pub const NONE: Abilities = Abilities {
         resumes: false,
         asks: false,
         tells_usage: false,
         interrupts: false,
         chooses_model: false,
+        takes_tools: false,
     };
 }
 
@@ -420,6 +436,7 @@ mod tests {
             session: &session,
             questions: &Questions::default(),
             manner: None,
+            tools: None,
         };
         let keys = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
         let launch = brief.launch("x", Vec::new(), &keys, &[("QUIET", "1"), ("OPENAI_API_KEY", "none")]);

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::policy::{BLOCKED, InWorkspace};
 use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
+use crate::mcp::{self, Pass};
 use crate::process::Exit;
 
 /// The program, and how to get it.
@@ -19,8 +20,10 @@ const PROGRAM: &str = "opencode";
 const REMEDY: &str = "install it with `npm install -g opencode-ai`";
 
 /// Variables it needs whatever its model.
-const KEYS: [&str; 4] =
-    ["OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR", "OPENCODE_PERMISSION"];
+const KEYS: [&str; 4] = ["OPENCODE_CONFIG", CONFIG, "OPENCODE_CONFIG_DIR", "OPENCODE_PERMISSION"];
+
+/// Settings as a text.
+const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 
 /// Keys of each provider, by the first part of a model's name. Where the task names a model, the others stay out.
 const PROVIDERS: [(&str, &[&str]); 10] = [
@@ -54,13 +57,28 @@ impl super::Agent for Agent {
         let settings =
             [("OPENCODE_PERMISSION", permissions.as_str()), ("OPENCODE_DISABLE_AUTOUPDATE", "true")];
         let model = brief.task.model.as_deref();
-        let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &keys(model), &settings);
+        let config = brief.tools.map(|pass| with_server(brief, pass));
+        let config = config.as_deref().map(|config| (CONFIG, config));
+        let settings: Vec<(&str, &str)> = settings.into_iter().chain(config).collect();
+        let mut keys = keys(model);
+        keys.retain(|key| *key != CONFIG || config.is_none());
+        let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &keys, &settings);
         Ok(Engagement { launch, translator: Box::new(OpenCode::new(brief.words.clone(), model)) })
     }
 
     fn check(&self, task: &Task) -> Result<(), AgentError> {
         super::takes_prompts("opencode", task, PROGRAM, REMEDY)
     }
+}
+
+/// Its user's own words in this variable, with our tools among them.
+fn with_server(brief: &Brief<'_>, pass: &Pass) -> String {
+    let own = brief.caller.variable(CONFIG).and_then(|(_, own)| serde_json::from_str(own.to_str()?).ok());
+    let mut config: Value = own.filter(Value::is_object).unwrap_or_else(|| json!({}));
+    let headers = json!({ "Authorization": format!("Bearer {{env:{}}}", mcp::TOKEN) });
+    config["mcp"][mcp::NAME] =
+        json!({ "type": "remote", "url": pass.url, "headers": headers, "enabled": true });
+    config.to_string()
 }
 
 /// The prompt itself goes through its input: as an argument it could be no longer than the system allows.

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conductor_core::event::{Answer, Question};
+use conductor_core::event::{Answer, Answerer, Question};
+use conductor_core::scheduler::ASK_HUMAN;
 
 #[derive(Debug, Clone, Default)]
 pub struct Questions {
@@ -18,6 +19,19 @@ impl Questions {
     /// The question it has to stop for, if it has put one.
     pub fn open(&self) -> Option<Question> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What whoever asks a person is told: the answer, where there is one, or else to stop.
+    pub(crate) fn ask_human(&self, question: String) -> String {
+        let same = |asked: &Question| asked.tool == ASK_HUMAN && asked.what == question;
+        match self.answered.iter().rev().find(|(asked, _)| same(asked)) {
+            Some((_, answer)) => answered(answer),
+            None => {
+                let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+                open.get_or_insert(Question { tool: ASK_HUMAN.into(), what: question, why: String::new() });
+                "a person was asked; stop here, you will be told the answer".to_owned()
+            }
+        }
     }
 
     /// Nothing where a person has allowed just that; otherwise what the agent is told.
@@ -37,6 +51,9 @@ impl Questions {
 
 /// What an agent is told of a question it has put, when it goes on.
 pub fn told(question: &Question, answer: &Answer) -> String {
+    if question.tool == ASK_HUMAN {
+        return format!("You asked: {} — {}. Go on.", question.what, answered(answer));
+    }
     match answer.allow {
         true => {
             let words = answer.words.as_ref().map_or_else(String::new, |words| format!(": {words}"));
@@ -46,8 +63,17 @@ pub fn told(question: &Question, answer: &Answer) -> String {
     }
 }
 
+/// To a question that is no request.
+fn answered(answer: &Answer) -> String {
+    match (&answer.words, answer.by, answer.allow) {
+        (Some(words), _, _) => format!("a person answers: {words}"),
+        (None, Answerer::Person, true) => "a person says yes".to_owned(),
+        (None, Answerer::Person, false) => "a person says no".to_owned(),
+        (None, Answerer::Deadline, _) => "nobody was there to ask; decide as seems best".to_owned(),
+    }
+}
+
 fn refused(answer: &Answer) -> String {
-    use conductor_core::event::Answerer;
     match (&answer.words, answer.by) {
         (Some(words), _) => format!("it is not allowed: {words}"),
         (None, Answerer::Person) => "it is not allowed, a person said".to_owned(),

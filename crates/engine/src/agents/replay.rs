@@ -157,6 +157,7 @@ pub(super) fn asked<T>(directory: &str, session: Session, and: impl FnOnce(&Brie
         session: &session,
         questions: &super::Questions::default(),
         manner: None,
+        tools: None,
     })
 }
 

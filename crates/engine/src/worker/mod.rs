@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use conductor_core::event::{Change, Failure, FailureClass, Hand, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::plan::{Changes, Plan, Task, Work};
+use conductor_core::plan::{Changes, Limits, Plan, Task, Work};
 use conductor_core::scheduler::{Beginning, Input};
 use conductor_core::units::Timestamp;
 use tokio::sync::{mpsc, watch};
@@ -26,7 +26,8 @@ use tokio::sync::{mpsc, watch};
 use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
 use crate::board::{Board, Course, Phase};
 use crate::clock::wall;
-use crate::drive::Message;
+use crate::drive::{Control, Message};
+use crate::mcp::{Desk, Office, Pass};
 use crate::merge::short;
 use crate::process::{Exit, Mark};
 use crate::prompt::{self, Facts};
@@ -92,6 +93,9 @@ pub struct Worker {
     /// Models that were told to have no known price.
     pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
     pub(crate) debuts: Debuts,
+    pub(crate) desk: Desk,
+    /// Of the run as it was taken up.
+    pub(crate) limits: Limits,
 }
 
 /// An attempt under way: who works where.
@@ -241,7 +245,9 @@ impl Worker {
         }
         let (task, caller) = (visit.task, &self.caller);
         let manner = prompt::manner(visit.plan, task);
-        let brief = Brief { task, seat: &seat, caller, words, session, questions, manner };
+        let pass = self.pass(visit, agent, questions).await?;
+        let tools = pass.as_ref();
+        let brief = Brief { task, seat: &seat, caller, words, session, questions, manner, tools };
         visit.course.enter(Phase::Working);
         let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
         visit.course.enter(Phase::Verifying);
@@ -265,6 +271,30 @@ impl Worker {
             other => return Err(other),
         }
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// A way in for its agent to say more than its work does, where the run takes that.
+    async fn pass(
+        &self,
+        visit: &Visit<'_>,
+        agent: &dyn Agent,
+        questions: &agents::Questions,
+    ) -> Result<Option<Pass>, Outcome> {
+        if self.limits.follow_ups == 0 || !agent.abilities().takes_tools {
+            return Ok(None);
+        }
+        let office = Office {
+            task: visit.order.task.clone(),
+            attempt: visit.order.attempt,
+            plan: self.plan.clone(),
+            control: Control::new(self.reports.clone()),
+            questions: questions.clone(),
+            board: self.board.clone(),
+            redactor: self.caller.redactor(visit.plan, visit.task),
+            reports: Default::default(),
+            asks: self.limits.asks_about_follow_ups(),
+        };
+        self.desk.admit(office).await.map(Some).map_err(|error| unfit_stream(&error))
     }
 
     /// Engages somebody and listens until the process is gone.

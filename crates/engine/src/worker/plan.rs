@@ -5,11 +5,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use conductor_core::plan::Plan;
 
 /// It only ever grows while a run is driven (`Amendment`).
-pub struct CurrentPlan(RwLock<Arc<Plan>>);
+#[derive(Clone)]
+pub struct CurrentPlan(Arc<RwLock<Arc<Plan>>>);
 
 impl From<Arc<Plan>> for CurrentPlan {
     fn from(plan: Arc<Plan>) -> CurrentPlan {
-        CurrentPlan(RwLock::new(plan))
+        CurrentPlan(Arc::new(RwLock::new(plan)))
     }
 }
 

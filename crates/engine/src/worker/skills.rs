@@ -79,6 +79,7 @@ impl Worker {
             session: &session,
             questions: &talks.questions,
             manner: prompt::manner(visit.plan, visit.task),
+            tools: None,
         };
         let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
         if let Some(asked @ Outcome::Asked(_)) = talk.cut() {

@@ -4,6 +4,7 @@
 
 mod claude;
 mod endings;
+mod follow_ups;
 mod graph;
 mod limits;
 mod refusals;
@@ -46,10 +47,6 @@ impl Bench {
         let lodging = Lodging { bin: &bin, home: &home, base_url: &base_url, retries: 1 };
         for (name, value) in lodging.furnish(agent).unwrap() {
             world.set(name, value);
-        }
-        if agent == Agent::Codex {
-            // Of several that start in a new home at once, all but one fail over its database (docs/agents.md).
-            assert!(world.command_of("codex").arg("app-server").output().unwrap().status.success());
         }
         Some(Bench { world, stand_in })
     }
@@ -121,6 +118,12 @@ impl Bench {
              WHERE json_extract(body, '$.attempt_ended.task') = '{task}' AND class IS NOT NULL ORDER BY seq"
         );
         self.world.sql(&query).lines().map(str::to_owned).collect()
+    }
+
+    /// All that went between a task's agent and us, as it was written.
+    pub(crate) fn heard(&self, task: &str) -> String {
+        let transcripts = self.world.transcripts(task).into_iter();
+        transcripts.map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()).collect()
     }
 
     /// What a task's agent said, for people; not the lines of its protocol.

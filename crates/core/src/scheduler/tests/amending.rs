@@ -71,3 +71,63 @@ fn an_edit_is_what_a_file_has_more_or_otherwise() {
     assert_eq!((names, removed, settings), (vec!["b", "d"], vec![id("c")], true));
     assert!(Edit::between(&before, &before).amendment.is_empty());
 }
+
+fn with_follow_ups(text: &str, most: u32, unasked: bool) -> (Script, String) {
+    let mut options = queue(2);
+    options.limits.follow_ups = most;
+    options.limits.follow_ups_unasked = unasked;
+    Script::start(plan(text), options)
+}
+
+fn propose(script: &mut Script, by: &str, text: &str) -> String {
+    let (by, attempt, tasks) = (id(by), script.attempt_of(by), plan(text).tasks);
+    script.ask(Request::Propose { by, attempt, tasks })
+}
+
+fn approve(script: &mut Script, task: &str, allow: bool) -> String {
+    let answer = Answer { allow, words: None, by: crate::event::Answerer::Person };
+    script.ask(Request::Answer { task: id(task), answer })
+}
+
+#[test]
+fn an_agent_adds_as_many_tasks_as_the_run_takes() {
+    let (mut script, _) = with_follow_ups("a; b <- a", 2, true);
+    assert_eq!(propose(&mut script, "a", "c"), "start c");
+    let circle = "refused: tasks would wait for each other in a circle: d";
+    assert_eq!(propose(&mut script, "a", "d <- d"), circle);
+    let known = "refused: there is a task 'b' already; choose another id";
+    assert_eq!(propose(&mut script, "c", "b"), known);
+    assert_eq!(propose(&mut script, "c", "d <- c"), "");
+    assert_eq!(propose(&mut script, "c", "e"), "refused: this run takes 2 tasks from agents and has 2");
+    let attempt = script.attempt_of("c");
+    assert_eq!(script.ok("c"), "done c, start d");
+    let late = script.ask(Request::Propose { by: id("c"), attempt, tasks: plan("f").tasks });
+    assert_eq!(late, "refused: task 'c' is completed; only whoever is at work on it can propose tasks");
+}
+
+#[test]
+fn nobody_adds_anything_where_that_is_not_said() {
+    let (mut script, _) = Script::start(plan("a"), queue(2));
+    assert_eq!(propose(&mut script, "a", "c"), "refused: this run takes no tasks from agents");
+}
+
+#[test]
+fn a_person_is_asked_before_a_follow_up_is_done() {
+    let (mut script, _) = with_follow_ups("a", 5, false);
+    assert_eq!(propose(&mut script, "a", "b; c <- b; d <- a"), "");
+    assert_eq!(script.ok("a"), "done a", "nothing of it starts, and the run does not end");
+    assert_eq!(approve(&mut script, "c", true), "");
+    assert_eq!(approve(&mut script, "b", false), "cancelled b, skip c (by b)");
+    assert_eq!(approve(&mut script, "d", true), "start d");
+    let (mut script, told) = script.crash(queue(2));
+    assert_eq!(told, "interrupted d, start d#2");
+    assert_eq!(script.ok("d"), "done d, finished (Failed)");
+}
+
+#[test]
+fn what_it_would_have_built_on_may_fail_before_it_is_allowed() {
+    let (mut script, _) = with_follow_ups("a; x", 5, false);
+    propose(&mut script, "x", "b <- a");
+    script.fail("a");
+    assert_eq!(approve(&mut script, "b", true), "skip b (by a)");
+}

@@ -129,6 +129,8 @@ fn random_options() -> impl Strategy<Value = Options> {
             options.fail_fast = fail_fast;
             options.limits.agents.insert("agent0".into(), agents);
             options.limits.resources.insert("r0".into(), gpu);
+            options.limits.follow_ups = 10;
+            options.limits.follow_ups_unasked = gpu == 3;
             options
         },
     )
@@ -373,8 +375,11 @@ impl Checked {
             _ => return,
         };
         let before = run.seq();
-        let amendment = Amendment { tasks, ..Amendment::default() };
-        let request = Input::Asked(Request::Amend(Box::new(amendment)));
+        let request = match self.live.first().filter(|_| how % 5 > 2) {
+            Some((by, attempt)) => Request::Propose { by: by.clone(), attempt: *attempt, tasks },
+            None => Request::Amend(Box::new(Amendment { tasks, ..Amendment::default() })),
+        };
+        let request = Input::Asked(request);
         let decision = self.script.scheduler.handle(now(self.script.secs), request);
         let amended = decision.records.iter().any(|record| matches!(record.event, Event::PlanAmended { .. }));
         assert_ne!(amended, decision.refused.is_some());

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use super::policy::InWorkspace;
 use super::talk::{Ending, Heard, Tokens, Translator, class_of, line, plain, status_in, text};
 use super::{AgentError, Brief, Engagement};
+use crate::mcp::{self, Pass};
 use crate::process::Exit;
 
 pub(super) use errors::class_of_error;
@@ -54,15 +55,33 @@ impl super::Agent for Agent {
         super::Abilities { asks: false, ..super::Abilities::ALL }
     }
 
+    /// It makes its database without a lock.
+    fn sets_up_its_home(&self) -> bool {
+        true
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
-        let launch = brief.launch(PROGRAM, vec!["app-server".to_owned()], &KEYS, &[]);
+        let mut args = vec!["app-server".to_owned()];
+        args.extend(brief.tools.into_iter().flat_map(server));
+        let launch = brief.launch(PROGRAM, args, &KEYS, &[]);
         Ok(Engagement { launch, translator: Box::new(Codex::new(brief)) })
     }
 
     fn check(&self, task: &Task) -> Result<(), AgentError> {
         super::takes_prompts("codex", task, PROGRAM, REMEDY)
     }
+}
+
+/// Our tools, which it may use without asking: what they do is decided by us.
+fn server(pass: &Pass) -> Vec<String> {
+    let name = mcp::NAME;
+    let settings = [
+        format!("mcp_servers.{name}.url={:?}", pass.url),
+        format!("mcp_servers.{name}.bearer_token_env_var={:?}", mcp::TOKEN),
+        format!("mcp_servers.{name}.default_tools_approval_mode=\"approve\""),
+    ];
+    settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 
 struct Codex {

@@ -1,0 +1,20 @@
+//! Tools for agents at work, over the Model Context Protocol: how a run stands, what should follow, what only a person knows.
+//!
+//! Served to this machine alone, under one address and one token for each attempt. What an agent says here is a wish like
+//! any other: the scheduler grants or refuses it, and it is in the log before the agent hears so.
+
+mod catalogue;
+mod desk;
+mod office;
+
+pub(crate) use desk::{Desk, Pass};
+pub(crate) use office::Office;
+
+/// What agents call the server by.
+pub(crate) const NAME: &str = "conductor";
+
+/// The variable an agent finds its token in: arguments can be read by everybody on the machine.
+pub(crate) const TOKEN: &str = "CONDUCTOR_TOOLS_TOKEN";
+
+/// The variable with the address, for those that are not told it in another way.
+pub(crate) const URL: &str = "CONDUCTOR_TOOLS_URL";
