@@ -76,6 +76,8 @@ pub(crate) enum Command {
     /// See which agents there are, and put them to the test
     #[command(subcommand)]
     Agents(Agents),
+    /// Serve Conductor as tools to an agent or editor, over the Model Context Protocol
+    Mcp,
     /// See every setting that counts, and who says so
     #[command(subcommand)]
     Config(Config),

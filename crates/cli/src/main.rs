@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Task(task) => commands::task::run(&task),
         Command::Agents(agents) => commands::agents::run(&agents),
+        Command::Mcp => commands::mcp::run(),
         Command::Config(config) => commands::config::run(&config),
         Command::Init(init) => commands::init::run(&init),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),

@@ -31,6 +31,7 @@ mod landing;
 mod ledger;
 mod lookout;
 mod manual;
+mod mcp;
 mod notifications;
 mod progress;
 mod questions;

@@ -1,0 +1,122 @@
+//! `conductor mcp`: a run from its start to its end by tools alone.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::harness::{World, wait_for};
+
+const TASKS: &str = "
+tasks:
+  - { id: first, run: AGENT say hello then await go }
+  - { id: second, run: 'true', dependencies: [first] }
+";
+
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    number: u64,
+}
+
+impl Client {
+    fn start(world: &World) -> Client {
+        let mut command = world.command(&["mcp"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut client = Client { child, input, output, number: 0 };
+        let us = json!({ "name": "test", "version": "1" });
+        let told = client.request(
+            "initialize",
+            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": us }),
+        );
+        assert_eq!(told["result"]["serverInfo"]["name"], "conductor", "{told}");
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").unwrap();
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.number += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.number, "method": method, "params": params }));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it has gone");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == self.number {
+                return message;
+            }
+        }
+    }
+
+    /// What a tool answers, and whether that is bad news.
+    fn call(&mut self, tool: &str, given: Value) -> (String, bool) {
+        let told = self.request("tools/call", json!({ "name": tool, "arguments": given }));
+        let text = told["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        (text, told["result"]["isError"] == true)
+    }
+
+    fn leave(mut self) {
+        drop(self.input);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_run_is_started_looked_at_and_cancelled_by_tools() {
+    let world = World::with(TASKS);
+    let mut client = Client::start(&world);
+    let tools = client.request("tools/list", json!({}));
+    let names: Vec<&str> = tools["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["plan", "validate", "start", "status", "logs", "answer", "cancel"]);
+    let (told, bad) = client.call("start", json!({ "file": "tasks.yaml", "parallel": 2 }));
+    assert!(!bad, "{told}");
+    let run = serde_json::from_str::<Value>(&told).unwrap()["run"].as_str().unwrap().to_owned();
+    let status = wait_for("it to be at work", || {
+        let (told, bad) = client.call("status", json!({ "run": run }));
+        let status: Value = serde_json::from_str(&told).unwrap();
+        (!bad && status["running"][0]["task"] == "first").then_some(status)
+    });
+    assert_eq!(status["counts"]["pending"], 1);
+    wait_for("its words", || {
+        client.call("logs", json!({ "task": "first" })).0.contains("hello").then_some(())
+    });
+    let (told, bad) = client.call("cancel", json!({}));
+    assert!(!bad, "{told}");
+    wait_for("its end", || {
+        let (told, _) = client.call("status", json!({ "run": run }));
+        told.contains("\"live\": false").then_some(())
+    });
+    client.leave();
+    assert!(world.statuses().values().all(|status| status == "cancelled"), "{:?}", world.statuses());
+}
+
+#[test]
+fn mistakes_are_told_and_end_nothing() {
+    let world = World::with("tasks: [{ id: a, run: 'true', dependencies: [b] }]\n");
+    let mut client = Client::start(&world);
+    for (tool, given, word) in [
+        ("start", json!({ "file": "tasks.yaml" }), "'b', which does not exist"),
+        ("validate", json!({ "file": "tasks.yaml" }), "unknown-dependency"),
+        ("validate", json!({ "file": "--help" }), "cannot read --help"),
+        ("validate", json!({}), "'file' is missing"),
+        ("validate", json!({ "file": "tasks.yaml", "mode": 1 }), "takes no 'mode'"),
+        ("status", json!({}), "nothing has been run here yet"),
+        ("answer", json!({ "task": "a", "allow": "yes" }), "true or false"),
+        ("reboot", json!({}), "no tool 'reboot'"),
+    ] {
+        let (told, bad) = client.call(tool, given);
+        assert!(bad && told.contains(word), "{tool}: {told}");
+    }
+    client.leave();
+    assert!(world.runs().is_empty());
+}
