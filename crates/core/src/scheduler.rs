@@ -8,7 +8,7 @@
 mod budget;
 mod epics;
 mod executors;
-mod files;
+pub(crate) mod files;
 mod hands;
 mod landing;
 mod pools;
