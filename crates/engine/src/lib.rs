@@ -21,6 +21,7 @@ mod lookout;
 pub mod merge;
 pub mod notify;
 pub mod output;
+pub mod planner;
 pub mod prices;
 pub mod process;
 pub mod prompt;
