@@ -32,6 +32,8 @@ mod ledger;
 mod lookout;
 mod manual;
 mod notifications;
+mod orchestrate;
+mod plan;
 mod progress;
 mod questions;
 mod rehearse;
