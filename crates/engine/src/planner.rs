@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use conductor_core::costs;
 use conductor_core::event::{Failure, FailureClass, Outcome, Usage};
 use conductor_core::ids::RunId;
 use conductor_core::models::{self, Circumstances};
@@ -41,7 +42,7 @@ pub enum PlannerError {
     Agent(#[from] AgentError),
     #[error("the planner did not answer within {}s", .0.as_secs_f64())]
     TimedOut(Millis),
-    #[error("the planner cost more than ${:.2}, which is all it may", .0.dollars())]
+    #[error("the planner cost more than {}, which is all it may", costs::words(Usage { cost: *.0, ..Usage::default() }))]
     TooCostly(Usd),
     #[error("the planner was stopped")]
     Stopped,

@@ -82,12 +82,12 @@ fn without_a_folder_the_plan_is_kept_with_the_planners_answers() {
 #[test]
 fn one_cap_holds_for_planner_and_tasks() {
     let world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);
-    // Both answers cost about 0.016 together; the first task uses up the rest.
+    // Every answer costs 0.006: two for the plan, and the first task uses up the rest.
     let args = ["orchestrate", "build a todo app", "--agent", "planner", "--budget", "1", "--max-cost"];
     let ended = conductor(&world, &[&args[..], &["0.017"]].concat()).expect(6);
     drop(ended.says("planning: 2200 tokens"));
     assert!(world.summary()["completed"].as_u64().unwrap() < 6);
-    conductor(&world, &[&args[..], &["0.001"]].concat()).expect(6).says("the planner cost more than $0.00");
+    conductor(&world, &[&args[..], &["0.001"]].concat()).expect(6).says("the planner cost more than $0.0010");
 }
 
 #[test]
@@ -109,10 +109,24 @@ fn codex() {
     plans_and_does_it(Agent::Codex, "gpt-5.5-codex");
 }
 
+#[test]
+fn claude_is_given_nothing_to_change_anything_with() {
+    let Some(bench) = Bench::new(Agent::Claude, "", "  - { id: none, run: 'true' }\n") else { return };
+    bench.script("planner", Script::new().run("touch evil.txt").finish(SIX));
+    let ended =
+        conductor(&bench.world, &["plan", "[[script:planner]] build it", "--model", "claude-opus-5-5"]);
+    drop(ended.expect(1).says("the request offers no tool for that, only: Agent, Glob, Grep, Read, Skill"));
+}
+
 fn plans_and_does_it(agent: Agent, model: &str) {
     let Some(bench) = Bench::new(agent, "", "  - { id: none, run: 'true' }\n") else { return };
     let plan = todo(|id| format!("[[script:{id}]] "));
-    bench.script("planner", Script::new().finish(SIX).finish(format!("Here it is.\n\n```json\n{plan}\n```")));
+    let evil = bench.world.path("repo/evil.txt").display().to_string();
+    let deeds = match agent {
+        Agent::Codex => Script::new().run(format!("touch {evil}")).write_file(&evil, "evil"),
+        _ => Script::new(),
+    };
+    bench.script("planner", deeds.finish(SIX).finish(format!("Here it is.\n\n```json\n{plan}\n```")));
     for id in IDS {
         bench.script(id, Script::new().write_file(format!("{id}.txt"), "done\n").finish("Done."));
     }
@@ -121,5 +135,11 @@ fn plans_and_does_it(agent: Agent, model: &str) {
     let ended = bench.world.spawn(&mut command(&bench.world, &args)).ended_within(SLOW).expect(0);
     drop(ended.says("6 of 6 completed").says("with the run: $"));
     expect_all_landed(&bench.world, &bench.world.path("out"));
-    assert_eq!(bench.stand_in.requests("planner").len(), 2, "an analysis and a plan");
+    let asked = if agent == Agent::Codex { 4 } else { 2 };
+    assert_eq!(
+        bench.stand_in.requests("planner").len(),
+        asked,
+        "an analysis, a plan, and what it tried by the way"
+    );
+    assert!(!Path::new(&evil).exists(), "whoever plans changes nothing");
 }

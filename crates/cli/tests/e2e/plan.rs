@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Ended, World, leftovers, wait_for};
 use crate::questions;
 use crate::repository::{checkout, command, conductor};
+use crate::terminal::Terminal;
 
 /// Answers what it finds written down for each question, and notes what it was asked and where it was. A task it does by
 /// writing a file of the task's name.
@@ -238,7 +239,7 @@ echo '{"type":"usage","model":"claude-opus-5-5","input":1000000,"output":10,"tur
 sleep 600 & wait
 "#;
     let world = questions::world("tasks: [{ id: other, run: 'true' }]", &[("planner", script)]);
-    let ended = plan(&world, &["build it", "--max-cost", "0.50"]).expect(6).says("cost more than $0.50");
+    let ended = plan(&world, &["build it", "--max-cost", "0.50"]).expect(6).says("cost more than $0.5000");
     expect_nothing_but_answers(&world, &ended.says("1000010 tokens, $4.0"));
 }
 
@@ -332,4 +333,51 @@ fn a_plan_is_refined_and_the_changes_are_told() {
     world.write("repo/tasks.yaml", "tasks: [{ id: a, run: make }]");
     plan(&world, &[&refine[..], &["--force"]].concat()).expect(2).says("says more than a planner can");
     assert!(file(&world, "tasks.yaml").contains("run: make"), "it stays as it is");
+}
+
+/// What a person says in the terminal: one task is dropped with what needs it, a mistake in the editor is shown and put
+/// right, and only then is anything written.
+#[test]
+fn a_person_drops_edits_and_approves() {
+    let mut world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);
+    let editor = world.path("editor");
+    let here = world.path("").display().to_string();
+    let script = format!(
+        "#!/bin/sh\nif [ -e {here}/edited ]; then sed -i 's/dependencies: \\[nobody\\]/priority: low/' \"$1\"; \
+         else touch {here}/edited; sed -i '0,/priority: high/s//dependencies: [nobody]/' \"$1\"; fi\n"
+    );
+    std::fs::write(&editor, script).unwrap();
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    world.set("EDITOR", editor);
+    world.set("VISUAL", "");
+    let repo = world.path("repo").display().to_string();
+    let args = "plan --agent planner --interactive 'build a todo app'";
+    let Some(terminal) = Terminal::open_in(&mut world, &repo, (110, 40), args) else { return };
+    terminal.wait_for(&["[a]pprove", "testing"]);
+    terminal.press(&["d ghost", "Enter"]);
+    terminal.wait_for(&["there is no task 'ghost'"]);
+    terminal.press(&["d integration", "Enter"]);
+    terminal.wait_for(&["dropped integration, and what depends on it: testing"]);
+    terminal.press(&["e", "Enter"]);
+    terminal.wait_for(&["nobody", "Edit it again? [Y/n]"]);
+    terminal.press(&["y", "Enter"]);
+    terminal.wait_for(&["database", "low"]);
+    terminal.press(&["a", "Enter"]);
+    terminal.ended(0);
+    drop(terminal);
+    let plan = execution_plan(&world);
+    assert_eq!((plan["num_tasks"].clone(), plan["tasks"][0]["priority"].clone()), (json!(4), json!(3)));
+}
+
+#[test]
+fn a_plan_nobody_approves_is_written_nowhere() {
+    let mut world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);
+    let repo = world.path("repo").display().to_string();
+    let args = "orchestrate --agent planner --interactive 'build a todo app'";
+    let Some(terminal) = Terminal::open_in(&mut world, &repo, (110, 40), args) else { return };
+    terminal.wait_for(&["[a]pprove", "testing"]);
+    terminal.press(&["q", "Enter"]);
+    assert!(terminal.ended(4).contains("the plan was not approved"));
+    drop(terminal);
+    assert!(world.runs().is_empty() && !world.path("repo/tasks.yaml").exists());
 }

@@ -91,8 +91,12 @@ fn permissions(policy: &InWorkspace) -> String {
     commands.extend(BLOCKED.iter().map(|part| (format!("*{part}*"), json!("deny"))));
     let mut outside = Map::from_iter([("*".to_owned(), json!("deny"))]);
     outside.extend(policy.temporary().map(|folder| (folder.join("*").display().to_string(), json!("allow"))));
-    json!({ "bash": commands, "external_directory": outside, "doom_loop": "deny", "question": "deny" })
-        .to_string()
+    let mut rules =
+        json!({ "bash": commands, "external_directory": outside, "doom_loop": "deny", "question": "deny" });
+    if policy.only_looks() {
+        (rules["bash"], rules["edit"]) = (json!("deny"), json!("deny"));
+    }
+    rules.to_string()
 }
 
 #[derive(Default)]

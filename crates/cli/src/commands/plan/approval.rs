@@ -5,10 +5,9 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use conductor_core::plan::Plan;
 use conductor_core::planner::Draft;
 
-use super::existing::as_written;
+use super::existing::written_in;
 use super::table;
 use crate::commands::talk;
 use crate::diagnostics;
@@ -36,7 +35,7 @@ pub(crate) fn approve(place: &Path, text: String, write: impl Fn(&Draft) -> Stri
             ("a" | "approve" | "y" | "yes", None) => {
                 return Ok(std::fs::read_to_string(place)?);
             }
-            ("d" | "drop", Some(id)) => drop_task(place, &plan, id, &write)?,
+            ("d" | "drop", Some(id)) => drop_task(place, id, &write)?,
             ("e" | "edit", None) => edit(place)?,
             ("q" | "quit" | "n" | "no", None) => return Err(refused(place)),
             // The end of the input is nobody's consent.
@@ -51,8 +50,8 @@ fn refused(place: &Path) -> Fault {
         .help(format!("nothing was started; the plan is kept in {}", place.display()))
 }
 
-fn drop_task(place: &Path, plan: &Plan, id: &str, write: &impl Fn(&Draft) -> String) -> Result<(), Fault> {
-    let Some((mut draft, _)) = as_written(plan) else {
+fn drop_task(place: &Path, id: &str, write: &impl Fn(&Draft) -> String) -> Result<(), Fault> {
+    let Some((mut draft, _)) = written_in(place)? else {
         talk("this file says more than a planner can by now; drop the task in the editor");
         return Ok(());
     };

@@ -31,18 +31,23 @@ impl Hands {
 /// The plan of a file, where a planner could have written it; a file that says more would lose it.
 pub(crate) fn existing(file: &Path) -> Result<(Draft, Hands), Fault> {
     diagnostics::load(file)?;
-    let name = file.display().to_string();
-    let bytes = diagnostics::read(file, &name)?;
-    let plan = Source::new(name.clone(), bytes).ok().and_then(|source| spec::load(&source).ok());
-    let said = plan.and_then(|loaded| as_written(&loaded.plan));
-    said.ok_or_else(|| {
-        let message = format!("{name} says more than a planner can: commands, groups, settings or the like");
+    written_in(file)?.ok_or_else(|| {
+        let message =
+            format!("{} says more than a planner can: commands, groups or settings", file.display());
         Fault::new(Exit::Usage, message).help("change it by hand; what a planner does not know would be lost")
     })
 }
 
+/// As `existing`, for a file that is known to be good. Config files and specialists are not its own words.
+pub(crate) fn written_in(file: &Path) -> Result<Option<(Draft, Hands)>, Fault> {
+    let name = file.display().to_string();
+    let source = Source::new(name.clone(), diagnostics::read(file, &name)?).ok();
+    let plan = source.and_then(|source| spec::load(&source).ok());
+    Ok(plan.and_then(|loaded| as_written(&loaded.plan)))
+}
+
 /// As a draft, if nothing is lost that way.
-pub(crate) fn as_written(plan: &Plan) -> Option<(Draft, Hands)> {
+fn as_written(plan: &Plan) -> Option<(Draft, Hands)> {
     let first = plan.tasks.first()?;
     let hands = Hands { agent: first.agent.clone(), model: first.model.clone() };
     let draft = Draft::of(plan);

@@ -90,9 +90,10 @@ struct Codex {
 
 impl Codex {
     fn new(brief: &Brief<'_>) -> Codex {
+        let policy = brief.policy();
         let mut parameters = json!({
             "cwd": brief.seat.directory,
-            "sandbox": "workspace-write",
+            "sandbox": if policy.only_looks() { "read-only" } else { "workspace-write" },
             "approvalPolicy": "never",
         });
         if let Some(model) = &brief.task.model {
@@ -110,7 +111,7 @@ impl Codex {
         Codex {
             thread_request: (method, parameters),
             prompt: brief.words.clone(),
-            policy: brief.policy(),
+            policy,
             thread: None,
             turn: None,
             unwanted: false,
