@@ -168,10 +168,9 @@ fn put_in_order(tasks: &mut [DraftTask], told: &mut Vec<String>) {
         tasks[second].dependencies.push(id);
         let mut gained = reach[first].clone();
         gained[first] = true;
-        for task in 0..tasks.len() {
-            if task == second || reach[task][second] {
-                let all = reach[task].iter_mut().zip(&gained);
-                all.for_each(|(known, more)| *known |= more);
+        for (task, known) in reach.iter_mut().enumerate() {
+            if task == second || known[second] {
+                known.iter_mut().zip(&gained).for_each(|(known, more)| *known |= more);
             }
         }
     }
