@@ -12,6 +12,7 @@ mod extract;
 mod issues;
 mod mend;
 mod names;
+mod width;
 mod write;
 
 pub mod words;
@@ -22,6 +23,7 @@ pub use check::{Bounds, Finding, check};
 pub use extract::{Unreadable, extract};
 pub use issues::{Issue, issues};
 pub use mend::{Refusal, mend};
+pub use width::width;
 pub use write::{Head, task_file};
 
 /// How many tasks a plan may have, where nobody says otherwise.

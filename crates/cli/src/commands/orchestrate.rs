@@ -6,7 +6,9 @@ use clap::Parser as _;
 use conductor_core::units::Usd;
 use serde_json::Value;
 
-use super::plan::{Answered, Hands, Requirements, approve, ask, need_person, spent, table, tell, workers};
+use super::plan::{
+    Answered, Hands, Requirements, approve, ask, graph, need_person, spent, table, tell, workers,
+};
 use super::{answer, talk};
 use crate::args::{self, Arguments, Command};
 use crate::diagnostics;
@@ -34,7 +36,7 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
     }
     let file = write_file(args, &answered, &requirements)?;
     let plan = diagnostics::load(&file)?;
-    let slots = workers(&plan, planning.budget)?;
+    let slots = workers(&plan, &graph(&plan)?, planning.budget);
     if !args.json {
         talk(format!("planned by {}: {}", answered.agent, spent(answered.used)));
         talk(format!("{} tasks, {slots} at once; the plan is {}", plan.tasks.len(), file.display()));

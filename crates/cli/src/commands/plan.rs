@@ -7,11 +7,9 @@ mod requirements;
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::Options;
 use conductor_core::graph::{Graph, Strategy};
 use conductor_core::plan::{Plan, Task};
-use conductor_core::planner::{Bounds, Changes, changes};
-use conductor_core::rehearse::rehearse;
+use conductor_core::planner::{Bounds, Changes, changes, width};
 use conductor_core::report::PlanFile;
 use conductor_core::units::Usd;
 use conductor_engine::output;
@@ -67,8 +65,8 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, Fault> {
     diagnostics::check_text(&file.display().to_string(), &text)?;
     writing::write(&file, &text)?;
     let plan = diagnostics::load(&file)?;
-    let graph = Graph::new(&plan, Strategy::Queue).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
-    let slots = workers(&plan, planning.budget)?;
+    let graph = graph(&plan)?;
+    let slots = workers(&plan, &graph, planning.budget);
     output::write_plan(&folder, &plan, &graph, slots)?;
     match args.json {
         true => answer_json(&as_json(&file, &answered, changed, &PlanFile::new(&plan, &graph, slots)))?,
@@ -101,12 +99,14 @@ pub(crate) fn tell(answered: &Answered, changed: Option<&Changes>) {
 }
 
 /// How many of those who may work at once there is use for.
-pub(crate) fn workers(plan: &Plan, budget: Option<u32>) -> Result<u32, Fault> {
+pub(crate) fn workers(plan: &Plan, graph: &Graph, budget: Option<u32>) -> u32 {
     let most = budget.or(plan.parallel).unwrap_or(USUAL);
-    let most = most.min(u32::try_from(plan.tasks.len()).unwrap_or(u32::MAX)).max(1);
-    let rehearsal = rehearse(plan.clone(), Options::with_slots(most), Task::expected)
-        .map_err(|error| Fault::new(Exit::InvalidFile, error))?;
-    Ok(rehearsal.executors.clamp(1, most))
+    most.min(u32::try_from(width(graph)).unwrap_or(most)).max(1)
+}
+
+/// The graph of a plan that was read from a file, and so has one.
+pub(crate) fn graph(plan: &Plan) -> Result<Graph, Fault> {
+    Graph::new(plan, Strategy::Queue).map_err(|error| Fault::new(Exit::InvalidFile, error))
 }
 
 /// The tasks, for people.

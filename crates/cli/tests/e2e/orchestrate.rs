@@ -118,6 +118,28 @@ fn claude_is_given_nothing_to_change_anything_with() {
     drop(ended.expect(1).says("the request offers no tool for that, only: Agent, Glob, Grep, Read, Skill"));
 }
 
+/// Whoever is slow to start is only asked for a plan.
+#[test]
+fn gemini() {
+    plans(Agent::Gemini, "gemini-2.5-flash");
+}
+
+#[test]
+fn opencode() {
+    plans(Agent::Opencode, "stand-in/stand-in");
+}
+
+fn plans(agent: Agent, model: &str) {
+    let Some(bench) = Bench::new(agent, "", "  - { id: none, run: 'true' }\n") else { return };
+    let config = "env_pass: [OPENCODE_DISABLE_MODELS_FETCH]\n";
+    fs::write(bench.world.home().join("config.yaml"), config).unwrap();
+    bench.script("planner", Script::new().finish(SIX).finish(todo(|_| String::new())));
+    let args = ["plan", "[[script:planner]] build a todo app", "--agent", agent.program(), "--model", model];
+    let ended = bench.world.spawn(&mut command(&bench.world, &args)).ended_within(SLOW).expect(0);
+    drop(ended.says("6 tasks, moderate; there is use for 2 at once"));
+    assert_eq!(bench.stand_in.requests("planner").len(), 2, "one conversation");
+}
+
 fn plans_and_does_it(agent: Agent, model: &str) {
     let Some(bench) = Bench::new(agent, "", "  - { id: none, run: 'true' }\n") else { return };
     let plan = todo(|id| format!("[[script:{id}]] "));
