@@ -164,44 +164,59 @@ impl Planner {
         let mut told = Vec::new();
         let name = self.agent().to_owned();
         progress(&format!("{name} is asked how much there is to do"));
-        let answer = self.ask("analysis", words::analysis(request)).await?;
-        let analysis = match read_analysis(&answer) {
-            Ok(analysis) => Some(analysis),
-            Err(why) => {
-                told.push(format!("the plan is made without an analysis: {why}"));
-                None
+        let analysis = self.analysis(request, &mut told).await?;
+        progress(&format!("{name} is asked for the plan"));
+        let words = words::plan(request, analysis.as_ref(), self.session.is_some());
+        let answer = self.ask("plan", words).await?;
+        let first = look(&answer, analysis.as_ref(), request.bounds);
+        let wrong = first.wrong();
+        let found: Vec<String> = wrong
+            .iter()
+            .flat_map(|wrong| wrong.lines())
+            .map(|line| line.trim_start_matches("- ").into())
+            .collect();
+        let (draft, mended) = match wrong {
+            None => first.mended(request.bounds)?,
+            Some(wrong) => {
+                let more = match found.len() {
+                    0 | 1 => String::new(),
+                    number => format!(", and {} more", number - 1),
+                };
+                let one = found.first().map_or("", String::as_str);
+                progress(&format!("{name} is asked once more: {one}{more}"));
+                let words = words::repair(request, &answer, &wrong, self.session.is_some());
+                let answer = self.ask("repair", words).await?;
+                better(look(&answer, analysis.as_ref(), request.bounds), first, request.bounds)?
             }
         };
-        let known = self.session.is_some();
-        progress(&format!("{name} is asked for the plan"));
-        let answer = self.ask("plan", words::plan(request, analysis.as_ref(), known)).await?;
-        let mut tried = look(&answer, analysis.as_ref(), request.bounds);
-        let mut found = Vec::new();
-        if let Some(wrong) = tried.wrong() {
-            found = wrong.lines().map(|line| line.trim_start_matches("- ").to_owned()).collect();
-            let number = found.len();
-            progress(&format!("{name} is asked once more; what is wrong with the plan: {number}"));
-            let words = words::repair(request, &answer, &wrong, self.session.is_some());
-            let second = self.ask("repair", words).await?;
-            let again = look(&second, analysis.as_ref(), request.bounds);
-            // A first plan that can be mended is better than a second that cannot be read.
-            if again.draft.is_ok() || tried.draft.is_err() {
-                tried = again;
-            }
-        }
-        let mut draft = tried.draft?;
-        told.extend(mend(&mut draft, request.bounds)?);
-        if let Some(analysis) =
-            analysis.as_ref().filter(|known| known.num_tasks as usize != draft.tasks.len())
+        told.extend(mended);
+        if let Some(foreseen) = analysis.as_ref().map(|analysis| analysis.num_tasks as usize)
+            && foreseen != draft.tasks.len()
         {
-            let planned = draft.tasks.len();
-            told.push(format!("the analysis spoke of {} tasks, the plan has {planned}", analysis.num_tasks));
+            told.push(format!("the analysis spoke of {foreseen} tasks, the plan has {}", draft.tasks.len()));
         }
         Ok(Planned { draft, analysis, found, told })
     }
 
+    /// A plan can do without.
+    async fn analysis(
+        &mut self,
+        request: &words::Request<'_>,
+        told: &mut Vec<String>,
+    ) -> Result<Option<Analysis>, PlannerError> {
+        let answer = self.ask("analysis", words::analysis(request)).await?;
+        let analysis = read_analysis(&answer);
+        if let Err(why) = &analysis {
+            told.push(format!("the plan is made without an analysis: {why}"));
+        }
+        Ok(analysis.ok())
+    }
+
     /// One question. The answer is kept under the question's name before anybody looks at it.
     async fn ask(&mut self, name: &str, words: String) -> Result<String, PlannerError> {
+        if *self.stop.borrow() != Stop::No {
+            return Err(PlannerError::Stopped);
+        }
         self.asked += 1;
         fs::write(self.folder.join(format!("{name}-question.txt")), &words)?;
         let Planner { worker, reports, stop, allowance, session, used, .. } = self;
@@ -271,6 +286,22 @@ impl Look {
             Ok(_) => (!self.findings.is_empty()).then(|| words::findings(&self.findings)),
         }
     }
+
+    /// What can be used of it, and what was changed for that.
+    fn mended(self, bounds: Bounds) -> Result<(Draft, Vec<String>), Refusal> {
+        let mut draft = self.draft?;
+        let told = mend(&mut draft, bounds)?;
+        Ok((draft, told))
+    }
+}
+
+/// The second plan; where nothing can be made of it, the first, if anything can be made of that.
+fn better(second: Look, first: Look, bounds: Bounds) -> Result<(Draft, Vec<String>), Refusal> {
+    second.mended(bounds).or_else(|why| {
+        let (draft, mut told) = first.mended(bounds).map_err(|_| why.clone())?;
+        told.insert(0, format!("the first plan is used, as nothing can be made of the second: {why}"));
+        Ok((draft, told))
+    })
 }
 
 fn look(answer: &str, analysis: Option<&Analysis>, bounds: Bounds) -> Look {

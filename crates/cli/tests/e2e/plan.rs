@@ -205,6 +205,15 @@ fn what_is_still_wrong_after_the_repair_is_mended_and_told() {
 }
 
 #[test]
+fn a_first_plan_that_can_be_mended_is_better_than_a_second_that_cannot() {
+    let bad = r#"{"tasks": [{"id": "a", "description": "Do it", "dependencies": ["ghost"]}]}"#;
+    let analysis = ("analysis", r#"{"num_tasks": 1}"#);
+    let world = world(&[analysis, ("plan", bad), ("repair", "There is nothing wrong with it.")]);
+    let ended = plan(&world, &["build it"]).expect(0).says("the first plan is used").says("'ghost'");
+    assert!(ended.stdout.contains("1 task, simple"), "{}", ended.stdout);
+}
+
+#[test]
 fn a_planner_that_hangs_is_stopped_in_time_and_leaves_nobody() {
     let world = questions::world(
         "tasks: [{ id: other, run: 'true' }]",

@@ -273,6 +273,12 @@ mod tests {
         assert_eq!(told["bash"]["*"], "allow");
         assert_eq!(told["bash"]["*git push*"], "deny");
         assert_eq!(told["external_directory"], json!({ "*": "deny", "/tmp/x/*": "allow" }));
+        assert_eq!(told["edit"], Value::Null);
+        let deny = ["Bash", "Edit", "Write"].map(str::to_owned).to_vec();
+        let rules = conductor_core::plan::Permissions { deny, ..Default::default() };
+        let told = permissions(&policy.with(rules, Default::default()));
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!((&told["bash"], &told["edit"]), (&json!("deny"), &json!("deny")));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::args::Planning;
 use crate::commands::run::new_id;
 use crate::commands::{block_on, keeper, talk};
 use crate::config;
+use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
 
 /// What a planner came to.
@@ -79,7 +80,7 @@ pub(crate) fn ask(
         let signalled = listen(planner.stopper());
         let progress = |words: &str| {
             if !quiet {
-                talk(words);
+                talk(one_line(words));
             }
         };
         let planned = planner.plan(&request, progress).await;
@@ -163,7 +164,7 @@ fn fault(error: &PlannerError, planner: Option<&Planner>) -> Fault {
             (Exit::Unexpected, "set CONDUCTOR_HOME to a directory that can be written")
         }
     };
-    let fault = Fault::new(exit, format!("{error}; nothing was written"));
+    let fault = Fault::new(exit, one_line(&format!("{error}; nothing was written")));
     match planner {
         None => fault.help(remedy),
         Some(planner) => {

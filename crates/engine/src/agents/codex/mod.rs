@@ -65,6 +65,11 @@ impl super::Agent for Agent {
     }
 }
 
+/// What its commands and edits are kept in.
+fn sandbox(policy: &InWorkspace) -> &'static str {
+    if policy.only_looks() { "read-only" } else { "workspace-write" }
+}
+
 struct Codex {
     /// What the thread is opened with: the method and its parameters.
     thread_request: (&'static str, Value),
@@ -93,7 +98,7 @@ impl Codex {
         let policy = brief.policy();
         let mut parameters = json!({
             "cwd": brief.seat.directory,
-            "sandbox": if policy.only_looks() { "read-only" } else { "workspace-write" },
+            "sandbox": sandbox(&policy),
             "approvalPolicy": "never",
         });
         if let Some(model) = &brief.task.model {
