@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Ended, World, leftovers, wait_for};
+use crate::harness::{Ended, World, is_alive, leftovers, wait_for};
 use crate::questions;
 use crate::repository::{checkout, command, conductor};
 use crate::terminal::Terminal;
@@ -238,6 +238,20 @@ fn one_that_is_interrupted_stops_and_says_so() {
     wait_for("the planner", || (!world.read("pid").is_empty()).then_some(()));
     live.signal(rustix::process::Signal::INT);
     live.ended().expect(130).says("planning was stopped; nothing was written");
+}
+
+/// What a killed coordinator leaves behind goes on spending, and nobody would count.
+#[test]
+fn a_planner_does_not_outlive_a_killed_conductor() {
+    let mut world = questions::world(
+        "tasks: [{ id: other, run: 'true' }]",
+        &[("planner", "trap '' TERM\nread -r task\necho $$ > HERE/pid\nwhile :; do sleep 1; done")],
+    );
+    world.set("CONDUCTOR_ORPHAN_GRACE", "1s");
+    let live = world.spawn(&mut command(&world, &["plan", "--agent", "planner", "build it"]));
+    let pid: u32 = wait_for("the planner", || world.read("pid").trim().parse().ok());
+    live.signal(rustix::process::Signal::KILL);
+    wait_for("the planner's end", || (!is_alive(pid)).then_some(()));
 }
 
 #[test]
