@@ -2,6 +2,7 @@
 
 mod files;
 mod live;
+mod plan;
 mod run;
 mod work;
 
@@ -10,6 +11,7 @@ use conductor_core::units::Millis;
 
 pub(crate) use files::*;
 pub(crate) use live::*;
+pub(crate) use plan::*;
 pub(crate) use run::*;
 pub(crate) use work::*;
 
@@ -25,6 +27,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the tasks of a file, or take up a run that was left
     Run(Box<Run>),
+    /// Have an agent plan what you describe, and write it as a task file; runs nothing
+    Plan(Box<Plan>),
+    /// Plan what you describe, then run it
+    Orchestrate(Box<Orchestrate>),
     /// See a whole run in a minute, free: a stand-in plays the model
     Demo(Demo),
     #[command(hide = true)]

@@ -23,6 +23,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ended = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
+        Command::Plan(plan) => commands::plan::run(&plan),
+        Command::Orchestrate(orchestrate) => commands::orchestrate::run(&orchestrate),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Keeper(keeper) => commands::keeper::run(&keeper),
         Command::DemoAgent(agent) => commands::demo::player::run(&agent),

@@ -16,6 +16,7 @@ pub mod models;
 pub mod notify;
 pub mod permissions;
 pub mod plan;
+pub mod planner;
 pub mod rehearse;
 pub mod report;
 pub mod retry;

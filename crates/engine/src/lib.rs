@@ -22,6 +22,7 @@ mod mcp;
 pub mod merge;
 pub mod notify;
 pub mod output;
+pub mod planner;
 pub mod prices;
 pub mod process;
 pub mod prompt;

@@ -1,5 +1,6 @@
 //! A process of our own that ends what a killed run has left behind. Nobody types it.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,9 +25,13 @@ pub(crate) fn run(args: &Keeper) -> Result<Exit, Fault> {
 
 /// What starts it for a run.
 pub(crate) fn command(claim: &RunClaim) -> Option<Command> {
-    let directory = claim.directory();
-    let (runs, run) = (directory.parent()?, directory.file_name()?);
+    let run = RunId::parse(claim.directory().file_name()?.to_str()?)?;
+    command_in(&claim.home(), &run)
+}
+
+/// What starts it for whoever carries the mark of this run.
+pub(crate) fn command_in(home: &Path, run: &RunId) -> Option<Command> {
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.arg("keeper").arg(run).env("CONDUCTOR_HOME", runs.parent()?).current_dir("/");
+    command.arg("keeper").arg(run.as_str()).env("CONDUCTOR_HOME", home).current_dir("/");
     Some(command)
 }

@@ -16,6 +16,8 @@ pub(crate) mod keeper;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod orchestrate;
+pub(crate) mod plan;
 pub(crate) mod prices;
 pub(crate) mod rehearse;
 pub(crate) mod run;

@@ -161,7 +161,7 @@ async fn read_back(
 }
 
 /// Eight letters and digits that no eye confuses.
-fn new_id() -> RunId {
+pub(crate) fn new_id() -> RunId {
     const LETTERS: &[u8] = b"abcdefghjkmnpqrstvwxyz";
     const ALL: &[u8] = b"23456789abcdefghjkmnpqrstvwxyz";
     let mut text = String::new();

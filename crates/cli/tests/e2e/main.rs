@@ -33,6 +33,8 @@ mod lookout;
 mod manual;
 mod mcp;
 mod notifications;
+mod orchestrate;
+mod plan;
 mod progress;
 mod questions;
 mod rehearse;

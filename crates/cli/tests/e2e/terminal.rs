@@ -10,14 +10,23 @@ use rustix::process::{Pid, Signal};
 use crate::harness::{CONDUCTOR, World, children, expect_no_leftovers, skipped, wait_for};
 
 /// A terminal of a size, with a shell in it that ends by telling what the program left.
-struct Terminal<'w> {
+pub(crate) struct Terminal<'w> {
     world: &'w World,
     socket: PathBuf,
 }
 
 impl<'w> Terminal<'w> {
-    /// Nothing where there is no tmux to play it.
     fn open(world: &'w mut World, size: (u16, u16), args: &str) -> Option<Terminal<'w>> {
+        Terminal::open_in(world, ".", size, args)
+    }
+
+    /// Nothing where there is no tmux to play it. The program works in `folder`.
+    pub(crate) fn open_in(
+        world: &'w mut World,
+        folder: &str,
+        size: (u16, u16),
+        args: &str,
+    ) -> Option<Terminal<'w>> {
         let told = Command::new("tmux").arg("-V").output();
         if !told.is_ok_and(|told| told.status.success()) {
             skipped("tmux is not installed; cargo xtask test gets it");
@@ -27,7 +36,7 @@ impl<'w> Terminal<'w> {
         world.set("SHELL", "/bin/sh");
         let terminal = Terminal { socket: world.root().join("tmux"), world };
         let script = format!(
-            "trap : INT QUIT; {CONDUCTOR} {args}; code=$?; stty -a | grep -qw -- -echo && echo deaf; echo ended with $code; sleep 900"
+            "trap : INT QUIT; cd {folder}; {CONDUCTOR} {args}; code=$?; stty -a | grep -qw -- -echo && echo deaf; echo ended with $code; sleep 900"
         );
         let (columns, rows) = (size.0.to_string(), size.1.to_string());
         terminal.tmux(&["new-session", "-d", "-x", &columns, "-y", &rows, &script]);
@@ -52,7 +61,7 @@ impl<'w> Terminal<'w> {
         self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
     }
 
-    fn press(&self, keys: &[&str]) {
+    pub(crate) fn press(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
@@ -61,7 +70,7 @@ impl<'w> Terminal<'w> {
     }
 
     #[track_caller]
-    fn wait_for(&self, words: &[&str]) -> String {
+    pub(crate) fn wait_for(&self, words: &[&str]) -> String {
         wait_for(&format!("{words:?} on the screen"), || {
             let screen = self.screen();
             words.iter().all(|word| screen.contains(word)).then_some(screen)
@@ -70,7 +79,7 @@ impl<'w> Terminal<'w> {
 
     /// What the program left, once it has: its cursor is there again, and what is typed can be seen.
     #[track_caller]
-    fn ended(&self, code: i32) -> String {
+    pub(crate) fn ended(&self, code: i32) -> String {
         let text = wait_for("the end", || {
             let text = self.everything();
             text.contains("ended with ").then_some(text)

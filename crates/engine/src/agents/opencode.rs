@@ -109,8 +109,12 @@ fn permissions(policy: &InWorkspace) -> String {
     commands.extend(BLOCKED.iter().map(|part| (format!("*{part}*"), json!("deny"))));
     let mut outside = Map::from_iter([("*".to_owned(), json!("deny"))]);
     outside.extend(policy.temporary().map(|folder| (folder.join("*").display().to_string(), json!("allow"))));
-    json!({ "bash": commands, "external_directory": outside, "doom_loop": "deny", "question": "deny" })
-        .to_string()
+    let mut rules =
+        json!({ "bash": commands, "external_directory": outside, "doom_loop": "deny", "question": "deny" });
+    if policy.only_looks() {
+        (rules["bash"], rules["edit"]) = (json!("deny"), json!("deny"));
+    }
+    rules.to_string()
 }
 
 #[derive(Default)]
@@ -287,6 +291,12 @@ mod tests {
         assert_eq!(told["bash"]["*"], "allow");
         assert_eq!(told["bash"]["*git push*"], "deny");
         assert_eq!(told["external_directory"], json!({ "*": "deny", "/tmp/x/*": "allow" }));
+        assert_eq!(told["edit"], Value::Null);
+        let deny = ["Bash", "Edit", "Write"].map(str::to_owned).to_vec();
+        let rules = conductor_core::plan::Permissions { deny, ..Default::default() };
+        let told = permissions(&policy.with(rules, Default::default()));
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!((&told["bash"], &told["edit"]), (&json!("deny"), &json!("deny")));
     }
 
     #[test]

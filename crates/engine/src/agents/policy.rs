@@ -44,6 +44,11 @@ impl InWorkspace {
         InWorkspace { rules, questions, ..self }
     }
 
+    /// Whether its rules leave it nothing but looking and talking.
+    pub(super) fn only_looks(&self) -> bool {
+        ["Bash", "Edit", "Write"].iter().all(|tool| self.rules.deny.iter().any(|rule| rule == tool))
+    }
+
     /// Where edits are allowed besides the workspace itself.
     pub(super) fn temporary(&self) -> Option<&Path> {
         self.temporary.as_deref()

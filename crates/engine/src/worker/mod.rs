@@ -1,5 +1,6 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
+mod asking;
 mod checks;
 mod debut;
 mod lines;

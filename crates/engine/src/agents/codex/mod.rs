@@ -84,6 +84,11 @@ fn server(pass: &Pass) -> Vec<String> {
     settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 
+/// What its commands and edits are kept in.
+fn sandbox(policy: &InWorkspace) -> &'static str {
+    if policy.only_looks() { "read-only" } else { "workspace-write" }
+}
+
 struct Codex {
     /// What the thread is opened with: the method and its parameters.
     thread_request: (&'static str, Value),
@@ -109,9 +114,10 @@ struct Codex {
 
 impl Codex {
     fn new(brief: &Brief<'_>) -> Codex {
+        let policy = brief.policy();
         let mut parameters = json!({
             "cwd": brief.seat.directory,
-            "sandbox": "workspace-write",
+            "sandbox": sandbox(&policy),
             "approvalPolicy": "never",
         });
         if let Some(model) = &brief.task.model {
@@ -129,7 +135,7 @@ impl Codex {
         Codex {
             thread_request: (method, parameters),
             prompt: brief.words.clone(),
-            policy: brief.policy(),
+            policy,
             thread: None,
             turn: None,
             unwanted: false,

@@ -172,3 +172,16 @@ fn what_is_not_its_language_does_no_harm() {
     codex.interrupt();
     codex.finish(Exit::Code(0));
 }
+
+#[test]
+fn whoever_may_only_look_gets_a_sandbox_for_that() {
+    use conductor_core::plan::Permissions;
+    let sandbox = |deny: &[&str]| {
+        let deny = deny.iter().map(|rule| (*rule).to_owned()).collect();
+        let rules = Permissions { deny, ..Permissions::default() };
+        super::sandbox(&InWorkspace::new("/work/a".into(), None).with(rules, Default::default()))
+    };
+    assert_eq!(sandbox(&["Bash", "Edit", "Write"]), "read-only");
+    assert_eq!(sandbox(&["Edit", "Write"]), "workspace-write", "it may still run commands");
+    assert_eq!(sandbox(&[]), "workspace-write");
+}

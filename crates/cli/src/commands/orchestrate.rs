@@ -1,0 +1,114 @@
+//! `conductor orchestrate`: words become a plan, the plan a run.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser as _;
+use conductor_core::units::Usd;
+use serde_json::Value;
+
+use super::plan::{
+    Answered, Hands, Requirements, approve, ask, graph, need_person, spent, table, tell, workers,
+};
+use super::{answer, talk};
+use crate::args::{self, Arguments, Command};
+use crate::diagnostics;
+use crate::fault::{Exit, Fault};
+use crate::writing;
+
+/// What a planner may cost, where the whole may cost more or nothing is said of it.
+const PLANNING: f64 = 1.0;
+
+pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
+    let planning = &args.planning;
+    if planning.interactive {
+        need_person()?;
+    }
+    let requirements = Requirements::read(planning)?;
+    // What `run` would not understand is told before anything is spent.
+    run_arguments(args, Path::new("tasks.yaml"), 1, None)?;
+    if let Some(folder) = &args.output {
+        writing::may_write(&[&folder.join("tasks.yaml")], planning.force)?;
+    }
+    let most = args.max_cost.map_or(PLANNING, |most| most.min(PLANNING));
+    let answered = ask(planning, &requirements, None, Usd::from_dollars(most), args.json)?;
+    if !args.json {
+        tell(&answered, None);
+    }
+    let file = write_file(args, &answered, &requirements)?;
+    let plan = diagnostics::load(&file)?;
+    let slots = workers(&plan, &graph(&plan)?, planning.budget);
+    if !args.json {
+        talk(format!("planned by {}: {}", answered.agent, spent(answered.used)));
+        talk(format!("{} tasks, {slots} at once; the plan is {}", plan.tasks.len(), file.display()));
+        anstream::eprintln!("\n{}", table(&plan));
+    }
+    let left = args.max_cost.map(|most| most - answered.used.cost.dollars());
+    let typed = run_arguments(args, &file, slots, left)?;
+    let exit = super::run::run(&typed)?;
+    if !args.json {
+        let _ = answer(&total(&answered, args.output.as_deref()));
+    }
+    Ok(exit)
+}
+
+/// The task file where the run's files go, or beside the planner's answers; approved, where that is asked for.
+fn write_file(
+    args: &args::Orchestrate,
+    answered: &Answered,
+    requirements: &Requirements,
+) -> Result<PathBuf, Fault> {
+    let hands = Hands::typed(&args.planning);
+    let write = |draft: &_| answered.file(draft, &requirements.text, &hands);
+    let kept = answered.folder.join("tasks.yaml");
+    let mut text = write(&answered.planned.draft);
+    if args.planning.interactive {
+        text = approve(&kept, text, write)?;
+    }
+    let file = args.output.as_ref().map_or(kept, |folder| folder.join("tasks.yaml"));
+    diagnostics::check_text(&file.display().to_string(), &text)?;
+    writing::write(&file, &text)?;
+    Ok(file)
+}
+
+/// As if it had been typed after `run`: variables and defaults count as they do there.
+fn run_arguments(
+    args: &args::Orchestrate,
+    file: &Path,
+    slots: u32,
+    max_cost: Option<f64>,
+) -> Result<Box<args::Run>, Fault> {
+    let mut words: Vec<std::ffi::OsString> = vec!["conductor".into(), "run".into()];
+    words.extend(["-p".into(), slots.to_string().into()]);
+    if let Some(left) = max_cost {
+        // The smallest amount there is: what is spent already is never more than the whole.
+        words.extend(["--max-cost".into(), format!("{:.6}", left.max(1e-6)).into()]);
+    }
+    if let Some(folder) = &args.output {
+        words.extend(["-o".into(), folder.into()]);
+    }
+    if args.json {
+        words.push("--json".into());
+    }
+    words.extend(args.run.iter().map(Into::into));
+    words.extend(["--".into(), file.into()]);
+    match Arguments::try_parse_from(words) {
+        Ok(Arguments { command: Command::Run(run) }) => Ok(run),
+        Ok(_) => Err(Fault::new(Exit::Usage, "what follows `--` is not for `run`")),
+        Err(error) => {
+            let told = error.to_string();
+            let told = told.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            Err(Fault::new(Exit::Usage, format!("after `--`: {told}")).help("see `conductor run --help`"))
+        }
+    }
+}
+
+/// What planning cost, and what that makes with the run, where its summary is at hand.
+fn total(answered: &Answered, output: Option<&Path>) -> String {
+    let planning = format!("planning: {}", spent(answered.used));
+    let summary = output.and_then(|folder| std::fs::read(folder.join("execution_summary.json")).ok());
+    let summary: Value = summary.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    match (summary["cost_usd"].as_f64(), answered.cost()) {
+        (Some(run), Some(plan)) => format!("{planning}; with the run: ${:.4}", run + plan.dollars()),
+        _ => format!("{planning}, besides what the run cost"),
+    }
+}

@@ -1,0 +1,132 @@
+//! An agent that is asked something outside of any run: one conversation, of which only the last words count.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use conductor_core::event::Outcome;
+use conductor_core::ids::{Attempt, RunId};
+use conductor_core::plan::{Isolation, Plan};
+use tokio::sync::{mpsc, watch};
+
+use super::running::open_transcript;
+use super::talks::new_session;
+use super::{Order, Stop, Visit, Worker, unfit};
+use crate::agents::{self, Brief, Caller, Questions, Session};
+use crate::board::Course;
+use crate::drive::Message;
+use crate::prompt;
+use crate::transcript::Transcript;
+use crate::workspaces::Rooms;
+
+/// As much of what a program said is its answer, where it does not tell which of its words are the last.
+const LINES: usize = 100_000;
+
+impl Worker {
+    /// Somebody who carries out nothing but questions, for the one task of a plan. Whoever is asked works in `place`; what
+    /// is said is kept in `output`.
+    pub(crate) fn for_questions(
+        run: RunId,
+        plan: Plan,
+        place: PathBuf,
+        output: PathBuf,
+        notices: mpsc::UnboundedSender<String>,
+        reports: mpsc::UnboundedSender<Message>,
+    ) -> Worker {
+        Worker {
+            run,
+            plan: Arc::new(plan).into(),
+            rooms: Rooms::new(place, None, Isolation::None),
+            caller: Caller::new(std::env::vars_os()),
+            output,
+            mail: Default::default(),
+            marks: Default::default(),
+            board: Default::default(),
+            notices,
+            reports,
+            unpriced: Default::default(),
+            debuts: Default::default(),
+            desk: Default::default(),
+            limits: Default::default(),
+        }
+    }
+
+    /// Says these words and waits for the answer. `session` is the conversation to go on with, or nothing yet; afterwards
+    /// the one it was, where it can be gone on with.
+    pub(crate) async fn ask(
+        &self,
+        number: u32,
+        words: String,
+        session: &mut Option<String>,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<String, Outcome> {
+        let plan = &*self.plan.get();
+        let task = &plan.tasks[0];
+        let (place, attempt) = (0, Attempt(number));
+        let order = Order { place, task: task.id.clone(), attempt, executor: 1, hand: None, beginning: None };
+        let guest = self.guest(&order);
+        let workspaces = self.rooms.in_place.clone();
+        let seat = workspaces.prepare(&guest).map_err(|error| super::no_workspace(&error))?;
+        let seat = self.at_home(task, seat)?;
+        let course = Course::begin(&self.board, &task.id, attempt);
+        let visit = Visit {
+            order: &order,
+            plan,
+            task,
+            guest,
+            seat,
+            workspaces,
+            blocks: false,
+            before: None,
+            skills: OnceLock::new(),
+            course: &course,
+        };
+        let opened = open_transcript(&self.speaker(&order), stop).await?;
+        let mut transcript = opened.redacted(self.caller.redactor(plan, task));
+        let answer = self.answered(&visit, words, session, &mut transcript, stop).await;
+        let _ = transcript.finish();
+        answer
+    }
+
+    async fn answered(
+        &self,
+        visit: &Visit<'_>,
+        words: String,
+        session: &mut Option<String>,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<String, Outcome> {
+        let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
+        let begun = session.is_some();
+        let current = Session { id: session.take().unwrap_or_else(new_session), begun };
+        let questions = Questions::default();
+        let brief = Brief {
+            task: visit.task,
+            seat: &visit.seat,
+            caller: &self.caller,
+            words,
+            session: &current,
+            questions: &questions,
+            manner: prompt::manner(visit.plan, visit.task),
+            tools: None,
+        };
+        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
+        let name = talk.session().unwrap_or(&current.id).to_owned();
+        let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
+        let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
+        if *stop.borrow() != Stop::No {
+            return Err(Outcome::Interrupted);
+        }
+        match (cut, ending.outcome) {
+            (Some(cut), _) => Err(cut),
+            (None, Outcome::Succeeded) => {
+                *session = agent.abilities().resumes.then_some(name);
+                let by_template = visit.plan.agents.contains_key(visit.task.agent_name());
+                Ok(match ending.result {
+                    Some(words) if !by_template => words,
+                    _ => transcript.last_lines(LINES).join("\n"),
+                })
+            }
+            (None, other) => Err(other),
+        }
+    }
+}
