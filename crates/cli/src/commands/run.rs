@@ -97,6 +97,7 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     let repository = repository(&args, &plan, &mut options, &args.directory)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
     let mut plan = plan;
+    history::estimate(&store, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&store, &args.directory, &plan).await?;
     if repository.is_some() && !options.allow_overlap {
         history::learn(&store, &source, &mut plan).await?;
