@@ -17,6 +17,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod prices;
 pub(crate) mod rehearse;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;

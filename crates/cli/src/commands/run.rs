@@ -17,7 +17,7 @@ use conductor_core::graph::{self, Graph};
 use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
 use conductor_core::plan::Plan;
-use conductor_core::report::PlanFile;
+use conductor_core::report::{PlanFile, Subject};
 use conductor_core::run::{Run, Stage as RunStage, TaskState};
 use conductor_core::units::{Now, Tick};
 use conductor_engine::clock::wall;
@@ -25,7 +25,7 @@ use conductor_engine::drive::{Drive, Driven, Start, World};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
-use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun};
+use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun, file_name};
 use conductor_engine::workspaces::{Yard, empty_trash};
 use conductor_engine::{agents, history, ledger, output};
 
@@ -109,7 +109,7 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     empty_trash(home.root());
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options, args.directory.clone());
-    carry_out(&args, id, run, Start { options, reopen: false }, world).await
+    carry_out(&args, (new.id, new.source), run, Start { options, reopen: false }, world).await
 }
 
 async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
@@ -124,7 +124,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
         }
     };
     if let Some(fault) = nothing_to_do(&args, &stored, &run) {
-        complete_files(&stored.id, &run, claim.directory())?;
+        complete_files(&stored, &run, claim.directory())?;
         return Err(fault);
     }
     let mut options = args.options(run.plan(), Some(run.options()))?;
@@ -133,7 +133,14 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options, stored.directory.clone());
     args.directory = stored.directory;
-    carry_out(&args, stored.id, run, Start { options, reopen: args.typed.retry_failed }, world).await
+    carry_out(
+        &args,
+        (stored.id, stored.source),
+        run,
+        Start { options, reopen: args.typed.retry_failed },
+        world,
+    )
+    .await
 }
 
 /// Finds the run that is meant and reads it; writes nothing.
@@ -168,7 +175,7 @@ fn new_id() -> RunId {
 
 async fn carry_out(
     args: &Resolved<'_>,
-    id: RunId,
+    (id, source): (RunId, String),
     run: Run,
     start: Start,
     world: World,
@@ -201,15 +208,18 @@ async fn carry_out(
     let Driven { run: ended, parked, claim: _claim } = audience.follow(drive.run(), looks).await?;
     scribe.finish();
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
-    output::write_summary(&directory, &id, &ended, &graph, ledger.as_ref())?;
+    let voices = output::voices(&directory, &ended);
+    let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
+    let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
+    output::write_summary(&directory, &subject)?;
     let ending = bring_home(args, yard, &ended).await?;
-    audience.view().finish(&id, &ended, &graph, ledger.as_ref());
+    audience.view().finish(&id, &ended, graph, ledger);
     if args.ui() != Ui::Json {
         // A reader that went away changes nothing about what the run came to.
-        let _ = answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref(), ledger.as_ref()));
+        let _ = answer(&end_block::text(&id, &ended, graph, &directory, ending.as_ref(), ledger));
     }
     audience.leave();
-    let exit = exit(&ended, ledger.as_ref(), signalled.received());
+    let exit = exit(&ended, ledger, signalled.received());
     note_exit(&state, exit);
     Ok(exit)
 }

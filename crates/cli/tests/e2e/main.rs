@@ -35,6 +35,7 @@ mod notifications;
 mod progress;
 mod questions;
 mod rehearse;
+mod report;
 mod repositories;
 mod run;
 mod runs;
