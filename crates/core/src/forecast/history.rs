@@ -80,11 +80,8 @@ impl Likeness {
 }
 
 fn size(prompt: &str) -> usize {
-    match prompt.split_whitespace().count() {
-        ..=SMALL => 0,
-        ..=MEDIUM => 1,
-        _ => 2,
-    }
+    let words = prompt.split_whitespace().count();
+    usize::from(words > SMALL) + usize::from(words > MEDIUM)
 }
 
 /// How tasks went before.
