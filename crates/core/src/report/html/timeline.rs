@@ -38,7 +38,7 @@ pub(super) fn timeline(out: &mut Markup, subject: &Subject<'_>) {
     }
     drawing.queue(out);
     put!(out; "</svg></div><p class=\"note\">");
-    put!(out; "Time counts while somebody worked on the run. The parts of an attempt are drawn one after the other, each as \
+    put!(out; "Time counts from the run&#39;s beginning, and only while somebody drove it. The parts of an attempt are drawn one after the other, each as \
         long as all of it was together. A mark above a bar is an attempt that did not succeed; the line below is its merging.");
     left_out(out, &course);
     put!(out; "</p></section>\n");
@@ -77,7 +77,7 @@ fn legend(out: &mut Markup, course: &Course<'_>, drawing: &Drawing<'_>) {
         (phase(|span| span.merged.is_some()), "<li><i class=\"m\"></i>merging</li>"),
         (
             spans.iter().any(|span| drawing.has_rest(span)),
-            "<li><i class=\"u\"></i>begun, and not measured with what</li>",
+            "<li><i class=\"u\"></i>at work, with what was not measured</li>",
         ),
         (phase(is_bad), "<li><i class=\"x\"></i>did not succeed</li>"),
     ];
