@@ -1,4 +1,4 @@
-//! `report`: a page, Markdown or JSON of a run that is over, failed or at work; and estimates held against what happened.
+//! `report`: a page, Markdown or JSON of a run that is over, failed or at work; and estimates against actuals.
 
 use std::path::Path;
 

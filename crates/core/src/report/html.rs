@@ -19,11 +19,12 @@ const LISTED: usize = 50;
 pub fn html(subject: &Subject<'_>) -> String {
     let mut out = Markup::default();
     let title = format!("Run {}: {}", subject.id, outcome_name(subject.run.stage()));
-    put!(out; "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-        <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-        <meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;\"/>\n\
-        <meta name=\"color-scheme\" content=\"light dark\"/>\n<meta name=\"generator\" content=\"conductor\"/>\n<title>" (title)
-        "</title>\n<style>\n");
+    put!(out; "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n\
+        <meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+        <meta http-equiv=\"Content-Security-Policy\" \
+        content=\"default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;\"/>\n\
+        <meta name=\"color-scheme\" content=\"light dark\"/>\n<meta name=\"generator\" content=\"conductor\"/>\n\
+        <title>" (title) "</title>\n<style>\n");
     out.raw(include_str!("html/style.css"));
     put!(out; "</style>\n</head>\n<body>\n<main>\n");
     head(&mut out, subject);
@@ -36,8 +37,8 @@ pub fn html(subject: &Subject<'_>) -> String {
     tables::cost(&mut out, subject);
     tables::estimates(&mut out, subject);
     tables::tasks(&mut out, subject);
-    put!(out; "</main>\n<footer><p>Made by Conductor from the log of the run. Every figure is measured; what was not is called so.</p></footer>\n\
-        </body>\n</html>\n");
+    put!(out; "</main>\n<footer><p>Made by Conductor from the log of the run. Every figure is measured; \
+        what was not is called so.</p></footer>\n</body>\n</html>\n");
     out.finish()
 }
 
@@ -97,7 +98,8 @@ fn cards(out: &mut Markup, subject: &Subject<'_>) {
     ];
     put!(out; "<dl class=\"cards\">");
     for (name, figure, about) in cards {
-        put!(out; "<div><dt>" (name) "</dt><dd><strong>" (figure) "</strong><span>" (about) "</span></dd></div>");
+        put!(out; "<div><dt>" (name) "</dt><dd><strong>" (figure) "</strong>");
+        put!(out; "<span>" (about) "</span></dd></div>");
     }
     put!(out; "</dl>\n");
 }
@@ -119,7 +121,8 @@ fn ledger(out: &mut Markup, subject: &Subject<'_>) {
             ] {
                 put!(out; "<div");
                 out.raw(if bad { " class=\"bad\"" } else { "" });
-                put!(out; "><dt>" (name) "</dt><dd><strong>" (count) "</strong><span>" (about) "</span></dd></div>");
+                put!(out; "><dt>" (name) "</dt><dd><strong>" (count) "</strong>");
+                put!(out; "<span>" (about) "</span></dd></div>");
             }
             put!(out; "</dl>");
             list(out, "Lost", &ledger.lost);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::markup::{Markup, Px, cut, put};
+use super::markup::{Markup, Px, cut, put, region};
 use crate::graph::{Graph, Node};
 use crate::report::{Subject, note};
 use crate::run::Status;
@@ -26,8 +26,8 @@ pub(super) fn graph(out: &mut Markup, subject: &Subject<'_>) {
     match (linked, graph.len() <= DRAWN) {
         (false, _) => put!(out; "<p>No task waits for another.</p>"),
         (true, true) => {
-            put!(out; "<p class=\"note\">Bold is the critical path, " (path.length) ": nothing could have been faster than that chain \
-                of tasks. What follows from other lines is not drawn.</p>");
+            put!(out; "<p class=\"note\">Bold is the critical path, " (path.length) ": nothing could have been faster \
+                than that chain of tasks. What follows from other lines is not drawn.</p>");
             draw(out, subject, &before, &path.tasks);
         }
         (true, false) => {
@@ -87,16 +87,18 @@ fn draw(out: &mut Markup, subject: &Subject<'_>, before: &[Vec<Node>], path: &[N
     let Subject { run, graph, .. } = subject;
     let layout = Layout::of(graph, before);
     let (width, height) = (layout.size.0 + 4.0, layout.size.1 + 4.0);
-    put!(out; "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Graph\"><svg width=\"" (Px(width)) "\" height=\"" (Px(height))
-        "\" viewBox=\"-2 -2 " (Px(width)) " " (Px(height)) "\" role=\"img\" aria-label=\"Which task waits for which\">");
+    region(out, "Graph");
+    put!(out; "<svg width=\"" (Px(width)) "\" height=\"" (Px(height)) "\" viewBox=\"-2 -2 " (Px(width)) " " (Px(height))
+        "\" role=\"img\" aria-label=\"Which task waits for which\">");
     let bold: HashSet<(Node, Node)> = path.windows(2).map(|pair| (pair[0], pair[1])).collect();
     for (from, to) in needed(graph, before) {
         let ((x1, y1), (x2, y2)) = (layout.places[from as usize], layout.places[to as usize]);
         let (x1, y1, y2) = (x1 + BOX.0, y1 + BOX.1 / 2.0, y2 + BOX.1 / 2.0);
         put!(out; "<path class=\"");
         out.raw(if bold.contains(&(from, to)) { "a c" } else { "a" });
-        put!(out; "\" d=\"M" (Px(x1)) " " (Px(y1)) "C" (Px(x1 + GAP.0 / 2.0)) " " (Px(y1)) " " (Px(x2 - GAP.0 / 2.0)) " " (Px(y2)) " "
-            (Px(x2)) " " (Px(y2)) "\"/>");
+        let (start, end) = (x1 + GAP.0 / 2.0, x2 - GAP.0 / 2.0);
+        put!(out; "\" d=\"M" (Px(x1)) " " (Px(y1)) "C" (Px(start)) " " (Px(y1)) " " (Px(end)) " " (Px(y2)) " " (Px(x2))
+            " " (Px(y2)) "\"/>");
     }
     for (place, (task, progress)) in run.tasks().enumerate() {
         let ((x, y), status) = (layout.places[place], progress.state.status());
@@ -108,8 +110,9 @@ fn draw(out: &mut Markup, subject: &Subject<'_>, before: &[Vec<Node>], path: &[N
         if !about.is_empty() {
             put!(out; "; " (about));
         }
-        put!(out; "</title><rect x=\"" (Px(x)) "\" y=\"" (Px(y)) "\" width=\"" (Px(BOX.0)) "\" height=\"" (Px(BOX.1)) "\" rx=\"4\"/><text x=\""
-            (Px(x + 8.0)) "\" y=\"" (Px(y + 20.0)) "\">" (sign(status)) " " (cut(task.id.as_str(), LETTERS)) "</text></g>");
+        let name = format!("{} {}", sign(status), cut(task.id.as_str(), LETTERS));
+        put!(out; "</title><rect x=\"" (Px(x)) "\" y=\"" (Px(y)) "\" width=\"" (Px(BOX.0)) "\" height=\"" (Px(BOX.1))
+            "\" rx=\"4\"/><text x=\"" (Px(x + 8.0)) "\" y=\"" (Px(y + 20.0)) "\">" (name) "</text></g>");
     }
     put!(out; "</svg></div>");
 }

@@ -69,6 +69,22 @@ impl Display for Px {
     }
 }
 
+/// Something wide, which can be scrolled by keys as well; it is closed by `</div>`.
+pub(super) fn region(out: &mut Markup, name: &str) {
+    put!(out; "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" (name) "\">");
+}
+
+/// A box in a picture: its left upper corner, how wide and how high.
+pub(super) fn rect(out: &mut Markup, class: &'static str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+    put!(out; "<rect class=\"" (class) "\" x=\"" (Px(x)) "\" y=\"" (Px(y)) "\" width=\"" (Px(width))
+        "\" height=\"" (Px(height)) "\"/>");
+}
+
+/// Words in a picture.
+pub(super) fn label(out: &mut Markup, class: &'static str, (x, y): (f64, f64), words: &dyn Display) {
+    put!(out; "<text class=\"" (class) "\" x=\"" (Px(x)) "\" y=\"" (Px(y)) "\">" (words) "</text>");
+}
+
 /// The beginning of a text, where all of it does not fit.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.chars().count() <= most {
@@ -84,7 +100,8 @@ mod tests {
     #[test]
     fn only_what_we_wrote_is_markup() {
         let mut out = Markup::default();
-        put!(out; "<b title=\"" ("\"><script>") "\">" ("a & 'b'\u{202e}\u{0}\u{1b}\n") "</b>" (Px(1.0)) " " (Px(2.26)));
+        put!(out; "<b title=\"" ("\"><script>") "\">" ("a & 'b'\u{202e}\u{0}\u{1b}\n") "</b>");
+        put!(out; (Px(1.0)) " " (Px(2.26)));
         let told =
             "<b title=\"&quot;&gt;&lt;script&gt;\">a &amp; &#39;b&#39;\u{fffd}\u{fffd}\u{fffd}\n</b>1 2.3";
         assert_eq!(out.finish(), told);

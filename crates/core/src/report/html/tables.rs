@@ -1,7 +1,9 @@
 //! The tables: where the time went, what it cost, estimates, tasks.
 
+use std::fmt::Display;
+
 use super::graph::{class, sign};
-use super::markup::{Markup, put};
+use super::markup::{Markup, cut, put, region};
 use crate::costs;
 use crate::report::course::busy;
 use crate::report::words::{self, NOT_MEASURED, thousands};
@@ -16,10 +18,38 @@ const WORKERS: usize = 100;
 /// How much of an error stands in the table; all of it is with the failures.
 const NOTE: usize = 200;
 
+/// A column's name, and on which side its cells are.
+enum Column {
+    Left(&'static str),
+    Right(&'static str),
+}
+
+use Column::{Left, Right};
+
+/// The head of a table, up to where its first row begins.
+fn columns(out: &mut Markup, columns: &[Column]) {
+    put!(out; "<thead><tr>");
+    for column in columns {
+        match column {
+            Left(name) => put!(out; "<th scope=\"col\">" (name) "</th>"),
+            Right(name) => put!(out; "<th scope=\"col\" class=\"r\">" (name) "</th>"),
+        }
+    }
+    put!(out; "</tr></thead><tbody>\n");
+}
+
+/// Cells on the right.
+fn figures(out: &mut Markup, figures: &[&dyn Display]) {
+    for figure in figures {
+        put!(out; "<td class=\"r\">" (figure) "</td>");
+    }
+}
+
 pub(super) fn times(out: &mut Markup, subject: &Subject<'_>) {
     let run = subject.run;
     let spent = TimeSpent::of(run, subject.graph);
-    put!(out; "<section id=\"times\"><h2>Where the time went</h2><div class=\"pair\"><table><caption>All tasks together</caption><tbody>");
+    put!(out; "<section id=\"times\"><h2>Where the time went</h2><div class=\"pair\">\
+        <table><caption>All tasks together</caption><tbody>");
     for (name, length) in spent.parts() {
         put!(out; "<tr><th scope=\"row\">" (name) "</th><td class=\"r\">" (length) "</td></tr>");
     }
@@ -32,15 +62,16 @@ pub(super) fn times(out: &mut Markup, subject: &Subject<'_>) {
     }
     put!(out; "</tbody></table>");
     if !spent.per_worker.is_empty() {
-        put!(out; "<table><caption>By worker</caption><thead><tr><th scope=\"col\">Worker</th><th scope=\"col\" class=\"r\">Tasks</th>\
-            <th scope=\"col\" class=\"r\">At work</th><th scope=\"col\" class=\"r\">Of the run</th></tr></thead><tbody>");
+        put!(out; "<table><caption>By worker</caption>");
+        columns(out, &[Left("Worker"), Right("Tasks"), Right("At work"), Right("Of the run")]);
         for (at, (tasks, busy)) in spent.per_worker.iter().zip(busy(run)).take(WORKERS).enumerate() {
-            put!(out; "<tr><th scope=\"row\">" (at + 1) "</th><td class=\"r\">" (tasks) "</td><td class=\"r\">" (busy) "</td><td class=\"r\">");
-            match run.active().0 {
-                0 => put!(out; (NOT_MEASURED)),
-                all => put!(out; (busy.0 * 100 / all) " %"),
-            }
-            put!(out; "</td></tr>");
+            let share = match run.active().0 {
+                0 => NOT_MEASURED.to_owned(),
+                all => format!("{} %", busy.0 * 100 / all),
+            };
+            put!(out; "<tr><th scope=\"row\">" (at + 1) "</th>");
+            figures(out, &[tasks, &busy, &share]);
+            put!(out; "</tr>");
         }
         put!(out; "</tbody></table>");
     }
@@ -57,23 +88,25 @@ pub(super) fn cost(out: &mut Markup, subject: &Subject<'_>) {
     let (cost, about) = words::cost(run);
     put!(out; "<section id=\"cost\"><h2>Cost</h2><p>" (words::sentence(&format!("{cost}; {about}"))) "</p>");
     if !run.agents().is_empty() {
-        put!(out; "<div class=\"pair\"><table><caption>By agent</caption><thead><tr><th scope=\"col\">Agent</th><th scope=\"col\" class=\"r\">Attempts</th>\
-            <th scope=\"col\" class=\"r\">Tokens</th><th scope=\"col\" class=\"r\">Cost</th></tr></thead><tbody>");
+        put!(out; "<div class=\"pair\"><table><caption>By agent</caption>");
+        columns(out, &[Left("Agent"), Right("Attempts"), Right("Tokens"), Right("Cost")]);
         for (agent, used) in run.agents() {
             let tokens = match used.attempts > 0 && used.untold == used.attempts {
                 true => NOT_MEASURED.to_owned(),
                 false => thousands(used.usage.tokens),
             };
-            put!(out; "<tr><th scope=\"row\"><bdi>" (agent) "</bdi></th><td class=\"r\">" (used.attempts) "</td><td class=\"r\">" (tokens)
-                "</td><td class=\"r\">" (words::agent_cost(used)) "</td></tr>");
+            put!(out; "<tr><th scope=\"row\"><bdi>" (agent) "</bdi></th>");
+            figures(out, &[&used.attempts, &tokens, &words::agent_cost(used)]);
+            put!(out; "</tr>");
         }
         put!(out; "</tbody></table>");
         if !run.models().is_empty() {
-            put!(out; "<table><caption>By model</caption><thead><tr><th scope=\"col\">Model</th><th scope=\"col\" class=\"r\">Calls</th>\
-                <th scope=\"col\" class=\"r\">Tokens</th><th scope=\"col\" class=\"r\">Cost</th></tr></thead><tbody>");
+            put!(out; "<table><caption>By model</caption>");
+            columns(out, &[Left("Model"), Right("Calls"), Right("Tokens"), Right("Cost")]);
             for (model, usage) in run.models() {
-                put!(out; "<tr><th scope=\"row\"><bdi>" (model) "</bdi></th><td class=\"r\">" (usage.turns) "</td><td class=\"r\">" (thousands(usage.tokens))
-                    "</td><td class=\"r\">" (costs::words(*usage)) "</td></tr>");
+                put!(out; "<tr><th scope=\"row\"><bdi>" (model) "</bdi></th>");
+                figures(out, &[&usage.turns, &thousands(usage.tokens), &costs::words(*usage)]);
+                put!(out; "</tr>");
             }
             put!(out; "</tbody></table>");
         }
@@ -84,7 +117,8 @@ pub(super) fn cost(out: &mut Markup, subject: &Subject<'_>) {
 
 pub(super) fn estimates(out: &mut Markup, subject: &Subject<'_>) {
     let accuracy = Accuracy::of(subject.run);
-    put!(out; "<section id=\"estimates\"><h2>Estimates against actuals</h2><p>" (words::sentence(&accuracy.words())) "</p>");
+    put!(out; "<section id=\"estimates\"><h2>Estimates against actuals</h2>");
+    put!(out; "<p>" (words::sentence(&accuracy.words())) "</p>");
     if !accuracy.held.is_empty() {
         let mut shown: Vec<_> = accuracy.held.iter().collect();
         if shown.len() > ESTIMATES {
@@ -92,19 +126,19 @@ pub(super) fn estimates(out: &mut Markup, subject: &Subject<'_>) {
                 b.error().unwrap_or(0.0).total_cmp(&a.error().unwrap_or(0.0)).then(a.task.cmp(&b.task))
             });
             shown.truncate(ESTIMATES);
-            put!(out; "<p class=\"note\">The " (ESTIMATES) " that were furthest off, of " (accuracy.held.len()) ".</p>");
+            let all = accuracy.held.len();
+            put!(out; "<p class=\"note\">The " (ESTIMATES) " that were furthest off, of " (all) ".</p>");
         }
-        put!(out; "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Estimates\"><table><thead><tr><th scope=\"col\">Task</th>\
-            <th scope=\"col\" class=\"r\">Estimated</th><th scope=\"col\">By</th><th scope=\"col\" class=\"r\">Took</th>\
-            <th scope=\"col\" class=\"r\">Ratio</th></tr></thead><tbody>");
+        region(out, "Estimates");
+        put!(out; "<table>");
+        columns(out, &[Left("Task"), Right("Estimated"), Left("By"), Right("Took"), Right("Ratio")]);
         for held in shown {
-            put!(out; "<tr><th scope=\"row\"><bdi>" (subject.graph.id(held.task)) "</bdi></th><td class=\"r\">" (held.expected) "</td><td>"
-                (words::basis(held.basis)) "</td><td class=\"r\">" (held.took) "</td><td class=\"r\">");
-            match held.ratio() {
-                Some(ratio) => put!(out; (format!("{ratio:.2}")) " ×"),
-                None => put!(out; (NOT_MEASURED)),
-            }
-            put!(out; "</td></tr>");
+            let ratio = held.ratio().map_or_else(|| NOT_MEASURED.to_owned(), |ratio| format!("{ratio:.2} ×"));
+            put!(out; "<tr><th scope=\"row\"><bdi>" (subject.graph.id(held.task)) "</bdi></th>");
+            figures(out, &[&held.expected]);
+            put!(out; "<td>" (words::basis(held.basis)) "</td>");
+            figures(out, &[&held.took, &ratio]);
+            put!(out; "</tr>");
         }
         put!(out; "</tbody></table></div>");
     }
@@ -118,9 +152,12 @@ pub(super) fn tasks(out: &mut Markup, subject: &Subject<'_>) {
     if there.len() > 1 {
         filter(out, run.plan().tasks.len(), &there, |status| run.count(status));
     }
-    put!(out; "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Tasks\"><table class=\"tasks\"><thead><tr><th scope=\"col\">Task</th>\
-        <th scope=\"col\">Status</th><th scope=\"col\" class=\"r\">Worker</th><th scope=\"col\" class=\"r\">Attempts</th><th scope=\"col\">Agent</th>\
-        <th scope=\"col\" class=\"r\">Began at</th><th scope=\"col\" class=\"r\">Took</th><th scope=\"col\" class=\"r\">Cost</th><th scope=\"col\">Commit</th><th scope=\"col\">Note</th></tr></thead><tbody>\n");
+    region(out, "Tasks");
+    put!(out; "<table class=\"tasks\">");
+    let numbers =
+        [Right("Worker"), Right("Attempts"), Left("Agent"), Right("Began at"), Right("Took"), Right("Cost")];
+    let all = [Left("Task"), Left("Status")].into_iter().chain(numbers).chain([Left("Commit"), Left("Note")]);
+    columns(out, &all.collect::<Vec<_>>());
     let begun = begun(run);
     for (place, begun) in begun.into_iter().enumerate() {
         task(out, subject, place, begun);
@@ -130,10 +167,11 @@ pub(super) fn tasks(out: &mut Markup, subject: &Subject<'_>) {
 
 /// Buttons that need no script: a style sheet hides what is not of the chosen status.
 fn filter(out: &mut Markup, all: usize, there: &[Status], count: impl Fn(Status) -> u32) {
-    put!(out; "<fieldset class=\"filter\"><legend>Show</legend><label><input type=\"radio\" name=\"show\" value=\"all\" checked=\"checked\"/> all "
-        (all) "</label>");
+    put!(out; "<fieldset class=\"filter\"><legend>Show</legend>\
+        <label><input type=\"radio\" name=\"show\" value=\"all\" checked=\"checked\"/> all " (all) "</label>");
     for &status in there {
-        put!(out; "<label><input type=\"radio\" name=\"show\" value=\"" (status) "\"/> " (status) " " (count(status)) "</label>");
+        put!(out; "<label><input type=\"radio\" name=\"show\" value=\"" (status) "\"/> " (status) " ");
+        put!(out; (count(status)) "</label>");
     }
     put!(out; "</fieldset>");
 }
@@ -177,5 +215,5 @@ fn task(out: &mut Markup, subject: &Subject<'_>, place: usize, begun: Option<Mil
         }
         None => put!(out; "–"),
     }
-    put!(out; "</td><td dir=\"auto\">" (super::markup::cut(&note(&progress.state), NOTE)) "</td></tr>\n");
+    put!(out; "</td><td dir=\"auto\">" (cut(&note(&progress.state), NOTE)) "</td></tr>\n");
 }

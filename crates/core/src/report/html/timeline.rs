@@ -1,6 +1,6 @@
 //! The timeline: a lane for each worker, a bar for each attempt, and how many tasks waited.
 
-use super::markup::{Markup, Px, cut, put};
+use super::markup::{Markup, Px, cut, label, put, rect, region};
 use crate::report::Subject;
 use crate::report::course::{Course, depth, length};
 use crate::run::{End, Span};
@@ -29,24 +29,26 @@ pub(super) fn timeline(out: &mut Markup, subject: &Subject<'_>) {
     }
     let drawing = Drawing::of(&course);
     legend(out, &course, &drawing);
-    put!(out; "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\"><svg class=\"wide\" viewBox=\"0 0 "
-        (Px(WIDTH)) " " (Px(drawing.height)) "\" role=\"img\" aria-label=\"When each worker did what; the table of tasks tells the same\">");
+    region(out, "Timeline");
+    put!(out; "<svg class=\"wide\" viewBox=\"0 0 " (Px(WIDTH)) " " (Px(drawing.height)) "\" role=\"img\" \
+        aria-label=\"When each worker did what; the table of tasks tells the same\">");
     drawing.axis(out);
     drawing.lanes(out);
     for span in &course.spans {
         drawing.span(out, subject, span);
     }
     drawing.queue(out);
-    put!(out; "</svg></div><p class=\"note\">");
-    put!(out; "Time counts from the run&#39;s beginning, and only while somebody drove it. The parts of an attempt are drawn one after the other, each as \
-        long as all of it was together. A mark above a bar is an attempt that did not succeed; the line below is its merging.");
+    put!(out; "</svg></div><p class=\"note\">Time counts from the run&#39;s beginning, and only while somebody drove it. \
+        The parts of an attempt are drawn one after the other, each as long as all of it was together. A mark above a \
+        bar is an attempt that did not succeed; the line below is its merging.");
     left_out(out, &course);
     put!(out; "</p></section>\n");
 }
 
 fn left_out(out: &mut Markup, course: &Course<'_>) {
     if course.left_out > 0 {
-        put!(out; " Not drawn: " (course.left_out) " of " (course.left_out + course.spans.len()) " attempts, the shortest");
+        let all = course.left_out + course.spans.len();
+        put!(out; " Not drawn: " (course.left_out) " of " (all) " attempts, the shortest");
         if course.lanes_left_out > 0 {
             put!(out; ", and those of " (course.lanes_left_out) " workers after the first " (course.lanes));
         }
@@ -132,8 +134,8 @@ impl<'c> Drawing<'c> {
         let mut at = Millis(0);
         while at <= self.course.length {
             let x = self.x(at);
-            put!(out; "<path class=\"g\" d=\"M" (Px(x)) " 0V" (Px(self.bottom())) "\"/><text class=\"t\" x=\"" (Px(x))
-                "\" y=\"" (Px(self.height - 6.0)) "\">" (tick(at)) "</text>");
+            put!(out; "<path class=\"g\" d=\"M" (Px(x)) " 0V" (Px(self.bottom())) "\"/>");
+            label(out, "t", (x, self.height - 6.0), &tick(at));
             at += step;
         }
     }
@@ -142,7 +144,7 @@ impl<'c> Drawing<'c> {
         let every = if self.lane < 12.0 { 5 } else { 1 };
         for lane in (1..=self.course.lanes).filter(|lane| *lane == 1 || lane.is_multiple_of(every)) {
             let y = (f64::from(lane) - 0.5) * self.lane + 4.0;
-            put!(out; "<text class=\"l\" x=\"0\" y=\"" (Px(y)) "\">worker " (lane) "</text>");
+            label(out, "l", (0.0, y), &format_args!("worker {lane}"));
         }
     }
 
@@ -150,9 +152,7 @@ impl<'c> Drawing<'c> {
         let top = f64::from(span.executor - 1) * self.lane + MARK + 1.0;
         let high = self.lane - 2.0 * MARK - 3.0;
         let bar = |out: &mut Markup, class: &'static str, from: f64, to: f64| {
-            put!(out; "<rect class=\"");
-            out.raw(class);
-            put!(out; "\" x=\"" (Px(from)) "\" y=\"" (Px(top)) "\" width=\"" (Px((to - from).max(LEAST))) "\" height=\"" (Px(high)) "\"/>");
+            rect(out, class, (from, top), ((to - from).max(LEAST), high));
         };
         let (from, to) = (self.x(span.from), self.x(span.to.unwrap_or(self.course.length)));
         put!(out; "<g><title>" (self.title(subject, span)) "</title>");
@@ -175,14 +175,12 @@ impl<'c> Drawing<'c> {
                 }
             }
         }
-        self.label(out, subject, span, room);
+        self.name(out, subject, span, room);
         if is_bad(span) {
-            put!(out; "<rect class=\"x\" x=\"" (Px(from)) "\" y=\"" (Px(top - MARK)) "\" width=\"" (Px((to - from).max(LEAST)))
-                "\" height=\"" (Px(MARK)) "\"/>");
+            rect(out, "x", (from, top - MARK), ((to - from).max(LEAST), MARK));
         }
         if let Some(merged) = span.merged {
-            put!(out; "<rect class=\"m\" x=\"" (Px(to)) "\" y=\"" (Px(top + high)) "\" width=\"" (Px((self.x(merged) - to).max(LEAST)))
-                "\" height=\"" (Px(MARK)) "\"/>");
+            rect(out, "m", (to, top + high), ((self.x(merged) - to).max(LEAST), MARK));
         }
         put!(out; "</g>");
     }
@@ -192,12 +190,12 @@ impl<'c> Drawing<'c> {
         rest(span, self.course.length).0 as f64 * self.scale > LEAST
     }
 
-    fn label(&self, out: &mut Markup, subject: &Subject<'_>, span: &Span, (from, to): (f64, f64)) {
+    fn name(&self, out: &mut Markup, subject: &Subject<'_>, span: &Span, (from, to): (f64, f64)) {
         let letters = ((to - from - 8.0) / LETTER).floor();
         if letters >= 3.0 && self.lane >= 18.0 {
             let y = (f64::from(span.executor) - 0.5) * self.lane + 3.5;
             let name = cut(subject.graph.id(span.task).as_str(), letters as usize);
-            put!(out; "<text class=\"b\" x=\"" (Px(from + 4.0)) "\" y=\"" (Px(y)) "\">" (name) "</text>");
+            label(out, "b", (from + 4.0, y), &name);
         }
     }
 
@@ -238,13 +236,15 @@ impl<'c> Drawing<'c> {
         let depth = depth(waiting, self.course.length, PARTS);
         let most = depth.iter().copied().max().unwrap_or(0);
         let floor = self.bottom() - 2.0;
-        put!(out; "<text class=\"l\" x=\"0\" y=\"" (Px(floor - QUEUE / 2.0 + 4.0)) "\">waiting</text>");
+        let middle = floor - QUEUE / 2.0 + 4.0;
+        label(out, "l", (0.0, middle), &"waiting");
         if most == 0 {
-            put!(out; "<text class=\"l\" x=\"" (Px(LEFT + 4.0)) "\" y=\"" (Px(floor - QUEUE / 2.0 + 4.0)) "\">no task waited long enough to be seen</text>");
+            label(out, "l", (LEFT + 4.0, middle), &"no task waited long enough to be seen");
             return;
         }
         let wide = (RIGHT - LEFT) / PARTS as f64;
-        put!(out; "<g><title>Tasks that waited for their turn, for another try or for a person: at most " (most) " at once</title><path class=\"q\" d=\"M" (Px(LEFT)) " " (Px(floor)));
+        put!(out; "<g><title>Tasks that waited for their turn, for another try or for a person: at most " (most)
+            " at once</title><path class=\"q\" d=\"M" (Px(LEFT)) " " (Px(floor)));
         let mut before = 0;
         for (part, &now) in
             depth.iter().enumerate().filter(|(part, now)| *part == 0 || **now != depth[part - 1])
@@ -255,8 +255,8 @@ impl<'c> Drawing<'c> {
             before = now;
         }
         let high = floor - f64::from(before) / f64::from(most) * QUEUE;
-        put!(out; "L" (Px(RIGHT)) " " (Px(high)) "L" (Px(RIGHT)) " " (Px(floor)) "Z\"/></g><text class=\"l e\" x=\"" (Px(RIGHT)) "\" y=\""
-            (Px(floor - QUEUE + 8.0)) "\">up to " (most) "</text>");
+        put!(out; "L" (Px(RIGHT)) " " (Px(high)) "L" (Px(RIGHT)) " " (Px(floor)) "Z\"/></g>");
+        label(out, "l e", (RIGHT, floor - QUEUE + 8.0), &format_args!("up to {most}"));
     }
 }
 
