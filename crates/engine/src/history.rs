@@ -90,24 +90,25 @@ impl Tally {
 /// More runs than these change no median that matters.
 const REMEMBERED: usize = 20;
 
-/// Nor do more tasks than these, and reading them would hold up whoever waits for the run to start.
-const TASKS: u64 = 20_000;
+/// Reading more tasks than these would hold up whoever waits for the run to start.
+const TASKS: u64 = 5_000;
 
 /// How long tasks took, and what they used, in the last runs of a file and of its directory; only those that were
-/// completed count. A run that cannot be read teaches nothing.
+/// completed count. The file's last run is read however large it is; a run that cannot be read teaches nothing.
 pub async fn past(store: &dyn Store, directory: &Path, source: &str) -> Result<History, StoreError> {
     let mut history = History::new();
-    let mut read = 0;
+    let (mut read, mut known) = (0, false);
     let near = |run: &StoredRun| run.source == source || run.directory == directory;
     let runs = store.runs().await?.into_iter().filter(|run| near(run) && is_telling(run));
     for stored in runs.take(REMEMBERED) {
-        read += stored.tasks;
-        if read > TASKS.max(stored.tasks) {
-            break;
+        let same_file = stored.source == source;
+        if read + stored.tasks > TASKS && (known || !same_file) {
+            continue;
         }
         let Ok(records) = store.load(&stored.id).await else { continue };
         let Ok(run) = Run::replay(&records) else { continue };
-        remember(&mut history, &run, stored.source == source);
+        remember(&mut history, &run, same_file);
+        (read, known) = (read + stored.tasks, known || same_file);
     }
     Ok(history)
 }

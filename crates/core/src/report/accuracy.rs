@@ -72,14 +72,16 @@ impl Accuracy {
 
     /// In a sentence without its full stop.
     pub fn words(&self) -> String {
-        let (count, plural) = (self.held.len(), if self.held.len() == 1 { "" } else { "s" });
+        let held = match self.held.len() {
+            1 => "1 task against its estimate".to_owned(),
+            count => format!("{count} tasks against their estimates"),
+        };
         match (self.estimated, self.median_error()) {
             (0, _) => "no task was estimated".to_owned(),
             (_, None) => "no task that was estimated is completed".to_owned(),
-            (_, Some(error)) => format!(
-                "{count} task{plural} against their estimates: median error {error:.0} %, {} within ±{GOOD:.0} %",
-                self.within()
-            ),
+            (_, Some(error)) => {
+                format!("{held}: median error {error:.0} %, {} within ±{GOOD:.0} %", self.within())
+            }
         }
     }
 }
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(told.held[2].ratio(), Some(3.0));
         assert_eq!(told.words(), "4 tasks against their estimates: median error 58 %, 2 within ±25 %");
         let one = accuracy(&[(100, 110)]);
-        assert_eq!(one.median_error().map(f64::round), Some(10.0));
+        assert_eq!(one.words(), "1 task against its estimate: median error 10 %, 1 within ±25 %");
     }
 
     #[test]
