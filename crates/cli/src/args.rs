@@ -66,6 +66,8 @@ pub(crate) enum Command {
     /// List the runs there were, look at one, and take old ones away
     #[command(subcommand)]
     Runs(Runs),
+    /// Report on a run: a page to send on, Markdown or JSON
+    Report(Report),
     /// Show what runs have used and cost
     Cost(Cost),
     /// Show what models are taken to cost, and who says so

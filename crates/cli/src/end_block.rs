@@ -8,7 +8,7 @@ use conductor_core::event::{DrainReason, FailureClass, Touched};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, RunId};
 use conductor_core::ledger::Ledger;
-use conductor_core::report::{self, Summary, TimeSpent};
+use conductor_core::report::{self, Accuracy, Summary, TimeSpent};
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_engine::merge::Ending;
 use conductor_engine::transcript::{self, Speaker};
@@ -48,6 +48,7 @@ pub(crate) fn text(
     out.push('\n');
     times(&mut out, run, &summary, &TimeSpent::of(run, graph));
     costs(&mut out, run, &summary);
+    estimates(&mut out, run);
     let _ = writeln!(out, "files  {}", directory.display());
     if let Some(ledger) = ledger {
         truth(&mut out, ledger);
@@ -162,6 +163,14 @@ fn costs(out: &mut String, run: &Run, summary: &Summary) {
     if summary.spent.unpriced > 0 {
         let words = "give it one under `prices:` in the file's config";
         say(out, "", &format!("no price for {} tokens: {words}", summary.spent.unpriced));
+    }
+}
+
+/// Where there was anything to hold against what happened.
+fn estimates(out: &mut String, run: &Run) {
+    let accuracy = Accuracy::of(run);
+    if accuracy.median_error().is_some() {
+        say(out, "guess", &accuracy.words());
     }
 }
 

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Cancel(cancel) => commands::steer::cancel(&cancel),
         Command::Parallel(parallel) => commands::steer::parallel(&parallel),
         Command::Runs(runs) => commands::runs::run(&runs),
+        Command::Report(report) => commands::report::run(&report),
         Command::Cost(cost) => commands::cost::run(&cost),
         Command::Prices(prices) => commands::prices::run(&prices),
         Command::Worktree(worktree) => commands::worktree::run(&worktree),

@@ -190,7 +190,7 @@ fn prompted(plan: &Plan, task: &TaskId) -> Option<String> {
 }
 
 /// The date, as `2026-11-16`.
-fn day(at: Timestamp, offset: i64) -> String {
+pub(crate) fn day(at: Timestamp, offset: i64) -> String {
     let days = (at.0.div_euclid(1000) + offset).div_euclid(86_400);
     // Years are taken to begin in March, so that the leap day is their last.
     let (era, of_era) = ((days + 719_468).div_euclid(146_097), (days + 719_468).rem_euclid(146_097));

@@ -66,7 +66,7 @@ fn inherited(by: &Task, draft: Task) -> Task {
     let touches = draft.learned_files().to_vec();
     let mut preparation = by.preparation.clone().unwrap_or_default();
     preparation.subagent_words.clear();
-    preparation.learned_files = touches;
+    (preparation.learned_files, preparation.learned_time) = (touches, None);
     Task {
         id: draft.id,
         name: draft.name,

@@ -3,74 +3,19 @@
 //! It rests on supposed durations, and says of each what that supposition rests on. Costs are known from former runs or
 //! not at all.
 
-use std::collections::{BTreeMap, HashMap};
+mod history;
 
-use crate::event::{Options, Usage};
+use std::collections::BTreeMap;
+
+use crate::event::Options;
 use crate::graph::{CriticalPath, Graph, GraphError, Node};
 use crate::ids::TaskId;
-use crate::plan::{Command, Plan, Task, Work};
+use crate::plan::{Command, Plan, Work};
 use crate::rehearse::{Rehearsal, rehearse_as};
 use crate::units::{Millis, Usd};
 
-/// How a task went when it was last done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Past {
-    pub took: Millis,
-    pub usage: Usage,
-}
-
-pub type History = HashMap<TaskId, Vec<Past>>;
-
-/// What a duration rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// The task's own `estimate`.
-    Given,
-    /// This many former runs.
-    History(u32),
-    /// Nothing is known.
-    Default,
-}
-
-/// How long a task is supposed to take, and at least and at most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Estimate {
-    pub expected: Millis,
-    pub low: Millis,
-    pub high: Millis,
-    pub basis: Basis,
-}
-
-/// Of what nothing is known takes from a third of the usual time to three times as long.
-const SPREAD: u64 = 3;
-
-/// By its own word, else the median of former runs with their shortest and longest, else what is usual.
-pub fn estimate(task: &Task, past: &[Past]) -> Estimate {
-    if let Some(given) = task.estimate {
-        return Estimate { expected: given, low: given, high: given, basis: Basis::Given };
-    }
-    let mut took: Vec<Millis> = past.iter().map(|past| past.took).collect();
-    took.sort_unstable();
-    match (took.first(), took.last()) {
-        (Some(&low), Some(&high)) => {
-            Estimate { expected: median(&took), low, high, basis: Basis::History(took.len() as u32) }
-        }
-        _ => {
-            let usual = task.expected();
-            let (low, high) = (Millis(usual.0 / SPREAD), Millis(usual.0 * SPREAD));
-            Estimate { expected: usual, low, high, basis: Basis::Default }
-        }
-    }
-}
-
-/// Of what is sorted; between the two in the middle where there are two.
-fn median(sorted: &[Millis]) -> Millis {
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        1 => sorted[middle],
-        _ => Millis((sorted[middle - 1].0 + sorted[middle].0) / 2),
-    }
-}
+use history::median;
+pub use history::{Basis, Estimate, History, Past, estimate, foretold, teach};
 
 /// What a run is supposed to cost, as far as former runs tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -123,10 +68,9 @@ pub fn forecast(
     history: &History,
     slots: Option<u32>,
 ) -> Result<Forecast, GraphError> {
-    let past = |task: &Task| history.get(&task.id).map(Vec::as_slice).unwrap_or_default();
-    let estimates: Vec<Estimate> = plan.tasks.iter().map(|task| estimate(task, past(task))).collect();
+    let estimates: Vec<Estimate> = plan.tasks.iter().map(|task| estimate(task, history)).collect();
     let expected: Vec<Millis> = estimates.iter().map(|one| one.expected).collect();
-    let mut stage = Stage { plan: lean(plan), options, lengths: expected, known: BTreeMap::new() };
+    let mut stage = Stage { plan: lean(plan, &expected), options, lengths: expected, known: BTreeMap::new() };
     let best = stage.best()?;
     let shown = slots.unwrap_or(best);
     stage.makespan(shown)?;
@@ -150,10 +94,11 @@ pub fn forecast(
     })
 }
 
-/// The plan without its words, which cost time to copy and decide nothing.
-fn lean(plan: &Plan) -> Plan {
+/// The plan without its words, which cost time to copy and decide nothing, and ordered by the same expectations as a run.
+fn lean(plan: &Plan, expected: &[Millis]) -> Plan {
     let mut plan = plan.clone();
-    for task in &mut plan.tasks {
+    for (task, expected) in plan.tasks.iter_mut().zip(expected) {
+        task.estimate = Some(*expected);
         task.work = match task.work {
             Work::Prompt(_) => Work::Prompt(String::new()),
             Work::Run(_) => Work::Run(Command::Line(String::new())),
@@ -239,7 +184,7 @@ fn steps(best: u32) -> Vec<u32> {
 fn cost(plan: &Plan, history: &History) -> Cost {
     let mut cost = Cost::default();
     for task in plan.tasks.iter().filter(|task| matches!(task.work, Work::Prompt(_))) {
-        let past = history.get(&task.id).map(Vec::as_slice).unwrap_or_default();
+        let past = history.of(&task.id);
         let priced = |past: &&Past| past.usage.unpriced == 0 && past.usage.tokens > 0;
         let mut spent: Vec<Millis> =
             past.iter().filter(priced).map(|past| Millis(past.usage.cost.0)).collect();
@@ -259,7 +204,8 @@ fn cost(plan: &Plan, history: &History) -> Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Dependency;
+    use crate::event::Usage;
+    use crate::plan::{Dependency, Task};
 
     fn id(id: &str) -> TaskId {
         TaskId::parse(id).unwrap()
@@ -279,6 +225,12 @@ mod tests {
     fn past(minutes: u64, cost: u64, unpriced: u64) -> Past {
         let usage = Usage { cost: Usd(cost), tokens: 10, unpriced, ..Usage::default() };
         Past { took: Millis::from_secs(minutes * 60), usage }
+    }
+
+    fn known(all: &[(&str, Past)]) -> History {
+        let mut history = History::new();
+        all.iter().for_each(|(task, past)| history.add(&id(task), *past));
+        history
     }
 
     fn minutes(length: Millis) -> u64 {
@@ -323,24 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_rests_on_its_task_then_on_history_then_on_custom() {
-        let former = [past(9, 0, 0), past(1, 0, 0), past(4, 0, 0), past(2, 0, 0)];
-        let minutes = |estimate: Estimate| {
-            (minutes(estimate.expected), minutes(estimate.low), minutes(estimate.high), estimate.basis)
-        };
-        assert_eq!(minutes(estimate(&task("a", 5, &[]), &former)), (5, 5, 5, Basis::Given));
-        assert_eq!(minutes(estimate(&task("a", 0, &[]), &former)), (3, 1, 9, Basis::History(4)));
-        assert_eq!(minutes(estimate(&task("a", 0, &[]), &former[..3])), (4, 1, 9, Basis::History(3)));
-        assert_eq!(minutes(estimate(&task("a", 0, &[]), &[])), (10, 3, 30, Basis::Default));
-    }
-
-    #[test]
     fn what_is_not_known_to_cost_is_unknown() {
         let mut tasks = vec![task("a", 1, &[]), task("b", 1, &[]), task("c", 1, &[])];
         tasks.push(Task::new(id("command"), Work::Run(Command::Line("true".into()))));
-        let history = History::from([
-            (id("a"), vec![past(1, 30, 0), past(1, 10, 0), past(1, 20, 0)]),
-            (id("b"), vec![past(1, 5, 7)]),
+        let history = known(&[
+            ("a", past(1, 30, 0)),
+            ("a", past(1, 10, 0)),
+            ("a", past(1, 20, 0)),
+            ("b", past(1, 5, 7)),
         ]);
         let cost = told(tasks, &history, None).cost;
         assert_eq!(cost, Cost { expected: Usd(20), low: Usd(10), high: Usd(30), unknown: 2 });
@@ -359,9 +301,33 @@ mod tests {
 
     #[test]
     fn the_range_is_that_of_the_tasks() {
-        let history = History::from([(id("a"), vec![past(10, 0, 0), past(30, 0, 0), past(20, 0, 0)])]);
+        let history = known(&[("a", past(10, 0, 0)), ("a", past(30, 0, 0)), ("a", past(20, 0, 0))]);
         let forecast = told(vec![task("a", 0, &[]), task("b", 5, &["a"])], &history, None);
         let spans = [forecast.low, forecast.rehearsal.makespan, forecast.high].map(minutes);
         assert_eq!(spans, [15, 25, 35]);
+    }
+
+    /// By custom all would be alike and go in the file's order, the long one last.
+    #[test]
+    fn what_history_says_orders_the_rehearsal_as_it_orders_the_run() {
+        let names = ["a", "b", "c", "long"];
+        let tasks: Vec<Task> = names.iter().map(|name| task(name, 0, &[])).collect();
+        let history = known(&[
+            ("a", past(10, 0, 0)),
+            ("b", past(10, 0, 0)),
+            ("c", past(10, 0, 0)),
+            ("long", past(30, 0, 0)),
+        ]);
+        let forecast = told(tasks.clone(), &history, Some(2));
+        assert_eq!(minutes(forecast.rehearsal.makespan), 30);
+        assert_eq!(forecast.rehearsal.starts[0].0, id("long"));
+        let mut taught = plan(tasks);
+        teach(&mut taught, &history);
+        let (run, _) = crate::run::Run::create(taught, Default::default());
+        let (scheduler, _) =
+            crate::scheduler::Scheduler::start(run, Options::with_slots(2), Default::default()).unwrap();
+        let started = names
+            .map(|name| scheduler.run().progress(scheduler.run().place(&id(name)).unwrap()).last_attempt);
+        assert_eq!(started, [1, 0, 0, 1], "the run starts with the long one too");
     }
 }

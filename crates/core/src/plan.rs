@@ -239,14 +239,28 @@ impl Task {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.learned_files)
     }
 
-    /// How long it is taken to last where nothing better is known. It only orders; it never ends anything.
+    pub fn learned_time(&self) -> Option<Learned> {
+        self.preparation.as_ref().and_then(|preparation| preparation.learned_time)
+    }
+
+    /// How long it takes by its own word, or else by former runs; nothing where neither says.
+    pub fn estimated(&self) -> Option<Millis> {
+        self.estimate.or_else(|| self.learned_time().map(|learned| learned.expected))
+    }
+
+    /// How long it is taken to last. It only orders; it never ends anything.
     pub fn expected(&self) -> Millis {
+        self.estimated().unwrap_or_else(|| self.usual())
+    }
+
+    /// How long such tasks take where nothing better is known.
+    pub fn usual(&self) -> Millis {
         const PROMPT: Millis = Millis::from_secs(10 * 60);
         const COMMAND: Millis = Millis::from_secs(60);
-        self.estimate.unwrap_or(match self.work {
+        match self.work {
             Work::Prompt(_) => PROMPT,
             Work::Run(_) => COMMAND,
-        })
+        }
     }
 
     /// What its commit is called, after the custom of Conventional Commits; a name that follows it stays as it is.
@@ -325,6 +339,21 @@ pub struct Preparation {
     /// By which words it was told who does it; nothing where the task says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagent_words: Vec<String>,
+    /// How long it took before, where it does not say itself how long it will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned_time: Option<Learned>,
+}
+
+/// How long a task took in former runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learned {
+    /// The median.
+    pub expected: Millis,
+    /// Of so many.
+    pub samples: u32,
+    /// Whether those were tasks like it, for it was never done itself.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub similar: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

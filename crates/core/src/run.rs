@@ -4,6 +4,7 @@
 //! wise: deciding is the scheduler's.
 
 mod repeats;
+mod spans;
 mod step;
 mod times;
 
@@ -22,6 +23,8 @@ use crate::plan::{Amendment, Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
 pub use repeats::Repeats;
+use spans::Spans;
+pub use spans::{AgentUse, End, Span};
 use step::{step, subject};
 pub use times::Times;
 
@@ -266,6 +269,7 @@ pub struct Run {
     repeats: BTreeMap<Node, Repeats>,
     costs: Costs,
     times: Times,
+    spans: Spans,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
     active_now: Tick,
@@ -321,6 +325,7 @@ impl Run {
             repeats: BTreeMap::new(),
             costs: Costs::default(),
             times: Times::default(),
+            spans: Spans::default(),
             active_before: Millis(0),
             active_now: Tick(0),
         }
@@ -587,6 +592,7 @@ impl Run {
         })?;
         self.account(place, event, record);
         self.account_time(place, event, record);
+        self.account_course(place, event, record);
         self.account_repeats(place, event);
         let progress = &mut self.tasks[place];
         progress.state = next;

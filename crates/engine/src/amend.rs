@@ -12,6 +12,7 @@ use conductor_core::amend;
 use conductor_core::event::{Event, Record};
 use conductor_core::graph::{Graph, GraphError};
 use conductor_core::ids::{RunId, TaskId};
+use conductor_core::report::Subject;
 use conductor_core::run::{IllegalEvent, Run};
 use conductor_core::units::Tick;
 use thiserror::Error;
@@ -50,6 +51,7 @@ pub enum AmendError {
 
 pub struct Amendment {
     id: RunId,
+    source: Option<String>,
     store: Arc<dyn Store>,
     claim: RunClaim,
     run: Run,
@@ -63,7 +65,9 @@ impl Amendment {
         let records = store.load(id).await?;
         let run =
             Run::replay(&records).map_err(|source| AmendError::Unreadable { run: id.clone(), source })?;
-        Ok(Amendment { id: id.clone(), store, claim, run, records })
+        let stored = store.runs().await?.into_iter().find(|stored| stored.id == *id);
+        let source = stored.and_then(|stored| stored.file_name().map(str::to_owned));
+        Ok(Amendment { id: id.clone(), source, store, claim, run, records })
     }
 
     pub fn id(&self) -> &RunId {
@@ -131,7 +135,10 @@ impl Amendment {
         let graph = Graph::new(self.run.plan(), self.run.options().strategy)?;
         let parked: Vec<PathBuf> = yard.folders()?.into_iter().filter(|folder| folder.exists()).collect();
         let ledger = ledger::take(&self.id, &self.run, yard, &parked)?;
-        Ok(output::write_summary(&self.output(), &self.id, &self.run, &graph, Some(&ledger))?)
+        let (output, source) = (self.output(), self.source.as_deref());
+        let (id, run, voices) = (&self.id, &self.run, output::voices(&output, &self.run));
+        let subject = Subject { id, run, graph: &graph, ledger: Some(&ledger), source, voices: &voices };
+        Ok(output::write_summary(&output, &subject)?)
     }
 
     /// Nobody works on the run while it is amended, so no time passes for it.

@@ -1,10 +1,10 @@
-//! What earlier runs teach the next: which files each task touched, and how each model did.
+//! What earlier runs teach the next: which files each task touched, how long it took, and how each model did.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use conductor_core::event::{Event, Hand, Outcome, Record};
-use conductor_core::forecast::{History, Past};
+use conductor_core::forecast::{self, History, Past};
 use conductor_core::ids::TaskId;
 use conductor_core::models::{self, Sample};
 use conductor_core::plan::Plan;
@@ -90,20 +90,56 @@ impl Tally {
 /// More runs than these change no median that matters.
 const REMEMBERED: usize = 20;
 
-/// How long the tasks of a file took, and what they used, in its last runs; only those that were completed count. A run
-/// that cannot be read teaches nothing.
-pub async fn past(store: &dyn Store, source: &str) -> Result<History, StoreError> {
-    let runs = store.runs().await?.into_iter().filter(|run| run.source == source && is_telling(run));
+/// Reading more tasks than these would hold up whoever waits for the run to start.
+const TASKS: u64 = 5_000;
+
+/// How long tasks took, and what they used, in the last runs of a file and of its directory; only those that were
+/// completed count. The file's last run is read however large it is; a run that cannot be read teaches nothing.
+pub async fn past(store: &dyn Store, directory: &Path, source: &str) -> Result<History, StoreError> {
     let mut history = History::new();
-    for run in runs.take(REMEMBERED) {
-        let Ok(records) = store.load(&run.id).await else { continue };
-        let Ok(run) = Run::replay(&records) else { continue };
-        for (task, progress) in run.tasks().filter(|(_, progress)| progress.state == TaskState::Completed) {
-            let past = Past { took: progress.worked, usage: progress.usage };
-            history.entry(task.id.clone()).or_default().push(past);
+    let (mut read, mut known) = (0, false);
+    let near = |run: &StoredRun| run.source == source || run.directory == directory;
+    let runs = store.runs().await?.into_iter().filter(|run| near(run) && is_telling(run));
+    for stored in runs.take(REMEMBERED) {
+        let same_file = stored.source == source;
+        if read + stored.tasks > TASKS && (known || !same_file) {
+            continue;
         }
+        let Ok(records) = store.load(&stored.id).await else { continue };
+        let Ok(run) = Run::replay(&records) else { continue };
+        remember(&mut history, &run, same_file);
+        (read, known) = (read + stored.tasks, known || same_file);
     }
     Ok(history)
+}
+
+/// Tasks of other files tell of those that are like them, whatever their names.
+fn remember(history: &mut History, run: &Run, same_file: bool) {
+    for (place, (task, progress)) in run.tasks().enumerate() {
+        if progress.state != TaskState::Completed || progress.last_attempt == 0 {
+            continue;
+        }
+        let past = Past { took: progress.worked, usage: progress.usage };
+        let hand = run.hand(place);
+        let agent = hand.map_or_else(|| task.agent_name(), |hand| &hand.agent);
+        history.add_like(task, agent, hand.and_then(|hand| hand.model.as_deref()), past);
+        if same_file {
+            history.add(&task.id, past);
+        }
+    }
+}
+
+/// Notes for each task that does not say how long it will take what former runs say. Nothing is read where all do.
+pub async fn estimate(
+    store: &dyn Store,
+    directory: &Path,
+    source: &str,
+    plan: &mut Plan,
+) -> Result<(), StoreError> {
+    if plan.tasks.iter().any(|task| task.estimate.is_none()) {
+        forecast::teach(plan, &past(store, directory, source).await?);
+    }
+    Ok(())
 }
 
 fn is_telling(run: &StoredRun) -> bool {

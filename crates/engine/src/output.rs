@@ -1,39 +1,54 @@
-//! The files a run leaves: plan, summary, report, and a folder for each task that said something.
+//! The files a run leaves: plan, summary, reports, and a folder for each task that said something.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use conductor_core::graph::Graph;
-use conductor_core::ids::{RunId, TaskId};
-use conductor_core::ledger::Ledger;
-use conductor_core::plan::Plan;
-use conductor_core::report::{self, PlanFile, SummaryFile, TaskResult};
-use conductor_core::run::Run;
+use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::plan::{Plan, Task};
+use conductor_core::report::{self, PlanFile, Subject, SummaryFile, TaskResult, Voice, Voices};
+use conductor_core::run::{Progress, Run, TaskState};
 use serde::Serialize;
 
-use crate::transcript;
+use crate::transcript::{self, Speaker};
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     write(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
 }
 
-pub fn write_summary(
-    directory: &Path,
-    id: &RunId,
-    run: &Run,
-    graph: &Graph,
-    ledger: Option<&Ledger>,
-) -> io::Result<()> {
+pub fn write_summary(directory: &Path, subject: &Subject<'_>) -> io::Result<()> {
+    let Subject { id, run, graph, ledger, .. } = *subject;
     let summary = SummaryFile::new(id, run, graph, ledger);
     write(&directory.join("execution_summary.json"), &json(&summary))?;
-    write(&directory.join("report.md"), report::markdown(id, run, graph, ledger).as_bytes())?;
+    write(&directory.join("report.md"), report::markdown(subject).as_bytes())?;
+    write(&directory.join(PAGE), report::html(subject).as_bytes())?;
     transcript::clear_spools(directory, run.executors());
     for executor in 1..=run.executors() {
         write_results(&directory.join(format!("executor_{executor}")), executor, run)?;
     }
     Ok(())
+}
+
+/// The report to send on.
+pub const PAGE: &str = "report.html";
+
+/// How many failed tasks are listened to, and how many lines of each.
+const FAILURES: usize = 50;
+const LINES: usize = 10;
+
+/// What tasks that failed said last, as far as it is kept.
+pub fn voices(directory: &Path, run: &Run) -> Voices {
+    let tasks = run.tasks().enumerate();
+    let failed = tasks.filter(|(_, (_, progress))| matches!(progress.state, TaskState::Failed(_)));
+    let voice = |(place, (task, progress)): (usize, (&Task, &Progress))| {
+        let (executor, attempt) = (progress.executor?, Attempt(progress.last_attempt));
+        let path = Speaker { output: directory, executor, task: &task.id, attempt }.transcript();
+        let lines = transcript::last_lines(&path, LINES);
+        (!lines.is_empty()).then(|| (place, Voice { transcript: path.display().to_string(), lines }))
+    };
+    failed.take(FAILURES).filter_map(voice).collect()
 }
 
 /// Into the folder of every task that has one. A task that said nothing has none, and all there is to know of it is in
@@ -56,8 +71,9 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// A reader sees the old file or the new one, never half of it.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let fresh = path.with_extension("new");
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Two may write the same at once: a run that ends, and somebody who asks for its report.
+    let fresh = path.with_extension(format!("{}.new", std::process::id()));
     fs::write(&fresh, bytes)?;
-    fs::rename(&fresh, path)
+    fs::rename(&fresh, path).inspect_err(|_| drop(fs::remove_file(&fresh)))
 }

@@ -131,12 +131,12 @@ impl Planner {
         &self.folder
     }
 
-    pub fn agent(&self) -> &str {
-        self.worker.plan.tasks[0].agent_name()
+    pub fn agent(&self) -> String {
+        self.worker.plan.get().tasks[0].agent_name().to_owned()
     }
 
-    pub fn model(&self) -> Option<&str> {
-        self.worker.plan.tasks[0].model.as_deref()
+    pub fn model(&self) -> Option<String> {
+        self.worker.plan.get().tasks[0].model.clone()
     }
 
     /// What all answers together have used.
@@ -162,7 +162,7 @@ impl Planner {
         progress: impl Fn(&str),
     ) -> Result<Planned, PlannerError> {
         let mut told = Vec::new();
-        let name = self.agent().to_owned();
+        let name = self.agent();
         progress(&format!("{name} is asked how much there is to do"));
         let analysis = self.analysis(request, &mut told).await?;
         progress(&format!("{name} is asked for the plan"));

@@ -32,6 +32,28 @@ pub(crate) enum CostBy {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The run, or the beginning of its name; the newest one here where absent
+    pub(crate) run: Option<String>,
+    /// A page to send on, Markdown, or JSON
+    #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
+    pub(crate) format: ReportFormat,
+    /// Same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Write it there, `-` for standard output; else the page goes to the run's own files, the others to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Html,
+    Md,
+    Json,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Prices {
     /// Models by name; all of them where absent
     pub(crate) models: Vec<String>,

@@ -47,7 +47,7 @@ async fn remember(file: &Path, plan: &mut Plan) -> Result<History, Fault> {
     if Repository::common_of(&directory).is_ok() {
         history::learn(&store, &source, plan).await?;
     }
-    Ok(history::past(&store, &source).await?)
+    Ok(history::past(&store, &directory, &source).await?)
 }
 
 /// As `run` would have them.
@@ -93,6 +93,7 @@ fn bases(estimates: &[Estimate]) -> String {
     let kinds = [
         (count(|basis| matches!(basis, Basis::Given)), "by their estimate"),
         (count(|basis| matches!(basis, Basis::History(_))), "by former runs"),
+        (count(|basis| matches!(basis, Basis::Similar(_))), "by tasks like them"),
         (count(|basis| matches!(basis, Basis::Default)), "guessed"),
     ];
     let told = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, how)| format!("{count} {how}"));
@@ -143,6 +144,7 @@ fn as_json(plan: &Plan, told: &Forecast) -> Value {
         let (basis, samples) = match estimate.basis {
             Basis::Given => ("estimate", None),
             Basis::History(samples) => ("history", Some(samples)),
+            Basis::Similar(samples) => ("similar", Some(samples)),
             Basis::Default => ("default", None),
         };
         json!({

@@ -18,7 +18,7 @@ use conductor_core::graph::{self, Graph};
 use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
 use conductor_core::plan::Plan;
-use conductor_core::report::PlanFile;
+use conductor_core::report::{PlanFile, Subject};
 use conductor_core::run::{Run, Stage as RunStage, TaskState};
 use conductor_core::units::{Now, Tick};
 use conductor_engine::clock::wall;
@@ -26,7 +26,7 @@ use conductor_engine::drive::{Drive, Driven, Start, World};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
-use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun};
+use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun, file_name};
 use conductor_engine::workspaces::{Yard, empty_trash};
 use conductor_engine::{agents, history, ledger, output};
 
@@ -103,6 +103,7 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     let repository = repository(&args, &plan, &mut options, &args.directory)?;
     let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
     let mut plan = plan;
+    history::estimate(&store, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&store, &args.directory, &plan).await?;
     if repository.is_some() && !options.allow_overlap {
         history::learn(&store, &source, &mut plan).await?;
@@ -114,7 +115,7 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     empty_trash(home.root());
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options, args.directory.clone());
-    carry_out(&args, id, run, (Start { options, reopen: false }, new.source), world).await
+    carry_out(&args, (new.id, new.source), run, Start { options, reopen: false }, world).await
 }
 
 async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
@@ -129,7 +130,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
         }
     };
     if let Some(fault) = nothing_to_do(&args, &stored, &run) {
-        complete_files(&stored.id, &run, claim.directory())?;
+        complete_files(&stored, &run, claim.directory())?;
         return Err(fault);
     }
     let mut options = args.options(run.plan(), Some(run.options()))?;
@@ -138,8 +139,14 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options, stored.directory.clone());
     args.directory = stored.directory;
-    let start = Start { options, reopen: args.typed.retry_failed };
-    carry_out(&args, stored.id, run, (start, stored.source), world).await
+    carry_out(
+        &args,
+        (stored.id, stored.source),
+        run,
+        Start { options, reopen: args.typed.retry_failed },
+        world,
+    )
+    .await
 }
 
 /// Finds the run that is meant and reads it; writes nothing.
@@ -174,9 +181,9 @@ pub(crate) fn new_id() -> RunId {
 
 async fn carry_out(
     args: &Resolved<'_>,
-    id: RunId,
+    (id, source): (RunId, String),
     run: Run,
-    (start, source): (Start, String),
+    start: Start,
     world: World,
 ) -> Result<Exit, Fault> {
     let directory = world.output.clone();
@@ -188,8 +195,13 @@ async fn carry_out(
         detach::settle(&id, &state)?;
     }
     let options = start.options.clone();
-    let file =
-        Watched::new(args, source, &run, world.store.clone(), yard.is_some() && !options.allow_overlap)?;
+    let file = Watched::new(
+        args,
+        source.clone(),
+        &run,
+        world.store.clone(),
+        yard.is_some() && !options.allow_overlap,
+    )?;
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
@@ -215,15 +227,18 @@ async fn carry_out(
         false => regraphed(&ended, &directory)?,
     };
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
-    output::write_summary(&directory, &id, &ended, &graph, ledger.as_ref())?;
+    let voices = output::voices(&directory, &ended);
+    let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
+    let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
+    output::write_summary(&directory, &subject)?;
     let ending = bring_home(args, yard, &ended).await?;
-    audience.view().finish(&id, &ended, &graph, ledger.as_ref());
+    audience.view().finish(&id, &ended, graph, ledger);
     if args.ui() != Ui::Json {
         // A reader that went away changes nothing about what the run came to.
-        let _ = answer(&end_block::text(&id, &ended, &graph, &directory, ending.as_ref(), ledger.as_ref()));
+        let _ = answer(&end_block::text(&id, &ended, graph, &directory, ending.as_ref(), ledger));
     }
     audience.leave();
-    let exit = exit(&ended, ledger.as_ref(), signalled.received());
+    let exit = exit(&ended, ledger, signalled.received());
     note_exit(&state, exit);
     Ok(exit)
 }

@@ -10,9 +10,10 @@ use conductor_core::event::{Event, Outcome};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::ledger::Ledger;
-use conductor_core::report;
+use conductor_core::report::{self, Subject};
 use conductor_core::run::Run;
 use conductor_engine::bus::Records;
+use conductor_engine::output;
 use conductor_engine::transcript::{self, Speaker};
 
 use super::lines::{Lines, heading};
@@ -105,7 +106,9 @@ impl Progress for GitHub {
         let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
             return;
         };
-        if let Err(error) = summarize(Path::new(&path), &report::markdown(id, run, graph, ledger)) {
+        let voices = &output::voices(&self.output, run);
+        let subject = Subject { id, run, graph, ledger, source: None, voices };
+        if let Err(error) = summarize(Path::new(&path), &report::markdown(&subject)) {
             anstream::eprintln!("conductor: the step's summary could not be written: {error}");
         }
     }

@@ -38,6 +38,7 @@ mod plan;
 mod progress;
 mod questions;
 mod rehearse;
+mod report;
 mod repositories;
 mod run;
 mod runs;

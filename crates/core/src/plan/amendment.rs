@@ -87,11 +87,13 @@ impl Edit {
     }
 }
 
-/// Whether a file says the same of both. What former runs touched is not of the file.
+/// Whether a file says the same of both. What former runs teach is not of the file.
 fn reads_alike(one: &Task, other: &Task) -> bool {
     let as_read = |task: &Task| {
         let mut task = task.clone();
-        task.preparation.iter_mut().for_each(|preparation| preparation.learned_files.clear());
+        task.preparation
+            .iter_mut()
+            .for_each(|known| (known.learned_files, known.learned_time) = (Vec::new(), None));
         task.preparation = task.preparation.filter(|preparation| **preparation != Preparation::default());
         task
     };

@@ -49,13 +49,19 @@ impl TimeSpent {
 }
 
 fn waited(run: &Run, graph: &Graph) -> Millis {
+    waits(run, graph).into_iter().flatten().fold(Millis(0), |sum, one| sum + one)
+}
+
+/// How long each task was able to start and did not; nothing of those that never began. Only of a run that was never
+/// left.
+pub(super) fn waits(run: &Run, graph: &Graph) -> Vec<Option<Millis>> {
     let before = graph.dependencies();
-    let each = run.tasks().zip(before).filter_map(|((_, progress), before)| {
+    let each = run.tasks().zip(before).map(|((_, progress), before)| {
         let ends = before.iter().filter_map(|&task| run.progress(task as usize).ended);
         let ready: Timestamp = ends.max().unwrap_or_default().max(run.created());
         Some(progress.first_started? - ready)
     });
-    each.fold(Millis(0), |sum, one| sum + one)
+    each.collect()
 }
 
 fn per_worker(run: &Run) -> Vec<u32> {

@@ -7,7 +7,7 @@ mod contract;
 mod sqlite;
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use conductor_core::event::Record;
@@ -56,6 +56,18 @@ pub struct StoredRun {
     /// `running`, `stopped`, `completed` or `failed`, as the log said last.
     pub status: String,
     pub created: Timestamp,
+}
+
+impl StoredRun {
+    /// What whoever is not on this machine knows its task file by.
+    pub fn file_name(&self) -> Option<&str> {
+        file_name(&self.source)
+    }
+}
+
+/// The last part of a path.
+pub fn file_name(source: &str) -> Option<&str> {
+    Path::new(source).file_name().and_then(|name| name.to_str())
 }
 
 #[derive(Debug, Error)]

@@ -92,8 +92,8 @@ pub(crate) fn ask(
         (Err(error), None) => Err(fault(&error, Some(&planner))),
         (Ok(planned), None) => Ok(Answered {
             planned,
-            agent: planner.agent().to_owned(),
-            model: planner.model().map(str::to_owned),
+            agent: planner.agent(),
+            model: planner.model(),
             used: planner.used(),
             folder: planner.folder().to_owned(),
         }),

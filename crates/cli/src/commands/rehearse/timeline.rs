@@ -93,6 +93,7 @@ fn note(estimate: Estimate) -> String {
         Basis::Given => format!("{expected} estimate"),
         Basis::History(1) => format!("{expected} 1 run"),
         Basis::History(samples) => format!("{expected} ({low}–{high}) {samples} runs"),
+        Basis::Similar(samples) => format!("{expected} ({low}–{high}) {samples} alike"),
         Basis::Default => format!("{expected} ({low}–{high}) guess"),
     }
 }

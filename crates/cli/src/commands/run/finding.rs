@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use conductor_core::graph::Graph;
-use conductor_core::ids::RunId;
+use conductor_core::report::Subject;
 use conductor_core::run::{Run, Status};
 use conductor_engine::home::Home;
 use conductor_engine::output;
@@ -42,12 +42,14 @@ pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) 
 }
 
 /// A coordinator killed after the last event has left no report; whoever looks for the run later makes it.
-pub(super) fn complete_files(id: &RunId, run: &Run, state: &Path) -> Result<(), Fault> {
+pub(super) fn complete_files(stored: &StoredRun, run: &Run, state: &Path) -> Result<(), Fault> {
     let directory = run.options().output.as_ref().map_or_else(|| state.to_owned(), PathBuf::from);
     if !directory.join("execution_summary.json").exists() {
         let graph = Graph::new(run.plan(), run.options().strategy)
             .map_err(|error| Fault::new(Exit::Unexpected, error))?;
-        output::write_summary(&directory, id, run, &graph, None)?;
+        let (voices, source) = (output::voices(&directory, run), stored.file_name());
+        let subject = Subject { id: &stored.id, run, graph: &graph, ledger: None, source, voices: &voices };
+        output::write_summary(&directory, &subject)?;
     }
     Ok(())
 }

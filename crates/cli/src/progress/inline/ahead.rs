@@ -85,7 +85,7 @@ impl Ahead {
         }
         let (sum, count) = self.took[kind(task)];
         let usual = sum.0.checked_div(count).filter(|_| count >= ENOUGH).map(Millis);
-        let whole = task.estimate.or(usual)?;
+        let whole = task.estimated().or(usual)?;
         Some(match &progress.state {
             TaskState::Running(running) => Millis(whole.0.saturating_sub((now - running.since).0)),
             _ => whole,

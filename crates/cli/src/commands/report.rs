@@ -1,0 +1,65 @@
+//! `conductor report`: what a run came to, or has come to so far, as a page to send on, as Markdown or as JSON.
+
+use std::path::{Path, PathBuf};
+
+use conductor_core::graph::Graph;
+use conductor_core::report::{self, Subject, SummaryFile};
+use conductor_engine::{control, ledger, output};
+
+use super::{answer, block_on};
+use crate::archive::Archive;
+use crate::args::{self, ReportFormat};
+use crate::fault::{Exit, Fault};
+
+pub(crate) fn run(args: &args::Report) -> Result<Exit, Fault> {
+    let format = if args.json { ReportFormat::Json } else { args.format };
+    let (text, directory) = block_on(tell(args.run.as_deref(), format))?;
+    let place = match (&args.output, format) {
+        (Some(file), _) if file.as_os_str() == "-" => None,
+        (Some(file), _) => Some(file.clone()),
+        (None, ReportFormat::Html) => Some(directory.join(output::PAGE)),
+        (None, _) => None,
+    };
+    match place {
+        Some(place) => write(&place, &text)?,
+        None => answer(&text)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The report, and where the run's own files are.
+async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBuf), Fault> {
+    let archive = Archive::open().await?;
+    let runs = archive.candidates(run)?;
+    let Some(stored) = runs.first() else {
+        return Err(Fault::new(Exit::NothingToDo, "nothing has been run here yet"));
+    };
+    // Of a run that somebody works on, what is there changes while it is looked at.
+    let live = control::glance(&archive.home.run(&stored.id)).is_ok();
+    let found = archive.read(stored).await?;
+    let (id, run) = (&stored.id, &found.run);
+    let graph = &Graph::new(run.plan(), run.options().strategy)
+        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    let yard = found.visit(&archive.home).ok().filter(|_| !live);
+    let ledger = yard.as_ref().and_then(|yard| ledger::take(id, run, yard, &[]).ok());
+    let directory = run.options().output.as_ref().map_or_else(|| archive.home.run(id), PathBuf::from);
+    let voices = &output::voices(&directory, run);
+    let subject = Subject { id, run, graph, ledger: ledger.as_ref(), source: stored.file_name(), voices };
+    let text = match format {
+        ReportFormat::Html => report::html(&subject),
+        ReportFormat::Md => report::markdown(&subject),
+        ReportFormat::Json => {
+            let summary = SummaryFile::new(id, run, graph, subject.ledger);
+            serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n"
+        }
+    };
+    Ok((text, directory))
+}
+
+fn write(place: &Path, text: &str) -> Result<(), Fault> {
+    output::write(place, text.as_bytes()).map_err(|error| {
+        let message = format!("the report cannot be written to {}: {error}", place.display());
+        Fault::new(Exit::Unexpected, message).help("name another file with -o")
+    })?;
+    answer(&place.display().to_string())
+}

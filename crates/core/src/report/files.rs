@@ -1,0 +1,344 @@
+//! The run as JSON, for programs.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
+use crate::costs;
+use crate::event::{Failure, Hand, Usage};
+use crate::forecast::{Basis, foretold};
+use crate::graph::{Graph, Node};
+use crate::ids::{RunId, TaskId};
+use crate::ledger::Ledger;
+use crate::plan::{Plan, Task, Work};
+use crate::run::{AgentUse, Landed, Progress, Run, TaskState};
+use crate::units::Millis;
+
+pub const PLAN_SCHEMA: &str = "conductor.plan/1";
+pub const SUMMARY_SCHEMA: &str = "conductor.summary/1";
+
+/// `execution_plan.json`.
+#[derive(Debug, Serialize)]
+pub struct PlanFile<'a> {
+    schema: &'static str,
+    num_tasks: usize,
+    executor_budget: u32,
+    execution_model: &'static str,
+    tasks: Vec<PlannedTask<'a>>,
+    dependencies: BTreeMap<&'a TaskId, Vec<&'a TaskId>>,
+    execution_strategy: Vec<Vec<&'a TaskId>>,
+    notes: Option<&'a Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct PlannedTask<'a> {
+    id: &'a TaskId,
+    name: &'a str,
+    description: String,
+    priority: u8,
+    dependencies: Vec<&'a TaskId>,
+    estimated_duration_ms: Option<Millis>,
+}
+
+impl<'a> PlanFile<'a> {
+    pub fn new(plan: &'a Plan, graph: &'a Graph, slots: u32) -> PlanFile<'a> {
+        let named = |tasks: &[Node]| tasks.iter().map(|&task| graph.id(task)).collect::<Vec<_>>();
+        let before: Vec<Vec<&TaskId>> = graph.dependencies().iter().map(|tasks| named(tasks)).collect();
+        let waiting = plan.tasks.iter().zip(&before).filter(|(_, before)| !before.is_empty());
+        PlanFile {
+            schema: PLAN_SCHEMA,
+            num_tasks: plan.tasks.len(),
+            executor_budget: slots,
+            execution_model: "task_queue",
+            dependencies: waiting.map(|(task, before)| (&task.id, before.clone())).collect(),
+            tasks: plan.tasks.iter().zip(before).map(|(task, before)| planned(task, before)).collect(),
+            execution_strategy: graph.batches().iter().map(|batch| named(batch)).collect(),
+            notes: plan.metadata.get("notes"),
+        }
+    }
+}
+
+fn planned<'a>(task: &'a Task, dependencies: Vec<&'a TaskId>) -> PlannedTask<'a> {
+    PlannedTask {
+        id: &task.id,
+        name: &task.name,
+        description: match &task.work {
+            Work::Prompt(prompt) => prompt.clone(),
+            Work::Run(command) => command.to_string(),
+        },
+        priority: task.priority.0,
+        dependencies,
+        estimated_duration_ms: task.estimated(),
+    }
+}
+
+/// `execution_summary.json`.
+#[derive(Debug, Serialize)]
+pub struct SummaryFile<'a> {
+    schema: &'static str,
+    run: &'a RunId,
+    outcome: &'static str,
+    total_tasks: u32,
+    completed: u32,
+    failed: u32,
+    skipped: u32,
+    cancelled: u32,
+    open: u32,
+    success_rate: Option<f64>,
+    /// Of what has landed; nothing where nothing is merged and so nothing measured.
+    total_files_created: Option<u64>,
+    total_lines_of_code: Option<u64>,
+    /// Not measured, and so not claimed.
+    average_test_coverage: Option<f64>,
+    attempts: u32,
+    elapsed_ms: Millis,
+    worked_ms: Millis,
+    critical_path_ms: Millis,
+    /// What the same work takes at the least with so many at a time.
+    at_best_ms: Millis,
+    time: TimeFigures,
+    executors_used: u32,
+    tasks_per_executor: Vec<u32>,
+    /// Nothing where a part of it has no known price.
+    cost_usd: Option<f64>,
+    known_cost_usd: f64,
+    tokens: u64,
+    unpriced_tokens: u64,
+    cost_by_model: BTreeMap<&'a str, ModelCost>,
+    cost_by_agent: BTreeMap<&'a str, AgentCost>,
+    /// How estimates compare to what happened; nothing where no estimated task was completed.
+    estimates: Option<Estimates>,
+    ledger: Option<&'a Ledger>,
+    results: Vec<TaskResult<'a>>,
+}
+
+impl<'a> SummaryFile<'a> {
+    pub fn new(id: &'a RunId, run: &'a Run, graph: &Graph, ledger: Option<&'a Ledger>) -> SummaryFile<'a> {
+        let (summary, spent) = (Summary::of(run, graph), TimeSpent::of(run, graph));
+        let landed = |figure: fn(&Landed) -> u64| {
+            let all = run.tasks().filter_map(|(_, progress)| progress.landed.as_deref());
+            ledger.map(|_| all.map(figure).sum())
+        };
+        SummaryFile {
+            schema: SUMMARY_SCHEMA,
+            run: id,
+            outcome: outcome_name(run.stage()),
+            total_tasks: summary.total,
+            completed: summary.completed,
+            failed: summary.failed,
+            skipped: summary.skipped,
+            cancelled: summary.cancelled,
+            open: summary.open,
+            success_rate: rate(&summary),
+            total_files_created: landed(|landed| landed.touched.created),
+            total_lines_of_code: landed(|landed| landed.touched.added),
+            average_test_coverage: None,
+            attempts: summary.attempts,
+            elapsed_ms: summary.elapsed,
+            worked_ms: summary.worked,
+            critical_path_ms: summary.critical_path,
+            at_best_ms: spent.at_best,
+            time: TimeFigures::new(&spent),
+            tasks_per_executor: spent.per_worker,
+            executors_used: summary.executors,
+            cost_usd: costs::dollars(summary.spent),
+            known_cost_usd: summary.spent.cost.dollars(),
+            tokens: summary.spent.tokens,
+            unpriced_tokens: summary.spent.unpriced,
+            cost_by_model: run
+                .models()
+                .iter()
+                .map(|(model, usage)| (&**model, ModelCost::new(*usage)))
+                .collect(),
+            cost_by_agent: run
+                .agents()
+                .iter()
+                .map(|(agent, used)| (&**agent, AgentCost::new(*used)))
+                .collect(),
+            estimates: Estimates::new(&Accuracy::of(run)),
+            ledger,
+            results: (0..run.plan().tasks.len()).map(|place| TaskResult::new(run, place)).collect(),
+        }
+    }
+}
+
+/// Of all tasks together; what was not measured is null.
+#[derive(Debug, Serialize)]
+struct TimeFigures {
+    waited_ms: Option<Millis>,
+    preparing_ms: Option<Millis>,
+    working_ms: Option<Millis>,
+    verifying_ms: Option<Millis>,
+    merging_ms: Millis,
+    retrying_ms: Millis,
+    asking_ms: Millis,
+}
+
+impl TimeFigures {
+    fn new(spent: &TimeSpent) -> TimeFigures {
+        let times = &spent.times;
+        let told = |length: Millis| (times.attempts > 0).then_some(length);
+        TimeFigures {
+            waited_ms: spent.waited,
+            preparing_ms: told(times.preparing),
+            working_ms: told(times.working),
+            verifying_ms: told(times.verifying),
+            merging_ms: times.merging,
+            retrying_ms: times.retrying,
+            asking_ms: times.asking,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ModelCost {
+    cost_usd: Option<f64>,
+    tokens: u64,
+    turns: u32,
+}
+
+impl ModelCost {
+    fn new(usage: Usage) -> ModelCost {
+        ModelCost { cost_usd: costs::dollars(usage), tokens: usage.tokens, turns: usage.turns }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct AgentCost {
+    attempts: u32,
+    /// Attempts that ended without a word of what they used.
+    untold_attempts: u32,
+    #[serde(flatten)]
+    cost: ModelCost,
+}
+
+impl AgentCost {
+    fn new(used: AgentUse) -> AgentCost {
+        AgentCost { attempts: used.attempts, untold_attempts: used.untold, cost: ModelCost::new(used.usage) }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Estimates {
+    /// Completed, and with an estimate.
+    tasks: usize,
+    median_error_percent: Option<f64>,
+    within_25_percent: u32,
+}
+
+impl Estimates {
+    fn new(accuracy: &Accuracy) -> Option<Estimates> {
+        (!accuracy.held.is_empty()).then(|| Estimates {
+            tasks: accuracy.held.len(),
+            median_error_percent: accuracy.median_error().map(tenths),
+            within_25_percent: accuracy.within(),
+        })
+    }
+}
+
+/// With one decimal.
+fn tenths(figure: f64) -> f64 {
+    (figure * 10.0).round() / 10.0
+}
+
+/// What a task was expected to take.
+#[derive(Debug, Serialize)]
+struct Expectation {
+    expected_ms: Millis,
+    /// `estimate`, `history` or `similar`.
+    basis: &'static str,
+    samples: Option<u32>,
+    /// What it took, as a multiple of that; nothing where it was not completed.
+    ratio: Option<f64>,
+}
+
+impl Expectation {
+    fn new(run: &Run, place: usize) -> Option<Expectation> {
+        let (expected_ms, basis) = foretold(run.task(place).0)?;
+        let (basis, samples) = match basis {
+            Basis::Given => ("estimate", None),
+            Basis::History(samples) => ("history", Some(samples)),
+            Basis::Similar(samples) => ("similar", Some(samples)),
+            Basis::Default => return None,
+        };
+        let ratio =
+            Held::of(run, place).and_then(|held| held.ratio()).map(|ratio| (ratio * 100.0).round() / 100.0);
+        Some(Expectation { expected_ms, basis, samples, ratio })
+    }
+}
+
+/// One task's entry in the summary, and its own `result.json`.
+#[derive(Debug, Serialize)]
+pub struct TaskResult<'a> {
+    task_id: &'a TaskId,
+    name: &'a str,
+    status: &'static str,
+    error: Option<TaskError<'a>>,
+    attempts: u32,
+    interruptions: u32,
+    executor: Option<u32>,
+    /// Who did it in the end; of a task that never began, who is to.
+    pub(super) agent: &'a str,
+    /// As it calls itself, where it was heard of; else as it was asked for.
+    pub(super) model: Option<&'a str>,
+    worked_ms: Millis,
+    estimate: Option<Expectation>,
+    cost_usd: Option<f64>,
+    tokens: u64,
+    /// Where its work is on the run's branch.
+    commit: Option<&'a str>,
+    files_touched: Option<&'a [String]>,
+    lines_added: Option<u64>,
+    lines_removed: Option<u64>,
+    /// Whether its checks notice damage, where that was put to the test.
+    gate_holds: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum TaskError<'a> {
+    Failed(&'a Failure),
+    Skipped { class: &'static str, culprit: Option<&'a TaskId> },
+}
+
+impl<'a> TaskResult<'a> {
+    pub fn new(run: &'a Run, place: usize) -> TaskResult<'a> {
+        let (task, progress): (&Task, &Progress) = run.task(place);
+        let hand = run.hand(place);
+        let landed = progress.landed.as_deref();
+        TaskResult {
+            task_id: &task.id,
+            name: &task.name,
+            status: progress.state.status().name(),
+            error: match &progress.state {
+                TaskState::Failed(failure) => Some(TaskError::Failed(failure)),
+                TaskState::Skipped { culprit } => {
+                    Some(TaskError::Skipped { class: "skipped", culprit: culprit.as_ref() })
+                }
+                _ => None,
+            },
+            attempts: progress.last_attempt,
+            interruptions: progress.interruptions,
+            executor: progress.executor,
+            agent: hand.map_or_else(|| task.agent_name(), |hand: &Hand| &hand.agent),
+            model: run.model(place).or_else(|| hand.and_then(|hand| hand.model.as_deref())),
+            worked_ms: progress.worked,
+            estimate: Expectation::new(run, place),
+            cost_usd: costs::dollars(progress.usage),
+            tokens: progress.usage.tokens,
+            commit: landed.map(|landed| landed.commit.as_str()),
+            files_touched: landed.map(|landed| landed.touched.files.as_slice()),
+            lines_added: landed.map(|landed| landed.touched.added),
+            lines_removed: landed.map(|landed| landed.touched.removed),
+            gate_holds: landed.and_then(|landed| landed.gate.as_ref()).map(|gate| gate.holds),
+        }
+    }
+}
+
+/// Of all tasks, in percent with one decimal.
+fn rate(summary: &Summary) -> Option<f64> {
+    let (completed, total) = (f64::from(summary.completed), f64::from(summary.total));
+    (summary.total > 0).then(|| (completed * 1000.0 / total).round() / 10.0)
+}

@@ -1,0 +1,219 @@
+//! The tables: where the time went, what it cost, estimates, tasks.
+
+use std::fmt::Display;
+
+use super::graph::{class, sign};
+use super::markup::{Markup, cut, put, region};
+use crate::costs;
+use crate::report::course::busy;
+use crate::report::words::{self, NOT_MEASURED, thousands};
+use crate::report::{Accuracy, Subject, TaskResult, TimeSpent, note};
+use crate::run::{Run, Status};
+use crate::units::Millis;
+
+/// More estimates than these are told by their median only; the worst are shown.
+const ESTIMATES: usize = 200;
+/// More workers than these have no line each.
+const WORKERS: usize = 100;
+/// How much of an error stands in the table; all of it is with the failures.
+const NOTE: usize = 200;
+
+/// A column's name, and on which side its cells are.
+enum Column {
+    Left(&'static str),
+    Right(&'static str),
+}
+
+use Column::{Left, Right};
+
+/// The head of a table, up to where its first row begins.
+fn columns(out: &mut Markup, columns: &[Column]) {
+    put!(out; "<thead><tr>");
+    for column in columns {
+        match column {
+            Left(name) => put!(out; "<th scope=\"col\">" (name) "</th>"),
+            Right(name) => put!(out; "<th scope=\"col\" class=\"r\">" (name) "</th>"),
+        }
+    }
+    put!(out; "</tr></thead><tbody>\n");
+}
+
+/// Cells on the right.
+fn figures(out: &mut Markup, figures: &[&dyn Display]) {
+    for figure in figures {
+        put!(out; "<td class=\"r\">" (figure) "</td>");
+    }
+}
+
+pub(super) fn times(out: &mut Markup, subject: &Subject<'_>) {
+    let run = subject.run;
+    let spent = TimeSpent::of(run, subject.graph);
+    put!(out; "<section id=\"times\"><h2>Where the time went</h2><div class=\"pair\">\
+        <table><caption>All tasks together</caption><tbody>");
+    for (name, length) in spent.parts() {
+        put!(out; "<tr><th scope=\"row\">" (name) "</th><td class=\"r\">" (length) "</td></tr>");
+    }
+    for (unmeasured, name) in
+        [(spent.waited.is_none(), "waiting for their turn"), (spent.times.attempts == 0, "working")]
+    {
+        if unmeasured {
+            put!(out; "<tr><th scope=\"row\">" (name) "</th><td class=\"r\">" (NOT_MEASURED) "</td></tr>");
+        }
+    }
+    put!(out; "</tbody></table>");
+    if !spent.per_worker.is_empty() {
+        put!(out; "<table><caption>By worker</caption>");
+        columns(out, &[Left("Worker"), Right("Tasks"), Right("At work"), Right("Of the run")]);
+        for (at, (tasks, busy)) in spent.per_worker.iter().zip(busy(run)).take(WORKERS).enumerate() {
+            let share = match run.active().0 {
+                0 => NOT_MEASURED.to_owned(),
+                all => format!("{} %", busy.0 * 100 / all),
+            };
+            put!(out; "<tr><th scope=\"row\">" (at + 1) "</th>");
+            figures(out, &[tasks, &busy, &share]);
+            put!(out; "</tr>");
+        }
+        put!(out; "</tbody></table>");
+    }
+    put!(out; "</div>");
+    let more = spent.per_worker.len().saturating_sub(WORKERS);
+    if more > 0 {
+        put!(out; "<p class=\"note\">And " (more) " more workers.</p>");
+    }
+    put!(out; "</section>\n");
+}
+
+pub(super) fn cost(out: &mut Markup, subject: &Subject<'_>) {
+    let run = subject.run;
+    let (cost, about) = words::cost(run);
+    put!(out; "<section id=\"cost\"><h2>Cost</h2><p>" (words::sentence(&format!("{cost}; {about}"))) "</p>");
+    if !run.agents().is_empty() {
+        put!(out; "<div class=\"pair\"><table><caption>By agent</caption>");
+        columns(out, &[Left("Agent"), Right("Attempts"), Right("Tokens"), Right("Cost")]);
+        for (agent, used) in run.agents() {
+            let tokens = match used.attempts > 0 && used.untold == used.attempts {
+                true => NOT_MEASURED.to_owned(),
+                false => thousands(used.usage.tokens),
+            };
+            put!(out; "<tr><th scope=\"row\"><bdi>" (agent) "</bdi></th>");
+            figures(out, &[&used.attempts, &tokens, &words::agent_cost(used)]);
+            put!(out; "</tr>");
+        }
+        put!(out; "</tbody></table>");
+        if !run.models().is_empty() {
+            put!(out; "<table><caption>By model</caption>");
+            columns(out, &[Left("Model"), Right("Calls"), Right("Tokens"), Right("Cost")]);
+            for (model, usage) in run.models() {
+                put!(out; "<tr><th scope=\"row\"><bdi>" (model) "</bdi></th>");
+                figures(out, &[&usage.turns, &thousands(usage.tokens), &costs::words(*usage)]);
+                put!(out; "</tr>");
+            }
+            put!(out; "</tbody></table>");
+        }
+        put!(out; "</div>");
+    }
+    put!(out; "</section>\n");
+}
+
+pub(super) fn estimates(out: &mut Markup, subject: &Subject<'_>) {
+    let accuracy = Accuracy::of(subject.run);
+    put!(out; "<section id=\"estimates\"><h2>Estimates against actuals</h2>");
+    put!(out; "<p>" (words::sentence(&accuracy.words())) "</p>");
+    if !accuracy.held.is_empty() {
+        let mut shown: Vec<_> = accuracy.held.iter().collect();
+        if shown.len() > ESTIMATES {
+            shown.sort_by(|a, b| {
+                b.error().unwrap_or(0.0).total_cmp(&a.error().unwrap_or(0.0)).then(a.task.cmp(&b.task))
+            });
+            shown.truncate(ESTIMATES);
+            let all = accuracy.held.len();
+            put!(out; "<p class=\"note\">The " (ESTIMATES) " that were furthest off, of " (all) ".</p>");
+        }
+        region(out, "Estimates");
+        put!(out; "<table>");
+        columns(out, &[Left("Task"), Right("Estimated"), Left("By"), Right("Took"), Right("Ratio")]);
+        for held in shown {
+            let ratio = held.ratio().map_or_else(|| NOT_MEASURED.to_owned(), |ratio| format!("{ratio:.2} ×"));
+            put!(out; "<tr><th scope=\"row\"><bdi>" (subject.graph.id(held.task)) "</bdi></th>");
+            figures(out, &[&held.expected]);
+            put!(out; "<td>" (words::basis(held.basis)) "</td>");
+            figures(out, &[&held.took, &ratio]);
+            put!(out; "</tr>");
+        }
+        put!(out; "</tbody></table></div>");
+    }
+    put!(out; "</section>\n");
+}
+
+pub(super) fn tasks(out: &mut Markup, subject: &Subject<'_>) {
+    let run = subject.run;
+    put!(out; "<section id=\"tasks\"><h2>Tasks</h2>");
+    let there: Vec<Status> = Status::ALL.into_iter().filter(|status| run.count(*status) > 0).collect();
+    if there.len() > 1 {
+        filter(out, run.plan().tasks.len(), &there, |status| run.count(status));
+    }
+    region(out, "Tasks");
+    put!(out; "<table class=\"tasks\">");
+    let numbers =
+        [Right("Worker"), Right("Attempts"), Left("Agent"), Right("Began at"), Right("Took"), Right("Cost")];
+    let all = [Left("Task"), Left("Status")].into_iter().chain(numbers).chain([Left("Commit"), Left("Note")]);
+    columns(out, &all.collect::<Vec<_>>());
+    let begun = begun(run);
+    for (place, begun) in begun.into_iter().enumerate() {
+        task(out, subject, place, begun);
+    }
+    put!(out; "</tbody></table></div></section>\n");
+}
+
+/// Buttons that need no script: a style sheet hides what is not of the chosen status.
+fn filter(out: &mut Markup, all: usize, there: &[Status], count: impl Fn(Status) -> u32) {
+    put!(out; "<fieldset class=\"filter\"><legend>Show</legend>\
+        <label><input type=\"radio\" name=\"show\" value=\"all\" checked=\"checked\"/> all " (all) "</label>");
+    for &status in there {
+        put!(out; "<label><input type=\"radio\" name=\"show\" value=\"" (status) "\"/> " (status) " ");
+        put!(out; (count(status)) "</label>");
+    }
+    put!(out; "</fieldset>");
+}
+
+/// When each task's first attempt began.
+fn begun(run: &Run) -> Vec<Option<Millis>> {
+    let mut begun = vec![None; run.plan().tasks.len()];
+    for span in run.spans() {
+        begun[span.task as usize].get_or_insert(span.from);
+    }
+    begun
+}
+
+fn task(out: &mut Markup, subject: &Subject<'_>, place: usize, begun: Option<Millis>) {
+    let run = subject.run;
+    let (task, progress) = run.task(place);
+    let (result, status) = (TaskResult::new(run, place), progress.state.status());
+    put!(out; "<tr class=\"");
+    out.raw(class(status));
+    put!(out; "\"><th scope=\"row\"><bdi>" (task.id) "</bdi>");
+    if task.name != task.id.as_str() {
+        put!(out; "<small dir=\"auto\">" (task.name) "</small>");
+    }
+    put!(out; "</th><td><span class=\"s\">" (sign(status)) "&#160;" (status) "</span></td><td class=\"r\">");
+    match progress.executor {
+        Some(executor) => put!(out; (executor)),
+        None => put!(out; "–"),
+    }
+    put!(out; "</td><td class=\"r\">" (progress.last_attempt) "</td><td><bdi>" (result.agent) "</bdi>");
+    if let Some(model) = result.model {
+        put!(out; "<small><bdi>" (model) "</bdi></small>");
+    }
+    match begun {
+        Some(begun) => put!(out; "</td><td class=\"r\">" (begun) "</td><td class=\"r\">" (progress.worked)),
+        None => put!(out; "</td><td class=\"r\">–</td><td class=\"r\">–"),
+    }
+    put!(out; "</td><td class=\"r\">" (words::task_cost(run, place)) "</td><td>");
+    match progress.landed.as_deref() {
+        Some(landed) => {
+            put!(out; "<code title=\"" (landed.commit) "\">" (words::short(&landed.commit)) "</code>")
+        }
+        None => put!(out; "–"),
+    }
+    put!(out; "</td><td dir=\"auto\">" (cut(&note(&progress.state), NOTE)) "</td></tr>\n");
+}

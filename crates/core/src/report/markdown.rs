@@ -1,0 +1,229 @@
+//! `report.md`: the report as Markdown, plain enough for any reader of it.
+
+use std::fmt::Write as _;
+
+use super::course::busy;
+use super::words::{self, NOT_MEASURED, thousands};
+use super::{Accuracy, Subject, Summary, TaskResult, TimeSpent, note, outcome_name, stray_words};
+use crate::costs;
+use crate::graph::Format;
+use crate::run::TaskState;
+
+/// With more tasks than this a picture of the graph tells nothing.
+const DRAWN: usize = 60;
+/// How many failures are told in full, estimates held against what happened, and tasks of a long chain named.
+const FAILURES: usize = 50;
+const ESTIMATES: usize = 100;
+const CHAIN: usize = 30;
+
+pub fn markdown(subject: &Subject<'_>) -> String {
+    let mut out = String::new();
+    head(&mut out, subject);
+    ledger(&mut out, subject);
+    failures(&mut out, subject);
+    workers(&mut out, subject);
+    path(&mut out, subject);
+    spent(&mut out, subject);
+    estimates(&mut out, subject);
+    tasks(&mut out, subject);
+    out
+}
+
+fn head(out: &mut String, subject: &Subject<'_>) {
+    let Subject { id, run, graph, .. } = subject;
+    let summary = Summary::of(run, graph);
+    let _ = writeln!(out, "# Run {id}: {}\n", outcome_name(run.stage()));
+    let source = subject.source.map(|source| format!("{}, ", cell(source))).unwrap_or_default();
+    let _ = writeln!(out, "{source}started {}.", words::moment(run.created()));
+    let _ = writeln!(
+        out,
+        "{} of {} tasks completed, {} failed, {} skipped, {} cancelled, {} open.\n",
+        summary.completed, summary.total, summary.failed, summary.skipped, summary.cancelled, summary.open
+    );
+    let _ = writeln!(out, "| measured | |\n|---|---|");
+    let _ = writeln!(out, "| elapsed | {} |", summary.elapsed);
+    let _ = writeln!(out, "| work of all attempts | {} |", summary.worked);
+    let _ = writeln!(out, "| critical path | {} |", summary.critical_path);
+    let spent = TimeSpent::of(run, graph);
+    let _ = writeln!(out, "| at best, {} at a time | {} |", run.options().slots, spent.at_best);
+    for (name, length) in spent.parts() {
+        let _ = writeln!(out, "| {name} | {length} |");
+    }
+    let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, run.options().slots);
+    let _ = writeln!(out, "| attempts | {} |", summary.attempts);
+    let (cost, about) = words::cost(run);
+    let _ = writeln!(out, "| cost | {cost}; {about} |\n");
+}
+
+fn ledger(out: &mut String, subject: &Subject<'_>) {
+    let _ = match subject.ledger {
+        Some(ledger) => writeln!(out, "## Ledger\n\n{}", ledger.markdown()),
+        None => writeln!(out, "## Ledger\n\n{}\n", words::no_ledger(subject.run)),
+    };
+    for stray in subject.run.strays() {
+        let _ = writeln!(out, "{}\n", plain(&stray_words(stray)));
+    }
+}
+
+fn failures(out: &mut String, subject: &Subject<'_>) {
+    let failed = words::failed(subject);
+    if failed.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## Failures\n");
+    for &place in failed.iter().take(FAILURES) {
+        let (task, progress) = subject.run.task(place);
+        let TaskState::Failed(failure) = &progress.state else { continue };
+        let _ = writeln!(out, "### {}\n\n{}\n", task.id, plain(&failure.message));
+        if !failure.evidence.is_empty() {
+            let _ = writeln!(out, "{}", quoted(failure.evidence.lines()));
+        }
+        if let Some(voice) = subject.voices.get(&place) {
+            let _ = writeln!(out, "It said last:\n\n{}", quoted(voice.lines.iter().map(String::as_str)));
+            let _ = writeln!(out, "All of it is in\n\n{}", quoted([voice.transcript.as_str()].into_iter()));
+        }
+    }
+    if let Some(rest) = failed.len().checked_sub(FAILURES).filter(|rest| *rest > 0) {
+        let _ = writeln!(out, "And {rest} more, in the table of tasks.\n");
+    }
+}
+
+fn workers(out: &mut String, subject: &Subject<'_>) {
+    let run = subject.run;
+    let shares = TimeSpent::of(run, subject.graph).per_worker;
+    if shares.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## Workers\n\n| worker | tasks | at work | of the run |\n|---|---|---|---|");
+    for (at, (tasks, busy)) in shares.iter().zip(busy(run)).enumerate() {
+        let share = match run.active().0 {
+            0 => NOT_MEASURED.to_owned(),
+            all => format!("{} %", busy.0 * 100 / all),
+        };
+        let _ = writeln!(out, "| {} | {tasks} | {busy} | {share} |", at + 1);
+    }
+    let _ = writeln!(out);
+}
+
+fn path(out: &mut String, subject: &Subject<'_>) {
+    let Subject { run, graph, .. } = subject;
+    let path = graph.critical_path(|task| run.progress(task as usize).worked);
+    let names = path.tasks.iter().take(CHAIN).map(|&task| graph.id(task).as_str()).collect::<Vec<_>>();
+    let more = match path.tasks.len().saturating_sub(CHAIN) {
+        0 => String::new(),
+        more => format!(" → and {more} more"),
+    };
+    let _ = writeln!(out, "## Graph\n\nCritical path, {}: {}{more}.\n", path.length, names.join(" → "));
+    match graph.len() <= DRAWN && graph.dependencies().iter().any(|before| !before.is_empty()) {
+        true => {
+            let drawn = graph.export(run.plan(), Format::Mermaid, |task| run.progress(task as usize).worked);
+            let _ = writeln!(out, "```mermaid\n{drawn}```\n");
+        }
+        false if graph.len() > DRAWN => {
+            let _ = writeln!(out, "{} tasks are too many to be drawn here.\n", graph.len());
+        }
+        false => {}
+    }
+}
+
+fn spent(out: &mut String, subject: &Subject<'_>) {
+    let run = subject.run;
+    if run.agents().is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## Cost\n\n| by | cost | tokens | attempts |\n|---|---|---|---|");
+    for (agent, used) in run.agents() {
+        let (cost, tokens) = (words::agent_cost(used), thousands(used.usage.tokens));
+        let _ = writeln!(out, "| {} | {cost} | {tokens} | {} |", cell(agent), used.attempts);
+    }
+    for (model, usage) in run.models() {
+        let (cost, tokens) = (costs::words(*usage), thousands(usage.tokens));
+        let _ = writeln!(out, "| model {} | {cost} | {tokens} | |", cell(model));
+    }
+    let _ = writeln!(out);
+}
+
+fn estimates(out: &mut String, subject: &Subject<'_>) {
+    let accuracy = Accuracy::of(subject.run);
+    let _ = writeln!(out, "## Estimates against actuals\n\n{}\n", words::sentence(&accuracy.words()));
+    if accuracy.held.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "| task | estimated | by | took | ratio |\n|---|---|---|---|---|");
+    for held in accuracy.held.iter().take(ESTIMATES) {
+        let ratio = held.ratio().map_or_else(|| NOT_MEASURED.to_owned(), |ratio| format!("{ratio:.2}"));
+        let (id, basis) = (subject.graph.id(held.task), words::basis(held.basis));
+        let _ = writeln!(out, "| {id} | {} | {basis} | {} | {ratio} |", held.expected, held.took);
+    }
+    match accuracy.held.len().saturating_sub(ESTIMATES) {
+        0 => out.push('\n'),
+        more => {
+            let _ = writeln!(out, "\nAnd {more} more.\n");
+        }
+    }
+}
+
+fn tasks(out: &mut String, subject: &Subject<'_>) {
+    let run = subject.run;
+    let _ = writeln!(
+        out,
+        "## Tasks\n\n| task | status | agent | time | attempts | worker | cost | commit | note |\n\
+         |---|---|---|---|---|---|---|---|---|"
+    );
+    for (place, (task, progress)) in run.tasks().enumerate() {
+        let result = TaskResult::new(run, place);
+        let model = result.model.map(|model| format!(", {model}")).unwrap_or_default();
+        let commit =
+            progress.landed.as_deref().map(|landed| words::short(&landed.commit)).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {commit} | {} |",
+            task.id,
+            progress.state.status(),
+            cell(&format!("{}{model}", result.agent)),
+            progress.worked,
+            progress.last_attempt,
+            progress.executor.map(|number| number.to_string()).unwrap_or_default(),
+            words::task_cost(run, place),
+            cell(&note(&progress.state)),
+        );
+    }
+}
+
+/// Text for a table cell: one line, bars escaped.
+fn cell(text: &str) -> String {
+    plain(text).replace('|', "\\|")
+}
+
+/// One line of text that means itself: no mark of Markdown or HTML, no picture, no link.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in words::tamed(text).trim_start().chars() {
+        match c {
+            '\n' | '\t' => out.push(' '),
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '[' | ']' | '*' | '~' => out.extend(['\\', c]),
+            '#' | '>' | '-' | '+' | '=' if out.is_empty() => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Somebody else's lines, indented, so that nothing in them ends the quotation.
+fn quoted<'l>(lines: impl Iterator<Item = &'l str>) -> String {
+    lines.fold(String::new(), |out, line| out + "    " + &words::tamed(line) + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_others_are_only_words() {
+        assert_eq!(cell("a | b\n<img src=x> [l](u) `c`"), "a \\| b &lt;img src=x> \\[l\\](u) \\`c\\`");
+        assert_eq!([" # head", "> quote", "a # b"].map(plain), ["\\# head", "\\> quote", "a # b"]);
+        assert_eq!(quoted(["```", "# no\u{202e}"].into_iter()), "    ```\n    # no\u{fffd}\n");
+    }
+}

@@ -1,0 +1,155 @@
+//! Figures as people read them, in every form of the report alike.
+
+use super::{Subject, Summary};
+use crate::costs;
+use crate::forecast::Basis;
+use crate::plan::Work;
+use crate::run::{AgentUse, Run, Stage, TaskState};
+use crate::units::Timestamp;
+
+pub(super) const NOT_MEASURED: &str = "not measured";
+
+/// As `12,345`.
+pub(super) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// As `2026-11-16 08:07:59 UTC`: whoever reads it may be anywhere.
+pub(super) fn moment(at: Timestamp) -> String {
+    let seconds = at.0.div_euclid(1000).rem_euclid(86_400);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{} {hour:02}:{minute:02}:{second:02} UTC", costs::day(at, 0))
+}
+
+/// How many of each, those of which there are none left out.
+pub(super) fn rest(summary: &Summary) -> String {
+    let parts = [
+        (summary.failed, "failed"),
+        (summary.skipped, "skipped"),
+        (summary.cancelled, "cancelled"),
+        (summary.open, "open"),
+    ];
+    let told = parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// What the whole run cost, and what there is to say about that.
+pub(super) fn cost(run: &Run) -> (String, String) {
+    let spent = run.spent();
+    let (attempts, untold) =
+        run.agents().values().fold((0, 0), |(all, un), used| (all + used.attempts, un + used.untold));
+    let asked = run.spans().iter().any(|span| is_prompt(run, span.task as usize));
+    let mut words = format!("{} tokens", thousands(spent.tokens));
+    if spent.unpriced > 0 {
+        words += &format!(", {} of them without a known price", thousands(spent.unpriced));
+    }
+    if untold > 0 {
+        words += &format!(", and {untold} of {attempts} attempts did not tell what they used");
+    }
+    match (asked, spent.tokens) {
+        (false, 0) => ("none".to_owned(), "no agent was at work".to_owned()),
+        (true, 0) if spent.cost.0 == 0 => {
+            (NOT_MEASURED.to_owned(), "no agent has told what it used".to_owned())
+        }
+        _ => (costs::words(spent), words),
+    }
+}
+
+/// Of one task; a command costs no money.
+pub(super) fn task_cost(run: &Run, place: usize) -> String {
+    let progress = run.progress(place);
+    let untold = progress.usage.tokens == 0 && progress.usage.cost.0 == 0;
+    match (untold, is_prompt(run, place), progress.last_attempt) {
+        (false, ..) => costs::words(progress.usage),
+        (true, true, 1..) => NOT_MEASURED.to_owned(),
+        (true, ..) => "–".to_owned(),
+    }
+}
+
+fn is_prompt(run: &Run, place: usize) -> bool {
+    matches!(run.plan().tasks[place].work, Work::Prompt(_))
+}
+
+/// Of one agent; nothing told is not nothing.
+pub(super) fn agent_cost(used: &AgentUse) -> String {
+    match used.usage.tokens == 0 && used.usage.cost.0 == 0 {
+        true => NOT_MEASURED.to_owned(),
+        false => costs::words(used.usage),
+    }
+}
+
+/// What an estimate rested on.
+pub(super) fn basis(basis: Basis) -> String {
+    let plural = |count: u32| if count == 1 { "" } else { "s" };
+    match basis {
+        Basis::Given => "the task file".to_owned(),
+        Basis::History(samples) => format!("{samples} former run{}", plural(samples)),
+        Basis::Similar(samples) => format!("{samples} task{} like it", plural(samples)),
+        Basis::Default => "custom".to_owned(),
+    }
+}
+
+/// Why there is no ledger.
+pub(super) fn no_ledger(run: &Run) -> &'static str {
+    match run.stage() {
+        Stage::Created | Stage::Active | Stage::Draining(_) => {
+            "Not looked up: that is done when nobody works on the run."
+        }
+        Stage::Stopped(_) | Stage::Finished(_) => {
+            "Not measured: there was no repository to look into, so nothing is merged and nothing can be lost."
+        }
+    }
+}
+
+/// Words as a sentence.
+pub(super) fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).chain(['.']).collect()).unwrap_or_default()
+}
+
+/// A commit as people name it.
+pub(super) fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// Text in which nothing is hidden and nothing reads differently from what it is.
+pub(super) fn tamed(text: &str) -> String {
+    text.chars().map(|c| if is_unsafe(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// Control characters, those that change the order of others, and those that are no characters.
+pub(super) fn is_unsafe(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}' => true,
+        '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}' => true,
+        c => c.is_control() || (c as u32) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c),
+    }
+}
+
+/// Places of the tasks that failed.
+pub(super) fn failed(subject: &Subject<'_>) -> Vec<usize> {
+    let failed = |place: &usize| matches!(subject.run.progress(*place).state, TaskState::Failed(_));
+    (0..subject.run.plan().tasks.len()).filter(failed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        let told = [0, 12, 999, 1_000, 1_234_567].map(thousands);
+        assert_eq!(told, ["0", "12", "999", "1,000", "1,234,567"]);
+        assert_eq!(moment(Timestamp(1_794_816_479_000)), "2026-11-16 08:07:59 UTC");
+        assert_eq!(moment(Timestamp(-60_000)), "1969-12-31 23:59:00 UTC");
+    }
+}

@@ -1,0 +1,150 @@
+//! The course of a run: each attempt, by whom and when; and what each agent used.
+
+use std::collections::BTreeMap;
+
+use super::{Run, TaskState};
+use crate::event::{Event, Outcome, Phases, Record, Usage};
+use crate::graph::Node;
+use crate::ids::Attempt;
+use crate::plan::Work;
+use crate::units::Millis;
+
+/// One attempt. Times count from the run's beginning, as far as a coordinator was awake.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    pub task: Node,
+    pub attempt: Attempt,
+    pub executor: u32,
+    pub from: Millis,
+    /// Nothing while it is under way.
+    pub to: Option<Millis>,
+    pub end: Option<End>,
+    /// Nothing where nobody measured them.
+    pub phases: Option<Phases>,
+    /// When its work was on the run's branch, or was not to be.
+    pub merged: Option<Millis>,
+    /// Whether anybody said what it used.
+    told: bool,
+}
+
+/// How an attempt ended, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Succeeded,
+    Failed,
+    Interrupted,
+    Cancelled,
+    Asked,
+}
+
+impl End {
+    pub fn name(self) -> &'static str {
+        match self {
+            End::Succeeded => "succeeded",
+            End::Failed => "failed",
+            End::Interrupted => "interrupted",
+            End::Cancelled => "cancelled",
+            End::Asked => "stopped to ask",
+        }
+    }
+}
+
+/// What an agent used in all its attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AgentUse {
+    /// Those that ended.
+    pub attempts: u32,
+    /// Those that ended without a word of what they used.
+    pub untold: u32,
+    pub usage: Usage,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Spans {
+    all: Vec<Span>,
+    /// Where each task's newest is.
+    newest: BTreeMap<Node, usize>,
+    agents: BTreeMap<Box<str>, AgentUse>,
+}
+
+impl Run {
+    /// Every attempt, in the order in which they began.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans.all
+    }
+
+    /// What each agent used; commands have none.
+    pub fn agents(&self) -> &BTreeMap<Box<str>, AgentUse> {
+        &self.spans.agents
+    }
+
+    /// Looks at the task as it was before the event.
+    pub(super) fn account_course(&mut self, place: usize, event: &Event, record: &Record) {
+        let now = self.active_until(record.tick);
+        match event {
+            Event::AttemptStarted { attempt, executor, .. } => {
+                self.spans.newest.insert(place as Node, self.spans.all.len());
+                self.spans.all.push(Span {
+                    task: place as Node,
+                    attempt: *attempt,
+                    executor: *executor,
+                    from: now,
+                    to: None,
+                    end: None,
+                    phases: None,
+                    merged: None,
+                    told: false,
+                });
+            }
+            Event::UsageReported { usage, .. } => {
+                self.newest(place, |span| span.told = true);
+                if let Some(agent) = self.engaged(place) {
+                    self.spans.agents.entry(agent).or_default().usage += *usage;
+                }
+            }
+            Event::AttemptEnded { outcome, phases, .. } => {
+                let mut told = true;
+                self.newest(place, |span| {
+                    (span.to, span.end, span.phases) = (Some(now), Some(end(outcome)), *phases);
+                    told = span.told;
+                });
+                if let Some(agent) = self.engaged(place) {
+                    let used = self.spans.agents.entry(agent).or_default();
+                    used.attempts += 1;
+                    used.untold += u32::from(!told);
+                }
+            }
+            Event::TaskCompleted { .. } | Event::MergeFailed { .. } => {
+                let landing = matches!(&self.tasks[place].state, TaskState::Running(running) if running.landing.is_some());
+                if landing {
+                    self.newest(place, |span| span.merged = Some(now));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn newest(&mut self, place: usize, change: impl FnOnce(&mut Span)) {
+        let newest = self.spans.newest.get(&(place as Node)).copied();
+        if let Some(span) = newest.and_then(|newest| self.spans.all.get_mut(newest)) {
+            change(span);
+        }
+    }
+
+    /// Who does a prompt, by the plan where the log does not say it.
+    fn engaged(&self, place: usize) -> Option<Box<str>> {
+        let task = &self.plan.tasks[place];
+        let by_plan = || matches!(task.work, Work::Prompt(_)).then(|| task.agent_name());
+        self.hand(place).map(|hand| hand.agent.as_str()).or_else(by_plan).map(Box::from)
+    }
+}
+
+fn end(outcome: &Outcome) -> End {
+    match outcome {
+        Outcome::Succeeded => End::Succeeded,
+        Outcome::Failed(_) => End::Failed,
+        Outcome::Interrupted => End::Interrupted,
+        Outcome::Cancelled => End::Cancelled,
+        Outcome::Asked(_) => End::Asked,
+    }
+}
