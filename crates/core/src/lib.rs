@@ -17,6 +17,7 @@ pub mod notify;
 pub mod permissions;
 pub mod plan;
 pub mod planner;
+pub mod quality;
 pub mod rehearse;
 pub mod report;
 pub mod retry;

@@ -13,7 +13,8 @@ use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
 use crate::ledger::Ledger;
 use crate::plan::{Plan, Task, Work};
-use crate::run::{AgentUse, Landed, Progress, Run, TaskState};
+use crate::quality::{self, Quality};
+use crate::run::{AgentUse, Issue, Landed, Progress, Run, TaskState};
 use crate::units::Millis;
 
 pub const PLAN_SCHEMA: &str = "conductor.plan/1";
@@ -111,6 +112,8 @@ pub struct SummaryFile<'a> {
     /// How estimates compare to what happened; nothing where no estimated task was completed.
     estimates: Option<Estimates>,
     ledger: Option<&'a Ledger>,
+    /// What agents found beside their tasks.
+    issues: Vec<ReportedIssue<'a>>,
     results: Vec<TaskResult<'a>>,
 }
 
@@ -159,6 +162,7 @@ impl<'a> SummaryFile<'a> {
                 .collect(),
             estimates: Estimates::new(&Accuracy::of(run)),
             ledger,
+            issues: run.issues().iter().map(ReportedIssue::new).collect(),
             results: (0..run.plan().tasks.len()).map(|place| TaskResult::new(run, place)).collect(),
         }
     }
@@ -294,6 +298,22 @@ pub struct TaskResult<'a> {
     lines_removed: Option<u64>,
     /// Whether its checks notice damage, where that was put to the test.
     gate_holds: Option<bool>,
+    /// Of what landed, in parts; nothing where nothing did.
+    quality: Option<Quality>,
+}
+
+#[derive(Debug, Serialize)]
+struct ReportedIssue<'a> {
+    task_id: &'a TaskId,
+    severity: &'static str,
+    description: &'a str,
+}
+
+impl<'a> ReportedIssue<'a> {
+    fn new(issue: &'a Issue) -> ReportedIssue<'a> {
+        let Issue { task, severity, words } = issue;
+        ReportedIssue { task_id: task, severity: severity.name(), description: words }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -333,6 +353,7 @@ impl<'a> TaskResult<'a> {
             lines_added: landed.map(|landed| landed.touched.added),
             lines_removed: landed.map(|landed| landed.touched.removed),
             gate_holds: landed.and_then(|landed| landed.gate.as_ref()).map(|gate| gate.holds),
+            quality: quality::of(run, place),
         }
     }
 }

@@ -31,11 +31,13 @@ pub fn html(subject: &Subject<'_>) -> String {
     cards(&mut out, subject);
     ledger(&mut out, subject);
     failures::failures(&mut out, subject);
+    tables::issues(&mut out, subject);
     timeline::timeline(&mut out, subject);
     graph::graph(&mut out, subject);
     tables::times(&mut out, subject);
     tables::cost(&mut out, subject);
     tables::estimates(&mut out, subject);
+    tables::quality(&mut out, subject);
     tables::tasks(&mut out, subject);
     put!(out; "</main>\n<footer><p>Made by Conductor from the log of the run. Every figure is measured; \
         what was not is called so.</p></footer>\n</body>\n</html>\n");

@@ -21,10 +21,12 @@ pub fn markdown(subject: &Subject<'_>) -> String {
     head(&mut out, subject);
     ledger(&mut out, subject);
     failures(&mut out, subject);
+    issues(&mut out, subject);
     workers(&mut out, subject);
     path(&mut out, subject);
     spent(&mut out, subject);
     estimates(&mut out, subject);
+    quality(&mut out, subject);
     tasks(&mut out, subject);
     out
 }
@@ -86,6 +88,35 @@ fn failures(out: &mut String, subject: &Subject<'_>) {
     if let Some(rest) = failed.len().checked_sub(FAILURES).filter(|rest| *rest > 0) {
         let _ = writeln!(out, "And {rest} more, in the table of tasks.\n");
     }
+}
+
+fn issues(out: &mut String, subject: &Subject<'_>) {
+    if subject.run.issues().is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## Issues that agents reported\n\n| severity | found by | what |\n|---|---|---|");
+    for issue in subject.run.issues() {
+        let _ = writeln!(out, "| {} | {} | {} |", issue.severity.name(), issue.task, cell(&issue.words));
+    }
+    let _ = writeln!(out);
+}
+
+fn quality(out: &mut String, subject: &Subject<'_>) {
+    let scored = words::scored(subject.run);
+    if scored.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "## Quality\n\nThe mean of what was measured, of 100.\n\n| task | score | |\n|---|---|---|"
+    );
+    for (id, quality) in scored.iter().take(ESTIMATES) {
+        let _ = writeln!(out, "| {id} | {} | {} |", quality.score, cell(&quality.words()));
+    }
+    if let Some(rest) = scored.len().checked_sub(ESTIMATES).filter(|rest| *rest > 0) {
+        let _ = writeln!(out, "\nAnd {rest} more, in the summary.");
+    }
+    let _ = writeln!(out);
 }
 
 fn workers(out: &mut String, subject: &Subject<'_>) {

@@ -3,7 +3,9 @@
 use super::{Subject, Summary};
 use crate::costs;
 use crate::forecast::Basis;
+use crate::ids::TaskId;
 use crate::plan::Work;
+use crate::quality::{self, Quality};
 use crate::run::{AgentUse, Run, Stage, TaskState};
 use crate::units::Timestamp;
 
@@ -139,6 +141,15 @@ pub(super) fn is_unsafe(c: char) -> bool {
 pub(super) fn failed(subject: &Subject<'_>) -> Vec<usize> {
     let failed = |place: &usize| matches!(subject.run.progress(*place).state, TaskState::Failed(_));
     (0..subject.run.plan().tasks.len()).filter(failed).collect()
+}
+
+/// The tasks whose work was scored, the worst first.
+pub(super) fn scored(run: &Run) -> Vec<(&TaskId, Quality)> {
+    let all = (0..run.plan().tasks.len())
+        .filter_map(|place| Some((&run.task(place).0.id, quality::of(run, place)?)));
+    let mut all: Vec<(&TaskId, Quality)> = all.collect();
+    all.sort_by(|(_, one), (_, other)| one.score.total_cmp(&other.score));
+    all
 }
 
 #[cfg(test)]

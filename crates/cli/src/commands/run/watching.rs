@@ -135,6 +135,9 @@ impl Watched {
             // What former runs touched is good to know, and no reason to fail.
             let _ = history::learn(self.store.as_ref(), &self.source, &mut joining).await;
         }
+        if let Some(directory) = self.file.parent() {
+            let _ = history::estimate(self.store.as_ref(), directory, &self.source, &mut joining).await;
+        }
         amendment.tasks = joining.tasks;
         loop {
             match control.ask_and_wait(Request::Amend(Box::new(amendment.clone()))).await {

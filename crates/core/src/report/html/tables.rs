@@ -45,6 +45,47 @@ fn figures(out: &mut Markup, figures: &[&dyn Display]) {
     }
 }
 
+pub(super) fn issues(out: &mut Markup, subject: &Subject<'_>) {
+    let issues = subject.run.issues();
+    if issues.is_empty() {
+        return;
+    }
+    put!(out; "<section id=\"issues\"><h2>Issues that agents reported</h2><table>");
+    columns(out, &[Left("Severity"), Left("Found by"), Left("What")]);
+    for issue in issues.iter().take(ESTIMATES) {
+        put!(out; "<tr><td>" (issue.severity.name()) "</td><th scope=\"row\"><bdi>" (issue.task) "</bdi></th>");
+        put!(out; "<td dir=\"auto\">" (issue.words) "</td></tr>\n");
+    }
+    put!(out; "</tbody></table>");
+    more(out, issues.len(), "issues");
+    put!(out; "</section>\n");
+}
+
+pub(super) fn quality(out: &mut Markup, subject: &Subject<'_>) {
+    let scored = words::scored(subject.run);
+    if scored.is_empty() {
+        return;
+    }
+    put!(out; "<section id=\"quality\"><h2>Quality</h2><p>The mean of what was measured, of 100.</p><table>");
+    columns(out, &[Left("Task"), Right("Score"), Left("")]);
+    for (id, quality) in scored.iter().take(ESTIMATES) {
+        put!(out; "<tr><th scope=\"row\"><bdi>" (id) "</bdi></th>");
+        figures(out, &[&quality.score]);
+        put!(out; "<td dir=\"auto\">" (quality.words()) "</td></tr>\n");
+    }
+    put!(out; "</tbody></table>");
+    more(out, scored.len(), "tasks");
+    put!(out; "</section>\n");
+}
+
+/// How many were left out of a table.
+fn more(out: &mut Markup, all: usize, of: &str) {
+    let more = all.saturating_sub(ESTIMATES);
+    if more > 0 {
+        put!(out; "<p class=\"note\">And " (more) " more " (of) ", in the summary.</p>");
+    }
+}
+
 pub(super) fn times(out: &mut Markup, subject: &Subject<'_>) {
     let run = subject.run;
     let spent = TimeSpent::of(run, subject.graph);

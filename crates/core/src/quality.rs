@@ -1,0 +1,172 @@
+//! How good a task's work is, as far as that was measured: each part with its words, and what was not measured left out.
+
+use serde::Serialize;
+
+use crate::mentions;
+use crate::plan::Task;
+use crate::run::{Run, TaskState};
+use crate::scheduler::files::FileSet;
+
+/// A part of a score: from 0 to 1, or nothing where it was not measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    pub name: &'static str,
+    pub score: Option<f64>,
+    pub words: String,
+}
+
+/// Of one task whose work landed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quality {
+    /// From 0 to 100: the mean of the parts that were measured.
+    pub score: f64,
+    pub parts: Vec<Part>,
+}
+
+impl Quality {
+    /// The parts that were measured.
+    pub fn words(&self) -> String {
+        let measured = self.parts.iter().filter(|part| part.score.is_some());
+        measured.map(|part| format!("{}: {}", part.name, part.words)).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Nothing where nothing landed, or nothing about it was measured.
+pub fn of(run: &Run, place: usize) -> Option<Quality> {
+    let (task, progress) = run.task(place);
+    let landed = progress.landed.as_ref().filter(|_| progress.state == TaskState::Completed)?;
+    let touched = &landed.touched.files;
+    let parts = vec![
+        checks(task),
+        gate(landed.gate.as_ref().map(|gate| gate.holds)),
+        scope(task, touched),
+        deliverable(task, touched),
+        goes(run, place),
+    ];
+    let measured: Vec<f64> = parts.iter().filter_map(|part| part.score).collect();
+    let sum: f64 = measured.iter().sum();
+    (!measured.is_empty()).then(|| Quality { score: (100.0 * sum / measured.len() as f64).round(), parts })
+}
+
+fn unmeasured(name: &'static str, why: &str) -> Part {
+    Part { name, score: None, words: why.to_owned() }
+}
+
+/// Whether two sets of globs have a file in common.
+fn meet(one: &[String], other: &[String]) -> bool {
+    FileSet::new(one).meets(&FileSet::new(other))
+}
+
+/// It would not have landed had one of them failed.
+fn checks(task: &Task) -> Part {
+    match task.verify.len() {
+        0 => unmeasured("checks", "it has none"),
+        count => Part { name: "checks", score: Some(1.0), words: format!("{count} of {count} passed") },
+    }
+}
+
+fn gate(holds: Option<bool>) -> Part {
+    let words = match holds {
+        None => return unmeasured("gate", "its checks were not put to the test"),
+        Some(true) => "its checks fail on damaged work",
+        Some(false) => "its checks pass on damaged work too",
+    };
+    Part { name: "gate", score: holds.map(|holds| f64::from(u8::from(holds))), words: words.to_owned() }
+}
+
+/// How much of what it touched it had said it would touch.
+fn scope(task: &Task, touched: &[String]) -> Part {
+    if task.files.is_empty() || touched.is_empty() {
+        return unmeasured("scope", "it does not say which files it touches");
+    }
+    let own = touched.iter().filter(|file| meet(&task.files, std::slice::from_ref(file))).count();
+    let words = format!("{own} of {} files it touched are its own", touched.len());
+    Part { name: "scope", score: Some(own as f64 / touched.len() as f64), words }
+}
+
+/// How many of the files it was to deliver it has touched.
+fn deliverable(task: &Task, touched: &[String]) -> Part {
+    let named = mentions::files("", task.expected_deliverable.as_deref());
+    if named.is_empty() {
+        return unmeasured("deliverable", "it names no files");
+    }
+    let there = named.iter().filter(|file| meet(std::slice::from_ref(file), touched)).count();
+    let words = format!("{there} of {} files it was to deliver", named.len());
+    Part { name: "deliverable", score: Some(there as f64 / named.len() as f64), words }
+}
+
+/// The more often it went back, the less.
+fn goes(run: &Run, place: usize) -> Part {
+    let again = run.repeats(place).map_or(0, |repeats| repeats.rounds + repeats.bad_tries);
+    let words = match again {
+        0 => "good at the first go".to_owned(),
+        1 => "went back once".to_owned(),
+        again => format!("went back {again} times"),
+    };
+    Part { name: "goes", score: Some(1.0 / f64::from(1 + again)), words }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Change, Gate, Options, Outcome, Touched};
+    use crate::ids::TaskId;
+    use crate::plan::{Plan, Work};
+    use crate::scheduler::{Action, Input, Scheduler, Stacked};
+    use crate::units::Now;
+
+    /// Runs a plan of one task whose work touches these files.
+    fn landed(task: Task, files: &[&str], gate: Option<bool>) -> Run {
+        let (run, _) = Run::create(Plan { tasks: vec![task], ..Plan::default() }, Now::default());
+        let (mut scheduler, first) = Scheduler::start(run, Options::with_slots(1), Now::default()).unwrap();
+        let Some(Action::Start { task, attempt, .. }) = first.actions.into_iter().next() else { panic!() };
+        let touched =
+            Touched { files: files.iter().map(|&file| file.into()).collect(), ..Touched::default() };
+        let gate = gate.map(|holds| Gate { file: "x".into(), holds });
+        let change = Some(Box::new(Change { touched, gate, ..Change::new("base", "work") }));
+        let outcome = Outcome::Succeeded;
+        let ended = Input::AttemptEnded { task: task.clone(), attempt, outcome, change, phases: None };
+        scheduler.handle(Now::default(), ended);
+        let stacked = vec![Stacked { task, attempt, to: "tip".into() }];
+        let merged = Input::MergesPrepared { from: "base".into(), stacked, failed: Vec::new() };
+        scheduler.handle(Now::default(), merged);
+        scheduler.handle(Now::default(), Input::BranchMoved { to: "tip".into(), moved: true });
+        scheduler.into_run()
+    }
+
+    fn task() -> Task {
+        Task::new(TaskId::parse("a").unwrap(), Work::Prompt("do it".into()))
+    }
+
+    #[test]
+    fn only_what_was_measured_counts() {
+        let plain = of(&landed(task(), &["src/a.rs"], None), 0).unwrap();
+        assert_eq!((plain.score, plain.words().as_str()), (100.0, "goes: good at the first go"));
+        let unmeasured: Vec<&str> =
+            plain.parts.iter().filter(|part| part.score.is_none()).map(|part| part.name).collect();
+        assert_eq!(unmeasured, ["checks", "gate", "scope", "deliverable"]);
+    }
+
+    #[test]
+    fn every_part_tells_on_what_it_rests() {
+        let task = Task {
+            verify: vec!["cargo test".into()],
+            files: vec!["src/**".into()],
+            expected_deliverable: Some("src/a.rs and docs/a.md".into()),
+            ..task()
+        };
+        let run = landed(task, &["src/a.rs", "README.md"], Some(false));
+        let quality = of(&run, 0).unwrap();
+        let parts: Vec<(&str, Option<f64>)> =
+            quality.parts.iter().map(|part| (part.name, part.score)).collect();
+        let half = Some(0.5);
+        let expected = [
+            ("checks", Some(1.0)),
+            ("gate", Some(0.0)),
+            ("scope", half),
+            ("deliverable", half),
+            ("goes", Some(1.0)),
+        ];
+        assert_eq!((parts.as_slice(), quality.score), (&expected[..], 60.0));
+    }
+}
