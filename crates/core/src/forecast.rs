@@ -10,6 +10,7 @@ use crate::graph::{CriticalPath, Graph, GraphError, Node};
 use crate::ids::TaskId;
 use crate::plan::{Command, Plan, Task, Work};
 use crate::rehearse::{Rehearsal, rehearse_as};
+use crate::scheduler::lonely;
 use crate::units::{Millis, Usd};
 
 /// How a task went when it was last done.
@@ -126,13 +127,19 @@ pub fn forecast(
     let past = |task: &Task| history.get(&task.id).map(Vec::as_slice).unwrap_or_default();
     let estimates: Vec<Estimate> = plan.tasks.iter().map(|task| estimate(task, past(task))).collect();
     let expected: Vec<Millis> = estimates.iter().map(|one| one.expected).collect();
-    let mut stage = Stage { plan: lean(plan), options, lengths: expected, known: BTreeMap::new() };
+    let mut stage = Stage { plan: lean(plan, options), options, lengths: expected, known: BTreeMap::new() };
     let best = stage.best()?;
     let shown = slots.unwrap_or(best);
     stage.makespan(shown)?;
     let rehearsal = stage.play(shown, &stage.lengths)?;
-    let all = |of: fn(&Estimate) -> Millis| estimates.iter().map(of).collect::<Vec<_>>();
-    let (low, high) = (stage.play(shown, &all(|one| one.low))?, stage.play(shown, &all(|one| one.high))?);
+    let (low, high) = match estimates.iter().all(|one| one.low == one.high) {
+        true => (rehearsal.makespan, rehearsal.makespan),
+        false => {
+            let all = |of: fn(&Estimate) -> Millis| estimates.iter().map(of).collect::<Vec<_>>();
+            let played = |lengths: &[Millis]| Ok(stage.play(shown, lengths)?.makespan);
+            (played(&all(|one| one.low))?, played(&all(|one| one.high))?)
+        }
+    };
     let graph = Graph::new(plan, options.strategy)?;
     let critical_path = graph.critical_path(|task| stage.lengths[task as usize]);
     let split = stage.split(shown, rehearsal.makespan, &critical_path.tasks)?;
@@ -140,8 +147,8 @@ pub fn forecast(
         by_slots: stage.known,
         best,
         slots: shown,
-        low: low.makespan,
-        high: high.makespan,
+        low,
+        high,
         rehearsal,
         critical_path,
         cost: cost(plan, history),
@@ -150,10 +157,15 @@ pub fn forecast(
     })
 }
 
-/// The plan without its words, which cost time to copy and decide nothing.
-fn lean(plan: &Plan) -> Plan {
+/// The plan without what costs time to copy and decides nothing: words, and files that are one task's alone.
+fn lean(plan: &Plan, options: &Options) -> Plan {
+    let lonely = lonely(plan, options);
     let mut plan = plan.clone();
-    for task in &mut plan.tasks {
+    for (task, lonely) in plan.tasks.iter_mut().zip(lonely) {
+        if lonely {
+            task.files.clear();
+            task.preparation = None;
+        }
         task.work = match task.work {
             Work::Prompt(_) => Work::Prompt(String::new()),
             Work::Run(_) => Work::Run(Command::Line(String::new())),
@@ -259,7 +271,8 @@ fn cost(plan: &Plan, history: &History) -> Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Dependency;
+    use crate::plan::{Dependency, Preparation, Priority};
+    use crate::rehearse::rehearse;
 
     fn id(id: &str) -> TaskId {
         TaskId::parse(id).unwrap()
@@ -319,6 +332,40 @@ mod tests {
             if best.best > 1 {
                 assert!(best.by_slots[&(best.best - 1)] > best.rehearsal.makespan, "seed {seed}");
             }
+        }
+    }
+
+    /// What a rehearsal leaves out makes no difference to it.
+    #[test]
+    fn the_lean_plan_goes_as_the_whole_one() {
+        let options = Options::with_slots(3);
+        for seed in 0..200 {
+            let mut draw = Draw(seed);
+            let files = ["src/a.rs", "src/b.rs", "src/b", "src/*", "docs/x", "docs/y", "z"];
+            let tasks = (0..12).map(|n| {
+                let mut task = task(&format!("t{n}"), 1 + draw.below(9), &[]);
+                task.files = (0..draw.below(3)).map(|_| files[draw.below(7) as usize].to_owned()).collect();
+                if draw.below(4) == 0 {
+                    let learned_files = vec![format!("own/{n}")];
+                    task.preparation =
+                        Some(Box::new(Preparation { learned_files, ..Preparation::default() }));
+                }
+                task.priority = Priority(1 + draw.below(3) as u8);
+                task
+            });
+            let plan = plan(tasks.collect());
+            let played = |plan: Plan| rehearse(plan, options.clone(), Task::expected).unwrap();
+            let lean = lean(&plan, &options);
+            assert_eq!(played(lean), played(plan), "seed {seed}");
+        }
+    }
+
+    struct Draw(u64);
+
+    impl Draw {
+        fn below(&mut self, most: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % most
         }
     }
 
