@@ -64,7 +64,11 @@ impl<'a> Resolved<'a> {
 
     pub(super) fn plan(&mut self) -> Result<Plan, Fault> {
         let file = self.file.clone().unwrap_or_default();
-        let plan = diagnostics::load(&file)?;
+        let mut plan = diagnostics::load(&file)?;
+        if self.typed.isolation.is_some() {
+            // The run's own counts where its tasks say nothing.
+            plan.tasks.iter_mut().for_each(|task| task.isolation = None);
+        }
         Ok(match &self.typed.only {
             Some(only) => select(&plan, only)?,
             None => plan,
