@@ -6,6 +6,7 @@
 
 mod harness;
 mod repository;
+mod tmux;
 
 mod agents;
 mod agents_verb;
@@ -38,6 +39,7 @@ mod rehearse;
 mod repositories;
 mod run;
 mod runs;
+mod screens;
 mod secrets;
 mod sessions;
 mod signals;
