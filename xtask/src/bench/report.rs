@@ -28,8 +28,8 @@ goes on afterwards, beside whatever comes next, and is not measured.
 
 Claude's output is read from the file it writes to, understood, cleared of secrets and told to the transcript, as live. \
 The 50 agents are programs of ours that say something 50 times a second; memory is what the coordinator holds more than \
-with one of them, processor time what it takes itself, a second of one core being 100 %. What the inline view costs is what the \
-coordinator takes more with it than with plain lines, both on a terminal.";
+with one of them, processor time what it takes itself, a second of one core being 100 %. What the inline view costs is told by the \
+thread that draws it; both views are shown on a terminal.";
 
 /// What was aimed at and what came of it.
 #[derive(Clone)]
