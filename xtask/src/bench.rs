@@ -11,6 +11,7 @@ mod graph;
 mod report;
 mod scratch;
 mod single;
+mod view;
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -36,11 +37,14 @@ const QUICK: &str = "--quick";
 const GIT: &str = "--git";
 /// Listening to agents alone, only printed.
 const AGENTS: &str = "--agents";
-pub(crate) const OPTIONS: [&str; 3] = [QUICK, GIT, AGENTS];
+/// Single commands and being looked at alone, only printed.
+const SINGLE: &str = "--single";
+pub(crate) const OPTIONS: [&str; 4] = [QUICK, GIT, AGENTS, SINGLE];
+/// Those that need nothing of others.
+const ALONE: [&str; 3] = [GIT, AGENTS, SINGLE];
 
 pub(crate) fn run(options: &[&str]) -> Result {
-    if !options.contains(&GIT)
-        && !options.contains(&AGENTS)
+    if !options.iter().any(|option| ALONE.contains(option))
         && let Err(why) = tools::provide(&tools::FOR_BENCH)
     {
         eprintln!("{why}; measuring without");
@@ -57,6 +61,7 @@ struct Figures {
     cores: Vec<core::Figure>,
     git: git::Figures,
     agents: agents::Figures,
+    view: view::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -74,12 +79,18 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         return scratch.remove();
     }
     let many = if quick { 1_000 } else { 10_000 };
+    if options.contains(&SINGLE) {
+        let (singles, view) = (single::measure(many, &mut scratch)?, view::measure(&mut scratch)?);
+        println!("{}", report::single_text(&machine, &singles, &view, many));
+        return scratch.remove();
+    }
     let figures = Figures {
         cells: contest::hold(many, &mut scratch)?,
         singles: single::measure(many, &mut scratch)?,
         cores: core::measure(many)?,
         git: git::measure(git::Size::new(quick), &mut scratch)?,
         agents: agents::measure(quick, &mut scratch)?,
+        view: view::measure(&mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");

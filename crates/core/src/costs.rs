@@ -21,6 +21,25 @@ pub enum By {
     Run,
 }
 
+impl By {
+    pub const ALL: [By; 6] = [By::Task, By::Epic, By::Model, By::Agent, By::Day, By::Run];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Task => "task",
+            By::Epic => "epic",
+            By::Model => "model",
+            By::Agent => "agent",
+            By::Day => "day",
+            By::Run => "run",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<By> {
+        By::ALL.into_iter().find(|by| by.name() == name)
+    }
+}
+
 /// Where nothing is said of an epic or a model.
 pub const NONE: &str = "-";
 

@@ -12,6 +12,7 @@ use crate::graph::{CriticalPath, Graph, GraphError, Node};
 use crate::ids::TaskId;
 use crate::plan::{Command, Plan, Work};
 use crate::rehearse::{Rehearsal, rehearse_as};
+use crate::scheduler::lonely;
 use crate::units::{Millis, Usd};
 
 use history::median;
@@ -70,13 +71,20 @@ pub fn forecast(
 ) -> Result<Forecast, GraphError> {
     let estimates: Vec<Estimate> = plan.tasks.iter().map(|task| estimate(task, history)).collect();
     let expected: Vec<Millis> = estimates.iter().map(|one| one.expected).collect();
-    let mut stage = Stage { plan: lean(plan, &expected), options, lengths: expected, known: BTreeMap::new() };
+    let lean = lean(plan, options, &expected);
+    let mut stage = Stage { plan: lean, options, lengths: expected, known: BTreeMap::new() };
     let best = stage.best()?;
     let shown = slots.unwrap_or(best);
     stage.makespan(shown)?;
     let rehearsal = stage.play(shown, &stage.lengths)?;
-    let all = |of: fn(&Estimate) -> Millis| estimates.iter().map(of).collect::<Vec<_>>();
-    let (low, high) = (stage.play(shown, &all(|one| one.low))?, stage.play(shown, &all(|one| one.high))?);
+    let (low, high) = match estimates.iter().all(|one| one.low == one.high) {
+        true => (rehearsal.makespan, rehearsal.makespan),
+        false => {
+            let all = |of: fn(&Estimate) -> Millis| estimates.iter().map(of).collect::<Vec<_>>();
+            let played = |lengths: &[Millis]| Ok(stage.play(shown, lengths)?.makespan);
+            (played(&all(|one| one.low))?, played(&all(|one| one.high))?)
+        }
+    };
     let graph = Graph::new(plan, options.strategy)?;
     let critical_path = graph.critical_path(|task| stage.lengths[task as usize]);
     let split = stage.split(shown, rehearsal.makespan, &critical_path.tasks)?;
@@ -84,8 +92,8 @@ pub fn forecast(
         by_slots: stage.known,
         best,
         slots: shown,
-        low: low.makespan,
-        high: high.makespan,
+        low,
+        high,
         rehearsal,
         critical_path,
         cost: cost(plan, history),
@@ -94,11 +102,17 @@ pub fn forecast(
     })
 }
 
-/// The plan without its words, which cost time to copy and decide nothing, and ordered by the same expectations as a run.
-fn lean(plan: &Plan, expected: &[Millis]) -> Plan {
+/// The plan without what costs time to copy and decides nothing (words, and files that are one task's alone), and ordered
+/// by the same expectations as a run.
+fn lean(plan: &Plan, options: &Options, expected: &[Millis]) -> Plan {
+    let lonely = lonely(plan, options);
     let mut plan = plan.clone();
-    for (task, expected) in plan.tasks.iter_mut().zip(expected) {
+    for ((task, lonely), expected) in plan.tasks.iter_mut().zip(lonely).zip(expected) {
         task.estimate = Some(*expected);
+        if lonely {
+            task.files.clear();
+            task.preparation = None;
+        }
         task.work = match task.work {
             Work::Prompt(_) => Work::Prompt(String::new()),
             Work::Run(_) => Work::Run(Command::Line(String::new())),
@@ -205,7 +219,8 @@ fn cost(plan: &Plan, history: &History) -> Cost {
 mod tests {
     use super::*;
     use crate::event::Usage;
-    use crate::plan::{Dependency, Task};
+    use crate::plan::{Dependency, Preparation, Priority, Task};
+    use crate::rehearse::rehearse;
 
     fn id(id: &str) -> TaskId {
         TaskId::parse(id).unwrap()
@@ -271,6 +286,41 @@ mod tests {
             if best.best > 1 {
                 assert!(best.by_slots[&(best.best - 1)] > best.rehearsal.makespan, "seed {seed}");
             }
+        }
+    }
+
+    /// What a rehearsal leaves out makes no difference to it.
+    #[test]
+    fn the_lean_plan_goes_as_the_whole_one() {
+        let options = Options::with_slots(3);
+        for seed in 0..200 {
+            let mut draw = Draw(seed);
+            let files = ["src/a.rs", "src/b.rs", "src/b", "src/*", "docs/x", "docs/y", "z"];
+            let tasks = (0..12).map(|n| {
+                let mut task = task(&format!("t{n}"), 1 + draw.below(9), &[]);
+                task.files = (0..draw.below(3)).map(|_| files[draw.below(7) as usize].to_owned()).collect();
+                if draw.below(4) == 0 {
+                    let learned_files = vec![format!("own/{n}")];
+                    task.preparation =
+                        Some(Box::new(Preparation { learned_files, ..Preparation::default() }));
+                }
+                task.priority = Priority(1 + draw.below(3) as u8);
+                task
+            });
+            let plan = plan(tasks.collect());
+            let played = |plan: Plan| rehearse(plan, options.clone(), Task::expected).unwrap();
+            let expected: Vec<Millis> = plan.tasks.iter().map(Task::expected).collect();
+            let lean = lean(&plan, &options, &expected);
+            assert_eq!(played(lean), played(plan), "seed {seed}");
+        }
+    }
+
+    struct Draw(u64);
+
+    impl Draw {
+        fn below(&mut self, most: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % most
         }
     }
 

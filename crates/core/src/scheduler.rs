@@ -46,6 +46,8 @@ pub use requests::{Refusal, Request};
 pub use snapshot::{AtWork, Counts, Phase, Snapshot, Waiting, Words};
 pub use waiting::{Held, Wait};
 
+pub(crate) use ready::lonely;
+
 use epics::Epics;
 use executors::Executors;
 use landing::Train;

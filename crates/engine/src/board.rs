@@ -1,7 +1,7 @@
 //! What attempts are doing right now, for whoever looks on.
 //!
-//! The newest word of each and nothing else: it is kept nowhere, nothing is decided by it, and where nobody looks, nothing
-//! is written on it.
+//! The phase and the newest word of each and nothing else: it is kept nowhere, nothing is decided by it, and where nobody
+//! looks on all the time, no words are written on it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use conductor_core::event::Phases;
 use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::scheduler::{self, Snapshot};
 use conductor_core::units::Millis;
 
 /// What an attempt is at. Merging comes after it and is the run's.
@@ -48,13 +49,26 @@ struct Inner {
 }
 
 impl Board {
-    /// From now on somebody looks.
+    /// From now on somebody wants to see what is said.
     pub fn watch(&self) {
         self.0.watched.store(true, Ordering::Relaxed);
     }
 
     pub fn of(&self, task: &TaskId) -> Option<Doing> {
         self.doings().get(task).cloned()
+    }
+
+    /// Adds what only the workers know: who is being verified.
+    pub(crate) fn complete(&self, snapshot: &mut Snapshot) {
+        let doings = self.doings();
+        for at_work in &mut snapshot.running {
+            let doing = doings.get(&at_work.task).filter(|doing| doing.attempt == at_work.attempt);
+            if at_work.phase == scheduler::Phase::Working
+                && doing.is_some_and(|doing| doing.phase == Phase::Verifying)
+            {
+                at_work.phase = scheduler::Phase::Verifying;
+            }
+        }
     }
 
     pub(crate) fn is_watched(&self) -> bool {
@@ -68,15 +82,11 @@ impl Board {
     }
 
     fn enters(&self, task: &TaskId, attempt: Attempt, phase: Phase) {
-        if self.is_watched() {
-            self.doings().insert(task.clone(), Doing { attempt, phase, said: None });
-        }
+        self.doings().insert(task.clone(), Doing { attempt, phase, said: None });
     }
 
     fn ends(&self, task: &TaskId) {
-        if self.is_watched() {
-            self.doings().remove(task);
-        }
+        self.doings().remove(task);
     }
 
     fn doings(&self) -> MutexGuard<'_, HashMap<TaskId, Doing>> {
@@ -160,12 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_where_nobody_looks() {
+    fn who_looks_only_now_and_then_sees_phases() {
         let (board, task) = (Board::default(), TaskId::parse("a").unwrap());
         let course = Course::begin(&board, &task, Attempt(1));
-        course.enter(Phase::Working);
-        assert!(board.doings().is_empty());
+        course.enter(Phase::Verifying);
+        assert!(!board.is_watched());
+        assert_eq!(board.of(&task).map(|doing| doing.phase), Some(Phase::Verifying));
         course.finish();
+        assert!(board.doings().is_empty());
     }
 
     #[test]

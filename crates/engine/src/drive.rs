@@ -371,12 +371,12 @@ impl Drive {
         let now = self.clock.now();
         let known = |task: TaskId| self.scheduler.run().place(&task).ok_or(Refusal::UnknownTask(task));
         Ok(match query {
-            Query::Snapshot => View::Snapshot(Box::new(Glance {
-                run: self.id.clone(),
-                directory: self.directory.clone(),
-                pid: std::process::id(),
-                snapshot: self.scheduler.snapshot(now),
-            })),
+            Query::Snapshot => {
+                let mut snapshot = self.scheduler.snapshot(now);
+                self.worker.board.complete(&mut snapshot);
+                let (run, directory) = (self.id.clone(), self.directory.clone());
+                View::Snapshot(Box::new(Glance { run, directory, pid: std::process::id(), snapshot }))
+            }
             Query::Why(task) => {
                 let place = known(task)?;
                 let status = self.scheduler.run().progress(place).state.status().name().to_owned();

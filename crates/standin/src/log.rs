@@ -62,6 +62,28 @@ pub enum Answered {
 }
 
 impl Request {
+    /// One of which no more is known yet than its body.
+    pub(crate) fn new(number: usize, at_ms: u64, job: &str, body: &str) -> Request {
+        Request {
+            number,
+            at_ms,
+            job: job.to_owned(),
+            method: String::new(),
+            path: String::new(),
+            user_agent: String::new(),
+            dialect: None,
+            model: String::new(),
+            session: None,
+            stream: false,
+            tools: Vec::new(),
+            prompt: String::new(),
+            turn: None,
+            status: 200,
+            answer: Answered::Other,
+            body: Some(body.to_owned()),
+        }
+    }
+
     pub(crate) fn keep_prompt(&mut self, prompt: &str) {
         let end = (0..=KEPT_PROMPT.min(prompt.len())).rev().find(|end| prompt.is_char_boundary(*end));
         self.prompt = prompt[..end.unwrap_or(0)].to_owned();
@@ -111,24 +133,7 @@ mod tests {
     use super::*;
 
     fn request(job: &str, body: &str) -> Request {
-        Request {
-            number: 1,
-            at_ms: 0,
-            job: job.to_owned(),
-            method: String::new(),
-            path: String::new(),
-            user_agent: String::new(),
-            dialect: None,
-            model: String::new(),
-            session: None,
-            stream: false,
-            tools: Vec::new(),
-            prompt: String::new(),
-            turn: None,
-            status: 200,
-            answer: Answered::Other,
-            body: Some(body.to_owned()),
-        }
+        Request::new(1, 0, job, body)
     }
 
     #[test]

@@ -152,23 +152,12 @@ impl Stage {
     }
 
     fn entry(&self, asked: &Asked, address: &Address<'_>, number: usize) -> Request {
+        let at_ms = since_epoch().as_millis() as u64;
         Request {
-            number,
-            at_ms: since_epoch().as_millis() as u64,
-            job: address.job.unwrap_or_default().to_owned(),
             method: asked.method.to_string(),
             path: asked.path.clone(),
             user_agent: header(&asked.headers, USER_AGENT.as_str()).unwrap_or_default(),
-            dialect: None,
-            model: String::new(),
-            session: None,
-            stream: false,
-            tools: Vec::new(),
-            prompt: String::new(),
-            turn: None,
-            status: 200,
-            answer: Answered::Other,
-            body: Some(asked.body.clone()),
+            ..Request::new(number, at_ms, address.job.unwrap_or_default(), &asked.body)
         }
     }
 

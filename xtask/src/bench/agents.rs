@@ -129,7 +129,7 @@ fn resident(folder: &Path) -> Result<u64> {
 }
 
 /// Processor time of its own, in seconds; what it started and waited for is counted elsewhere.
-fn spent(folder: &Path) -> Result<f64> {
+pub(super) fn spent(folder: &Path) -> Result<f64> {
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string(folder.join("stat"))?;
     let (_, fields) = stat.rsplit_once(')').ok_or("no end of the name")?;
@@ -200,6 +200,6 @@ fn mebibytes(kib: f64) -> String {
     format!("{:.2} MiB", kib / 1024.0)
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }

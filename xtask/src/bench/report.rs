@@ -6,7 +6,7 @@ use std::process::Command;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
-use super::{Figures, agents, git};
+use super::{Figures, agents, git, single, view};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -28,9 +28,11 @@ goes on afterwards, beside whatever comes next, and is not measured.
 
 Claude's output is read from the file it writes to, understood, cleared of secrets and told to the transcript, as live. \
 The 50 agents are programs of ours that say something 50 times a second; memory is what the coordinator holds more than \
-with one of them, processor time what it takes itself, a second of one core being 100 %.";
+with one of them, processor time what it takes itself, a second of one core being 100 %. What the inline view costs is told by the \
+thread that draws it; both views are shown on a terminal.";
 
 /// What was aimed at and what came of it.
+#[derive(Clone)]
 pub(super) struct Goal {
     pub(super) what: String,
     pub(super) limit: String,
@@ -41,10 +43,11 @@ pub(super) struct Goal {
 pub(super) fn text(machine: &str, figures: &Figures, many: usize) -> String {
     let mut text = head(machine, &goals(figures, many));
     let _ = writeln!(text, "\n## Tasks that do nothing\n\n{}", contest(&figures.cells));
-    let _ = writeln!(text, "## Single commands\n\n{}", singles(figures, many));
+    let _ = writeln!(text, "## Single commands\n\n{}", singles(&figures.singles, many));
     let _ = writeln!(text, "## The pure core, without processes\n\n{}", cores(&figures.cores));
     let _ = writeln!(text, "## {}\n\n{}", git::report::TITLE, git::report::table(&figures.git));
     let _ = writeln!(text, "## {}\n\n{}", agents::TITLE, agents::table(&figures.agents));
+    let _ = writeln!(text, "## {}\n\n{}", view::TITLE, view::table(&figures.view));
     let _ = writeln!(text, "## How to read this\n\n{HOW_TO_READ}");
     text
 }
@@ -57,6 +60,17 @@ pub(super) fn git_text(machine: &str, figures: &git::Figures) -> String {
 /// Listening to agents alone.
 pub(super) fn agents_text(machine: &str, figures: &agents::Figures) -> String {
     head(machine, &agents::goals(figures)) + "\n" + &agents::table(figures)
+}
+
+/// Single commands and being looked at alone.
+pub(super) fn single_text(
+    machine: &str,
+    singles: &single::Singles,
+    view: &view::Figures,
+    many: usize,
+) -> String {
+    let goals = [single_goals(singles, many), view::goals(view)].concat();
+    head(machine, &goals) + "\n" + &self::singles(singles, many) + "\n" + &view::table(view)
 }
 
 fn head(machine: &str, goals: &[Goal]) -> String {
@@ -98,17 +112,18 @@ fn entry(cell: &Cell, of: Contestant) -> String {
     }
 }
 
-fn singles(figures: &Figures, many: usize) -> String {
-    let singles = &figures.singles;
+fn singles(singles: &single::Singles, many: usize) -> String {
     let many = thousands(many);
     format!(
         "| what | figure |\n|---|--:|\n\
          | `conductor version` | {} |\n\
          | `conductor validate`, {many} tasks with 3 dependencies each | {} |\n\
+         | `conductor rehearse`, {many} tasks with a file of its own each | {} |\n\
          | `conductor run --resume` of half of {many} tasks, until the first task starts | {} |\n\
          | peak memory of the coordinator, {many} tasks at 8 slots | {} |\n",
         time(singles.version),
         time(singles.validate),
+        time(singles.rehearse),
         time(singles.resume),
         memory(singles.peak),
     )
@@ -129,9 +144,10 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.push(success_goal(&figures.cells));
     goals.extend(ninja_goal(&figures.cells));
     goals.extend(core_goals(&figures.cores));
-    goals.extend(single_goals(figures, many));
+    goals.extend(single_goals(&figures.singles, many));
     goals.extend(git::report::goals(&figures.git));
     goals.extend(agents::goals(&figures.agents));
+    goals.extend(view::goals(&figures.view));
     goals
 }
 
@@ -192,11 +208,11 @@ fn core_goals(figures: &[Figure]) -> Vec<Goal> {
     ]
 }
 
-fn single_goals(figures: &Figures, many: usize) -> Vec<Goal> {
-    let singles = &figures.singles;
+fn single_goals(singles: &single::Singles, many: usize) -> Vec<Goal> {
     let many = thousands(many);
     vec![
         below(format!("validate {many} tasks"), singles.validate, 0.5, time),
+        below(format!("rehearse {many} tasks, a file of its own each"), singles.rehearse, 1.0, time),
         below(format!("resume half of {many} tasks, until one starts"), singles.resume, 1.0, time),
         below(format!("peak memory of a run of {many} tasks"), singles.peak as f64, 100.0 * 1024.0, kib),
         below("version".to_owned(), singles.version, 0.010, time),

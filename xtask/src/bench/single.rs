@@ -1,4 +1,4 @@
-//! What one waits for outside the contest: checking a file, taking a run up again, memory, the first answer.
+//! What one waits for outside the contest: checking a file, rehearsing it, taking a run up again, memory, the first answer.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,7 +9,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use super::PEAK;
 use super::contest::timed;
-use super::graph::Shape;
+use super::graph::{Draw, NOTHING, Shape};
 use super::scratch::{Scratch, conductor};
 use crate::Result;
 
@@ -20,6 +20,7 @@ const STARTED: &str = "\"type\":\"attempt_started\"";
 
 pub(super) struct Singles {
     pub(super) validate: f64,
+    pub(super) rehearse: f64,
     pub(super) version: f64,
     /// From the start of `run --resume` until the first task is started.
     pub(super) resume: f64,
@@ -28,15 +29,29 @@ pub(super) struct Singles {
 }
 
 pub(super) fn measure(many: usize, scratch: &mut Scratch) -> Result<Singles> {
-    eprintln!("measuring validate, version, resume and memory");
+    eprintln!("measuring validate, rehearse, version, resume and memory");
     let checked = directory(scratch, Shape::Random(many))?;
     let independent = Shape::Independent(many);
     Ok(Singles {
         validate: best(5, || timed(conductor(&checked).args(["validate", "tasks.yaml"])))?,
+        rehearse: rehearse(many, &scratch.directory()?)?,
         version: best(20, || timed(conductor(&checked).arg("version")))?,
         resume: resume(many, &directory(scratch, independent)?)?,
         peak: peak(&directory(scratch, independent)?)?,
     })
+}
+
+fn rehearse(many: usize, directory: &Path) -> Result<f64> {
+    let mut draw = Draw::new();
+    let mut text = String::from("tasks:\n");
+    for task in 0..many {
+        let (folder, seconds) = (task % 100, 60 + draw.below(3_600));
+        text += &format!(
+            "  - {{id: t{task}, run: {NOTHING}, estimate: {seconds}s, files: [src/module_{folder}/file_{task}.rs]}}\n"
+        );
+    }
+    std::fs::write(directory.join("tasks.yaml"), text)?;
+    best(3, || timed(conductor(directory).args(["rehearse", "tasks.yaml"])))
 }
 
 fn directory(scratch: &mut Scratch, shape: Shape) -> Result<std::path::PathBuf> {

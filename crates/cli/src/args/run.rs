@@ -54,7 +54,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) allow_overlap: bool,
 
-    /// Where tasks work that do not say it (in a git repository: worktree)
+    /// Where tasks work, whatever they say themselves (else, in a git repository: worktree)
     #[arg(long, value_enum, value_name = "WHERE", env = "CONDUCTOR_ISOLATION", hide_env_values = true)]
     pub(crate) isolation: Option<Isolation>,
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use conductor_core::costs::By;
 use conductor_core::units::Millis;
 
 use super::{OfTask, duration};
@@ -12,8 +14,8 @@ pub(crate) struct Cost {
     /// The run, or the beginning of its name; the newest one here where absent
     pub(crate) run: Option<String>,
     /// What the lines are by
-    #[arg(long, value_enum, default_value_t = CostBy::Task, value_name = "WHAT")]
-    pub(crate) by: CostBy,
+    #[arg(long, value_parser = by(), default_value = By::Task.name(), value_name = "WHAT")]
+    pub(crate) by: By,
     /// All runs of this repository together
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
@@ -21,14 +23,9 @@ pub(crate) struct Cost {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CostBy {
-    Task,
-    Epic,
-    Model,
-    Agent,
-    Day,
-    Run,
+fn by() -> impl TypedValueParser<Value = By> {
+    PossibleValuesParser::new(By::ALL.map(By::name))
+        .try_map(|name| By::named(&name).ok_or("there are no such lines"))
 }
 
 #[derive(Debug, Args)]

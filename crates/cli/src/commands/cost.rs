@@ -51,9 +51,8 @@ async fn tell(args: &args::Cost) -> Result<Exit, Fault> {
     for stored in runs.iter().rev() {
         logs.push((stored.id.to_string(), archive.read(stored).await?.records));
     }
-    let by = By::from(args.by);
-    let lines =
-        costs::lines(logs.iter().map(|(run, records)| (run.as_str(), records.as_slice())), by, offset);
+    let told = logs.iter().map(|(run, records)| (run.as_str(), records.as_slice()));
+    let lines = costs::lines(told, args.by, offset);
     let total = costs::total(&lines);
     let runs: Vec<String> = logs.into_iter().map(|(run, _)| run).collect();
     match args.json {
@@ -88,7 +87,7 @@ fn entry(line: Line) -> Entry {
     }
 }
 
-fn table(by: args::CostBy, runs: &[String], lines: &[Line], total: &Line) -> String {
+fn table(by: By, runs: &[String], lines: &[Line], total: &Line) -> String {
     let head = match runs {
         [one] => format!("run {one}\n"),
         several => format!("{} runs\n", several.len()),
@@ -119,30 +118,4 @@ fn table(by: args::CostBy, runs: &[String], lines: &[Line], total: &Line) -> Str
         text += &format!("\n{} attempt{plural} ended without a word of what was used\n", total.untold);
     }
     text
-}
-
-impl args::CostBy {
-    fn name(self) -> &'static str {
-        match self {
-            args::CostBy::Task => "task",
-            args::CostBy::Epic => "epic",
-            args::CostBy::Model => "model",
-            args::CostBy::Agent => "agent",
-            args::CostBy::Day => "day",
-            args::CostBy::Run => "run",
-        }
-    }
-}
-
-impl From<args::CostBy> for By {
-    fn from(by: args::CostBy) -> By {
-        match by {
-            args::CostBy::Task => By::Task,
-            args::CostBy::Epic => By::Epic,
-            args::CostBy::Model => By::Model,
-            args::CostBy::Agent => By::Agent,
-            args::CostBy::Day => By::Day,
-            args::CostBy::Run => By::Run,
-        }
-    }
 }

@@ -24,6 +24,9 @@ use watch::Watch;
 const PACE: Duration = Duration::from_millis(100);
 const CLOCK: Duration = Duration::from_secs(1);
 
+/// What its thread is called, for whoever wants to know what it costs.
+const THREAD: &str = "view";
+
 /// What a shell makes of a process that this signal ended.
 const QUIT: i32 = 128 + 3;
 
@@ -47,9 +50,10 @@ impl Inline {
         stage.board.watch();
         let (news, heard) = mpsc::channel();
         let watch = Watch::new(stage);
-        let drawing = std::thread::spawn(move || keep(watch, &heard));
+        let thread = std::thread::Builder::new().name(THREAD.to_owned());
+        let drawing = thread.spawn(move || keep(watch, &heard)).ok();
         let listening = tokio::spawn(listen(news.clone()));
-        Inline { news, drawing: Some(drawing), listening: Some(listening) }
+        Inline { news, drawing, listening: Some(listening) }
     }
 
     fn leave(&mut self) {

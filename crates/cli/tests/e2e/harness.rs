@@ -17,10 +17,15 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 pub(crate) const CONDUCTOR: &str = env!("CARGO_BIN_EXE_conductor");
 
-/// The scripted agent, built by cargo beside the tests.
+/// The scripted agent.
 pub(crate) fn agent() -> String {
+    example("fake-agent")
+}
+
+/// A program that cargo built beside the tests.
+pub(crate) fn example(name: &str) -> String {
     let us = std::env::current_exe().unwrap();
-    let path = us.parent().unwrap().parent().unwrap().join("examples/fake-agent");
+    let path = us.parent().unwrap().parent().unwrap().join("examples").join(name);
     assert!(path.is_file(), "{} is missing: run `cargo build -p conductor --examples`", path.display());
     path.display().to_string()
 }

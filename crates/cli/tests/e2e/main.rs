@@ -6,6 +6,7 @@
 
 mod harness;
 mod repository;
+mod tmux;
 
 mod agents;
 mod agents_verb;
@@ -42,6 +43,7 @@ mod report;
 mod repositories;
 mod run;
 mod runs;
+mod screens;
 mod secrets;
 mod sessions;
 mod signals;

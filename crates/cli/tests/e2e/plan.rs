@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Ended, World, is_alive, leftovers, wait_for};
 use crate::questions;
 use crate::repository::{checkout, command, conductor};
-use crate::terminal::Terminal;
+use crate::tmux::Terminal;
 
 /// Answers what it finds written down for each question, and notes what it was asked and where it was. A task it does by
 /// writing a file of the task's name.

@@ -119,16 +119,52 @@ fn rehearsed_runs_take_as_long_as_real_ones() {
     };
     for graph_seed in seed..seed + graphs {
         let (text, slots) = graph(&mut fastrand::Rng::with_seed(graph_seed));
-        let mut tried = (0..TRIES).map(|_| both(&text, slots));
-        let fits = |(told, real): &(f64, f64)| {
-            eprintln!("CONDUCTOR_REHEARSED_SEED={graph_seed}: {told} ms rehearsed, {real} ms in fact");
-            let most = match soak {
-                true => told * (1.0 + QUIET),
-                false => told * (1.0 + BUSY.0) + BUSY.1.as_millis() as f64,
-            };
-            // Nothing sleeps less than it was told to.
-            *real >= told * (1.0 - QUIET) && *real <= most
-        };
-        assert!(tried.any(|pair| fits(&pair)), "seed {graph_seed}, {slots} at once:\n{text}");
+        expect_same(&format!("CONDUCTOR_REHEARSED_SEED={graph_seed}"), &text, slots, soak);
     }
+}
+
+/// The two examples, a minute being 50 ms.
+#[test]
+fn rehearsed_examples_take_as_long_as_real_ones() {
+    let soak = std::env::var_os("CONDUCTOR_REHEARSED_GRAPHS").is_some();
+    let task = |id: &str, minutes: u32, before: &str| {
+        let length = minutes * 50;
+        let seconds = f64::from(length) / 1000.0;
+        format!(
+            "  - {{ id: {id}, run: [sleep, '{seconds}'], estimate: {length}ms, dependencies: [{before}] }}\n"
+        )
+    };
+    let mixed: String =
+        (0..10).map(|n| task(&format!("t{n}"), if n % 2 == 0 { 30 } else { 10 }, "")).collect();
+    let todo = [
+        ("schema", ""),
+        ("api", "schema"),
+        ("frontend", ""),
+        ("components", "frontend"),
+        ("integration", "api, components"),
+        ("tests", "integration"),
+    ];
+    let todo: String = todo.iter().map(|(id, before)| task(id, 5, before)).collect();
+    for (name, tasks, told) in [("ten mixed tasks", mixed, 70.0), ("the todo app", todo, 20.0)] {
+        let text = format!("tasks:\n{tasks}");
+        assert_eq!(expect_same(name, &text, 3, soak), told * 50.0, "{name}");
+    }
+}
+
+/// What was rehearsed, which the real run is near to.
+#[track_caller]
+fn expect_same(name: &str, text: &str, slots: u32, soak: bool) -> f64 {
+    let mut tried = (0..TRIES).map(|_| both(text, slots));
+    let fits = |(told, real): &(f64, f64)| {
+        let off = (real / told - 1.0) * 100.0;
+        eprintln!("{name}: {told} ms rehearsed, {real} ms in fact, {off:+.1} %");
+        let most = match soak {
+            true => told * (1.0 + QUIET),
+            false => told * (1.0 + BUSY.0) + BUSY.1.as_millis() as f64,
+        };
+        // Nothing sleeps less than it was told to.
+        *real >= told * (1.0 - QUIET) && *real <= most
+    };
+    let (told, _) = tried.find(fits).unwrap_or_else(|| panic!("{name}, {slots} at once:\n{text}"));
+    told
 }

@@ -58,6 +58,41 @@ fn a_live_run_tells_what_it_does_and_one_that_is_over_what_it_came_to() {
     );
 }
 
+/// Each phase as long as it lasts, for whoever asks and for whoever sits there.
+#[test]
+fn it_tells_who_is_being_prepared_checked_and_merged() {
+    let world = questions::world(
+        "
+tasks:
+  - id: a
+    run: AGENT touch HERE/working then await HERE/work then touch made
+    setup: [AGENT touch HERE/preparing then await HERE/prepare]
+    verify:
+      - AGENT touch HERE/verifying then await HERE/verify
+      - test ! -f b.txt || AGENT touch HERE/merging then await HERE/merge
+  - { id: b, run: AGENT await HERE/working then touch b.txt }
+",
+        &[],
+    );
+    let live = questions::start(&world, &["-p", "2"]);
+    for (phase, go) in
+        [("preparing", "prepare"), ("working", "work"), ("verifying", "verify"), ("merging", "merge")]
+    {
+        world.wait_for_file(phase);
+        wait_for(phase, || {
+            let json = conductor(&world, &["status", "--json"]).expect(0).json();
+            (json["running"][0]["phase"] == phase).then_some(())
+        });
+        live.signal(Signal::USR1);
+        live.wait_for_stderr(&format!("s  {phase}"));
+        if phase == "working" {
+            wait_for("the other to land", || world.logged("task_completed").pop());
+        }
+        world.write(go, "");
+    }
+    live.ended().expect(0);
+}
+
 #[test]
 fn a_dead_coordinator_leaves_a_socket_that_nobody_is_fooled_by() {
     let world = World::with(TWO);

@@ -1,143 +1,12 @@
 //! Progress on a real terminal: tmux plays it, keys are pressed in it, and its screen is what a person sees.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal};
 
-use crate::harness::{CONDUCTOR, World, children, expect_no_leftovers, skipped, wait_for};
-
-/// A terminal of a size, with a shell in it that ends by telling what the program left.
-pub(crate) struct Terminal<'w> {
-    world: &'w World,
-    socket: PathBuf,
-}
-
-impl<'w> Terminal<'w> {
-    fn open(world: &'w mut World, size: (u16, u16), args: &str) -> Option<Terminal<'w>> {
-        Terminal::open_in(world, ".", size, args)
-    }
-
-    /// Nothing where there is no tmux to play it. The program works in `folder`.
-    pub(crate) fn open_in(
-        world: &'w mut World,
-        folder: &str,
-        size: (u16, u16),
-        args: &str,
-    ) -> Option<Terminal<'w>> {
-        let told = Command::new("tmux").arg("-V").output();
-        if !told.is_ok_and(|told| told.status.success()) {
-            skipped("tmux is not installed; cargo xtask test gets it");
-            return None;
-        }
-        world.set("LANG", "C.UTF-8");
-        world.set("SHELL", "/bin/sh");
-        let terminal = Terminal { socket: world.root().join("tmux"), world };
-        let script = format!(
-            "trap : INT QUIT; cd {folder}; {CONDUCTOR} {args}; code=$?; stty -a | grep -qw -- -echo && echo deaf; echo ended with $code; sleep 900"
-        );
-        let (columns, rows) = (size.0.to_string(), size.1.to_string());
-        terminal.tmux(&["new-session", "-d", "-x", &columns, "-y", &rows, &script]);
-        Some(terminal)
-    }
-
-    fn tmux(&self, args: &[&str]) -> String {
-        let mut command = self.world.command_of("tmux");
-        let output = command.args(["-u", "-f", "/dev/null", "-S"]).arg(&self.socket).args(args).output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn screen(&self) -> String {
-        let text = self.tmux(&["capture-pane", "-p"]);
-        text.trim_end().lines().map(|line| line.trim_end().to_owned() + "\n").collect()
-    }
-
-    /// With everything that has scrolled out of sight, each line whole.
-    fn everything(&self) -> String {
-        self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
-    }
-
-    pub(crate) fn press(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
-    }
-
-    fn resize(&self, columns: u16, rows: u16) {
-        self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
-    }
-
-    #[track_caller]
-    pub(crate) fn wait_for(&self, words: &[&str]) -> String {
-        wait_for(&format!("{words:?} on the screen"), || {
-            let screen = self.screen();
-            words.iter().all(|word| screen.contains(word)).then_some(screen)
-        })
-    }
-
-    /// What the program left, once it has: its cursor is there again, and what is typed can be seen.
-    #[track_caller]
-    pub(crate) fn ended(&self, code: i32) -> String {
-        let text = wait_for("the end", || {
-            let text = self.everything();
-            text.contains("ended with ").then_some(text)
-        });
-        assert!(text.contains(&format!("ended with {code}\n")), "{text}");
-        assert!(!text.contains("deaf\n") && !text.contains("panicked"), "{text}");
-        assert_eq!(self.tmux(&["display-message", "-p", "#{cursor_flag}"]), "1\n", "the cursor is hidden");
-        assert_eq!(bars(&self.screen()), 0, "the block is still there:\n{text}");
-        text
-    }
-}
-
-impl Drop for Terminal<'_> {
-    fn drop(&mut self) {
-        let mut command = self.world.command_of("tmux");
-        let _ = command.arg("-S").arg(&self.socket).arg("kill-server").output();
-    }
-}
-
-fn bars(screen: &str) -> usize {
-    let is_bar = |line: &&str| {
-        line.contains(['━', '─']) || !line.starts_with('[') && line.contains("/") && line.contains(" running")
-    };
-    screen.lines().filter(is_bar).count()
-}
-
-/// What differs from one time to the next is made the same: the run's name, times, how far the bar goes, folders.
-fn masked(world: &World, text: &str) -> String {
-    let text = text.replace(&world.run_id(), "RUN").replace(&world.root().display().to_string(), "HERE");
-    let mut out = String::new();
-    for line in text.lines() {
-        let words = line.split(' ').map(|word| if is_time(word) { "TIME" } else { word });
-        let mut line = words.collect::<Vec<_>>().join(" ");
-        // How much of it there was is the machine's.
-        if line.starts_with("work ") || line.starts_with("waited ") {
-            continue;
-        }
-        for cell in ["━", "─"] {
-            while line.contains(&cell.repeat(2)) {
-                line = line.replace(&cell.repeat(2), cell);
-            }
-        }
-        while line.contains("  TIME") {
-            line = line.replace("  TIME", " TIME");
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
-}
-
-/// `850ms`, `4.2s,`, `3m05s:` and their like.
-fn is_time(word: &str) -> bool {
-    let word = word.trim_end_matches([',', ';', ':']);
-    word.starts_with(|c: char| c.is_ascii_digit())
-        && word.ends_with('s')
-        && word.chars().all(|c| c.is_ascii_digit() || ".hms".contains(c))
-}
+use crate::harness::{CONDUCTOR, World, children, wait_for};
+use crate::tmux::{Terminal, bars, masked, seen};
 
 /// One is done, one has failed and taken another with it, two are at work and one waits.
 const MIXED: &str = "
@@ -222,49 +91,6 @@ tasks:
 ";
 
 #[test]
-fn ctrl_c_once_finishes_what_runs() {
-    let mut world = World::with(TWO);
-    let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml") else { return };
-    terminal.world.wait_for_file("started");
-    terminal.wait_for(&["1 running"]);
-    terminal.press(&["C-c"]);
-    let during = terminal.wait_for(&["starting nothing new", "Ctrl-C again"]);
-    terminal.world.write("go", "");
-    let after = terminal.ended(130);
-    assert!(after.contains("1 of 2 completed, 1 not done"), "{after}");
-    insta::assert_snapshot!(masked(terminal.world, &format!("{during}\n--- after\n{after}")));
-}
-
-#[test]
-fn ctrl_c_twice_stops_what_runs_and_says_how_to_resume() {
-    let mut world = World::with(TWO);
-    let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml") else { return };
-    terminal.world.wait_for_file("started");
-    terminal.press(&["C-c"]);
-    terminal.wait_for(&["starting nothing new"]);
-    terminal.press(&["C-c"]);
-    let text = terminal.ended(130);
-    let next = format!("next   conductor run --resume {}", terminal.world.run_id());
-    assert!(text.contains("stopped running  to be resumed") && text.contains(&next), "{text}");
-    expect_no_leftovers(&terminal.world.run_id());
-}
-
-#[test]
-fn ctrl_c_thrice_kills_what_will_not_end() {
-    let deaf = "tasks: [{ id: deaf, run: AGENT ignore-term then touch started then sleep 600 }]";
-    let mut world = World::with(deaf);
-    let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml") else { return };
-    terminal.world.wait_for_file("started");
-    for said in ["starting nothing new", "stopping what runs", "killing what runs"] {
-        terminal.press(&["C-c"]);
-        terminal.wait_for(&[said]);
-    }
-    let text = terminal.ended(130);
-    assert!(text.contains("conductor run --resume"), "{text}");
-    expect_no_leftovers(&terminal.world.run_id());
-}
-
-#[test]
 fn termination_gives_the_terminal_back() {
     let mut world = World::with(TWO);
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml") else { return };
@@ -304,8 +130,8 @@ fn quitting_hard_gives_the_terminal_back() {
         let text = terminal.everything();
         text.contains("ended with ").then_some(text)
     });
-    assert!(text.contains("ended with 131\n") && !text.contains("deaf"), "{text}");
-    assert_eq!(terminal.tmux(&["display-message", "-p", "#{cursor_flag}"]), "1\n");
+    assert!(text.contains("ended with 131\n"), "{text}");
+    terminal.expect_sane(&text);
 }
 
 #[test]
@@ -325,20 +151,6 @@ fn put_into_the_background_and_back_it_goes_on_drawing() {
     terminal.wait_for(&["1 running"]);
     terminal.world.write("go", "");
     terminal.wait_for(&["2 of 2 completed"]);
-}
-
-impl Terminal<'_> {
-    /// Every byte the terminal is sent from now on goes to a file too.
-    fn record(&self) -> PathBuf {
-        let file = self.world.root().join("bytes");
-        self.tmux(&["pipe-pane", "-o", &format!("cat >> {}", file.display())]);
-        file
-    }
-}
-
-/// What it has been sent so far.
-fn seen(file: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned()
 }
 
 const FRAME: &str = "\x1b[?2026h";

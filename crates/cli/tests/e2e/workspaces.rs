@@ -17,6 +17,23 @@ fn landed(world: &World, file: &str) -> String {
     git(world, &["show", &format!("conductor/{}:{file}", world.run_id())])
 }
 
+/// What is typed counts for this run, over what its tasks say.
+#[test]
+fn typed_isolation_wins_over_the_tasks_own() {
+    let place = "if [ \"$(pwd -P)\" = HERErepo ]; then echo none; elif [ -f .git ]; then echo worktree; else echo clone; fi";
+    let tasks = ["clone", "none", "worktree"];
+    let task = |own: &str| format!("  - {{ id: {own}, run: '{place}', isolation: {own} }}\n");
+    let places = |args: &[&str]| {
+        let world = repository(&format!("tasks:\n{}", tasks.map(task).concat()));
+        run(&world, args).ended().expect(0);
+        tasks.map(|task| said(&world, task).lines().last().unwrap().to_owned())
+    };
+    assert_eq!(places(&[]), tasks);
+    for typed in tasks {
+        assert_eq!(places(&["--isolation", typed]), [typed; 3]);
+    }
+}
+
 #[test]
 fn a_workspace_has_setup_kept_and_included_files_ports_and_a_temporary_folder_of_its_own() {
     let world = repository(

@@ -75,6 +75,24 @@ impl Holders {
     }
 }
 
+/// How many neighbours are looked at before a set counts as one that may meet somebody.
+const LOOKED_AT: usize = 32;
+
+/// Of each of these, whether it meets none of the others for certain.
+pub(super) fn lonely(sets: &[Option<FileSet>]) -> Vec<bool> {
+    let mut holders = Holders::default();
+    let numbered = || (0..).zip(sets).filter_map(|(task, set)| Some((task, set.as_ref()?)));
+    numbered().for_each(|(task, files)| holders.insert(task, files));
+    let mut lonely = vec![false; sets.len()];
+    for (task, files) in numbered() {
+        let near = files.0.iter().flat_map(|glob| holders.near(plain(glob))).filter(|&other| other != task);
+        let meets = |other: Node| sets[other as usize].as_ref().is_some_and(|set| set.meets(files));
+        let may_meet = near.enumerate().any(|(count, other)| count == LOOKED_AT || meets(other));
+        lonely[task as usize] = !may_meet;
+    }
+    lonely
+}
+
 /// The plain names a glob begins with.
 fn plain(glob: &[String]) -> &[String] {
     let length = glob.iter().take_while(|segment| is_literal(segment)).count();
@@ -233,5 +251,32 @@ mod tests {
             let first = all.into_iter().find(|(_, files)| files.meets(asked)).map(|(task, _)| task as Node);
             proptest::prop_assert_eq!(holders.first_meeting(asked, |task| held.get(task as usize)), first);
         }
+
+        #[test]
+        fn who_is_lonely_meets_nobody(
+            globs in proptest::collection::vec(
+                proptest::option::of("(a|b|c|d)(/(a|b|c|d|\\*|a\\*)){0,2}|\\*/a"),
+                1..12,
+            ),
+        ) {
+            let sets: Vec<Option<FileSet>> =
+                globs.iter().map(|glob| Some(FileSet::new(std::slice::from_ref(glob.as_ref()?)))).collect();
+            let meets = |a: usize, b: usize| {
+                sets[a].as_ref().zip(sets[b].as_ref()).is_some_and(|(one, other)| one.meets(other))
+            };
+            for (task, lonely) in lonely(&sets).into_iter().enumerate() {
+                let company = (0..sets.len()).any(|other| other != task && meets(task, other));
+                proptest::prop_assert_eq!(lonely, sets[task].is_some() && !company);
+            }
+        }
+    }
+
+    /// However many there are in one folder, few of them are looked at.
+    #[test]
+    fn in_a_crowd_nobody_is_lonely() {
+        let set = |n: usize| Some(FileSet::new(&[format!("src/{n}_*")]));
+        assert_eq!(lonely(&[set(1), set(2)]), [true, true]);
+        let crowd: Vec<_> = (0..=LOOKED_AT + 1).map(set).collect();
+        assert!(!lonely(&crowd).contains(&true));
     }
 }

@@ -77,6 +77,11 @@ impl Scheduler {
         self.train.halted = true;
     }
 
+    /// Whether it is being merged at this moment.
+    pub(super) fn is_under_way(&self, place: usize) -> bool {
+        self.train.under_way.iter().any(|car| car.contains(&place))
+    }
+
     /// How many wait for a train that does not go any more.
     pub(super) fn put_off(&self) -> usize {
         match self.train.halted {

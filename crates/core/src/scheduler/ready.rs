@@ -9,7 +9,7 @@ mod looking;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use super::files::{FileSet, Holders};
+use super::files::{self, FileSet, Holders};
 use super::pools::{Door, Needs, PoolNumber, Pools};
 use crate::event::Options;
 use crate::graph::{Graph, Node};
@@ -286,6 +286,11 @@ fn file_set(task: &Task, options: &Options) -> Option<FileSet> {
         true => FileSet::new(declared),
         false => FileSet::new(&[declared.as_slice(), learned].concat()),
     })
+}
+
+/// Of each task, whether its files are nobody else's for certain, so that they keep nobody waiting.
+pub(crate) fn lonely(plan: &Plan, options: &Options) -> Vec<bool> {
+    files::lonely(&plan.tasks.iter().map(|task| file_set(task, options)).collect::<Vec<_>>())
 }
 
 fn ranks(plan: &Plan, graph: &Graph) -> Vec<Rank> {

@@ -74,9 +74,13 @@ pub enum Phase {
     /// Its workspace is being made ready.
     Preparing,
     Working,
+    /// What it did is being looked at. Only its worker knows.
+    Verifying,
     Stopping(StopReason),
-    /// Its work is good and on its way to the run's branch.
+    /// Its work is good and waits for its turn to be merged.
     Landing,
+    /// Its work is good and being merged into the run's branch.
+    Merging,
     /// Its work is good and lands with the rest of its epic.
     Aboard,
 }
@@ -217,6 +221,8 @@ impl Scheduler {
                     let mut at_work = at_work(&self.run, place, running, Some(now));
                     if self.epics.is_parked(place) {
                         at_work.phase = Phase::Aboard;
+                    } else if at_work.phase == Phase::Landing && self.is_under_way(place) {
+                        at_work.phase = Phase::Merging;
                     }
                     snapshot.running.push(at_work);
                 }

@@ -236,7 +236,7 @@ const SETTINGS: &[KeySpec] = &[
     key("permissions", Shape::Object(PERMISSIONS), "What its agent may do, beyond or below the usual."),
     key("max_cost", Shape::Cost, "Dollars all its attempts may cost together."),
     key("max_tokens", Shape::Count(1, None), "Tokens all its attempts may use together."),
-    key("max_turns", Shape::Count(1, Some(MAX_TURNS)), "Turns an agent may take in one attempt."),
+    key("max_turns", Shape::Count(1, Some(MAX_TURNS)), "Turns an agent may take over all attempts."),
     key("resources", Shape::Resources, "What it holds while it runs, such as cpu, memory or browser."),
     key("isolation", Shape::Choice(&["worktree", "clone", "none"]), "Where the work happens."),
     key(

@@ -441,9 +441,7 @@ mod tests {
 
     #[test]
     fn every_recorded_end_is_understood() {
-        let recordings = replay::recordings("acp");
-        let told = recordings.iter().map(|recording| recording.played(&mut heir(recording)).told);
-        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+        insta::assert_snapshot!(replay::ends("acp", heir));
     }
 
     #[test]
@@ -461,8 +459,7 @@ mod tests {
 
     #[test]
     fn what_was_said_before_is_not_said_again() {
-        let recordings = replay::recordings("acp");
-        let recording = recordings.iter().find(|recording| recording.name == "opencode-load").unwrap();
+        let recording = &replay::recording("acp", "opencode-load");
         let said: Vec<Said> =
             recording.played(&mut heir(recording)).heard.into_iter().flat_map(|heard| heard.said).collect();
         assert_eq!(
@@ -524,11 +521,6 @@ mod tests {
 
     #[test]
     fn what_is_not_its_language_does_no_harm() {
-        let mut acp = acp("/work/a", None);
-        for line in replay::garbage().chain(replay::mangled("acp")) {
-            acp.on_line(&line);
-        }
-        acp.interrupt();
-        acp.finish(Exit::Code(0));
+        replay::confuse("acp", acp("/work/a", None));
     }
 }

@@ -242,15 +242,12 @@ mod tests {
 
     #[test]
     fn every_recorded_end_is_understood() {
-        let recordings = replay::recordings("gemini");
-        let told = recordings.iter().map(|recording| recording.played(&mut Gemini::default()).told);
-        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+        insta::assert_snapshot!(replay::ends("gemini", |_| Gemini::default()));
     }
 
     #[test]
     fn pieces_of_a_message_are_told_as_one() {
-        let recordings = replay::recordings("gemini");
-        let recording = recordings.iter().find(|recording| recording.name == "deltas").unwrap();
+        let recording = replay::recording("gemini", "deltas");
         let said: Vec<Said> =
             recording.played(&mut Gemini::default()).heard.into_iter().flat_map(|heard| heard.said).collect();
         assert_eq!(
@@ -283,10 +280,6 @@ mod tests {
 
     #[test]
     fn what_is_not_its_language_does_no_harm() {
-        let mut gemini = Gemini::default();
-        for line in replay::garbage().chain(replay::mangled("gemini")) {
-            gemini.on_line(&line);
-        }
-        gemini.finish(Exit::Code(0));
+        replay::confuse("gemini", Gemini::default());
     }
 }

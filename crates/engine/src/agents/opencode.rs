@@ -259,15 +259,12 @@ mod tests {
 
     #[test]
     fn every_recorded_end_is_understood() {
-        let recordings = replay::recordings("opencode");
-        let told = recordings.iter().map(|recording| recording.played(&mut OpenCode::default()).told);
-        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+        insta::assert_snapshot!(replay::ends("opencode", |_| OpenCode::default()));
     }
 
     #[test]
     fn it_says_what_each_step_cost_and_what_the_session_is_called() {
-        let recordings = replay::recordings("opencode");
-        let recording = recordings.iter().find(|recording| recording.name == "job").unwrap();
+        let recording = replay::recording("opencode", "job");
         let heard = recording.played(&mut OpenCode::new(String::new(), Some("stub/stub-model"))).heard;
         let cost: u64 = heard.iter().filter_map(|heard| heard.cost).map(|cost| cost.0).sum();
         assert_eq!(cost, 3 * 3810);
@@ -306,10 +303,6 @@ mod tests {
 
     #[test]
     fn what_is_not_its_language_does_no_harm() {
-        let mut opencode = OpenCode::default();
-        for line in replay::garbage().chain(replay::mangled("opencode")) {
-            opencode.on_line(&line);
-        }
-        opencode.finish(Exit::Code(0));
+        replay::confuse("opencode", OpenCode::default());
     }
 }

@@ -47,6 +47,26 @@ pub(super) fn recordings(folder: &str) -> Vec<Recording> {
     files.iter().map(|file| Recording::read(file)).collect()
 }
 
+/// The one of this name.
+pub(super) fn recording(folder: &str, name: &str) -> Recording {
+    recordings(folder).into_iter().find(|recording| recording.name == name).unwrap()
+}
+
+/// What came of each, a line each.
+pub(super) fn ends<T: Translator>(folder: &str, translator: impl Fn(&Recording) -> T) -> String {
+    let told = |recording: &Recording| recording.played(&mut translator(recording)).told;
+    recordings(folder).iter().map(told).collect::<Vec<_>>().join("\n")
+}
+
+/// Lets a translator hear what is not its language, to the end.
+pub(super) fn confuse(folder: &str, mut translator: impl Translator) {
+    for line in garbage().chain(mangled(folder)) {
+        translator.on_line(&line);
+    }
+    translator.interrupt();
+    translator.finish(Exit::Code(0));
+}
+
 impl Recording {
     /// `<seconds> << line` and `>>` for both directions, or lines of the agent alone; the exit code is in a last line
     /// `rc 1` or in the name, `name.rc1.jsonl`.
@@ -188,8 +208,8 @@ pub(super) fn garbage() -> impl Iterator<Item = Vec<u8>> {
     lines.into_iter().map(<[u8]>::to_vec)
 }
 
-/// Every line that was ever recorded in these folders, each part of it in turn replaced by something else.
-pub(super) fn mangled(folder: &str) -> Vec<Vec<u8>> {
+/// Every line that was ever recorded in this folder, each part of it in turn replaced by something else.
+fn mangled(folder: &str) -> Vec<Vec<u8>> {
     let lines = recordings(folder).into_iter().flat_map(|recording| recording.lines);
     let values = lines.filter_map(|line| match line {
         Line::Heard(line) => serde_json::from_str::<Value>(&line).ok(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::event::Options;
 use conductor_core::graph;
 use conductor_core::plan::{Isolation, Plan};
-use conductor_core::select::select;
+use conductor_core::select::{SelectError, select};
 use conductor_core::units::{Millis, Usd};
 
 use crate::args::{self, Strategy, Ui};
@@ -68,11 +68,8 @@ impl<'a> Resolved<'a> {
 
     pub(super) fn plan(&mut self) -> Result<Plan, Fault> {
         let file = self.file.clone().unwrap_or_default();
-        let plan = diagnostics::load(&file)?;
-        Ok(match &self.typed.only {
-            Some(only) => select(&plan, only)?,
-            None => plan,
-        })
+        let chosen = Chosen::of(self.typed);
+        Ok(chosen.of_plan(diagnostics::load(&file)?)?)
     }
 
     /// What the flags say, over what was so before, over what the config files say, over what is built in.
@@ -110,6 +107,29 @@ impl<'a> Resolved<'a> {
         match self.typed.ui {
             _ if self.typed.json => Ui::Json,
             ui => ui,
+        }
+    }
+}
+
+/// What was typed that decides which tasks of a file there are, and how they are.
+pub(super) struct Chosen {
+    only: Option<String>,
+    isolated: bool,
+}
+
+impl Chosen {
+    pub(super) fn of(typed: &args::Run) -> Chosen {
+        Chosen { only: typed.only.clone(), isolated: typed.isolation.is_some() }
+    }
+
+    pub(super) fn of_plan(&self, mut plan: Plan) -> Result<Plan, SelectError> {
+        if self.isolated {
+            // The run's own counts where its tasks say nothing.
+            plan.tasks.iter_mut().for_each(|task| task.isolation = None);
+        }
+        match &self.only {
+            Some(only) => select(&plan, only),
+            None => Ok(plan),
         }
     }
 }

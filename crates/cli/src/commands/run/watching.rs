@@ -10,14 +10,13 @@ use std::time::Duration;
 use conductor_core::plan::{Amendment, Edit, Plan};
 use conductor_core::run::Run;
 use conductor_core::scheduler::{Refusal, Request};
-use conductor_core::select::select;
 use conductor_engine::drive::Control;
 use conductor_engine::history;
 use conductor_engine::stores::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::absent;
-use super::arguments::Resolved;
+use super::arguments::{Chosen, Resolved};
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 
@@ -28,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(super) struct Watched {
     file: PathBuf,
     source: String,
-    only: Option<String>,
+    chosen: Chosen,
     known: Plan,
     store: Arc<dyn Store>,
     /// Whether tasks are kept apart by what they touched in former runs.
@@ -55,12 +54,13 @@ impl Watched {
             let message = format!("there is no file {source} any more that --watch could look at");
             return Err(Fault::new(Exit::Usage, message));
         }
+        let chosen = Chosen::of(args.typed);
         let known = match args.is_new() {
             true => run.plan().as_ref().clone(),
             // What it said when the run was left is not known any more: only what joined since counts.
-            false => joined_since(&diagnostics::load(&file)?, run),
+            false => joined_since(&chosen.of_plan(diagnostics::load(&file)?)?, run),
         };
-        Ok(Some(Watched { file, source, only: args.typed.only.clone(), known, store, learns }))
+        Ok(Some(Watched { file, source, chosen, known, store, learns }))
     }
 
     pub(super) async fn watch(mut self, control: Control, words: UnboundedSender<String>) {
@@ -112,10 +112,7 @@ impl Watched {
     fn read(&self) -> Result<Plan, String> {
         let (plan, findings) = diagnostics::check(&self.file).map_err(|fault| fault.message().to_owned())?;
         let plan = plan.ok_or_else(|| findings.text())?;
-        match &self.only {
-            Some(only) => select(&plan, only).map_err(|error| error.to_string()),
-            None => Ok(plan),
-        }
+        self.chosen.of_plan(plan).map_err(|error| error.to_string())
     }
 
     /// Whoever has begun stays as it is, and does not keep the others out.

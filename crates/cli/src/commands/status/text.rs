@@ -93,8 +93,10 @@ pub(super) fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Preparing => "preparing",
         Phase::Working => "working",
+        Phase::Verifying => "verifying",
         Phase::Stopping(_) => "stopping",
         Phase::Landing => "landing",
+        Phase::Merging => "merging",
         Phase::Aboard => "aboard",
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use conductor_core::event::{DrainReason, Event};
+use conductor_core::event::{DrainReason, Event, StopReason};
 use conductor_core::ids::TaskId;
 use conductor_core::run::{Run, Stage as RunStage, Status, TaskState};
 use conductor_core::units::{Tick, Timestamp};
@@ -155,11 +155,32 @@ impl Watch {
             rows: self.running.iter().take(ROWS + 1).map(|&(_, place)| self.row(place, now)).collect(),
             asks: self.asking.iter().filter_map(|&place| asks(run, place)).collect(),
             parked: parked(run, wall()),
-            stage: stage(run),
+            stage: self.stage(),
             path: Some(self.ahead.left(run, now)),
             spent: run.spent(),
             cap: run.options().limits.max_cost,
         }
+    }
+
+    fn stage(&self) -> Option<&'static str> {
+        match self.run.stage() {
+            RunStage::Draining(DrainReason::User) if self.is_stopping() => {
+                Some("stopping: Ctrl-C again kills what runs")
+            }
+            RunStage::Draining(DrainReason::User) => Some("finishing: Ctrl-C again stops what runs"),
+            RunStage::Draining(DrainReason::Budget) => Some("budget reached: nothing new starts"),
+            RunStage::Draining(DrainReason::FailFast) => Some("a task failed: nothing new starts"),
+            _ if self.run.is_paused() => Some("paused: nothing new starts until conductor resume"),
+            _ => None,
+        }
+    }
+
+    /// Whether somebody at work has been told to leave it for now.
+    fn is_stopping(&self) -> bool {
+        self.running.iter().any(|&(_, place)| match &self.run.progress(place).state {
+            TaskState::Running(running) => running.stopping == Some(StopReason::Interrupted),
+            _ => false,
+        })
     }
 
     fn now(&self) -> Tick {
@@ -220,16 +241,6 @@ fn asks(run: &Run, place: usize) -> Option<(String, String)> {
 fn parked(run: &Run, now: Timestamp) -> Vec<(String, String)> {
     let waits = run.parked().iter().filter(|(_, until)| **until > now);
     waits.map(|(agent, until)| (agent.clone(), short_time(*until))).collect()
-}
-
-fn stage(run: &Run) -> Option<&'static str> {
-    match run.stage() {
-        RunStage::Draining(DrainReason::User) => Some("stopping: Ctrl-C again ends what runs, too"),
-        RunStage::Draining(DrainReason::Budget) => Some("budget reached: nothing new starts"),
-        RunStage::Draining(DrainReason::FailFast) => Some("a task failed: nothing new starts"),
-        _ if run.is_paused() => Some("paused: nothing new starts until conductor resume"),
-        _ => None,
-    }
 }
 
 /// By the user's locale, as every program decides it.

@@ -112,7 +112,9 @@ fn files_tell_who_touches_them() {
     assert_eq!(why(&s, "c"), ["for files it would touch, which a is to land first"]);
     s.left("a");
     assert_eq!(why(&s, "c"), ["for files it would touch, which a is to land first"], "until it has landed");
-    assert_eq!(s.scheduler.snapshot(now(0)).running[0].phase, Phase::Landing);
+    s.left("b");
+    let phases = s.scheduler.snapshot(now(0)).running.into_iter().map(|at_work| at_work.phase);
+    assert_eq!(phases.collect::<Vec<_>>(), [Phase::Merging, Phase::Landing], "b waits for the next train");
 }
 
 #[test]

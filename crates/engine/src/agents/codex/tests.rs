@@ -18,11 +18,7 @@ fn heir(recording: &Recording) -> Codex {
 
 #[test]
 fn every_recorded_end_is_understood() {
-    let told: Vec<String> = replay::recordings("codex-app-server")
-        .iter()
-        .map(|recording| recording.played(&mut heir(recording)).told)
-        .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(replay::ends("codex-app-server", heir));
 }
 
 #[test]
@@ -62,8 +58,7 @@ fn the_other_language_is_none_of_ours_and_words_alone_tell_the_class() {
 
 #[test]
 fn a_resumed_thread_tells_what_it_used_before_and_that_is_not_counted_again() {
-    let recordings = replay::recordings("codex-app-server");
-    let recording = recordings.iter().find(|recording| recording.name == "resume").unwrap();
+    let recording = &replay::recording("codex-app-server", "resume");
     let played = recording.played(&mut heir(recording));
     let used: Vec<u64> = played.heard.iter().flat_map(|heard| &heard.used).map(Tokens::total).collect();
     assert_eq!(used, [1250, 1250, 1250]);
@@ -165,12 +160,7 @@ fn whatever_arrives_does_no_harm() {
 
 #[test]
 fn what_is_not_its_language_does_no_harm() {
-    let mut codex = codex("/work/a", None);
-    for line in replay::garbage().chain(replay::mangled("codex-app-server")) {
-        codex.on_line(&line);
-    }
-    codex.interrupt();
-    codex.finish(Exit::Code(0));
+    replay::confuse("codex-app-server", codex("/work/a", None));
 }
 
 #[test]
