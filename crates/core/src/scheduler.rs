@@ -9,7 +9,7 @@ mod amending;
 mod budget;
 mod epics;
 mod executors;
-mod files;
+pub(crate) mod files;
 mod hands;
 mod landing;
 mod pools;

@@ -8,17 +8,17 @@ use crate::graph::Node;
 
 /// The globs of one task, cut into path segments.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct FileSet(Vec<Vec<String>>);
+pub(crate) struct FileSet(Vec<Vec<String>>);
 
 impl FileSet {
-    pub(super) fn new(globs: &[String]) -> FileSet {
+    pub(crate) fn new(globs: &[String]) -> FileSet {
         let mut cut: Vec<Vec<String>> = globs.iter().map(|glob| segments(glob)).collect();
         cut.sort();
         cut.dedup();
         FileSet(cut)
     }
 
-    pub(super) fn meets(&self, other: &FileSet) -> bool {
+    pub(crate) fn meets(&self, other: &FileSet) -> bool {
         self.0.iter().any(|a| other.0.iter().any(|b| paths_meet(a, b)))
     }
 }
@@ -26,16 +26,16 @@ impl FileSet {
 /// Tasks that hold files, found by the plain names their globs begin with: two globs can meet only where those of one
 /// begin with all of the other's.
 #[derive(Debug, Default)]
-pub(super) struct Holders(BTreeMap<Vec<String>, BTreeSet<Node>>);
+pub(crate) struct Holders(BTreeMap<Vec<String>, BTreeSet<Node>>);
 
 impl Holders {
-    pub(super) fn insert(&mut self, task: Node, files: &FileSet) {
+    pub(crate) fn insert(&mut self, task: Node, files: &FileSet) {
         for glob in &files.0 {
             self.0.entry(plain(glob).to_vec()).or_default().insert(task);
         }
     }
 
-    pub(super) fn remove(&mut self, task: Node, files: &FileSet) {
+    pub(crate) fn remove(&mut self, task: Node, files: &FileSet) {
         for glob in &files.0 {
             let start = plain(glob);
             if let Some(tasks) = self.0.get_mut(start) {
@@ -48,7 +48,7 @@ impl Holders {
     }
 
     /// The first in the order of the plan whose files meet these.
-    pub(super) fn first_meeting<'f>(
+    pub(crate) fn first_meeting<'f>(
         &self,
         files: &FileSet,
         of: impl Fn(Node) -> Option<&'f FileSet>,
@@ -57,7 +57,7 @@ impl Holders {
     }
 
     /// Everybody whose files meet these, in the order of the plan.
-    pub(super) fn meeting<'f>(
+    pub(crate) fn meeting<'f>(
         &self,
         files: &FileSet,
         of: impl Fn(Node) -> Option<&'f FileSet>,
