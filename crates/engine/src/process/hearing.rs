@@ -1,0 +1,69 @@
+//! A program beside the run that is listened to.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::{exit, pid, tree};
+
+/// What a program said, and how it ended; no status where its time was up.
+#[derive(Debug)]
+pub struct Heard {
+    pub status: Option<ExitStatus>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// Runs a program that is no part of a run's work and listens to it. What it leaves running on purpose, such as a server
+/// of its own, is left alone; only where its time is up the whole group is killed. Blocks.
+pub fn hear_beside(command: &mut Command, limit: Duration) -> io::Result<Heard> {
+    const LOOK: Duration = Duration::from_millis(5);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let starting = tree::starting();
+    let mut child = command.spawn()?;
+    let number = child.id();
+    tree::remember_beside(number);
+    drop(starting);
+    let (stdout, stderr) = (listen(child.stdout.take()), listen(child.stderr.take()));
+    let begun = Instant::now();
+    let mut late = false;
+    while let Some(pid) = pid(number).filter(|pid| !exit::is_over(*pid)) {
+        if begun.elapsed() > limit {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            late = true;
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    let status = child.wait();
+    tree::forget_beside(number);
+    Ok(Heard { status: Some(status?).filter(|_| !late), stdout: heard(&stdout), stderr: heard(&stderr) })
+}
+
+type Listening = (mpsc::Receiver<()>, Arc<Mutex<Vec<u8>>>);
+
+fn listen(pipe: Option<impl Read + Send + 'static>) -> Listening {
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let (sender, ended) = mpsc::channel();
+    let kept = said.clone();
+    std::thread::spawn(move || {
+        let Some(mut pipe) = pipe else { return };
+        let mut buffer = [0; 8192];
+        while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..length]);
+        }
+        drop(sender);
+    });
+    (ended, said)
+}
+
+/// All that was said by one who is gone. Somebody it left behind may hold the pipe open; nobody waits for them.
+fn heard((ended, said): &Listening) -> Vec<u8> {
+    const GRACE: Duration = Duration::from_secs(1);
+    let _ = ended.recv_timeout(GRACE);
+    std::mem::take(&mut said.lock().unwrap_or_else(PoisonError::into_inner))
+}
