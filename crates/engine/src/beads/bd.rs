@@ -15,7 +15,7 @@ use crate::process::{Heard, hear_beside};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// How often a call is made where the database is locked, and the waits in between: doubled, up to the longest.
-const TRIES: u32 = 10;
+const TRIES: u32 = 8;
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(4);
 

@@ -67,3 +67,39 @@ fn heard((ended, said): &Listening) -> Vec<u8> {
     let _ = ended.recv_timeout(GRACE);
     std::mem::take(&mut said.lock().unwrap_or_else(PoisonError::into_inner))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> Heard {
+        hear_beside(Command::new("sh").args(["-c", script]), limit).unwrap()
+    }
+
+    #[test]
+    fn both_outputs_and_the_end_are_heard() {
+        let heard = shell("echo out; echo err >&2; exit 3", Duration::from_secs(60));
+        assert_eq!(heard.status.and_then(|status| status.code()), Some(3));
+        assert_eq!((heard.stdout.as_slice(), heard.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
+        let much = shell("head -c 1000000 /dev/zero", Duration::from_secs(60));
+        assert_eq!(much.stdout.len(), 1_000_000);
+    }
+
+    #[test]
+    fn whoever_it_leaves_behind_is_not_waited_for() {
+        let begun = Instant::now();
+        let heard = shell("sleep 30 & echo $!", Duration::from_secs(60));
+        assert!(heard.status.is_some_and(|status| status.success()));
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        let left: i32 = String::from_utf8(heard.stdout).unwrap().trim().parse().unwrap();
+        let left = rustix::process::Pid::from_raw(left).unwrap();
+        rustix::process::kill_process(left, Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn one_whose_time_is_up_is_stopped() {
+        let heard = shell("echo begun; sleep 60", Duration::from_millis(500));
+        assert!(heard.status.is_none());
+        assert_eq!(heard.stdout, b"begun\n");
+    }
+}
