@@ -1,5 +1,7 @@
 //! `conductor group`: which tasks belong together, and orders for those that have none.
 
+use serde_json::{Value, json};
+
 use crate::harness::World;
 
 /// The seed's own list.
@@ -65,14 +67,14 @@ fn what_is_doubtful_is_told_beside_the_answer() {
 #[test]
 fn a_task_file_is_grouped_as_a_run_would() {
     let world = World::with(
-        "tasks:\n  - { id: a, run: x, group: own }\n  - { id: b, run: x }\n  - { id: c, name: '[P:Group-own] C', run: x }\n\
-         groups: [{ name: late, tasks: [b] }]\n",
+        "tasks:\n  - { id: a, run: x, group: own }\n  - { id: b, run: x }\n  - { id: c, name: '[P:Group-own] C', run: x }\n  - { id: 4, run: x }\n\
+         groups: [{ name: late, tasks: [b, 4] }]\n",
     );
     let told = world.conductor(&["group", "detect", "--tasks-file", "tasks.yaml", "--json"]).expect(0).json();
-    let ids = |group: &str| -> Vec<String> {
-        told[group].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()).collect()
+    let ids = |group: &str| -> Vec<Value> {
+        told[group].as_array().unwrap().iter().map(|task| task["id"].clone()).collect()
     };
-    assert_eq!((ids("own"), ids("late")), (vec!["a".to_owned(), "c".to_owned()], vec!["b".to_owned()]));
+    assert_eq!((ids("own"), ids("late")), (vec![json!("a"), json!("c")], vec![json!("b"), json!(4)]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::graph::Node;
 use crate::plan::Plan;
 use crate::scheduler::files::{FileSet, Holders};
 
-/// What each task of a plan will touch, as far as it says so, its words do, or former runs did.
+/// What each task of a plan will touch, as far as it or its words say so.
 pub(super) struct Files(Vec<Option<FileSet>>);
 
 impl Files {

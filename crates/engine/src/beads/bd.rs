@@ -41,6 +41,13 @@ pub enum BdError {
     NotClosed { id: String, times: u32, status: String },
 }
 
+impl BdError {
+    /// Whether asking again at once is of no use.
+    fn is_final(&self) -> bool {
+        matches!(self, BdError::Unstartable(_) | BdError::Late { .. } | BdError::Locked { .. })
+    }
+}
+
 /// The command, in the place whose issues are meant.
 #[derive(Debug, Clone)]
 pub struct Bd {
@@ -108,15 +115,22 @@ impl Bd {
     pub fn close(&self, id: &str, reason: &str, session: &str) -> Result<(), BdError> {
         let mut refused = None;
         for times in 0.. {
-            let Some(issue) = self.one(id)?.filter(|issue| !issue.is_closed()) else { return Ok(()) };
+            let status = match self.one(id) {
+                Ok(issue) => match issue.filter(|issue| !issue.is_closed()) {
+                    Some(open) => open.status,
+                    None => return Ok(()),
+                },
+                Err(error) if times >= CLOSINGS || error.is_final() => return Err(error),
+                Err(_) => continue,
+            };
             if times >= CLOSINGS {
-                let untrue = BdError::NotClosed { id: id.to_owned(), times, status: issue.status };
-                return Err(refused.unwrap_or(untrue));
+                return Err(refused.unwrap_or(BdError::NotClosed { id: id.to_owned(), times, status }));
             }
-            // Whatever it says, what counts is what is read back. Only a bd that is never heard is given up at once.
+            std::thread::sleep(SHORTEST * times);
+            // Whatever it says, what counts is what is read back.
             match self.issues(&["close", id, "--reason", reason, "--session", session]) {
                 Ok(_) => refused = None,
-                Err(error @ (BdError::Locked { .. } | BdError::Unstartable(_))) => return Err(error),
+                Err(error) if error.is_final() => return Err(error),
                 Err(error) => refused = Some(error),
             }
         }

@@ -22,7 +22,9 @@ pub(super) fn run(args: &GroupDetect) -> Result<Exit, Fault> {
     let bad = |why: String| Fault::new(Exit::InvalidFile, format!("{}: {why}", source.name()));
     let tasks = tasks(&value).map_err(bad)?;
     let declared = declared(&value);
-    let marked: Vec<Marked<'_>> = tasks.iter().map(|task| marked(task, &declared)).collect();
+    let ids: Vec<String> = tasks.iter().map(|task| id(task)).collect();
+    let marked: Vec<Marked<'_>> =
+        tasks.iter().zip(&ids).map(|(task, id)| marked(id, task, &declared)).collect();
     let detected = groups::detect(&marked);
     detected.warnings.iter().for_each(|warning| talk(one_line(warning)));
     match args.json || args.output == Shown::Json {
@@ -47,27 +49,30 @@ fn tasks(value: &Value) -> Result<Vec<&Map<String, Value>>, String> {
 
 /// As it is written, a number too.
 fn id(task: &Map<String, Value>) -> String {
-    match task.get("id") {
-        Some(Value::String(id)) => id.clone(),
-        Some(Value::Number(id)) => id.to_string(),
-        _ => String::new(),
+    task.get("id").and_then(name_of).unwrap_or_default()
+}
+
+fn name_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(name) => Some(name.clone()),
+        Value::Number(name) => Some(name.to_string()),
+        _ => None,
     }
 }
 
 /// What the file's own `groups` say.
-fn declared(value: &Value) -> BTreeMap<&str, &str> {
+fn declared(value: &Value) -> BTreeMap<String, &str> {
     let groups = value.get("groups").and_then(Value::as_array).into_iter().flatten();
     let each = groups.flat_map(|group| {
         let name = group.get("name").and_then(Value::as_str);
         let tasks = group.get("tasks").and_then(Value::as_array).into_iter().flatten();
-        tasks.filter_map(move |task| Some((task.as_str()?, name?)))
+        tasks.filter_map(move |task| Some((name_of(task)?, name?)))
     });
     each.collect()
 }
 
-fn marked<'t>(task: &'t Map<String, Value>, declared: &BTreeMap<&str, &'t str>) -> Marked<'t> {
+fn marked<'t>(id: &'t str, task: &'t Map<String, Value>, declared: &BTreeMap<String, &'t str>) -> Marked<'t> {
     let text = |name: &str| task.get(name).and_then(Value::as_str);
-    let id = text("id").unwrap_or_default();
     let texts = TEXTS.into_iter().filter_map(|name| Some((name, text(name)?))).collect();
     Marked { id, group: text("group").or_else(|| declared.get(id).copied()), texts }
 }
