@@ -255,10 +255,33 @@ fn an_issue_is_done_by_one_run_at_a_time() {
     run(&world, &["--dry-run"]).expect(0).says("would run 1 tasks");
 }
 
-/// Whatever bd does: nothing is closed that did not land, and when it behaves again nothing that landed stays open.
+#[test]
+fn two_that_begin_at_once_share_nothing() {
+    let ids: Vec<String> = (0..6).map(|n| format!("app-{n}")).collect();
+    let world = tracker(&ids.iter().map(|id| issue(id, &[])).collect());
+    let both = [(); 2].map(|()| world.spawn(&mut command(&world, &["run", "--from", "beads", "-p", "2"])));
+    let codes: BTreeSet<Option<i32>> = both.into_iter().map(|live| live.ended().code).collect();
+    assert_eq!(codes, BTreeSet::from([Some(0), Some(4)]));
+    let mut done = world.logged("task_completed");
+    done.sort();
+    assert_eq!(done, ids);
+    assert_eq!(closed(&world), landed(&world));
+    assert_eq!(world.read("repo/.beads/overlaps.log"), "", "bd is asked by one at a time");
+}
+
 #[test]
 fn under_faults_closed_is_what_landed() {
-    for seed in 0..4 {
+    under_faults(0..4);
+}
+
+#[test]
+fn under_many_faults_closed_is_what_landed_slowly() {
+    under_faults(4..60);
+}
+
+/// Whatever bd does: nothing is closed that did not land, and when it behaves again nothing that landed stays open.
+fn under_faults(seeds: std::ops::Range<u32>) {
+    for seed in seeds {
         let mut world = tracker(&json!([
             issue("app-1", &[]),
             issue("app-2", &[("app-1", "blocks")]),
