@@ -263,8 +263,13 @@ fn task(issue: &Issue, dependencies: Vec<String>, epic: Option<String>, known: &
     let prompt = prompt(issue);
     // Suggested classes of workers need not be anybody we know.
     let suggested = || text("execution_agent_type").filter(|name| known.get(name).is_some());
-    let marked = [&issue.title, &prompt].iter().any(|text| groups::read(text).mark.is_some());
-    let group = text("execution_parallel_group").filter(|group| !marked && groups::is_name(group));
+    let marked = |text: &str| Some(groups::read(text).mark?.group?.to_owned());
+    let suggested_group = || text("execution_parallel_group").filter(|group| groups::is_name(group));
+    let group = match marked(&prompt) {
+        // Whoever reads the file sees it there.
+        Some(_) => None,
+        None => marked(&issue.title).or_else(suggested_group),
+    };
     TaskDraft {
         id: issue.id.clone(),
         name: name(issue),
@@ -281,11 +286,11 @@ fn task(issue: &Issue, dependencies: Vec<String>, epic: Option<String>, known: &
     }
 }
 
-/// Its title as one line that is short enough.
+/// Its title, without a mark, as one line that is short enough.
 fn name(issue: &Issue) -> String {
     const MOST: usize = 100;
     let line = |c: char| if c.is_control() { ' ' } else { c };
-    let title: String = issue.title.chars().map(line).collect();
+    let title: String = groups::unmarked(&issue.title).chars().map(line).collect();
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     match title.chars().count() {
         0 => issue.id.clone(),

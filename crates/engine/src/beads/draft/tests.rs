@@ -72,6 +72,23 @@ fn metadata_of_orchestrators() {
 }
 
 #[test]
+fn a_mark_in_the_description_comes_before_one_in_the_title() {
+    let issues = read(
+        r#"{"id":"a","title":"[P:Group-x] A","description":"[P:Group-y] do"}
+{"id":"b","title":"[P:Group-x] B","description":"do","metadata":{"execution_parallel_group":"z"}}
+{"id":"c","title":"[P:Group-x] C"}"#,
+    );
+    let drafted = drafted(&issues);
+    let seen: Vec<_> = drafted.tasks.iter().map(|task| (task.name.as_str(), task.group.as_deref())).collect();
+    assert_eq!(seen, [("A", None), ("B", Some("x")), ("C", None)]);
+    let text = crate::beads::text(&drafted, "bd");
+    let source = conductor_core::spec::Source::new("t", text.into_bytes()).unwrap();
+    let plan = conductor_core::spec::load(&source).unwrap().plan;
+    let groups: Vec<_> = plan.tasks.iter().map(|task| task.group.as_deref()).collect();
+    assert_eq!(groups, [Some("y"), Some("x"), Some("x")]);
+}
+
+#[test]
 fn only_what_blocks_blocks() {
     let others = [
         "related",
