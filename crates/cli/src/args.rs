@@ -1,6 +1,7 @@
 //! The arguments as typed. What they mean is resolved in the commands.
 
 mod files;
+mod groups;
 mod live;
 mod plan;
 mod run;
@@ -10,6 +11,7 @@ use clap::{Parser, Subcommand};
 use conductor_core::units::Millis;
 
 pub(crate) use files::*;
+pub(crate) use groups::*;
 pub(crate) use live::*;
 pub(crate) use plan::*;
 pub(crate) use run::*;
@@ -41,6 +43,12 @@ pub(crate) enum Command {
     Validate(Validate),
     /// Show the graph of a task file
     Graph(Graph),
+    /// See which tasks belong together, and put tasks in groups
+    #[command(subcommand)]
+    Group(Group),
+    /// Make a task file from what another tool knows
+    #[command(subcommand)]
+    Import(Import),
     /// Tell how long a run will take and what it will cost, with how many at once; starts nothing
     Rehearse(Rehearse),
     /// Tell what will be done with a task and why, or what a code means

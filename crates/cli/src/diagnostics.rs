@@ -60,6 +60,32 @@ pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<sp
 pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
     let name = shown_name(path);
     let bytes = read(path, &name)?;
+    check_bytes(name, bytes)
+}
+
+/// As `load`, of a text that is in no file.
+pub(crate) fn load_text(name: &str, text: String) -> Result<Plan, Fault> {
+    let (plan, findings) = check_bytes(name.to_owned(), text.into_bytes())?;
+    findings.show();
+    plan.ok_or_else(|| findings.fault())
+}
+
+/// A file's text, and what it holds as plain values; every mistake in how it is written is shown.
+pub(crate) fn values(path: &Path) -> Result<(Source, Value), Fault> {
+    let name = shown_name(path);
+    let mut sheet = Sheet { source: None, name: name.clone(), found: Vec::new() };
+    match Source::new(name.clone(), read(path, &name)?) {
+        Err(found) => sheet.found.push(found),
+        Ok(source) => match spec::value(&source) {
+            Ok(value) => return Ok((source, value)),
+            Err(found) => (sheet.source, sheet.found) = (Some(source), found),
+        },
+    }
+    sheet.show();
+    Err(fault([&sheet]))
+}
+
+fn check_bytes(name: String, bytes: Vec<u8>) -> Result<(Option<Plan>, Findings), Fault> {
     let (layers, configs) = config::layers()?;
     let source = match Source::new(name.clone(), bytes) {
         Ok(source) => source,

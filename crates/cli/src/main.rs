@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         Command::DemoAgent(agent) => commands::demo::player::run(&agent),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),
+        Command::Group(group) => commands::group::run(&group),
+        Command::Import(import) => commands::import::run(&import),
         Command::Rehearse(rehearse) => commands::rehearse::run(&rehearse),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Diff(diff) => commands::diff::run(&diff),

@@ -64,6 +64,17 @@ pub fn load_over(source: &Source, layers: &[Layer], found: &[Subagent]) -> Resul
     read(source, Some(found), layers)
 }
 
+/// A file as plain values, whatever they mean; every mistake in how it is written otherwise.
+pub fn value(source: &Source) -> Result<serde_json::Value, Vec<Diagnostic>> {
+    let mut report = diagnostic::Report::new(source);
+    let value = parse::parse(&mut report).map(|root| root.to_json());
+    let (found, failed) = report.finish();
+    match value {
+        Some(value) if !failed => Ok(value),
+        _ => Err(found),
+    }
+}
+
 fn read(
     source: &Source,
     subagents: Option<&[Subagent]>,

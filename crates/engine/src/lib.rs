@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod amend;
+pub mod beads;
 pub mod board;
 pub mod bus;
 pub mod checkpoints;

@@ -5,12 +5,17 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use conductor_core::units::Millis;
 
+use super::groups::From;
 use super::{dollars, duration};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The task file (YAML or JSON); `-` reads it from standard input
     pub(crate) file: Option<PathBuf>,
+
+    /// Run what another tool has to do, instead of a file
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["file", "watch"])]
+    pub(crate) from: Option<From>,
 
     /// How many tasks run at once
     #[arg(short, long, alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", hide_env_values = true, value_name = "N",

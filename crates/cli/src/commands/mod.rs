@@ -11,6 +11,8 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod group;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod keeper;
 pub(crate) mod logs;

@@ -4,6 +4,7 @@ mod arguments;
 mod audience;
 mod detach;
 mod finding;
+mod issues;
 mod keys;
 mod places;
 mod signals;
@@ -52,14 +53,31 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
     }
     let mut args = Resolved::new(args)?;
     if args.is_new() {
-        let plan = args.plan()?;
+        let made = match args.typed.from {
+            Some(args::From::Beads) => block_on(issues::plan(&args)).map(Made::of_issues)?,
+            None => Made { source: args.source(), plan: args.plan()?, turn: None },
+        };
         if args.typed.dry_run {
-            return dry_run(&args, &plan);
+            return dry_run(&args, &made.plan);
         }
-        let absent = check_agents(&plan)?;
-        return block_on(start_new(args, plan, absent));
+        let absent = check_agents(&made.plan)?;
+        return block_on(start_new(args, made, absent));
     }
     block_on(take_up(args))
+}
+
+/// A plan, and where it is from.
+struct Made {
+    plan: Plan,
+    source: String,
+    /// Held until the run is in the store.
+    turn: Option<std::fs::File>,
+}
+
+impl Made {
+    fn of_issues(issues: issues::Issues) -> Made {
+        Made { plan: issues.plan, source: issues.source, turn: Some(issues.turn) }
+    }
 }
 
 /// Every task needs somebody who can do it, before anything starts. Whoever is named and not there is told.
@@ -93,7 +111,8 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> Result<Exit, Fault> {
+async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> Result<Exit, Fault> {
+    let Made { mut plan, source, turn } = made;
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
     let id = new_id();
@@ -101,8 +120,6 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     let mut options = args.options(&plan, None)?;
     options.absent = absent;
     let repository = repository(&args, &plan, &mut options, &args.directory)?;
-    let source = args.file.as_ref().map(|file| full_name(&args.directory, file)).unwrap_or_default();
-    let mut plan = plan;
     history::estimate(&store, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&store, &args.directory, &plan).await?;
     if repository.is_some() && !options.allow_overlap {
@@ -111,6 +128,7 @@ async fn start_new(args: Resolved<'_>, plan: Plan, absent: BTreeSet<String>) -> 
     let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;
+    drop(turn);
     clear_after_the_dead(&home).await;
     empty_trash(home.root());
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
@@ -130,6 +148,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
         }
     };
     if let Some(fault) = nothing_to_do(&args, &stored, &run) {
+        issues::settle(&stored.source, &stored.id, &run, claim.directory());
         complete_files(&stored, &run, claim.directory())?;
         return Err(fault);
     }
@@ -206,6 +225,7 @@ async fn carry_out(
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
     let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
+    let closer = issues::follow(&source, &id, &run, &state, &mut drive);
     let stage = Stage {
         id: &id,
         run: &run,
@@ -238,7 +258,7 @@ async fn carry_out(
         let _ = answer(&end_block::text(&id, &ended, graph, &directory, ending.as_ref(), ledger));
     }
     audience.leave();
-    let exit = exit(&ended, ledger, signalled.received());
+    let exit = issues::finish(closer, &id, exit(&ended, ledger, signalled.received()));
     note_exit(&state, exit);
     Ok(exit)
 }

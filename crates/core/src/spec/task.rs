@@ -2,7 +2,8 @@
 //!
 //! Knows one task at a time; whether the names in it exist is for `check`.
 
-use crate::ids::{MAX_TASK_ID, TaskId};
+use crate::groups::{self, unmarked};
+use crate::ids::TaskId;
 use crate::plan::{Command, Kind, When, Work};
 
 use super::amount;
@@ -140,7 +141,7 @@ impl<'n> Words<'n> {
         let prompt = self.prompt.map(|(_, node)| node);
         let mut group = field;
         for node in [self.name, self.title, self.description, prompt].into_iter().flatten() {
-            for marker in markers(r, node) {
+            if let Some(marker) = marker(r, node) {
                 match &group {
                     None => group = Some(marker),
                     Some(known) if known.value == marker.value => {}
@@ -176,57 +177,21 @@ fn first_line(description: &str) -> Option<String> {
     Some(line.chars().take(MAX_NAME).collect())
 }
 
-const MARKER: &str = "[P:Group-";
-
-/// The group in a marker and what follows it, for a text that begins after [`MARKER`].
-fn marked(text: &str) -> Option<(&str, &str)> {
-    let end = text.bytes().take(MAX_TASK_ID + 1).position(|byte| byte == b']')?;
-    let (group, rest) = (&text[..end], &text[end + 1..]);
-    TaskId::parse(group).is_ok().then_some((group, rest))
-}
-
-fn unmarked(text: &str) -> &str {
-    let marker = text.trim_start().strip_prefix(MARKER).and_then(marked);
-    marker.map_or(text, |(_, rest)| rest.trim_start())
-}
-
-/// The groups a text names, each once. Of several bad markers in one text only the first is worth a word.
-fn markers(r: &mut Report<'_>, node: &Node) -> Vec<Placed<String>> {
-    let Some(text) = node.text(r.source).map(str::to_owned) else { return Vec::new() };
-    let lead = text.len() - text.trim_start().len();
-    let mut found: Vec<Placed<String>> = Vec::new();
-    let mut bad = None;
-    for (at, _) in text.match_indices(MARKER) {
-        let group = marked(&text[at + MARKER.len()..]).map(|(group, _)| group);
-        if at != lead || group.is_none() {
-            bad = bad.or(Some(group));
-        }
-        if let Some(group) = group.filter(|group| found.iter().all(|known| known.value != *group)) {
-            found.push(Placed { value: group.to_owned(), span: marker_place(r, node, Some(group)) });
-        }
-        if found.len() > 1 {
-            break;
-        }
+/// The group a text names. What is doubtful about its markers is told.
+fn marker(r: &mut Report<'_>, node: &Node) -> Option<Placed<String>> {
+    let text = node.text(r.source).map(str::to_owned)?;
+    let reading = groups::read(&text);
+    for remark in &reading.remarks {
+        let place = marker_place(r, node, remark.mark().text);
+        r.warning("bad-marker", place, remark.to_string()).help(groups::REMEDY);
     }
-    if let Some(group) = bad {
-        bad_marker(r, node, group);
-    }
-    found
-}
-
-fn bad_marker(r: &mut Report<'_>, node: &Node, group: Option<&str>) {
-    let message = match group {
-        Some(_) => "a group marker belongs at the start of the text",
-        None => "this group marker names no group",
-    };
-    r.warning("bad-marker", marker_place(r, node, group), message)
-        .help("start the text with [P:Group-NAME], NAME being letters, digits, '-', '_' and '.'");
+    let mark = reading.mark?;
+    Some(Placed { value: mark.group?.to_owned(), span: marker_place(r, node, mark.text) })
 }
 
 /// Where a marker stands within a scalar; the scalar where it is written with escapes.
-fn marker_place(r: &Report<'_>, node: &Node, group: Option<&str>) -> Span {
-    let marker = group.map_or(MARKER.to_owned(), |group| format!("{MARKER}{group}]"));
-    let at = r.source.slice(node.span).find(&marker).map(|at| node.span.start + at);
+fn marker_place(r: &Report<'_>, node: &Node, marker: &str) -> Span {
+    let at = r.source.slice(node.span).find(marker).map(|at| node.span.start + at);
     at.map_or(node.span, |at| Span::new(at, at + marker.len()))
 }
 

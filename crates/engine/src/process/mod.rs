@@ -3,6 +3,7 @@
 //! It knows nothing of agents or tasks beyond the mark; what a process is for and what its exit means is not its matter.
 
 mod exit;
+mod hearing;
 mod keeper;
 mod tree;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 use conductor_core::event::Process as ProcessName;
 use rustix::process::{Pid, Signal};
 
+pub use hearing::{Heard, hear_beside};
 pub(crate) use keeper::Keeper;
 pub use keeper::{GRACE_OF_ORPHANS, keep};
 pub use tree::{Mark, adopt_orphans, alive, end_leftovers, inside, sweep_all, under_way};

@@ -9,6 +9,7 @@ use conductor_core::plan::{Isolation, Plan};
 use conductor_core::select::{SelectError, select};
 use conductor_core::units::{Millis, Usd};
 
+use super::full_name;
 use crate::args::{self, Strategy, Ui};
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
@@ -45,7 +46,7 @@ impl<'a> Resolved<'a> {
                 .help("name a file that stays there while the run goes on"));
         }
         match (&resolved.file, &resolved.resume) {
-            (None, None) => Err(Fault::new(Exit::Usage, "nothing to run")
+            (None, None) if typed.from.is_none() => Err(Fault::new(Exit::Usage, "nothing to run")
                 .help("name a task file, or use --resume to take up the newest run of this directory")),
             _ => Ok(resolved),
         }
@@ -64,6 +65,11 @@ impl<'a> Resolved<'a> {
 
     pub(super) fn is_new(&self) -> bool {
         self.resume.is_none()
+    }
+
+    /// What a run of this file is known by; nothing where none is named.
+    pub(super) fn source(&self) -> String {
+        self.file.as_ref().map(|file| full_name(&self.directory, file)).unwrap_or_default()
     }
 
     pub(super) fn plan(&mut self) -> Result<Plan, Fault> {

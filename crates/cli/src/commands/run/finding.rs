@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::graph::Graph;
 use conductor_core::report::Subject;
 use conductor_core::run::{Run, Status};
+use conductor_engine::beads;
 use conductor_engine::home::Home;
 use conductor_engine::output;
 use conductor_engine::stores::StoredRun;
@@ -19,10 +20,16 @@ pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Resu
     if !word.is_empty() {
         return archive::named(home, runs, word);
     }
-    let source = args.file.as_ref().map(|file| full_name(&args.directory, file));
-    let here = |run: &&StoredRun| match &source {
-        Some(source) => run.source == *source,
-        None => run.directory == args.directory,
+    let sources = match (&args.file, args.typed.from) {
+        (Some(file), _) => vec![full_name(&args.directory, file)],
+        (None, Some(crate::args::From::Beads)) => {
+            vec![beads::source(&args.directory), beads::export_source(&args.directory)]
+        }
+        (None, None) => Vec::new(),
+    };
+    let here = |run: &&StoredRun| match sources.is_empty() {
+        false => sources.contains(&run.source),
+        true => run.directory == args.directory,
     };
     let open = |run: &&StoredRun| run.status != "completed";
     runs.iter().filter(here).find(open).cloned().ok_or_else(|| {

@@ -1,0 +1,134 @@
+//! `conductor import`: what another tool has to do, as a task file.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use conductor_core::subagents::Known;
+use conductor_engine::beads::{self, Bd, BdError, Drafted, LeftOut};
+use conductor_engine::home::Home;
+use conductor_engine::subagents;
+
+use super::{answer, talk};
+use crate::args::{self, ImportBeads};
+use crate::diagnostics;
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+use crate::writing;
+
+/// More than these are counted only.
+const MOST: usize = 20;
+
+pub(crate) fn run(import: &args::Import) -> Result<Exit, Fault> {
+    match import {
+        args::Import::Beads(args) => import_beads(args),
+    }
+}
+
+fn import_beads(args: &ImportBeads) -> Result<Exit, Fault> {
+    let directory = std::env::current_dir()?;
+    let to_file = args.output.as_os_str() != "-";
+    if to_file {
+        writing::may_write(&[&args.output], args.force)?;
+    }
+    let tracker = Tracker::find(&directory, &Home::open()?)?;
+    let drafted = tracker.draft(&directory, &BTreeMap::new())?;
+    tell(&drafted.left_out);
+    some(&drafted)?;
+    let text = beads::text(&drafted, &tracker.name());
+    let name = if to_file { args.output.display().to_string() } else { "<stdout>".to_owned() };
+    diagnostics::load_text(&name, text.clone())?;
+    if !to_file {
+        answer(&text)?;
+        return Ok(Exit::Done);
+    }
+    writing::write(&args.output, &text)?;
+    let count = drafted.tasks.len();
+    let issues = if count == 1 { "issue" } else { "issues" };
+    answer(&format!("wrote {name} with {count} {issues}; next: conductor run {name}"))?;
+    Ok(Exit::Done)
+}
+
+/// Where the issues are.
+pub(super) enum Tracker {
+    Bd(Bd),
+    /// Only to be read.
+    Export(std::path::PathBuf),
+}
+
+impl Tracker {
+    pub(super) fn find(directory: &Path, home: &Home) -> Result<Tracker, Fault> {
+        if let Some(bd) = Bd::find(directory, home.root()) {
+            return Ok(Tracker::Bd(bd));
+        }
+        match beads::find_export(directory) {
+            Some(export) => {
+                talk(format!(
+                    "there is no bd on PATH: reading {}, which may be older than the issues; nothing will be \
+                     closed there",
+                    export.display()
+                ));
+                Ok(Tracker::Export(export))
+            }
+            None => {
+                let message = format!("there is no bd on PATH, and no {} here either", beads::EXPORT);
+                Err(Fault::new(Exit::Usage, message)
+                    .help("install beads, or bring its export along: bd export -o .beads/issues.jsonl"))
+            }
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            Tracker::Bd(_) => "bd".to_owned(),
+            Tracker::Export(path) => path.display().to_string(),
+        }
+    }
+
+    /// The issues that can be done and are free.
+    pub(super) fn draft(
+        &self,
+        directory: &Path,
+        claimed: &BTreeMap<String, String>,
+    ) -> Result<Drafted, Fault> {
+        let known = Known::new(&diagnostics::without_file()?.subagents, &subagents::found(directory));
+        match self {
+            Tracker::Bd(bd) => {
+                let (issues, ready) = (bd.all()?, bd.ready()?);
+                let ready: HashSet<String> = ready.into_iter().collect();
+                Ok(beads::draft(&issues, Some(&ready), claimed, &known))
+            }
+            Tracker::Export(path) => {
+                let issues =
+                    beads::read_export(path).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+                Ok(beads::draft(&issues, None, claimed, &known))
+            }
+        }
+    }
+}
+
+impl From<BdError> for Fault {
+    fn from(error: BdError) -> Fault {
+        let help = match &error {
+            BdError::Locked { .. } => "nothing was begun; try again when nobody else uses it",
+            BdError::Unstartable(_) => "see whether `bd version` works in a shell",
+            _ => "see what `bd list --json` says here",
+        };
+        Fault::new(Exit::Unexpected, error).help(help)
+    }
+}
+
+pub(super) fn tell(left_out: &[LeftOut]) {
+    for left in left_out.iter().take(MOST) {
+        talk(format!("left out: {} {}", one_line(&left.id), one_line(&left.why)));
+    }
+    if left_out.len() > MOST {
+        talk(format!("left out: {} more", left_out.len() - MOST));
+    }
+}
+
+pub(super) fn some(drafted: &Drafted) -> Result<(), Fault> {
+    match drafted.tasks.is_empty() {
+        true => Err(Fault::new(Exit::NothingToDo, "beads has no open issue that can be done now")),
+        false => Ok(()),
+    }
+}
