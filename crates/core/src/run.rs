@@ -262,7 +262,7 @@ pub struct Run {
     foreseen: Vec<Foreseen>,
     strays: Vec<Stray>,
     /// Tasks that agents have added.
-    follow_ups: u32,
+    follow_ups: BTreeSet<TaskId>,
     issues: Vec<Issue>,
     parked: BTreeMap<String, Timestamp>,
     hands: BTreeMap<Node, Hand>,
@@ -318,7 +318,7 @@ impl Run {
             tip: None,
             foreseen: Vec::new(),
             strays: Vec::new(),
-            follow_ups: 0,
+            follow_ups: BTreeSet::new(),
             issues: Vec::new(),
             parked: BTreeMap::new(),
             hands: BTreeMap::new(),
@@ -421,9 +421,9 @@ impl Run {
         &self.strays
     }
 
-    /// How many tasks agents have added.
-    pub fn follow_ups(&self) -> u32 {
-        self.follow_ups
+    /// The tasks that agents have added.
+    pub fn follow_ups(&self) -> &BTreeSet<TaskId> {
+        &self.follow_ups
     }
 
     /// What agents found that somebody should look at.
@@ -524,7 +524,9 @@ impl Run {
             self.counts[Status::Pending as usize] += 1;
         }
         self.options.absent.extend(amendment.absent.iter().cloned());
-        self.follow_ups += if amendment.by.is_some() { amendment.tasks.len() as u32 } else { 0 };
+        if amendment.by.is_some() {
+            self.follow_ups.extend(amendment.tasks.iter().map(|task| task.id.clone()));
+        }
         Ok(())
     }
 

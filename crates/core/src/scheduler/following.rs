@@ -47,8 +47,9 @@ impl Scheduler {
         if most == 0 {
             return Err(Refusal::NotPossible("this run takes no tasks from agents".into()));
         }
-        if tasks.len() as u64 + u64::from(self.run.follow_ups()) > u64::from(most) {
-            let why = format!("this run takes {most} tasks from agents and has {}", self.run.follow_ups());
+        let known = self.run.follow_ups().len();
+        if tasks.len() + known > most as usize {
+            let why = format!("this run takes {most} tasks from agents and has {known}");
             return Err(Refusal::NotPossible(why));
         }
         if let Some(known) = tasks.iter().find(|task| self.run.place(&task.id).is_some()) {

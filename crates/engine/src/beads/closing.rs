@@ -116,6 +116,8 @@ struct Book {
     run: RunId,
     state: PathBuf,
     notes: Notes,
+    /// Tasks that agents have added, which are no issues.
+    others: BTreeSet<TaskId>,
     /// Conversations in which tasks were done.
     sessions: BTreeMap<TaskId, String>,
     closed: Vec<String>,
@@ -134,6 +136,7 @@ impl Book {
             run: id.clone(),
             state: state.to_owned(),
             notes: Notes::of(state),
+            others: run.follow_ups().clone(),
             sessions: run.tasks().enumerate().filter_map(session).collect(),
             closed: Vec::new(),
             open: Vec::new(),
@@ -154,6 +157,9 @@ impl Book {
             Event::SessionStarted { task, session, .. } => {
                 self.sessions.insert(task.clone(), session.clone());
             }
+            Event::PlanAmended { amendment, .. } => {
+                self.others.extend(amendment.tasks.iter().map(|task| task.id.clone()));
+            }
             Event::TaskCompleted { task, .. } | Event::TaskResolved { task, .. } => self.close(task),
             // It has not landed any more.
             Event::TaskReopened { task } => self.open.retain(|(open, _)| open != task),
@@ -162,7 +168,7 @@ impl Book {
     }
 
     fn close(&mut self, task: &TaskId) {
-        if self.notes.has(task.as_str()) {
+        if self.notes.has(task.as_str()) || self.others.contains(task) {
             return;
         }
         // Words that beads takes for a failure must not be in it, so that a task's own are not.
