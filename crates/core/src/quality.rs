@@ -31,21 +31,25 @@ impl Quality {
     }
 }
 
-/// Nothing where nothing landed, or nothing about it was measured.
+/// Nothing where nothing landed, or nothing about the work itself was measured: that it was good at the first go says
+/// little where nobody looked.
 pub fn of(run: &Run, place: usize) -> Option<Quality> {
     let (task, progress) = run.task(place);
     let landed = progress.landed.as_ref().filter(|_| progress.state == TaskState::Completed)?;
     let touched = &landed.touched.files;
-    let parts = vec![
+    let work = vec![
         checks(task),
         gate(landed.gate.as_ref().map(|gate| gate.holds)),
         scope(task, touched),
         deliverable(task, touched),
-        goes(run, place),
     ];
+    if work.iter().all(|part| part.score.is_none()) {
+        return None;
+    }
+    let parts: Vec<Part> = work.into_iter().chain([goes(run, place)]).collect();
     let measured: Vec<f64> = parts.iter().filter_map(|part| part.score).collect();
     let sum: f64 = measured.iter().sum();
-    (!measured.is_empty()).then(|| Quality { score: (100.0 * sum / measured.len() as f64).round(), parts })
+    Some(Quality { score: (100.0 * sum / measured.len() as f64).round(), parts })
 }
 
 fn unmeasured(name: &'static str, why: &str) -> Part {
@@ -140,11 +144,14 @@ mod tests {
 
     #[test]
     fn only_what_was_measured_counts() {
-        let plain = of(&landed(task(), &["src/a.rs"], None), 0).unwrap();
-        assert_eq!((plain.score, plain.words().as_str()), (100.0, "goes: good at the first go"));
+        assert_eq!(of(&landed(task(), &["src/a.rs"], None), 0), None, "nobody looked at the work itself");
+        let checked = Task { verify: vec!["cargo test".into()], ..task() };
+        let plain = of(&landed(checked, &["src/a.rs"], None), 0).unwrap();
+        let words = "checks: 1 of 1 passed; goes: good at the first go";
+        assert_eq!((plain.score, plain.words().as_str()), (100.0, words));
         let unmeasured: Vec<&str> =
             plain.parts.iter().filter(|part| part.score.is_none()).map(|part| part.name).collect();
-        assert_eq!(unmeasured, ["checks", "gate", "scope", "deliverable"]);
+        assert_eq!(unmeasured, ["gate", "scope", "deliverable"]);
     }
 
     #[test]

@@ -4,14 +4,17 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use conductor_core::event::Record;
 use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, TaskId};
-use conductor_core::plan::{Plan, Task};
+use conductor_core::plan::{Isolation, Plan, Task};
 use conductor_core::report::{self, PlanFile, Subject, SummaryFile, TaskResult, Voice, Voices};
 use conductor_core::run::{Progress, Run, TaskState};
 use serde::Serialize;
 
 use crate::transcript::{self, Speaker};
+use crate::whereabouts::{self, Whereabouts};
+use crate::workspaces::{WorkspaceError, Yard};
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     fs::create_dir_all(directory)?;
@@ -27,6 +30,28 @@ pub fn write_summary(directory: &Path, subject: &Subject<'_>) -> io::Result<()> 
     transcript::clear_spools(directory, run.executors());
     for executor in 1..=run.executors() {
         write_results(&directory.join(format!("executor_{executor}")), executor, run)?;
+    }
+    Ok(())
+}
+
+/// The change of every task that landed, as a patch in its folder. Blocks.
+pub fn write_changes(
+    directory: &Path,
+    run: &Run,
+    records: &[Record],
+    yard: &Yard,
+) -> Result<(), WorkspaceError> {
+    for (place, (task, progress)) in run.tasks().enumerate() {
+        let (Some(executor), Some(_)) = (progress.executor, &progress.landed) else { continue };
+        // Where it worked matters only for those still at work.
+        if let Whereabouts::Landed { from, to } =
+            whereabouts::of(run, records, place, Isolation::Worktree, yard)?
+        {
+            let folder = directory.join(format!("executor_{executor}")).join(task.id.as_str());
+            let (patch, path) = (yard.shadow().patch(&from, &to)?, folder.join("changes.diff"));
+            let written = fs::create_dir_all(&folder).and_then(|()| write(&path, &patch));
+            written.map_err(|source| WorkspaceError::File { path, source })?;
+        }
     }
     Ok(())
 }

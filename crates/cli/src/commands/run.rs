@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_core::event::{DrainReason, FailureClass, RunOutcome};
+use conductor_core::event::{DrainReason, FailureClass, Record, RunOutcome};
 use conductor_core::graph::{self, Graph};
 use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
@@ -32,7 +32,7 @@ use conductor_engine::workspaces::{Yard, empty_trash};
 use conductor_engine::{agents, history, ledger, output};
 
 use super::worktree::clear_after_the_dead;
-use super::{answer, block_on};
+use super::{answer, block_on, talk};
 use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block;
@@ -221,6 +221,7 @@ async fn carry_out(
         world.store.clone(),
         yard.is_some() && !options.allow_overlap,
     )?;
+    let store = world.store.clone();
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
@@ -251,6 +252,9 @@ async fn carry_out(
     let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
     let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
     output::write_summary(&directory, &subject)?;
+    if let (Some(yard), Some(_)) = (&yard, &args.typed.output) {
+        write_changes(&directory, &ended, &store.load(&id).await?, yard);
+    }
     let ending = bring_home(args, yard, &ended).await?;
     audience.view().finish(&id, &ended, graph, ledger);
     if args.ui() != Ui::Json {
@@ -261,6 +265,13 @@ async fn carry_out(
     let exit = issues::finish(closer, &id, exit(&ended, ledger, signalled.received()));
     note_exit(&state, exit);
     Ok(exit)
+}
+
+/// For whoever wants a run's files in a place of their own. What cannot be written can still be looked up.
+fn write_changes(directory: &Path, ended: &Run, records: &[Record], yard: &Yard) {
+    if let Err(error) = output::write_changes(directory, ended, records, yard) {
+        talk(format!("not every change could be written as a patch: {error}; see `conductor diff TASK`"));
+    }
 }
 
 /// The graph of a plan that was amended, which is what its files tell from now on.

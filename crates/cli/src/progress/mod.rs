@@ -5,6 +5,7 @@ mod github;
 mod inline;
 pub(crate) mod json;
 mod lines;
+mod log;
 mod plain;
 pub(crate) mod terminal;
 
@@ -43,7 +44,12 @@ pub(crate) struct Stage<'a> {
     pub(crate) output: &'a Path,
 }
 
+/// In the way that is asked for; in the run's own log either way.
 pub(crate) fn of(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
+    Box::new(log::Logged::new(shown(ui, stage), stage))
+}
+
+fn shown(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
     match ui {
         Ui::Json => Box::new(json::Json::new(stage.id)),
         Ui::Inline if terminal::is_ours() => Box::new(inline::Inline::new(stage)),

@@ -26,8 +26,14 @@ fn expect_all_landed(world: &World, folder: &Path) {
     assert_eq!(plan["dependencies"]["integration"], json!(["api", "ui"]));
     assert_eq!((&summary["completed"], &summary["executors_used"]), (&json!(6), &json!(2)));
     assert_eq!(summary["total_files_created"], 6);
-    for name in ["tasks.yaml", "report.md", "executor_1", "executor_2"] {
+    for name in ["tasks.yaml", "report.md", "report.html", "orchestrator.log", "executor_1", "executor_2"] {
         assert!(folder.join(name).exists(), "{name}");
+    }
+    for result in summary["results"].as_array().unwrap() {
+        let id = result["task_id"].as_str().unwrap();
+        let diff = folder.join(format!("executor_{}/{id}/changes.diff", result["executor"]));
+        let diff = fs::read_to_string(&diff).unwrap_or_else(|error| panic!("{}: {error}", diff.display()));
+        assert!(diff.contains(&format!("+++ b/{id}.txt")), "{diff}");
     }
     let landed = git(world, &["ls-tree", "--name-only", &format!("conductor/{}", world.run_id())]);
     for id in IDS {

@@ -139,6 +139,11 @@ fn the_output_directory_gets_every_file() {
     );
     assert_eq!(summary["success_rate"], 50.0);
     assert!(world.read("out/report.md").contains("| bad | failed |"));
+    let log = world.read("out/orchestrator.log");
+    for line in ["Z run ", "Z       start   good", "FAILED  bad", "Z run "] {
+        assert!(log.contains(line), "{line} in\n{log}");
+    }
+    assert!(log.ends_with(" failed\n"), "{log}");
     assert_eq!(world.read("out/executor_1/good/transcript.log"), "hello\n");
     assert_eq!(json("out/executor_1/good/result.json")["status"], "completed");
     assert_eq!(json("out/executor_1/bad/result.json")["error"]["message"], "exit code 3");
