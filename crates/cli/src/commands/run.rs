@@ -221,7 +221,7 @@ async fn carry_out(
         world.store.clone(),
         yard.is_some() && !options.allow_overlap,
     )?;
-    let store = world.store.clone();
+    let store = args.typed.output.is_some().then(|| world.store.clone());
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
@@ -252,7 +252,7 @@ async fn carry_out(
     let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
     let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
     output::write_summary(&directory, &subject)?;
-    if let (Some(yard), Some(_)) = (&yard, &args.typed.output) {
+    if let (Some(yard), Some(store)) = (&yard, store) {
         write_changes(&directory, &ended, &store.load(&id).await?, yard);
     }
     let ending = bring_home(args, yard, &ended).await?;

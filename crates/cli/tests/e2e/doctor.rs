@@ -6,6 +6,7 @@ use std::os::unix::net::UnixListener;
 use serde_json::Value;
 
 use crate::harness::World;
+use crate::store::write_sql;
 
 fn findings(world: &World, args: &[&str], code: i32) -> Vec<Value> {
     let args: Vec<&str> = ["doctor", "--json"].iter().chain(args).copied().collect();
@@ -62,7 +63,8 @@ fn a_state_directory_that_cannot_be_used_is_a_problem() {
 fn a_damaged_database_is_a_problem_and_left_as_it_is() {
     let world = World::with("tasks: [{ id: a, run: echo hi }]");
     world.conductor(&["run", "tasks.yaml"]).expect(0);
-    world.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    // All of it is to be in the one file that is damaged.
+    write_sql(&world, "PRAGMA wal_checkpoint(TRUNCATE)");
     let mut bytes = fs::read(world.database()).unwrap();
     let length = bytes.len();
     bytes[4096..length.min(12288)].fill(0x5a);

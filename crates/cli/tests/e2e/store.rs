@@ -167,7 +167,7 @@ fn refused(world: &World, id: &str) -> Ended {
 }
 
 /// SQLite's own shell, which may write.
-fn write_sql(world: &World, statement: &str) {
+pub(crate) fn write_sql(world: &World, statement: &str) {
     let status =
         world.command_of("sqlite3").arg(world.database()).arg(statement).stdout(Stdio::null()).status();
     assert!(status.unwrap().success(), "{statement}");
