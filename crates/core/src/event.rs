@@ -363,11 +363,20 @@ pub struct Change {
     /// Whether its checks notice damage, where that was put to the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
+    /// What somebody else found who looked at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<Box<Reviewed>>,
 }
 
 impl Change {
     pub fn new(base: impl Into<String>, commit: impl Into<String>) -> Change {
-        Change { base: base.into(), commit: commit.into(), touched: Touched::default(), gate: None }
+        Change {
+            base: base.into(),
+            commit: commit.into(),
+            touched: Touched::default(),
+            gate: None,
+            reviewed: None,
+        }
     }
 }
 
@@ -403,6 +412,18 @@ impl Touched {
     fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
+}
+
+/// What a reviewer had to say of work that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reviewed {
+    /// The agent, and its model where that is known.
+    pub by: String,
+    /// From 0 to 100; nothing where none was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<u8>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
 }
 
 /// A file was damaged and the checks run again. A gate that holds has failed them.

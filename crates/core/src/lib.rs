@@ -23,6 +23,7 @@ pub mod quality;
 pub mod rehearse;
 pub mod report;
 pub mod retry;
+pub mod review;
 pub mod run;
 pub mod scheduler;
 pub mod select;

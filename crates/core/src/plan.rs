@@ -18,7 +18,7 @@ use crate::models::Models;
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
-pub use agents::{Otherwise, Permissions, Program};
+pub use agents::{Otherwise, Permissions, Program, Review};
 pub use amendment::{Amendment, Edit};
 pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
 pub use course::{
@@ -135,6 +135,9 @@ pub struct Task {
     /// Whether `verify` is itself put to the test: it must fail where the work is damaged.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gate_proof: bool,
+    /// Who else looks at the work before it lands; nobody where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Box<Review>>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub merge_strategy: MergeStrategy,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -203,6 +206,7 @@ impl Task {
             verify: Vec::new(),
             fix_rounds,
             gate_proof: false,
+            review: None,
             merge_strategy: MergeStrategy::default(),
             on_conflict: OnConflict::default(),
             timeout: None,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::event::Reviewed;
 use crate::mentions;
 use crate::plan::Task;
 use crate::run::{Run, TaskState};
@@ -42,6 +43,7 @@ pub fn of(run: &Run, place: usize) -> Option<Quality> {
         gate(landed.gate.as_ref().map(|gate| gate.holds)),
         scope(task, touched),
         deliverable(task, touched),
+        review(landed.reviewed.as_deref()),
     ];
     if work.iter().all(|part| part.score.is_none()) {
         return None;
@@ -99,6 +101,17 @@ fn deliverable(task: &Task, touched: &[String]) -> Part {
     Part { name: "deliverable", score: Some(there as f64 / named.len() as f64), words }
 }
 
+/// What somebody said who did not do it.
+fn review(reviewed: Option<&Reviewed>) -> Part {
+    match reviewed.and_then(|reviewed| Some((reviewed, reviewed.score?))) {
+        None => unmeasured("review", "nobody else has scored it"),
+        Some((reviewed, score)) => {
+            let words = format!("{} gives it {score} of 100", reviewed.by);
+            Part { name: "review", score: Some(f64::from(score) / 100.0), words }
+        }
+    }
+}
+
 /// The more often it went back, the less.
 fn goes(run: &Run, place: usize) -> Part {
     let again = run.repeats(place).map_or(0, |repeats| repeats.rounds + repeats.bad_tries);
@@ -151,7 +164,7 @@ mod tests {
         assert_eq!((plain.score, plain.words().as_str()), (100.0, words));
         let unmeasured: Vec<&str> =
             plain.parts.iter().filter(|part| part.score.is_none()).map(|part| part.name).collect();
-        assert_eq!(unmeasured, ["gate", "scope", "deliverable"]);
+        assert_eq!(unmeasured, ["gate", "scope", "deliverable", "review"]);
     }
 
     #[test]
@@ -172,6 +185,7 @@ mod tests {
             ("gate", Some(0.0)),
             ("scope", half),
             ("deliverable", half),
+            ("review", None),
             ("goes", Some(1.0)),
         ];
         assert_eq!((parts.as_slice(), quality.score), (&expected[..], 60.0));

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::event::{
     Again, Capped, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Question,
-    Record, Report, RunOutcome, Severity, StopReason, Touched, Usage,
+    Record, Report, Reviewed, RunOutcome, Severity, StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
@@ -104,6 +104,7 @@ pub struct Landed {
     pub work: String,
     pub touched: Touched,
     pub gate: Option<Gate>,
+    pub reviewed: Option<Box<Reviewed>>,
 }
 
 /// A conflict that has not cost anything yet.
@@ -659,8 +660,9 @@ impl Run {
                     _ => None,
                 };
                 let change = change.cloned().unwrap_or_else(|| Change::new("", commit));
-                let Change { commit: work, touched, gate, .. } = change;
-                progress.landed = Some(Box::new(Landed { commit: commit.clone(), work, touched, gate }));
+                let Change { commit: work, touched, gate, reviewed, .. } = change;
+                let landed = Landed { commit: commit.clone(), work, touched, gate, reviewed };
+                progress.landed = Some(Box::new(landed));
                 self.tip = Some(commit.clone());
             }
             Event::TaskReopened { .. } => {

@@ -16,6 +16,7 @@ use conductor_core::costs;
 use conductor_core::event::{Failure, FailureClass, Outcome, Usage};
 use conductor_core::ids::RunId;
 use conductor_core::models::{self, Circumstances};
+use conductor_core::permissions::READ_ONLY;
 use conductor_core::plan::{Permissions, Plan, Work};
 use conductor_core::planner::{
     Analysis, Bounds, Draft, Refusal, check, mend, read_analysis, read_plan, words,
@@ -32,9 +33,6 @@ use crate::process::{self, Keeper};
 use crate::worker::{Stop, Worker};
 
 pub use describe::{MOST_TOKENS, describe};
-
-/// Whoever only plans writes nothing and runs nothing, as far as it asks.
-const DENIED: [&str; 5] = ["Bash", "Edit", "Write", "MultiEdit", "NotebookEdit"];
 
 #[derive(Debug, Error)]
 pub enum PlannerError {
@@ -333,7 +331,7 @@ fn prepare(plan: &mut Plan) -> Result<(), PlannerError> {
     if matches!(task.work, Work::Run(_)) {
         return Err(Failure::new(FailureClass::Unstartable, "a command cannot plan").into());
     }
-    let denied = DENIED.iter().map(|tool| (*tool).to_owned()).collect();
+    let denied = READ_ONLY.iter().map(|tool| (*tool).to_owned()).collect();
     task.permissions = Some(Box::new(Permissions { deny: denied, ..Permissions::default() }));
     Ok(())
 }

@@ -60,6 +60,19 @@ pub struct Permissions {
     pub repetition: bool,
 }
 
+/// A look at the work by somebody who did not do it, before it lands.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Review {
+    /// The first of the task's fallbacks where absent, or else its own agent, in a conversation of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What the work is held against, in place of the usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rubric: Option<String>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Otherwise {

@@ -25,6 +25,8 @@ pub(super) enum Shape {
     /// Names to whole numbers.
     Counts,
     Object(Table),
+    /// true, false, or a mapping.
+    FlagOrObject(Table),
     /// Names to mappings.
     Map(Table),
     Objects(Table),
@@ -219,6 +221,7 @@ const SETTINGS: &[KeySpec] = &[
         "How often failing checks or a conflict go back to be mended: 2 for a prompt, 0 for a run where absent.",
     ),
     key("gate_proof", Shape::Flag, "Whether verify is put to the test on damaged work."),
+    key("review", Shape::FlagOrObject(REVIEW), "Whether somebody else looks at the work before it lands."),
     key(
         "merge_strategy",
         Shape::Choice(&["merge", "squash", "rebase"]),
@@ -301,6 +304,12 @@ pub(super) const AGENT: Table = &[&[
         Shape::Texts,
         "Where it failed with one of these in its output, it is tried again later.",
     ),
+]];
+
+pub(super) const REVIEW: Table = &[&[
+    key("agent", Shape::Text, "Who looks at it; the first of fallback_agents, or else its own agent."),
+    key("model", Shape::Text, "With which model."),
+    key("rubric", Shape::Text, "What the work is held against."),
 ]];
 
 pub(super) const RETRY: Table = &[&[

@@ -118,6 +118,7 @@ fn form(shape: Shape) -> Value {
             json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } })
         }
         Shape::Object(table) => object(table),
+        Shape::FlagOrObject(table) => json!({ "oneOf": [{ "type": "boolean" }, object(table)] }),
         Shape::Map(table) => json!({ "type": "object", "additionalProperties": object(table) }),
         Shape::Objects(table) if std::ptr::eq(table, super::keys::TASK) => list(&reference("task")),
         Shape::Objects(table) => list(&object(table)),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::models::Models;
 use crate::plan::{
     Changes, Isolation, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation, Price,
-    Priority, Program, RetryPolicy, Scope, Task, Work,
+    Priority, Program, RetryPolicy, Review, Scope, Task, Work,
 };
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
@@ -17,7 +17,7 @@ use super::decode::{
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
-use super::keys::{MAX_FIX_ROUNDS, MAX_TURNS, PERMISSIONS, RETRY};
+use super::keys::{MAX_FIX_ROUNDS, MAX_TURNS, PERMISSIONS, RETRY, REVIEW};
 use super::source::Span;
 use super::tree::{Node, Value};
 
@@ -50,6 +50,8 @@ pub(super) struct Settings {
     verify: Option<Vec<String>>,
     fix_rounds: Option<u32>,
     gate_proof: Option<bool>,
+    /// Nothing inside where it says that nobody does.
+    review: Option<Option<Box<Review>>>,
     merge_strategy: Option<MergeStrategy>,
     on_conflict: Option<OnConflict>,
     timeout: Option<Millis>,
@@ -118,6 +120,7 @@ impl Settings {
             verify: fields.get(r, "verify", texts),
             fix_rounds: fields.get(r, "fix_rounds", count(0..=MAX_FIX_ROUNDS)),
             gate_proof: fields.get(r, "gate_proof", flag),
+            review: fields.get(r, "review", review),
             merge_strategy: fields.get(r, "merge_strategy", choice(MERGE_STRATEGIES)),
             on_conflict: fields.get(r, "on_conflict", choice(ON_CONFLICT)),
             timeout: fields.get(r, "timeout", time_limit),
@@ -173,6 +176,7 @@ impl Settings {
         set(&mut task.verify, self.verify, &config.verify);
         set(&mut task.fix_rounds, self.fix_rounds, &agents.fix_rounds);
         set(&mut task.gate_proof, self.gate_proof, &config.gate_proof);
+        set(&mut task.review, self.review, &agents.review);
         set(&mut task.merge_strategy, self.merge_strategy, &config.merge_strategy);
         set(&mut task.on_conflict, self.on_conflict, &config.on_conflict);
         task.timeout = self.timeout.or(config.timeout);
@@ -246,6 +250,20 @@ impl Retry {
             jitter: own.jitter.or(config.jitter).unwrap_or(base.jitter),
         }
     }
+}
+
+fn review(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Option<Box<Review>>> {
+    if node.entries().is_none() {
+        return flag(r, what, node).map(|wanted| wanted.then(Box::default));
+    }
+    let mut fields = Fields::of(r, "review", REVIEW, node)?;
+    let review = Review {
+        agent: fields.get(r, "agent", text),
+        model: fields.get(r, "model", text),
+        rubric: fields.get(r, "rubric", text),
+    };
+    fields.finish(r, |_| false);
+    Some(Some(Box::new(review)))
 }
 
 fn permissions(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Permissions> {

@@ -104,6 +104,7 @@ fn every_setting_can_be_a_default() {
         ("verify", "[one]", "[two]"),
         ("fix_rounds", "1", "3"),
         ("gate_proof", "true", "false"),
+        ("review", "true", "{ agent: two }"),
         ("merge_strategy", "squash", "rebase"),
         ("on_conflict", "ours", "theirs"),
         ("timeout", "1", "2"),

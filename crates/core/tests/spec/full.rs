@@ -76,6 +76,7 @@ tasks:
     setup: [npm ci]
     fix_rounds: 4
     gate_proof: true
+    review: { agent: codex, rubric: No panics }
     merge_strategy: squash
     on_conflict: retry-later
     timeout: 1800
@@ -161,6 +162,11 @@ fn a_task_has_every_field() {
         verify: list(&["cargo test -p api"]),
         fix_rounds: 4,
         gate_proof: true,
+        review: Some(Box::new(Review {
+            agent: Some("codex".into()),
+            model: None,
+            rubric: Some("No panics".into()),
+        })),
         merge_strategy: MergeStrategy::Squash,
         on_conflict: OnConflict::RetryLater,
         timeout: Some(Millis::from_secs(1800)),

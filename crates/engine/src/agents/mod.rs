@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use conductor_core::models::{self, Tier};
 use conductor_core::plan::{Command, Plan, Task, Work};
+use conductor_core::review;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -231,6 +232,9 @@ pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
         }
         _ => fits(plan, task),
     };
+    if let Some(review) = &task.review {
+        fits(plan, &review::reviewer(task, review))?;
+    }
     let missing = |name: &&String| as_done_by(plan, task, name).is_err();
     let mut absent: BTreeSet<String> = task.fallback_agents.iter().filter(missing).cloned().collect();
     let Err(error) = first else { return Ok(absent) };

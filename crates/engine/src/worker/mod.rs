@@ -7,6 +7,7 @@ mod lines;
 mod mail;
 mod plan;
 mod repetition;
+mod reviewing;
 mod running;
 mod skills;
 mod talking;
@@ -402,6 +403,9 @@ impl Worker {
             && visit.task.gate_proof
         {
             change.gate = self.prove_gate(visit, change, transcript, stop).await;
+        }
+        if let Some(change) = &mut change {
+            change.reviewed = self.reviewed(visit, change, transcript, stop).await?.map(Box::new);
         }
         Ok(change)
     }

@@ -50,7 +50,7 @@ impl Yard {
         let touched = self.shadow.touched(base, &commit)?;
         write(&saved, &tree)?;
         self.tell_of_huge_files(guest, folder, &touched.files);
-        Ok(Some((Change { base: base.to_owned(), commit, touched, gate: None }, pins)))
+        Ok(Some((Change { touched, ..Change::new(base, commit) }, pins)))
     }
 
     /// All the files of a folder in which a person works, with what is in its submodules.

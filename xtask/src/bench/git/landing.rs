@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use conductor_core::event::{Change, Touched};
+use conductor_core::event::Change;
 use conductor_core::ids::Attempt;
 use conductor_core::plan::{self, Task, Work};
 use conductor_core::scheduler::Car;
@@ -41,7 +41,7 @@ fn ours(ground: &Ground, many: usize) -> Result<f64> {
     let base = ground.ask(&["rev-parse", "main"])?;
     let mut cars = Vec::new();
     for (number, commit) in commits(ground, many)?.into_iter().enumerate() {
-        let change = Change { base: base.clone(), commit, touched: Touched::default(), gate: None };
+        let change = Change::new(base.clone(), commit);
         cars.push(car(number, change)?);
     }
     let begun = Instant::now();

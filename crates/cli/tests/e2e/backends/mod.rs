@@ -8,6 +8,7 @@ mod follow_ups;
 mod graph;
 mod limits;
 mod refusals;
+mod reviews;
 mod stopping;
 
 use std::os::unix::fs::PermissionsExt as _;

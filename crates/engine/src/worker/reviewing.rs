@@ -1,0 +1,104 @@
+//! A look at the work by somebody else, before it lands. What they find goes back to whoever did it, like a check that
+//! failed.
+
+use conductor_core::event::{Change, Failure, FailureClass, Outcome, Reviewed};
+use conductor_core::plan::{Review, Task};
+use conductor_core::review::{self, Verdict};
+use tokio::sync::watch;
+
+use super::talks::new_session;
+use super::{Stop, Visit, Worker, unfit};
+use crate::agents::{self, Brief, Questions, Session};
+use crate::transcript::Transcript;
+
+impl Worker {
+    /// What the reviewer says, where the task wants one; an error where the work goes back. A reviewer that cannot be had,
+    /// or says nothing that can be read, holds nobody up, and is told.
+    pub(super) async fn reviewed(
+        &self,
+        visit: &Visit<'_>,
+        change: &Change,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<Option<Reviewed>, Outcome> {
+        let Some(review) = visit.task.review.as_deref() else { return Ok(None) };
+        let reviewer = review::reviewer(visit.task, review);
+        let by = match &reviewer.model {
+            Some(model) => format!("{} ({model})", reviewer.agent_name()),
+            None => reviewer.agent_name().to_owned(),
+        };
+        transcript.note(&format!("[conductor: review by {by}]"));
+        let told = match self.review(visit, review, &reviewer, change, transcript, stop).await {
+            Ok(answer) => review::read(&answer, &by),
+            Err(outcome @ (Outcome::Interrupted | Outcome::Cancelled)) => return Err(outcome),
+            Err(Outcome::Failed(failure)) => Err(failure.message),
+            Err(Outcome::Asked(question)) => Err(format!("it wants to be allowed {question}")),
+            Err(Outcome::Succeeded) => Err("it gave no answer".to_owned()),
+        };
+        match told {
+            Ok(Verdict { accepted: true, reviewed }) => Ok(Some(reviewed)),
+            Ok(Verdict { reviewed, .. }) => {
+                let mut failure =
+                    Failure::new(FailureClass::Unverified, format!("{by} has reviewed it and rejects it"));
+                failure.evidence = reviewed.findings.iter().map(|finding| format!("- {finding}\n")).collect();
+                Err(Outcome::Failed(failure))
+            }
+            Err(why) => {
+                transcript.note(&format!("[conductor: no review: {why}]"));
+                self.notice(format!("{}: no review by {by}: {why}", visit.order.task));
+                Ok(None)
+            }
+        }
+    }
+
+    async fn review(
+        &self,
+        visit: &Visit<'_>,
+        review: &Review,
+        reviewer: &Task,
+        change: &Change,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<String, Outcome> {
+        let agent = agents::agent(visit.plan, reviewer.agent_name()).map_err(unfit)?;
+        let patch = self.patch(change).await?;
+        let session = Session { id: new_session(), begun: false };
+        let brief = Brief {
+            task: reviewer,
+            seat: &visit.seat,
+            caller: &self.caller,
+            words: review::words(visit.task, review, &patch),
+            session: &session,
+            questions: &Questions::default(),
+            manner: None,
+            tools: None,
+        };
+        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
+        if let Some(cut) = talk.cut() {
+            return Err(transcript.redactor().outcome(cut));
+        }
+        let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
+        if *stop.borrow() != Stop::No {
+            return Err(Outcome::Interrupted);
+        }
+        match ending.outcome {
+            Outcome::Succeeded => Ok(ending.result.unwrap_or_default()),
+            other => Err(other),
+        }
+    }
+
+    async fn patch(&self, change: &Change) -> Result<String, Outcome> {
+        let Some(yard) = self.rooms.yard().cloned() else { return Ok(String::new()) };
+        let (base, commit) = (change.base.clone(), change.commit.clone());
+        let patch = tokio::task::spawn_blocking(move || yard.shadow().patch(&base, &commit)).await;
+        match patch {
+            Ok(Ok(patch)) => Ok(String::from_utf8_lossy(&patch).into_owned()),
+            Ok(Err(error)) => Err(unreadable(&error)),
+            Err(error) => Err(unreadable(&error)),
+        }
+    }
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> Outcome {
+    Outcome::Failed(Failure::new(FailureClass::Unstartable, format!("the change cannot be read: {error}")))
+}
