@@ -233,7 +233,8 @@ pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
         _ => fits(plan, task),
     };
     if let Some(review) = &task.review {
-        fits(plan, &review::reviewer(task, review))?;
+        let reviewer = review::reviewer(task, review);
+        as_done_by(plan, &reviewer, reviewer.agent_name())?;
     }
     let missing = |name: &&String| as_done_by(plan, task, name).is_err();
     let mut absent: BTreeSet<String> = task.fallback_agents.iter().filter(missing).cloned().collect();
