@@ -6,7 +6,8 @@ use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use conductor_core::plan::Plan;
-use conductor_core::spec::{self, Diagnostic, Severity, Source, Span};
+use conductor_core::spec::{self, Diagnostic, Elsewhere, Severity, Source, Span};
+use conductor_core::subagents::Subagent;
 use conductor_engine::subagents;
 use serde_json::{Value, json};
 
@@ -63,6 +64,15 @@ pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
     check_bytes(name, bytes)
 }
 
+/// As `load`, where tasks may wait for what is in no file: which of them do, and for what.
+pub(crate) fn load_open(path: &Path) -> Result<(Plan, Elsewhere), Fault> {
+    let name = shown_name(path);
+    let bytes = read(path, &name)?;
+    let (loaded, findings) = check_with(name, bytes, spec::load_open)?;
+    findings.show();
+    loaded.ok_or_else(|| findings.fault())
+}
+
 /// As `load`, of a text that is in no file.
 pub(crate) fn load_text(name: &str, text: String) -> Result<Plan, Fault> {
     let (plan, findings) = check_bytes(name.to_owned(), text.into_bytes())?;
@@ -86,6 +96,17 @@ pub(crate) fn values(path: &Path) -> Result<(Source, Value), Fault> {
 }
 
 fn check_bytes(name: String, bytes: Vec<u8>) -> Result<(Option<Plan>, Findings), Fault> {
+    let (loaded, findings) = check_with(name, bytes, spec::load_over)?;
+    Ok((loaded.map(|(plan, _)| plan), findings))
+}
+
+type Load = fn(&Source, &[spec::Layer], &[Subagent]) -> Result<spec::Loaded, Vec<Diagnostic>>;
+
+fn check_with(
+    name: String,
+    bytes: Vec<u8>,
+    load: Load,
+) -> Result<(Option<(Plan, Elsewhere)>, Findings), Fault> {
     let (layers, configs) = config::layers()?;
     let source = match Source::new(name.clone(), bytes) {
         Ok(source) => source,
@@ -95,8 +116,8 @@ fn check_bytes(name: String, bytes: Vec<u8>) -> Result<(Option<Plan>, Findings),
         }
     };
     let here = std::env::current_dir().map(|directory| subagents::found(&directory)).unwrap_or_default();
-    let (plan, found) = match spec::load_over(&source, layers.as_deref().unwrap_or_default(), &here) {
-        Ok(loaded) => (Some(loaded.plan), loaded.warnings),
+    let (plan, found) = match load(&source, layers.as_deref().unwrap_or_default(), &here) {
+        Ok(loaded) => (Some((loaded.plan, loaded.elsewhere)), loaded.warnings),
         Err(found) => (None, found),
     };
     let file = Sheet { source: Some(source), name, found };

@@ -6,6 +6,7 @@ use std::path::Path;
 use conductor_core::costs;
 use conductor_core::event::{DrainReason, FailureClass, Touched};
 use conductor_core::graph::Graph;
+use conductor_core::groups::only_blocked;
 use conductor_core::ids::{Attempt, RunId};
 use conductor_core::ledger::Ledger;
 use conductor_core::report::{self, Accuracy, Summary, TimeSpent};
@@ -275,7 +276,7 @@ fn skips(out: &mut String, run: &Run) {
     let skipped = run.tasks().filter(|(_, progress)| progress.state.status() == Status::Skipped);
     for (at, (task, progress)) in skipped.clone().take(SKIPS).enumerate() {
         let gap = if at == 0 { "\n" } else { "" };
-        let words = format!("skipped {}: {}", task.id, report::note(&progress.state));
+        let words = format!("skipped {}: {}", task.id, report::note(run.plan(), task, &progress.state));
         let _ = writeln!(out, "{gap}{}", wrapped(&words, WIDTH).join("\n        "));
     }
     let rest = skipped.count().saturating_sub(SKIPS);
@@ -302,6 +303,9 @@ fn next(id: &RunId, run: &Run, summary: &Summary) -> Option<String> {
         }
         Stage::Stopped(DrainReason::FailFast) => Some(format!("conductor run --resume {id} --retry-failed")),
         Stage::Stopped(_) => Some(format!("conductor run --resume {id}")),
+        _ if only_blocked(run) => {
+            Some("conductor group execute once more, when what blocks it is done".to_owned())
+        }
         _ if summary.failed + summary.skipped + summary.cancelled > 0 => {
             Some(format!("conductor run --resume {id} --retry-failed"))
         }

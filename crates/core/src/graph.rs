@@ -80,6 +80,7 @@ impl Graph {
         let mut draft = Draft::of(plan, places)?;
         draft.epics(plan);
         draft.execution_order(plan, places);
+        draft.stages(plan, places);
         let (adjacency, order) = draft.sorted()?;
         draft.check_shared_epics(plan)?;
         match strategy {
@@ -248,9 +249,29 @@ impl Draft {
         }
     }
 
+    /// A stage begins when the one before it has landed, tests and all; within one, our own steps come first and last,
+    /// whatever becomes of them or of the tasks.
+    fn stages(&mut self, plan: &Plan, place: &Places<Node>) {
+        let Some(execution) = &plan.execution else { return };
+        let mut before: Option<Vec<Node>> = None;
+        for stage in &execution.stages {
+            let tasks: Vec<Node> = stage.tasks.iter().filter_map(|id| place.get(id).copied()).collect();
+            let step = |id: &Option<TaskId>| -> Vec<Node> {
+                id.iter().filter_map(|id| place.get(id).copied()).collect()
+            };
+            let (refresh, tests) = (step(&stage.refresh), step(&stage.tests));
+            self.join(&refresh, &tasks, ORDER_ONLY);
+            self.join(&tasks, &tests, ORDER_ONLY);
+            if let Some(before) = before {
+                self.join(&before, &[&refresh[..], &tasks, &tests].concat(), HARD);
+            }
+            before = Some([tasks, tests].concat());
+        }
+    }
+
     /// Everyone in `after` waits for everyone in `before`.
     fn join(&mut self, before: &[Node], after: &[Node], how: (When, Kind)) {
-        if before.len() == 1 || after.len() == 1 {
+        if before.len() <= 1 || after.len() <= 1 {
             for &from in before {
                 for &to in after {
                     self.edge(from, to, how);

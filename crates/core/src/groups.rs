@@ -4,9 +4,19 @@
 //! the start of a text; elsewhere it counts too, and is told. Of several the first counts. What only looks like a mark is
 //! none, and is told.
 
+mod arrange;
+mod decisions;
+mod report;
+mod standing;
+
 use std::fmt;
 
 use crate::ids::{MAX_TASK_ID, TaskId};
+
+pub use arrange::{ArrangeError, Chosen, Circumstances, Refresh, Steps, arrange, choose};
+pub use decisions::{Decided, decisions};
+pub use report::Report;
+pub use standing::{Metadata, Outcome, Phase, Status, only_blocked};
 
 /// Where tasks are that are in no group.
 pub const SEQUENTIAL: &str = "_sequential";

@@ -7,6 +7,7 @@ mod agents;
 mod amendment;
 mod bounds;
 mod course;
+mod execution;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +25,7 @@ pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
 pub use course::{
     Changes, Dependency, Isolation, Kind, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope, When,
 };
+pub use execution::{Done, Execution, Stage};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -60,6 +62,9 @@ pub struct Plan {
     /// What models cost, by name or by a prefix and `*`, where the file knows better than the price list.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// What is known beside the tasks where groups are carried out; nothing otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Box<Execution>>,
     /// The file's free `metadata` section, kept as it was written.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
@@ -87,6 +92,11 @@ impl Plan {
     pub fn subagent(&self, task: &Task) -> Option<&Subagent> {
         let name = task.subagent_type.as_ref()?;
         self.subagents.iter().find(|known| known.name == *name)
+    }
+
+    /// Why a task cannot be done now, where that is known before the run begins.
+    pub fn blocked(&self, task: &TaskId) -> Option<&str> {
+        self.execution.as_ref()?.blocked.get(task).map(String::as_str)
     }
 
     pub fn task(&self, task: &TaskId) -> Option<&Task> {

@@ -16,6 +16,7 @@ use crate::event::{DrainReason, RunOutcome, Usage};
 use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
 use crate::ledger::Ledger;
+use crate::plan::{Plan, Task};
 use crate::run::{Run, Stage, Status, Stray, TaskState};
 use crate::units::Millis;
 
@@ -101,8 +102,11 @@ pub fn stray_words(stray: &Stray) -> String {
 }
 
 /// Why a task is in the state it is in, where that needs saying.
-pub fn note(state: &TaskState) -> String {
+pub fn note(plan: &Plan, task: &Task, state: &TaskState) -> String {
     match state {
+        TaskState::Skipped { culprit: None } if plan.blocked(&task.id).is_some() => {
+            format!("blocked: {}", plan.blocked(&task.id).unwrap_or_default())
+        }
         TaskState::Failed(failure) => failure.message.clone(),
         TaskState::Skipped { culprit: Some(culprit) } => format!("needs {culprit}"),
         TaskState::Skipped { culprit: None } => "skipped on request".to_owned(),

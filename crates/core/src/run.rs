@@ -25,7 +25,8 @@ use crate::units::{Millis, Now, Tick, Timestamp};
 pub use repeats::Repeats;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
-use step::{step, subject};
+use step::step;
+pub(crate) use step::subject;
 pub use times::Times;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -384,6 +385,21 @@ impl Run {
 
     pub fn all_ended(&self) -> bool {
         self.ended_count() as usize == self.tasks.len()
+    }
+
+    /// Whether a run is complete without this one.
+    pub fn is_dispensable(&self, place: usize) -> bool {
+        let execution = self.plan.execution.as_ref();
+        execution.is_some_and(|execution| execution.is_dispensable(&self.plan.tasks[place].id))
+    }
+
+    /// Whether everything has been done that is to be done.
+    pub fn is_all_good(&self) -> bool {
+        let missing = self.tasks.len() - self.count(Status::Completed) as usize;
+        let good = |(place, progress): (usize, &Progress)| {
+            progress.state == TaskState::Completed || self.is_dispensable(place)
+        };
+        missing == 0 || self.plan.execution.is_some() && self.tasks.iter().enumerate().all(good)
     }
 
     pub fn spent(&self) -> Usage {

@@ -167,6 +167,8 @@ pub struct Beginning {
     pub words: Vec<String>,
     /// What it builds on that is done, with the commits by which that is on the branch. Told to prompts only.
     pub before: Vec<(TaskId, Option<String>)>,
+    /// What has brought its group up to date, by whom and as which try: what that said is worth reading.
+    pub context: Option<(TaskId, u32, Attempt)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -234,6 +236,7 @@ impl Scheduler {
         if legacy.reopen {
             scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
         }
+        scheduler.skip_blocked(now);
         scheduler.rebuild(now);
         scheduler.board_leftovers();
         scheduler.interrupt_leftovers(now, legacy.left);
@@ -418,7 +421,7 @@ impl Scheduler {
             }
             None => {
                 self.end(now, place, Event::TaskFailed { task: id, failure });
-                if self.run.options().fail_fast {
+                if self.run.options().fail_fast && !self.run.is_dispensable(place) {
                     self.drain(now, DrainReason::FailFast);
                 }
             }
@@ -533,8 +536,19 @@ impl Scheduler {
             answers,
             words,
             before: hands::before(&self.run, place),
+            context: self.context(place),
         };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
+    }
+
+    /// The step before its group, if that went well.
+    fn context(&self, place: usize) -> Option<(TaskId, u32, Attempt)> {
+        let (task, _) = self.run.task(place);
+        let stage = self.run.plan().execution.as_ref()?.stage_of(&task.id)?;
+        let refresh = stage.refresh.as_ref().filter(|_| stage.tasks.contains(&task.id))?;
+        let progress = self.run.progress(self.run.place(refresh)?);
+        let done = progress.state == TaskState::Completed;
+        Some((refresh.clone(), progress.executor.filter(|_| done)?, Attempt(progress.last_attempt)))
     }
 
     /// Said once for as long as it stays so.
@@ -564,8 +578,7 @@ impl Scheduler {
         }
         match self.run.stage() {
             _ if self.run.all_ended() => {
-                let all_good = self.run.count(Status::Completed) as usize == self.graph.len();
-                let outcome = if all_good { RunOutcome::Completed } else { RunOutcome::Failed };
+                let outcome = if self.run.is_all_good() { RunOutcome::Completed } else { RunOutcome::Failed };
                 self.emit(now, Event::RunFinished { outcome });
             }
             Stage::Draining(why) => self.emit(now, Event::RunStopped { why }),
@@ -576,6 +589,17 @@ impl Scheduler {
         }
         self.done = true;
         self.act(Action::Finish);
+    }
+
+    /// What is known not to be possible does not begin, however often the run is taken up.
+    fn skip_blocked(&mut self, now: Now) {
+        let Some(execution) = self.run.plan().execution.clone() else { return };
+        for task in execution.blocked.into_keys() {
+            let place = self.run.place(&task);
+            if place.is_some_and(|place| self.run.progress(place).state == TaskState::Pending) {
+                self.emit(now, Event::TaskSkipped { task, culprit: None });
+            }
+        }
     }
 
     fn interrupt_leftovers(&mut self, now: Now, mut left: BTreeMap<TaskId, Change>) {

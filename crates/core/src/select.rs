@@ -86,7 +86,8 @@ fn glob(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-fn narrowed(plan: &Plan, keep: impl Fn(usize) -> bool) -> Plan {
+/// The plan with these places only. What they depend on elsewhere counts as done.
+pub(crate) fn narrowed(plan: &Plan, keep: impl Fn(usize) -> bool) -> Plan {
     let mut narrowed = plan.clone();
     let mut place = 0;
     narrowed.tasks.retain(|_| {

@@ -34,7 +34,7 @@ use crate::subagents::Subagent;
 
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
 pub use codes::{CODES, explain};
-pub use diagnostic::{Diagnostic, Severity};
+pub use diagnostic::{Diagnostic, Elsewhere, Severity};
 pub use effective::{Effective, Written, effective, written_in_file};
 pub use layers::{Layer, layer, plan_without_tasks};
 pub use origins::{Origin, add_origins, origins};
@@ -47,6 +47,8 @@ pub use suggest::did_you_mean;
 pub struct Loaded {
     pub plan: Plan,
     pub warnings: Vec<Diagnostic>,
+    /// What tasks wait for that is not in the file, where that was let pass.
+    pub elsewhere: Elsewhere,
 }
 
 /// Reads a whole task file. On failure, every error and warning in the order of their places.
@@ -62,6 +64,13 @@ pub fn load_among(source: &Source, found: &[Subagent]) -> Result<Loaded, Vec<Dia
 /// As `load_among`, laid over config files, of which the first is the strongest.
 pub fn load_over(source: &Source, layers: &[Layer], found: &[Subagent]) -> Result<Loaded, Vec<Diagnostic>> {
     read(source, Some(found), layers)
+}
+
+/// As `load_over`, where tasks may wait for what is somewhere else.
+pub fn load_open(source: &Source, layers: &[Layer], found: &[Subagent]) -> Result<Loaded, Vec<Diagnostic>> {
+    let mut report = diagnostic::Report::new(source);
+    report.elsewhere = Some(Elsewhere::new());
+    read_into(report, Some(found), layers)
 }
 
 /// A file as plain values, whatever they mean; every mistake in how it is written otherwise.
@@ -80,11 +89,19 @@ fn read(
     subagents: Option<&[Subagent]>,
     layers: &[Layer],
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    let mut report = diagnostic::Report::new(source);
+    read_into(diagnostic::Report::new(source), subagents, layers)
+}
+
+fn read_into(
+    mut report: diagnostic::Report<'_>,
+    subagents: Option<&[Subagent]>,
+    layers: &[Layer],
+) -> Result<Loaded, Vec<Diagnostic>> {
     let plan = parse::parse(&mut report).map(|root| file::read(&mut report, &root, subagents, layers));
+    let elsewhere = report.elsewhere.take().unwrap_or_default();
     let (found, failed) = report.finish();
     match plan {
-        Some(plan) if !failed => Ok(Loaded { plan, warnings: found }),
+        Some(plan) if !failed => Ok(Loaded { plan, warnings: found, elsewhere }),
         _ => Err(found),
     }
 }

@@ -268,6 +268,32 @@ pub(crate) fn settle(plan: &mut Plan, place: usize, finding: Finding, known: &Kn
     }
 }
 
+/// Has a task done by somebody who is named elsewhere, or by the first of the others that exists; where the task names
+/// somebody itself, that counts. Who does not exist is told.
+pub fn assign(
+    plan: &mut Plan,
+    place: usize,
+    name: &str,
+    others: &[String],
+    known: &Known,
+) -> Result<(), String> {
+    let task = &mut plan.tasks[place];
+    let by_words = task.preparation.as_ref().is_some_and(|known| !known.subagent_words.is_empty());
+    if task.subagent_type.is_some() && !by_words {
+        return Ok(());
+    }
+    task.subagent_type = Some(name.to_owned());
+    task.preparation.iter_mut().for_each(|known| known.subagent_words.clear());
+    task.fallback_agents.extend(others.iter().cloned());
+    match find(task, known) {
+        Finding::Unknown(name) => Err(name),
+        finding => {
+            settle(plan, place, finding, known);
+            Ok(())
+        }
+    }
+}
+
 /// Models of specialists are named as Claude Code knows them; another agent gets one of the same tier.
 fn model_for(task: &Task, model: &str) -> Option<String> {
     let claudes = models::Models::default().tier_of("claude", model);

@@ -198,7 +198,8 @@ impl Drive {
         }
         let at_work = AtWork::default();
         let lookout = rooms.yard().zip(lookout).map(|(yard, every)| {
-            let ours = vec![output.clone(), yard.home().to_owned()];
+            let groups = yard.repository().root.join(crate::groups::FOLDER);
+            let ours = vec![output.clone(), yard.home().to_owned(), groups];
             (Arc::new(Lookout::new(yard.clone(), at_work.clone(), ours)), every)
         });
         let worker = Arc::new(Worker {

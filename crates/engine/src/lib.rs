@@ -15,6 +15,7 @@ mod copies;
 pub mod drive;
 pub mod gates;
 pub mod git;
+pub mod groups;
 pub mod history;
 pub mod home;
 pub mod ledger;

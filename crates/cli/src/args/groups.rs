@@ -2,7 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use conductor_core::groups::Status;
+use conductor_core::units::Millis;
+
+use super::duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Group {
@@ -10,6 +15,16 @@ pub(crate) enum Group {
     Detect(GroupDetect),
     /// Put the tasks of a file in groups, one after the other, that touch no file twice; runs nothing
     Plan(GroupPlan),
+    /// Carry out a group of a file, or all its groups one after the other, with green tests in between
+    Execute(GroupExecute),
+    /// Every group that was carried out here, and how it stands
+    List(GroupList),
+    /// How a group stands, during and after
+    Status(GroupStatus),
+    /// Wait for a group to end: exits with 0 if it is completed, 100 if it failed, 4 if it is blocked
+    Wait(GroupWait),
+    /// What a group came to, with every decision about it
+    Report(GroupReport),
 }
 
 #[derive(Debug, Args)]
@@ -47,6 +62,104 @@ pub(crate) struct GroupPlan {
     /// Write over a file that is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GroupExecute {
+    /// Which group; all of them, one after the other, where absent
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group_id: Option<String>,
+    /// The tasks: a list of them, or a task file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tasks_file: PathBuf,
+    /// How many tasks are at work at once; a whole group, up to 8, where absent
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) parallel: Option<u32>,
+    /// What brings agents up to date before each group: a command, a slash command of the agent, or `none`;
+    /// /flow:summary where the agent has it
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) refresh: Option<String>,
+    /// How long that may take
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    pub(crate) refresh_timeout: Millis,
+    /// What must succeed after each group: a command, `auto` for what the project's files suggest, or
+    /// `none`; may be given often
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) tests: Vec<String>,
+    /// Do again what has landed before
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Further arguments for `run`, such as --max-cost 5 or --merge branch
+    #[arg(last = true, value_name = "RUN-ARGUMENTS")]
+    pub(crate) run: Vec<String>,
+}
+
+/// Which group is looked at.
+#[derive(Debug, Args)]
+pub(crate) struct OfGroup {
+    /// The group
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group_id: String,
+    /// The run that carried it out, or the beginning of its name; the newest one here where absent
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GroupList {
+    /// Only those that stand so
+    #[arg(long, value_name = "STATUS", value_parser = standing())]
+    pub(crate) status: Option<Status>,
+    /// How they are shown
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Shown::Pretty)]
+    pub(crate) output: Shown,
+    /// Same as --output json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GroupStatus {
+    #[command(flatten)]
+    pub(crate) of: OfGroup,
+    /// How it is shown
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Shown::Pretty)]
+    pub(crate) output: Shown,
+    /// Same as --output json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GroupWait {
+    #[command(flatten)]
+    pub(crate) of: OfGroup,
+    /// How long at the most; after that the exit code is 8
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3600")]
+    pub(crate) timeout: Millis,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GroupReport {
+    #[command(flatten)]
+    pub(crate) of: OfGroup,
+    /// Markdown, or JSON
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = GroupReportFormat::Md)]
+    pub(crate) format: GroupReportFormat,
+    /// Same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GroupReportFormat {
+    Md,
+    Json,
+}
+
+fn standing() -> impl TypedValueParser<Value = Status> {
+    PossibleValuesParser::new(Status::ALL.map(Status::name))
+        .try_map(|name| Status::named(&name).ok_or("groups do not stand so"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,14 @@
 //! `conductor group`: tasks that belong together.
 
 mod detect;
+mod execute;
+mod finding;
+mod list;
 mod plan;
+mod readiness;
+mod report;
+mod status;
+mod wait;
 
 use crate::args::Group;
 use crate::fault::{Exit, Fault};
@@ -10,6 +17,11 @@ pub(crate) fn run(group: &Group) -> Result<Exit, Fault> {
     match group {
         Group::Detect(args) => detect::run(args),
         Group::Plan(args) => plan::run(args),
+        Group::Execute(args) => execute::run(args),
+        Group::List(args) => list::run(args),
+        Group::Status(args) => status::run(args),
+        Group::Wait(args) => wait::run(args),
+        Group::Report(args) => report::run(args),
     }
 }
 

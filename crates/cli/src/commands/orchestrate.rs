@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser as _;
 use conductor_core::units::Usd;
 use serde_json::Value;
 
@@ -10,7 +9,7 @@ use super::plan::{
     Answered, Hands, Requirements, approve, ask, graph, need_person, spent, table, tell, workers,
 };
 use super::{answer, talk};
-use crate::args::{self, Arguments, Command};
+use crate::args;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 use crate::writing;
@@ -91,15 +90,7 @@ fn run_arguments(
     }
     words.extend(args.run.iter().map(Into::into));
     words.extend(["--".into(), file.into()]);
-    match Arguments::try_parse_from(words) {
-        Ok(Arguments { command: Command::Run(run) }) => Ok(run),
-        Ok(_) => Err(Fault::new(Exit::Usage, "what follows `--` is not for `run`")),
-        Err(error) => {
-            let told = error.to_string();
-            let told = told.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            Err(Fault::new(Exit::Usage, format!("after `--`: {told}")).help("see `conductor run --help`"))
-        }
-    }
+    super::run::typed(words)
 }
 
 /// What planning cost, and what that makes with the run, where its summary is at hand.

@@ -4,7 +4,7 @@ mod arguments;
 mod audience;
 mod detach;
 mod finding;
-mod issues;
+pub(crate) mod issues;
 mod keys;
 mod places;
 mod signals;
@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use conductor_core::event::{DrainReason, FailureClass, Record, RunOutcome};
 use conductor_core::graph::{self, Graph};
+use conductor_core::groups::only_blocked;
 use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
 use conductor_core::plan::Plan;
@@ -24,6 +25,7 @@ use conductor_core::run::{Run, Stage as RunStage, TaskState};
 use conductor_core::units::{Now, Tick};
 use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Driven, Start, World};
+use conductor_engine::groups::{self, Recorder};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
@@ -39,7 +41,7 @@ use crate::end_block;
 use crate::fault::{Exit, Fault};
 use crate::progress::Stage;
 use arguments::Resolved;
-pub(crate) use arguments::machine;
+pub(crate) use arguments::{machine, typed};
 use audience::Audience;
 pub(crate) use finding::full_name;
 use finding::{complete_files, find, nothing_to_do};
@@ -66,12 +68,22 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
     block_on(take_up(args))
 }
 
+/// As `run`, of a plan that was made elsewhere.
+pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, Fault> {
+    let args = Resolved::new(typed)?;
+    if typed.dry_run {
+        return dry_run(&args, &made.plan);
+    }
+    let absent = check_agents(&made.plan)?;
+    block_on(start_new(args, made, absent))
+}
+
 /// A plan, and where it is from.
-struct Made {
-    plan: Plan,
-    source: String,
+pub(crate) struct Made {
+    pub(crate) plan: Plan,
+    pub(crate) source: String,
     /// Held until the run is in the store.
-    turn: Option<std::fs::File>,
+    pub(crate) turn: Option<std::fs::File>,
 }
 
 impl Made {
@@ -148,7 +160,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
         }
     };
     if let Some(fault) = nothing_to_do(&args, &stored, &run) {
-        issues::settle(&stored.source, &stored.id, &run, claim.directory());
+        issues::settle(&stored.source, &stored.directory, &stored.id, &run, claim.directory());
         complete_files(&stored, &run, claim.directory())?;
         return Err(fault);
     }
@@ -221,12 +233,13 @@ async fn carry_out(
         world.store.clone(),
         yard.is_some() && !options.allow_overlap,
     )?;
-    let store = args.typed.output.is_some().then(|| world.store.clone());
+    let (store, patches) = (world.store.clone(), args.typed.output.is_some());
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
     let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
-    let closer = issues::follow(&source, &id, &run, &state, &mut drive);
+    let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut drive);
+    let recorder = Recorder::follow(&args.directory, &run, drive.subscribe());
     let stage = Stage {
         id: &id,
         run: &run,
@@ -252,9 +265,13 @@ async fn carry_out(
     let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
     let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
     output::write_summary(&directory, &subject)?;
-    if let (Some(yard), Some(store)) = (&yard, store) {
-        write_changes(&directory, &ended, &store.load(&id).await?, yard);
+    let yard_for_patches = yard.as_ref().filter(|_| patches);
+    if yard_for_patches.is_some() || recorder.is_some() {
+        let records = store.load(&id).await?;
+        yard_for_patches.inspect(|yard| write_changes(&directory, &ended, &records, yard));
+        write_groups(recorder, &directory, (&id, &ended, &records));
     }
+    drop(store);
     let ending = bring_home(args, yard, &ended).await?;
     audience.view().finish(&id, &ended, graph, ledger);
     if args.ui() != Ui::Json {
@@ -271,6 +288,22 @@ async fn carry_out(
 fn write_changes(directory: &Path, ended: &Run, records: &[Record], yard: &Yard) {
     if let Err(error) = output::write_changes(directory, ended, records, yard) {
         talk(format!("not every change could be written as a patch: {error}; see `conductor diff TASK`"));
+    }
+}
+
+/// What is known of groups can be asked for whether or not it could be written down.
+fn write_groups(
+    recorder: Option<Recorder>,
+    directory: &Path,
+    (id, ended, records): (&RunId, &Run, &[Record]),
+) {
+    if let Some(error) = recorder.and_then(Recorder::finish) {
+        talk(format!(
+            "the metadata.json of a group could not be written: {error}; see `conductor group status`"
+        ));
+    }
+    if let Err(error) = groups::write_reports(directory, id, ended, records) {
+        talk(format!("the report of a group could not be written: {error}; see `conductor group report`"));
     }
 }
 
@@ -348,6 +381,7 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
         (RunStage::Stopped(DrainReason::Person), _) => Exit::Asked,
         (RunStage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
         (RunStage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
+        (RunStage::Finished(RunOutcome::Failed), _) if only_blocked(run) => Exit::NothingToDo,
         (RunStage::Finished(RunOutcome::Failed) | RunStage::Stopped(DrainReason::FailFast), _) => {
             Exit::TaskFailed
         }

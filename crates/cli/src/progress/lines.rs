@@ -1,6 +1,6 @@
 //! One line for each start and end, with a counter: what every view for people tells of an event.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use conductor_core::costs;
 use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, Usage};
@@ -23,6 +23,8 @@ pub(super) struct Lines {
     width: usize,
     /// Why and how long: what the end of each attempt said, until the task's own end is told.
     last: HashMap<TaskId, (Outcome, Millis)>,
+    /// Why tasks cannot be done that are not begun.
+    blocked: BTreeMap<TaskId, String>,
     colored: bool,
 }
 
@@ -30,7 +32,9 @@ impl Lines {
     pub(super) fn new(run: &Run, colored: bool) -> Lines {
         let total = run.plan().tasks.len();
         let ended = run.ended_count() as usize;
-        Lines { total, ended, width: total.to_string().len(), last: HashMap::new(), colored }
+        let blocked = run.plan().execution.as_ref().map(|execution| execution.blocked.clone());
+        let (width, blocked) = (total.to_string().len(), blocked.unwrap_or_default());
+        Lines { total, ended, width, last: HashMap::new(), blocked, colored }
     }
 
     /// What is told of an event, without the end of its line; nothing of most.
@@ -113,7 +117,9 @@ impl Lines {
                 Some(self.end(RED, "FAILED", task, &message))
             }
             Event::TaskSkipped { task, culprit } => {
-                let why = culprit.as_ref().map(|culprit| format!("needs {culprit}")).unwrap_or_default();
+                let blocked = || self.blocked.get(task).map(|why| format!("blocked: {}", one_line(why)));
+                let needs = culprit.as_ref().map(|culprit| format!("needs {culprit}"));
+                let why = needs.or_else(blocked).unwrap_or_default();
                 Some(self.end(YELLOW, "skip", task, &why))
             }
             Event::TaskCancelled { task } => Some(self.end(YELLOW, "cancel", task, "")),

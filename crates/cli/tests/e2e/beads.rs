@@ -25,7 +25,7 @@ fn stand_in() -> PathBuf {
 }
 
 /// A repository with these issues, and `bd` on the path.
-fn tracker(issues: &Value) -> World {
+pub(crate) fn tracker(issues: &Value) -> World {
     let mut world = repository("");
     let bin = world.path("bin");
     std::fs::create_dir(&bin).unwrap();
@@ -42,7 +42,7 @@ fn tracker(issues: &Value) -> World {
     world
 }
 
-fn issue(id: &str, on: &[(&str, &str)]) -> Value {
+pub(crate) fn issue(id: &str, on: &[(&str, &str)]) -> Value {
     let links: Vec<Value> =
         on.iter().map(|(on, kind)| json!({ "issue_id": id, "depends_on_id": on, "type": kind })).collect();
     json!({
@@ -56,7 +56,7 @@ fn issues(world: &World) -> Vec<Value> {
     serde_json::from_str(&world.read("repo/.beads/fake.json")).unwrap()
 }
 
-fn closed(world: &World) -> BTreeSet<String> {
+pub(crate) fn closed(world: &World) -> BTreeSet<String> {
     let closed = issues(world).into_iter().filter(|issue| issue["status"] == "closed");
     closed.map(|issue| issue["id"].as_str().unwrap().to_owned()).collect()
 }

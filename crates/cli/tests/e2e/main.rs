@@ -26,6 +26,7 @@ mod exec;
 mod exit_codes;
 mod explain;
 mod graph;
+mod group_execute;
 mod groups;
 mod init;
 mod input;

@@ -94,6 +94,8 @@ pub enum Changes {
     Required,
     Optional,
     Forbidden,
+    /// Whatever it leaves in the tree is nobody's work and does not land.
+    Discarded,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -216,7 +216,7 @@ fn tasks(out: &mut String, subject: &Subject<'_>) {
             progress.last_attempt,
             progress.executor.map(|number| number.to_string()).unwrap_or_default(),
             words::task_cost(run, place),
-            cell(&note(&progress.state)),
+            cell(&note(run.plan(), task, &progress.state)),
         );
     }
 }

@@ -5,7 +5,7 @@ use crate::event::{Event, Outcome, Record};
 use crate::ids::TaskId;
 
 /// The task an event is about, and the event's name.
-pub(super) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
+pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
     Some(match event {
         Event::AttemptStarted { task, .. } => (task, "attempt_started"),
         Event::ProcessStarted { task, .. } => (task, "process_started"),

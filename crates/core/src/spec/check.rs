@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::graph::{Graph, GraphError, Strategy};
 use crate::ids::TaskId;
 use crate::mentions;
-use crate::plan::{Dependency, Group, Plan, Task, Work};
+use crate::plan::{Dependency, Group, Kind, Plan, Task, Work};
 use crate::subagents::{self, Finding, Known, Subagent};
 
 use super::diagnostic::{Report, shown};
@@ -306,6 +306,8 @@ fn dependencies(r: &mut Report<'_>, ids: &Ids, names: &[String], draft: &Draft) 
     for Wait { on, when, kind } in &draft.waits {
         if on.value == draft.id.value {
             r.error("self-dependency", on.span, format!("task {} waits for itself", shown(&on.value)));
+        } else if !ids.has(&on.value) && r.elsewhere.is_some() {
+            wait_elsewhere(r, &draft.id, &on.value, *kind);
         } else if !ids.has(&on.value) {
             let help = r.did_you_mean(&on.value, names.iter().map(String::as_str));
             let (own, name) = (shown(&draft.id.value), shown(&on.value));
@@ -318,6 +320,13 @@ fn dependencies(r: &mut Report<'_>, ids: &Ids, names: &[String], draft: &Draft) 
         }
     }
     good
+}
+
+/// What only orders does so where both are there.
+fn wait_elsewhere(r: &mut Report<'_>, task: &Placed<String>, on: &str, kind: Kind) {
+    if let (Some(elsewhere), Ok(task), Kind::Hard) = (&mut r.elsewhere, TaskId::parse(&task.value), kind) {
+        elsewhere.entry(task).or_default().insert(on.to_owned());
+    }
 }
 
 /// Circles are looked for one by one; a file with more of them than this has heard enough.

@@ -2,8 +2,11 @@
 //!
 //! Says what, where and how to mend it; how that looks on a screen is the command line's business.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::source::{Source, Span};
 use super::suggest;
+use crate::ids::TaskId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
@@ -52,6 +55,9 @@ impl Diagnostic {
     }
 }
 
+/// By each task that waits for them.
+pub type Elsewhere = BTreeMap<TaskId, BTreeSet<String>>;
+
 /// What has been found so far in one file.
 pub(super) struct Report<'s> {
     pub(super) source: &'s Source,
@@ -60,6 +66,8 @@ pub(super) struct Report<'s> {
     comparisons: usize,
     /// What specialists that are described in it are said to be from.
     pub(super) subagents_from: &'s str,
+    /// What tasks wait for that is not in the file, where that may be somewhere else; otherwise it is an error.
+    pub(super) elsewhere: Option<Elsewhere>,
 }
 
 const MAX_COMPARISONS: usize = 300_000;
@@ -68,7 +76,7 @@ const PATIENCE: usize = 1000;
 impl<'s> Report<'s> {
     pub(super) fn new(source: &'s Source) -> Report<'s> {
         let subagents_from = "the file's config";
-        Report { source, found: Vec::new(), comparisons: MAX_COMPARISONS, subagents_from }
+        Report { source, found: Vec::new(), comparisons: MAX_COMPARISONS, subagents_from, elsewhere: None }
     }
 
     pub(super) fn error(

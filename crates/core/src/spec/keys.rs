@@ -244,8 +244,8 @@ const SETTINGS: &[KeySpec] = &[
     key("isolation", Shape::Choice(&["worktree", "clone", "none"]), "Where the work happens."),
     key(
         "changes",
-        Shape::Choice(&["required", "optional", "forbidden"]),
-        "Whether the result must change the tree.",
+        Shape::Choice(&["required", "optional", "forbidden", "discarded"]),
+        "Whether the result must change the tree; what is discarded does not land.",
     ),
     key("estimate", Shape::Duration, "How long it will probably take."),
     key("repository", Shape::Text, "The repository it works on, owner/name."),
@@ -391,6 +391,11 @@ pub(super) const DEPENDENCY: Table = &[&[
         "What must have become of it: its result is in, or it ended in any way.",
     ),
     key("kind", Shape::Choice(&["hard", "soft"]), "Whether its failure keeps this task from running."),
+    key(
+        "dependency_type",
+        Shape::Text,
+        "As beads names it; one that holds nothing back there does not here.",
+    ),
 ]];
 
 pub(super) const GROUP: Table = &[&[

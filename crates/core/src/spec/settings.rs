@@ -97,8 +97,12 @@ const ON_CONFLICT: &[(&str, OnConflict)] = &[
 pub(super) const SCOPES: &[(&str, Scope)] = &[("task", Scope::Task), ("epic", Scope::Epic)];
 const OTHERWISE: &[(&str, Otherwise)] =
     &[("deny", Otherwise::Deny), ("ask", Otherwise::Ask), ("allow", Otherwise::Allow)];
-const CHANGES: &[(&str, Changes)] =
-    &[("required", Changes::Required), ("optional", Changes::Optional), ("forbidden", Changes::Forbidden)];
+const CHANGES: &[(&str, Changes)] = &[
+    ("required", Changes::Required),
+    ("optional", Changes::Optional),
+    ("forbidden", Changes::Forbidden),
+    ("discarded", Changes::Discarded),
+];
 
 impl Settings {
     /// Takes every shared key out of a task or a `config`. `first` is the number of the most urgent priority.

@@ -44,6 +44,9 @@ pub(super) struct Wait {
 
 const MAX_NAME: usize = 100;
 
+/// Types of dependencies in beads that hold work back.
+const BLOCKING: [&str; 4] = ["blocks", "parent-child", "conditional-blocks", "waits-for"];
+
 pub(super) fn read(r: &mut Report<'_>, node: &Node, dialect: Dialect) -> Option<Draft> {
     let (table, first) = match dialect {
         Dialect::Ours => (TASK, 0),
@@ -267,6 +270,10 @@ fn wait(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Wait> {
     let on = fields.need(r, "id", placed);
     let when = fields.get(r, "when", choice(&[("landed", When::Landed), ("finished", When::Finished)]));
     let kind = fields.get(r, "kind", choice(&[("hard", Kind::Hard), ("soft", Kind::Soft)]));
+    let in_beads = fields.get(r, "dependency_type", text);
     fields.finish(r, |_| false);
+    if in_beads.is_some_and(|name| !BLOCKING.contains(&name.as_str())) {
+        return None;
+    }
     Some(Wait { on: on?, when: when.unwrap_or_default(), kind: kind.unwrap_or_default() })
 }

@@ -62,7 +62,7 @@ tasks:
       Build it.
     expected_deliverable: src/api.rs with tests
     priority: high
-    dependencies: [schema, { id: docs, when: finished, kind: soft }]
+    dependencies: [schema, { id: docs, when: finished, kind: soft, dependency_type: blocks }]
     epic: backend
     group: infra
     agent: codex

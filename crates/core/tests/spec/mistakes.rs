@@ -53,7 +53,7 @@ fn single_values_that_do_not_fit() {
         ),
         (
             "changes: [a]",
-            "4:14 wrong-type 'changes' wants one of required, optional, forbidden, found a list",
+            "4:14 wrong-type 'changes' wants one of required, optional, forbidden, discarded, found a list",
         ),
         (
             "pr_strategy: Normal",

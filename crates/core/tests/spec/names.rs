@@ -122,7 +122,7 @@ fn dependencies_point_at_tasks() {
         "\
 1:72 unknown-value 'when' cannot be 'landd' (did you mean 'landed'?)
 1:85 unknown-value 'kind' cannot be 'sof' (did you mean 'soft'?)
-1:90 unknown-key a dependency has no key 'x' (a dependency may have id, when, kind)",
+1:90 unknown-key a dependency has no key 'x' (a dependency may have id, when, kind, dependency_type)",
     );
     check(&with("dependencies: [[b]]"), "4:20 wrong-type 'dependencies' wants task ids, found a list");
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 
 use conductor_core::ids::RunId;
+use conductor_core::plan::Task;
 use conductor_core::run::{Run, TaskState};
 
 use super::closing::Notes;
@@ -34,7 +35,11 @@ pub fn turn(home: &Home) -> io::Result<File> {
 pub async fn claims(home: &Home, store: &dyn Store, directory: &Path) -> Result<Claims, StoreError> {
     let sources = [super::source(directory), super::export_source(directory)];
     let mut claims = Claims::default();
-    for stored in store.runs().await?.into_iter().filter(|run| sources.contains(&run.source)) {
+    // A run of groups notes in its folder that it has issues.
+    let ours = |run: &StoredRun| {
+        sources.contains(&run.source) || run.directory == directory && Notes::is_kept(&home.run(&run.id))
+    };
+    for stored in store.runs().await?.into_iter().filter(ours) {
         let notes = Notes::of(&home.run(&stored.id));
         if notes.is_complete() {
             continue;
@@ -54,7 +59,9 @@ impl Claims {
     fn add(&mut self, home: &Home, stored: &StoredRun, run: Run, notes: Notes) {
         let live = home.is_live(&stored.id);
         let mut landed = false;
-        for (task, progress) in run.tasks() {
+        let execution = run.plan().execution.as_ref();
+        let is_issue = |task: &Task| execution.is_none_or(|execution| execution.issues.contains(&task.id));
+        for (task, progress) in run.tasks().filter(|(task, _)| is_issue(task)) {
             let id = task.id.as_str();
             let why = match &progress.state {
                 TaskState::Completed if notes.has(id) => continue,

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use conductor_core::event::Event;
 use conductor_core::ids::{RunId, TaskId};
+use conductor_core::plan::Execution;
 use conductor_core::run::{Run, TaskState};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -36,6 +37,11 @@ impl Notes {
     pub(super) fn of(state: &Path) -> Notes {
         let text = fs::read(state.join(FILE)).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Whether a run has issues to be closed.
+    pub(super) fn is_kept(state: &Path) -> bool {
+        state.join(FILE).is_file()
     }
 
     pub(super) fn has(&self, id: &str) -> bool {
@@ -118,6 +124,12 @@ struct Book {
     notes: Notes,
     /// Tasks that agents have added, which are no issues.
     others: BTreeSet<TaskId>,
+    /// Where groups are carried out: which of their tasks are issues, and which tests those wait for.
+    execution: Option<Box<Execution>>,
+    /// Tests that are green.
+    green: BTreeSet<TaskId>,
+    /// Landed, in this order, and waiting for their tests.
+    held: Vec<TaskId>,
     /// Conversations in which tasks were done.
     sessions: BTreeMap<TaskId, String>,
     closed: Vec<String>,
@@ -137,6 +149,9 @@ impl Book {
             state: state.to_owned(),
             notes: Notes::of(state),
             others: run.follow_ups().clone(),
+            execution: run.plan().execution.clone(),
+            green: BTreeSet::new(),
+            held: Vec::new(),
             sessions: run.tasks().enumerate().filter_map(session).collect(),
             closed: Vec::new(),
             open: Vec::new(),
@@ -148,7 +163,27 @@ impl Book {
         let mut landed: Vec<_> = landed.map(|(task, progress)| (progress.ended, task.id.clone())).collect();
         landed.sort();
         for (_, task) in landed {
-            self.close(&task);
+            self.landed(&task);
+        }
+    }
+
+    /// Closed at once; or, where its group has tests, when those are green.
+    fn landed(&mut self, task: &TaskId) {
+        let Some(execution) = &self.execution else { return self.close(task) };
+        let Some(stage) = execution.stage_of(task) else { return };
+        if stage.tests.as_ref() == Some(task) {
+            let tasks: BTreeSet<TaskId> = stage.tasks.iter().cloned().collect();
+            self.green.insert(task.clone());
+            let (free, held) =
+                std::mem::take(&mut self.held).into_iter().partition(|held| tasks.contains(held));
+            self.held = held;
+            let free: Vec<TaskId> = free;
+            free.iter().for_each(|task| self.close(task));
+        } else if execution.issues.contains(task) {
+            match stage.tests.as_ref().is_none_or(|tests| self.green.contains(tests)) {
+                true => self.close(task),
+                false => self.held.push(task.clone()),
+            }
         }
     }
 
@@ -160,9 +195,13 @@ impl Book {
             Event::PlanAmended { amendment, .. } => {
                 self.others.extend(amendment.tasks.iter().map(|task| task.id.clone()));
             }
-            Event::TaskCompleted { task, .. } | Event::TaskResolved { task, .. } => self.close(task),
+            Event::TaskCompleted { task, .. } | Event::TaskResolved { task, .. } => self.landed(task),
             // It has not landed any more.
-            Event::TaskReopened { task } => self.open.retain(|(open, _)| open != task),
+            Event::TaskReopened { task } => {
+                self.open.retain(|(open, _)| open != task);
+                self.held.retain(|held| held != task);
+                self.green.remove(task);
+            }
             _ => {}
         }
     }
@@ -190,7 +229,10 @@ impl Book {
         for (task, _) in std::mem::take(&mut self.open) {
             self.close(&task);
         }
-        let open = self.open.iter().map(|(task, why)| (task.to_string(), why.clone())).collect();
+        let open = self.open.iter().map(|(task, why)| (task.to_string(), why.clone()));
+        let held = self.held.iter().filter(|task| !self.notes.has(task.as_str()));
+        let held = held.map(|task| (task.to_string(), "the tests of its group are not green".to_owned()));
+        let open = open.chain(held).collect();
         Settled { closed: std::mem::take(&mut self.closed), open }
     }
 }

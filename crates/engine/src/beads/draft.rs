@@ -118,13 +118,13 @@ fn leave_out_behind<'i>(
 }
 
 /// All issues, and how they hang together.
-struct Tracker<'i> {
-    by_id: HashMap<&'i str, &'i Issue>,
+pub(super) struct Tracker<'i> {
+    pub(super) by_id: HashMap<&'i str, &'i Issue>,
     children: HashMap<&'i str, Vec<&'i Issue>>,
 }
 
 impl<'i> Tracker<'i> {
-    fn new(issues: &'i [Issue]) -> Tracker<'i> {
+    pub(super) fn new(issues: &'i [Issue]) -> Tracker<'i> {
         let by_id = issues.iter().map(|issue| (issue.id.as_str(), issue)).collect();
         let mut children: HashMap<&str, Vec<&Issue>> = HashMap::new();
         for issue in issues {
@@ -164,6 +164,11 @@ impl<'i> Tracker<'i> {
         claimed: &BTreeMap<String, String>,
     ) -> Result<BTreeSet<&'i str>, String> {
         free(issue, claimed)?;
+        self.held_by(issue)
+    }
+
+    /// As `waits`, whatever the issue itself is like.
+    pub(super) fn held_by(&self, issue: &'i Issue) -> Result<BTreeSet<&'i str>, String> {
         let mut on = BTreeSet::new();
         for member in self.line(issue) {
             if member.id != issue.id && matches!(member.status.as_str(), "blocked" | "deferred") {
@@ -253,7 +258,12 @@ fn free(issue: &Issue, claimed: &BTreeMap<String, String>) -> Result<(), String>
     claimed.get(&issue.id).map_or(Ok(()), |why| Err(why.clone()))
 }
 
-fn task(issue: &Issue, dependencies: Vec<String>, epic: Option<String>, known: &Known) -> TaskDraft {
+pub(super) fn task(
+    issue: &Issue,
+    dependencies: Vec<String>,
+    epic: Option<String>,
+    known: &Known,
+) -> TaskDraft {
     let text = |key: &str| issue.metadata.get(key).and_then(Value::as_str).map(str::to_owned);
     let texts = |key: &str| match issue.metadata.get(key) {
         Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),

@@ -10,6 +10,7 @@ mod closing;
 mod draft;
 mod export;
 mod file;
+mod inquiry;
 mod issue;
 
 pub use bd::{Bd, BdError};
@@ -18,6 +19,7 @@ pub use closing::{Closer, Settled, settle};
 pub use draft::{Drafted, LeftOut, TaskDraft, draft};
 pub use export::{ExportError, FILE as EXPORT, find as find_export, read as read_export};
 pub use file::text;
+pub use inquiry::{Inquiry, is_here};
 pub use issue::{Issue, Link, issues};
 
 use std::path::Path;

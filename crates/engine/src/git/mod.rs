@@ -221,6 +221,11 @@ impl Repository {
         Ok(output(command)?.lines().filter_map(entry).collect())
     }
 
+    /// Whether `old` is in the history of `new`.
+    pub fn contains(&self, new: &str, old: &str) -> Result<bool, GitError> {
+        is_ancestor(self.command(), new, old)
+    }
+
     /// How many files a commit changed since it went its own way from another. Only names are looked at, so nothing
     /// that is configured for contents is run.
     pub fn touched_since(&self, other: &str, commit: &str) -> Result<usize, GitError> {
@@ -373,6 +378,15 @@ fn bare_command() -> Command {
 }
 
 /// What a command answered, without the last line break.
+fn is_ancestor(mut command: Command, new: &str, old: &str) -> Result<bool, GitError> {
+    command.args(["merge-base", "--is-ancestor", old, new]);
+    match output(command) {
+        Ok(_) => Ok(true),
+        Err(GitError::Failed { code: Some(1), .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn output(command: Command) -> Result<String, GitError> {
     let text = String::from_utf8_lossy(&bytes(command)?).into_owned();
     Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))

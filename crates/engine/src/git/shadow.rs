@@ -10,7 +10,7 @@ use conductor_core::scheduler::Side;
 
 use super::index::{Index, Link};
 use super::lfs::{self, Lfs};
-use super::{GitError, Repository, bare_command, bytes, output, run, said, with_input};
+use super::{GitError, Repository, bare_command, bytes, is_ancestor, output, run, said, with_input};
 
 #[derive(Debug, Clone)]
 pub struct Shadow {
@@ -210,13 +210,7 @@ impl Shadow {
 
     /// Whether `old` is in the history of `new`.
     pub fn contains(&self, new: &str, old: &str) -> Result<bool, GitError> {
-        let mut command = self.command();
-        command.args(["merge-base", "--is-ancestor", old, new]);
-        match output(command) {
-            Ok(_) => Ok(true),
-            Err(GitError::Failed { code: Some(1), .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+        is_ancestor(self.command(), new, old)
     }
 
     /// Merges in memory: no folder is touched and nothing is moved. Where a side is favoured, it wins what both changed.

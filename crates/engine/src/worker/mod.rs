@@ -168,6 +168,10 @@ impl Worker {
         };
         let goes_on = matches!(task.work, Work::Prompt(_));
         match self.perform(&visit, &mut stop).await {
+            done if blocks && task.changes == Changes::Discarded => {
+                self.discard(visit, &stop).await;
+                done.map_err(|outcome| (outcome, None))
+            }
             Err(outcome) if blocks => {
                 let kept = self.rescue(visit, &stop).await;
                 Err((outcome, kept.filter(|_| goes_on)))
@@ -391,6 +395,9 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
+        if visit.task.changes == Changes::Discarded {
+            return Ok(None);
+        }
         let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), visit.seat.clone());
         let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
         // What setting up has changed is nobody's work.
@@ -423,6 +430,15 @@ impl Worker {
     async fn looked(&self, seat: &Seat) -> Option<u64> {
         let directory = seat.directory.clone();
         tokio::task::spawn_blocking(move || look(&directory)).await.ok().flatten()
+    }
+
+    /// Brings a workspace back to where it was: what is in it is nobody's work. Where that fails it is kept like any.
+    async fn discard(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) {
+        let Visit { workspaces, guest, .. } = &visit;
+        let (workspaces, guest) = (workspaces.clone(), Guest { round: None, ..guest.clone() });
+        if self.patiently(stop, move || workspaces.prepare(&guest)).await.is_err() {
+            self.rescue(visit, stop).await;
+        }
     }
 
     /// Whatever it did is kept. Where that fails, the worktree itself stays until somebody looks at it.

@@ -11,10 +11,13 @@ use super::{Stop, Talks, Visit, Worker, unfit};
 use crate::agents::{self, Brief, Session};
 use crate::prompt;
 use crate::skills::{self, Applied, Skill};
-use crate::transcript::Transcript;
+use crate::transcript::{Speaker, Transcript, last_lines};
 
 /// More than this of what a skill says is cut off: it is to guide, not to fill the prompt.
 const LONGEST: usize = 20_000;
+
+/// How many of the last lines of what brought a group up to date are told.
+const CONTEXT_LINES: usize = 200;
 
 impl Worker {
     /// Every skill the task names, before the first word of its own conversation; whoever goes on with one has heard
@@ -29,11 +32,12 @@ impl Worker {
     ) -> Result<(), Outcome> {
         let goes_on = talks.session.begun || visit.guest.round.is_some();
         let Work::Prompt(task) = &visit.task.work else { return Ok(()) };
+        let mut applied: Vec<Applied> = self.context(visit).into_iter().filter(|_| !goes_on).collect();
         if goes_on || visit.task.applicable_skills.is_empty() {
+            let _ = visit.skills.set(applied);
             return Ok(());
         }
         let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
-        let mut applied = Vec::new();
         for name in &visit.task.applicable_skills {
             let Some(skill) = skills::find(name, &visit.seat.directory) else {
                 self.tell(
@@ -57,6 +61,18 @@ impl Worker {
         }
         let _ = visit.skills.set(applied);
         Ok(())
+    }
+
+    /// What was said when its group was brought up to date.
+    fn context(&self, visit: &Visit<'_>) -> Option<Applied> {
+        let (task, executor, attempt) = visit.order.beginning.as_ref()?.context.as_ref()?;
+        let speaker = Speaker { output: &self.output, executor: *executor, task, attempt: *attempt };
+        let lines = last_lines(&speaker.transcript(), CONTEXT_LINES);
+        let ours = |line: &&String| line.starts_with("[conductor:") || line.starts_with("$ ");
+        let words: Vec<&str> = lines.iter().filter(|line| !ours(line)).map(String::as_str).collect();
+        let words: String = words.join("\n").chars().take(LONGEST).collect();
+        let name = "How the project stands".to_owned();
+        (!words.trim().is_empty()).then_some(Applied { name, words, ran: true })
     }
 
     async fn run_skill(

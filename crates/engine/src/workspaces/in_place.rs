@@ -35,7 +35,7 @@ impl Workspaces for InPlace {
 /// A folder with more entries than this is not looked through.
 const MANY: usize = 200_000;
 
-/// What a folder looks like: names, sizes and times of everything in it but git's own. Two looks that differ mean that
+/// What a folder looks like: names, sizes and times of everything in it but git's own and ours. Two looks that differ mean that
 /// somebody changed something; nothing where there is too much to look at. Blocks.
 pub fn look(folder: &Path) -> Option<u64> {
     let mut seen = 0;
@@ -45,7 +45,8 @@ pub fn look(folder: &Path) -> Option<u64> {
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
             seen += 1;
             let Ok(found) = entry.path().symlink_metadata() else { continue };
-            if found.is_dir() && entry.file_name() != ".git" {
+            let ours = || entry.path().ends_with(crate::groups::FOLDER);
+            if found.is_dir() && entry.file_name() != ".git" && !ours() {
                 open.push(entry.path());
             }
             if !found.is_dir() {

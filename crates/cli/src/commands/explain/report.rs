@@ -68,7 +68,10 @@ fn status(subject: &Subject) -> String {
             format!("{}\nfor what that means: conductor explain {class}", one_line(&failure.message))
         }
         TaskState::Skipped { culprit: Some(culprit) } => format!("{culprit} did not end well"),
-        TaskState::Skipped { culprit: None } | TaskState::Cancelled => String::new(),
+        TaskState::Skipped { culprit: None } => {
+            run.plan().blocked(&subject.task().id).unwrap_or_default().to_owned()
+        }
+        TaskState::Cancelled => String::new(),
     };
     let status = progress.state.status();
     let told = if told.is_empty() { told } else { format!(": {told}") };

@@ -1,8 +1,10 @@
 //! What was typed after `run`, with second meanings settled and defaults filled in.
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
+use clap::Parser as _;
 use conductor_core::event::Options;
 use conductor_core::graph;
 use conductor_core::plan::{Isolation, Plan};
@@ -10,7 +12,7 @@ use conductor_core::select::{SelectError, select};
 use conductor_core::units::{Millis, Usd};
 
 use super::full_name;
-use crate::args::{self, Strategy, Ui};
+use crate::args::{self, Arguments, Command, Strategy, Ui};
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 
@@ -113,6 +115,19 @@ impl<'a> Resolved<'a> {
         match self.typed.ui {
             _ if self.typed.json => Ui::Json,
             ui => ui,
+        }
+    }
+}
+
+/// As if these words had been typed, the last of them by somebody who wrote them after `--`.
+pub(crate) fn typed(words: Vec<OsString>) -> Result<Box<args::Run>, Fault> {
+    match Arguments::try_parse_from(words) {
+        Ok(Arguments { command: Command::Run(run) }) => Ok(run),
+        Ok(_) => Err(Fault::new(Exit::Usage, "what follows `--` is not for `run`")),
+        Err(error) => {
+            let told = error.to_string();
+            let told = told.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            Err(Fault::new(Exit::Usage, format!("after `--`: {told}")).help("see `conductor run --help`"))
         }
     }
 }

@@ -8,7 +8,7 @@ use conductor_core::ids::RunId;
 use conductor_core::plan::Plan;
 use conductor_core::run::Run;
 use conductor_core::select::select;
-use conductor_engine::beads::{self, Bd, Closer, Settled};
+use conductor_engine::beads::{self, Bd, Claims, Closer, Settled};
 use conductor_engine::drive::Drive;
 use conductor_engine::home::Home;
 use conductor_engine::stores::Sqlite;
@@ -38,16 +38,11 @@ pub(super) async fn plan(args: &Resolved<'_>) -> Result<Issues, Fault> {
     let tracker = Tracker::find(directory, &home)?;
     let turn = beads::turn(&home)?;
     let store = patiently(|| Sqlite::open(&home)).await?;
-    let mut claims = patiently(|| beads::claims(&home, &store, directory)).await?;
-    if let (Tracker::Bd(bd), false) = (&tracker, args.typed.dry_run) {
-        for (id, run) in std::mem::take(&mut claims.unsettled) {
-            let settled = beads::settle(bd, &id, &run, &home.run(&id));
-            report(&id, Some(&settled));
-            for closed in settled.closed {
-                claims.taken.remove(&closed);
-            }
-        }
-    }
+    let bd = match &tracker {
+        Tracker::Bd(bd) if !args.typed.dry_run => Some(bd),
+        _ => None,
+    };
+    let claims = claimed(bd, &home, &store, directory).await?;
     let drafted = tracker.draft(directory, &claims.taken)?;
     tell(&drafted.left_out);
     some(&drafted)?;
@@ -63,21 +58,54 @@ pub(super) async fn plan(args: &Resolved<'_>) -> Result<Issues, Fault> {
     Ok(Issues { plan, source, turn })
 }
 
+/// What is not free. What landed in former runs and is still open is closed first.
+pub(crate) async fn claimed(
+    bd: Option<&Bd>,
+    home: &Home,
+    store: &Sqlite,
+    directory: &Path,
+) -> Result<Claims, Fault> {
+    let mut claims = patiently(|| beads::claims(home, store, directory)).await?;
+    if let Some(bd) = bd {
+        for (id, run) in std::mem::take(&mut claims.unsettled) {
+            let settled = beads::settle(bd, &id, &run, &home.run(&id));
+            report(&id, Some(&settled));
+            for closed in settled.closed {
+                claims.taken.remove(&closed);
+            }
+        }
+    }
+    Ok(claims)
+}
+
 /// Follows a run whose issues are to be closed.
-pub(super) fn follow(source: &str, id: &RunId, run: &Run, state: &Path, drive: &mut Drive) -> Option<Closer> {
-    let bd = bd(source, state)?;
+pub(super) fn follow(
+    source: &str,
+    directory: &Path,
+    id: &RunId,
+    run: &Run,
+    state: &Path,
+    drive: &mut Drive,
+) -> Option<Closer> {
+    let bd = bd(closes(source, directory, run)?, state)?;
     Some(Closer::follow(bd, id, run, state, drive.subscribe()))
 }
 
 /// Closes what is still open of a run of which nothing is left to do.
-pub(super) fn settle(source: &str, id: &RunId, run: &Run, state: &Path) {
-    if let Some(bd) = bd(source, state) {
+pub(super) fn settle(source: &str, directory: &Path, id: &RunId, run: &Run, state: &Path) {
+    if let Some(bd) = closes(source, directory, run).and_then(|directory| bd(directory, state)) {
         report(id, Some(&beads::settle(&bd, id, run, state)));
     }
 }
 
-fn bd(source: &str, state: &Path) -> Option<Bd> {
-    let directory = beads::closes(source)?;
+/// The directory whose issues a run closes: one that was made of them, or one of whose groups' tasks some are issues.
+fn closes<'a>(source: &'a str, directory: &'a Path, run: &Run) -> Option<&'a Path> {
+    let execution = run.plan().execution.as_ref();
+    let has_issues = execution.is_some_and(|execution| !execution.issues.is_empty());
+    beads::closes(source).or_else(|| has_issues.then_some(directory))
+}
+
+fn bd(directory: &Path, state: &Path) -> Option<Bd> {
     let home = state.ancestors().nth(2)?;
     let bd = Bd::find(directory, home);
     if bd.is_none() {

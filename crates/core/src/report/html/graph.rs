@@ -102,7 +102,7 @@ fn draw(out: &mut Markup, subject: &Subject<'_>, before: &[Vec<Node>], path: &[N
     }
     for (place, (task, progress)) in run.tasks().enumerate() {
         let ((x, y), status) = (layout.places[place], progress.state.status());
-        let about = note(&progress.state);
+        let about = note(run.plan(), task, &progress.state);
         put!(out; "<g class=\"n ");
         out.raw(class(status));
         out.raw(if path.contains(&(place as Node)) { " c" } else { "" });

@@ -256,5 +256,5 @@ fn task(out: &mut Markup, subject: &Subject<'_>, place: usize, begun: Option<Mil
         }
         None => put!(out; "–"),
     }
-    put!(out; "</td><td dir=\"auto\">" (cut(&note(&progress.state), NOTE)) "</td></tr>\n");
+    put!(out; "</td><td dir=\"auto\">" (cut(&note(run.plan(), task, &progress.state), NOTE)) "</td></tr>\n");
 }

@@ -1,0 +1,124 @@
+//! `conductor group execute`: groups of a file, carried out by the one scheduler there is.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use conductor_core::groups::{self, ArrangeError, Refresh, SEQUENTIAL, Steps};
+use conductor_core::plan::{Command, Plan, Work};
+use conductor_engine::gates::{self, AUTO};
+use conductor_engine::skills;
+
+use super::readiness;
+use crate::args::{self, GroupExecute};
+use crate::commands::run::{self, Made};
+use crate::commands::{block_on, talk};
+use crate::diagnostics;
+use crate::fault::{Exit, Fault};
+
+/// The slash command that brings an agent up to date, where it has one.
+const SUMMARY: &str = "/flow:summary";
+
+/// How many of a group are at work at once, where nobody says it.
+const MOST: usize = 8;
+
+/// The word for no such step.
+const NONE: &str = "none";
+
+pub(super) fn run(args: &GroupExecute) -> Result<Exit, Fault> {
+    let directory = std::env::current_dir()?;
+    let (plan, elsewhere) = diagnostics::load_open(&args.tasks_file)?;
+    let mut chosen =
+        groups::choose(&plan, args.group_id.as_deref()).map_err(|error| unarranged(error, &plan))?;
+    for task in &chosen.plan.tasks {
+        let outside = elsewhere.get(&task.id).into_iter().flatten().cloned();
+        chosen.outside.entry(task.id.clone()).or_default().extend(outside);
+    }
+    let typed = run_arguments(args, 1)?;
+    if typed.detach || typed.resume.is_some() || typed.only.is_some() || typed.watch || typed.from.is_some() {
+        return Err(Fault::new(
+            Exit::Usage,
+            "--detach, --resume, --only, --watch and --from do not go with groups",
+        )
+        .help("start it with & to have it in the background; a run that was left: conductor run --resume"));
+    }
+    let source = run::full_name(&directory, &args.tasks_file);
+    let ready = block_on(readiness::of(chosen, &source, &directory, args, typed.dry_run))?;
+    let steps = Steps { refresh: refresh(args, &plan, &directory), tests: tests(args, &directory) };
+    let arranged =
+        groups::arrange(ready.plan, &steps, ready.circumstances).map_err(|error| unarranged(error, &plan))?;
+    let typed = run_arguments(args, slots(&arranged))?;
+    run::carry(&typed, Made { plan: arranged, source, turn: Some(ready.turn) })
+}
+
+/// What the file or the command line says; else all of the largest group at once, as long as that is not too many.
+fn slots(plan: &Plan) -> u32 {
+    let stages = plan.execution.iter().flat_map(|execution| &execution.stages);
+    let largest = stages.filter(|stage| stage.group != SEQUENTIAL).map(|stage| stage.tasks.len()).max();
+    plan.parallel.unwrap_or(largest.unwrap_or(1).clamp(1, MOST) as u32)
+}
+
+fn run_arguments(args: &GroupExecute, slots: u32) -> Result<Box<args::Run>, Fault> {
+    let slots = args.parallel.unwrap_or(slots).to_string();
+    let mut words: Vec<OsString> = vec!["conductor".into(), "run".into(), "-p".into(), slots.into()];
+    words.extend(args.run.iter().map(Into::into));
+    words.extend(["--".into(), args.tasks_file.clone().into()]);
+    run::typed(words)
+}
+
+/// What was asked for; else the agent's own summary, where it has one. Where there is none, that is told.
+fn refresh(args: &GroupExecute, plan: &Plan, directory: &Path) -> Option<Refresh> {
+    let timeout = args.refresh_timeout;
+    let work = match args.refresh.as_deref() {
+        Some(NONE) => return None,
+        Some(command) if command.starts_with('/') && !Path::new(word(command)).exists() => {
+            Work::Prompt(command.to_owned())
+        }
+        Some(command) => Work::Run(Command::Line(command.to_owned())),
+        None => {
+            let agents = plan.tasks.iter().filter(|task| matches!(task.work, Work::Prompt(_)));
+            let has_it = agents.map(|task| task.agent_name()).any(|agent| agent == "claude");
+            if !has_it || skills::find(SUMMARY, directory).is_none() {
+                talk(format!(
+                    "no context is refreshed: there is no {SUMMARY} here; name something with --refresh"
+                ));
+                return None;
+            }
+            Work::Prompt(SUMMARY.to_owned())
+        }
+    };
+    Some(Refresh { work, timeout })
+}
+
+fn word(command: &str) -> &str {
+    command.split_whitespace().next().unwrap_or_default()
+}
+
+/// What was asked for; else what the project's files suggest, if they suggest anything.
+fn tests(args: &GroupExecute, directory: &Path) -> Vec<String> {
+    if args.tests.iter().any(|command| command == NONE) {
+        return Vec::new();
+    }
+    if !args.tests.is_empty() {
+        return args.tests.clone();
+    }
+    match gates::detect(directory).is_empty() {
+        true => {
+            talk("no tests after the group: the project's files suggest none; name them with --tests");
+            Vec::new()
+        }
+        false => vec![AUTO.to_owned()],
+    }
+}
+
+fn unarranged(error: ArrangeError, plan: &Plan) -> Fault {
+    match &error {
+        ArrangeError::NoGroup { .. } => {
+            let mut names: Vec<&str> =
+                plan.tasks.iter().map(|task| task.group.as_deref().unwrap_or(SEQUENTIAL)).collect();
+            names.sort_unstable();
+            names.dedup();
+            Fault::new(Exit::Usage, error).help(format!("its groups are: {}", names.join(", ")))
+        }
+        _ => Fault::new(Exit::InvalidFile, error),
+    }
+}

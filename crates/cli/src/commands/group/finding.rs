@@ -1,0 +1,63 @@
+//! Which run is meant where a group is named: the newest one here that carried it out.
+
+use conductor_core::groups::{Metadata, SEQUENTIAL, Status};
+use conductor_core::ids::RunId;
+use conductor_core::spec::did_you_mean;
+
+use crate::archive::{Archive, Found};
+use crate::args::OfGroup;
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+/// How many runs are looked through.
+const LOOK_BACK: usize = 100;
+
+/// Every group of the runs here, each as its newest run has it, the newest first.
+pub(super) async fn all(archive: &Archive) -> Result<Vec<(RunId, Metadata)>, Fault> {
+    let mut groups: Vec<(RunId, Metadata)> = Vec::new();
+    for stored in archive.here()?.iter().take(LOOK_BACK) {
+        let Ok(found) = archive.read(stored).await else { continue };
+        let Some(execution) = found.run.plan().execution.clone() else { continue };
+        for group in execution.groups() {
+            let known = groups.iter().any(|(_, metadata)| metadata.group_id == group);
+            if let (Some(metadata), false) = (Metadata::of(&found.run, group), known) {
+                groups.push((stored.id.clone(), metadata));
+            }
+        }
+    }
+    Ok(groups)
+}
+
+/// The group that is meant, and the run it is in.
+pub(super) async fn meant(archive: &Archive, of: &OfGroup) -> Result<(Found, Metadata), Fault> {
+    let mut others = vec![SEQUENTIAL.to_owned()];
+    for stored in archive.candidates(of.run.as_deref())?.iter().take(LOOK_BACK) {
+        let found = archive.read(stored).await?;
+        if let Some(metadata) = Metadata::of(&found.run, &of.group_id) {
+            return Ok((found, metadata));
+        }
+        let known = found.run.plan().execution.iter().flat_map(|execution| execution.groups());
+        others.extend(known.map(str::to_owned));
+    }
+    let message = format!("no run here has carried out a group '{}'", one_line(&of.group_id));
+    let fault = Fault::new(Exit::Usage, message);
+    Err(match did_you_mean(&of.group_id, others.iter().map(String::as_str)) {
+        Some(meant) if meant != of.group_id => fault.help(format!("did you mean '{meant}'?")),
+        _ => fault.help("`conductor group list` names those there are"),
+    })
+}
+
+/// What the way a group stands means for whoever waits for it.
+pub(super) fn exit(status: Status) -> Exit {
+    match status {
+        Status::Completed => Exit::Done,
+        Status::Failed => Exit::TaskFailed,
+        Status::Blocked => Exit::NothingToDo,
+        Status::Pending | Status::InProgress => Exit::StillRunning,
+    }
+}
+
+/// How many of its tasks have landed.
+pub(super) fn landed(metadata: &Metadata) -> usize {
+    metadata.results.iter().filter(|result| result.status == Status::Completed).count()
+}

@@ -1,0 +1,49 @@
+//! `conductor group status`: how a group stands, from any terminal.
+
+use conductor_core::groups::Metadata;
+
+use super::finding::{exit, landed, meant};
+use crate::archive::{Archive, Found};
+use crate::args::{GroupStatus, Shown};
+use crate::commands::{answer, block_on};
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+pub(super) fn run(args: &GroupStatus) -> Result<Exit, Fault> {
+    block_on(async {
+        let archive = Archive::open().await?;
+        let (found, metadata) = meant(&archive, &args.of).await?;
+        match args.json || args.output == Shown::Json {
+            true => answer(&metadata.text())?,
+            false => answer(&text(&archive, &found, &metadata))?,
+        }
+        Ok(Exit::Done)
+    })
+}
+
+fn text(archive: &Archive, found: &Found, metadata: &Metadata) -> String {
+    let (status, phase) = (metadata.status.name(), metadata.phase.name());
+    let mut text = format!(
+        "{}: {status} ({phase}), {} of {} tasks landed, run {}\n",
+        metadata.group_id,
+        landed(metadata),
+        metadata.tasks.len(),
+        found.stored.id,
+    );
+    let width = metadata.tasks.iter().map(|task| task.chars().count()).max().unwrap_or_default();
+    for task in &metadata.tasks {
+        let result = metadata.results.iter().find(|result| result.task_id == *task);
+        let status = result.map_or("pending", |result| result.status.name());
+        let subagent = result.and_then(|result| result.subagent.as_deref()).unwrap_or_default();
+        text += format!("  {task:<width$}  {status:<11}  {subagent}").trim_end();
+        text.push('\n');
+    }
+    for error in &metadata.errors {
+        text += &format!("  {}\n", one_line(error));
+    }
+    if exit(metadata.status) == Exit::StillRunning && !archive.home.is_live(&found.stored.id) {
+        let run = &found.stored.id;
+        text += &format!("nobody works on it: take it up with `conductor run --resume {run}`\n");
+    }
+    text
+}

@@ -1,0 +1,87 @@
+//! `conductor group wait`: returns when a group has come to its end, told by the events of its run.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use conductor_core::groups::{Metadata, Status};
+use conductor_core::ids::RunId;
+use conductor_core::run::Run;
+use conductor_engine::control;
+
+use super::finding::{exit, landed, meant};
+use crate::archive::Archive;
+use crate::args::GroupWait;
+use crate::commands::{answer, block_on, talk};
+use crate::fault::{Exit, Fault};
+
+pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
+    let deadline = Instant::now() + Duration::from_millis(args.timeout.0);
+    let group = &args.of.group_id;
+    let (home, found, metadata) = block_on(async {
+        let archive = Archive::open().await?;
+        let (found, metadata) = meant(&archive, &args.of).await?;
+        Ok((archive.home.clone(), found, metadata))
+    })?;
+    if metadata.status.is_end() {
+        return told(&metadata);
+    }
+    let id = found.stored.id.clone();
+    // What happens between reading and following is read again: nothing of it is missed.
+    let Ok((_, mut following)) = control::follow(&home.run(&id)) else { return ended(group, &id) };
+    let mut run = again(&id)?;
+    loop {
+        match Metadata::of(&run, group) {
+            Some(metadata) if metadata.status.is_end() => return told(&metadata),
+            _ => {}
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            talk(format!("group {group} is still being worked on in run {id}"));
+            return Ok(Exit::StillRunning);
+        }
+        following.patience(Some(left))?;
+        match following.next() {
+            None => return ended(group, &id),
+            Some(Ok(record)) if record.seq <= run.seq() => {}
+            Some(Ok(record)) => {
+                let broken =
+                    |error| Fault::new(Exit::Unexpected, format!("run {id} cannot be followed: {error}"));
+                run.apply(&record).map_err(broken)?;
+            }
+            Some(Err(error)) if is_late(&error) => {}
+            Some(Err(error)) => return Err(error.into()),
+        }
+    }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// The run as it is in the store now.
+fn again(id: &RunId) -> Result<Run, Fault> {
+    block_on(async {
+        let archive = Archive::open().await?;
+        let stored = archive.named(id.as_str())?;
+        Ok(archive.read(&stored).await?.run)
+    })
+}
+
+/// Nobody works on the run any more: the group has come to its end, or was left.
+fn ended(group: &str, id: &RunId) -> Result<Exit, Fault> {
+    match Metadata::of(&again(id)?, group) {
+        Some(metadata) if metadata.status.is_end() => told(&metadata),
+        _ => Err(Fault::new(Exit::Unexpected, format!("group {group} was left in the middle, in run {id}"))
+            .help(format!("take it up with `conductor run --resume {id}`"))),
+    }
+}
+
+fn told(metadata: &Metadata) -> Result<Exit, Fault> {
+    let Metadata { group_id, status, tasks, .. } = metadata;
+    let landed = landed(metadata);
+    answer(&format!("{group_id} {}: {landed} of {} tasks landed", status.name(), tasks.len()))?;
+    if *status != Status::Completed {
+        metadata.errors.iter().for_each(talk);
+    }
+    Ok(exit(*status))
+}

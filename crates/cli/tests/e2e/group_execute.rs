@@ -1,0 +1,375 @@
+//! `conductor group execute` and its kin: groups carried out, told while they are and after, and closed in beads.
+
+use std::collections::BTreeSet;
+
+use conductor_testkit::agents::{Agent, Lodging, or_skip};
+use conductor_testkit::{Script, StandIn};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::beads::{closed, issue, tracker};
+use crate::harness::{Ended, World, wait_for};
+use crate::repository::{command, conductor, expect_tidy, git, on_branch, repository};
+use crate::specialists::with_scribe;
+
+/// A repository with a task file of this content, as `group` verbs read it.
+fn with_tasks(tasks: &str) -> World {
+    let world = repository("");
+    write_tasks(&world, tasks);
+    world
+}
+
+fn write_tasks(world: &World, tasks: &str) {
+    world.write("tasks.json", &tasks.replace("HERE", &world.path("").display().to_string()));
+}
+
+fn execute<'a>(group: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec!["group", "execute", "--tasks-file", "../tasks.json"];
+    if !group.is_empty() {
+        args.extend(["--group-id", group]);
+    }
+    args.extend(more);
+    args
+}
+
+#[track_caller]
+fn group(world: &World, verb: &str, group: &str) -> Ended {
+    conductor(world, &["group", verb, "--group-id", group])
+}
+
+/// The file as it is now.
+#[track_caller]
+fn metadata(world: &World, group: &str) -> Value {
+    let text = world.read(&format!("repo/.flow/maestro/parallel_groups/{group}/metadata.json"));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn results(metadata: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let results = metadata["results"].as_array().unwrap();
+    results.iter().map(|result| (text(&result["task_id"]), text(&result["status"]))).collect()
+}
+
+fn pairs(results: &[(&str, &str)]) -> Vec<(String, String)> {
+    results.iter().map(|(task, status)| ((*task).to_owned(), (*status).to_owned())).collect()
+}
+
+const AUTH_FLOW: &str = r#"[
+    {"id": "proj-auth.1", "description": "[P:Group-auth-flow] Login API", "run": "echo in > login.txt"},
+    {"id": "proj-auth.2", "description": "[P:Group-auth-flow] Logout API", "run": "AGENT await HERE/go; echo out > logout.txt"},
+    {"id": "other", "description": "[P:Group-other] Something else", "run": "echo no > other.txt"}
+]"#;
+
+/// From detection to the report, watched from another process all the while.
+#[test]
+fn a_group_with_a_hyphen_works_end_to_end() {
+    let world = with_tasks(AUTH_FLOW);
+    let found =
+        conductor(&world, &["group", "detect", "--tasks-file", "../tasks.json", "--json"]).expect(0).json();
+    assert_eq!(found["auth-flow"].as_array().map(Vec::len), Some(2));
+    let args = execute(
+        "auth-flow",
+        &["--refresh", "echo all is well", "--tests", "test -f login.txt -a -f logout.txt"],
+    );
+    let live = world.spawn(&mut command(&world, &args));
+    live.wait_for_stderr("ok      proj-auth.1");
+    let told = wait_for("a file that tells it", || {
+        let metadata = metadata(&world, "auth-flow");
+        (results(&metadata) == pairs(&[("proj-auth.1", "completed"), ("proj-auth.2", "in_progress")]))
+            .then_some(metadata)
+    });
+    assert_eq!((&told["phase"], &told["status"]), (&json!("coordination"), &json!("in_progress")));
+    assert_eq!(told["completed_at"], Value::Null);
+    group(&world, "status", "auth-flow").expect(0).says("in_progress (coordination), 1 of 2 tasks landed");
+    conductor(&world, &["group", "list", "--status", "in_progress"]).expect(0).says("auth-flow");
+    conductor(&world, &["group", "list", "--status", "pending"]).expect(0).says("no such group");
+    conductor(&world, &["group", "wait", "--group-id", "auth-flow", "--timeout", "100ms"]).expect(8);
+    conductor(&world, &execute("auth-flow", &[])).expect(8).says("is being carried out in run");
+    let waiting = world.spawn(&mut command(&world, &["group", "wait", "--group-id", "auth-flow"]));
+    world.write("go", "");
+    live.ended().expect(0).says("4 of 4 completed");
+    waiting.ended().expect(0).says("auth-flow completed: 2 of 2 tasks landed");
+    let told = metadata(&world, "auth-flow");
+    assert_eq!((&told["phase"], &told["status"]), (&json!("post_execution"), &json!("completed")));
+    assert_eq!(told["pre_group_refresh_completed"], true);
+    assert_eq!(told["group_name"], "Parallel Group auth-flow");
+    assert_eq!(told["errors"], json!([]));
+    let json =
+        conductor(&world, &["group", "status", "--group-id", "auth-flow", "--output", "json"]).expect(0);
+    assert_eq!(json.stdout, world.read("repo/.flow/maestro/parallel_groups/auth-flow/metadata.json"));
+    assert_eq!(on_branch(&world, "logout.txt"), "out");
+    group(&world, "wait", "auth-flow").expect(0);
+    group(&world, "wait", "auth-flwo").expect(2).says("did you mean 'auth-flow'?");
+    group(&world, "report", "auth-flow").expect(0).says("# Group auth-flow: completed");
+    let report = world.home().join("runs").join(world.run_id()).join("groups/auth-flow/report.json");
+    let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    assert_eq!(
+        (&report["group"]["status"], &report["schema"]),
+        (&json!("completed"), &json!("conductor.group-report/1"))
+    );
+    let landed = |decided: &&Value| {
+        decided["task"] == "proj-auth.2" && decided["decision"].as_str().unwrap().starts_with("landed as")
+    };
+    assert_eq!(report["decisions"].as_array().unwrap().iter().filter(landed).count(), 1);
+    expect_tidy(&world);
+}
+
+/// What tests leave behind is nobody's work: it does not land, and nobody has to keep it.
+#[test]
+fn droppings_of_tests_are_gone() {
+    let world = with_tasks(r#"[{"id": "a", "description": "[P:Group-g] A", "run": "echo a > a.txt"}]"#);
+    let args = execute("g", &["--tests", "echo junk > junk.txt; echo more >> a.txt"]);
+    let told = conductor(&world, &args).expect(0);
+    assert!(!told.stdout.contains("kept"), "{}", told.stdout);
+    assert_eq!(git(&world, &["for-each-ref", "refs/conductor"]), "");
+    assert_eq!(
+        git(&world, &["ls-tree", "--name-only", &format!("conductor/{}", world.run_id())]),
+        "a.txt\nf.txt"
+    );
+    assert_eq!(on_branch(&world, "a.txt"), "a");
+    expect_tidy(&world);
+}
+
+fn names(ids: &[&str]) -> BTreeSet<String> {
+    ids.iter().map(|id| (*id).to_owned()).collect()
+}
+
+/// Four issues as tasks of one group: one fails, one is for somebody who does not exist, one waits for an open issue.
+fn four() -> World {
+    let mut missing = issue("app-2", &[]);
+    missing["metadata"] =
+        json!({"subagent_type": "no-such-architect", "fallback_agents": ["database-architect"]});
+    let world = tracker(&json!([
+        issue("bad-1", &[]),
+        missing,
+        issue("app-3", &[("app-0", "blocks")]),
+        issue("app-4", &[("app-0", "related")]),
+        issue("app-0", &[]),
+    ]));
+    let task = |id: &str| json!({"id": id, "description": format!("[P:Group-four] Do {id}")});
+    let tasks = json!([task("bad-1"), task("app-2"), task("app-3"), task("app-4")]);
+    world.write("tasks.json", &tasks.to_string());
+    world
+}
+
+#[test]
+fn one_fails_one_falls_back_one_is_blocked_and_the_others_land() {
+    let world = four();
+    let told = conductor(&world, &execute("four", &["--tests", "true"])).expect(100);
+    told.says("closed in beads: app-");
+    let told = metadata(&world, "four");
+    assert_eq!((&told["status"], &told["phase"]), (&json!("failed"), &json!("post_execution")));
+    let expected =
+        [("bad-1", "failed"), ("app-2", "completed"), ("app-3", "blocked"), ("app-4", "completed")];
+    assert_eq!(results(&told), pairs(&expected));
+    assert_eq!(told["results"][1]["subagent"], "database-architect");
+    assert_eq!(told["results"][2]["started_at"], Value::Null);
+    let errors: Vec<&str> = told["errors"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(errors[0].starts_with("Task bad-1 failed: "), "{errors:?}");
+    assert_eq!(errors[1..], ["Task app-3 is blocked: app-0 is open in beads"]);
+    assert_eq!(closed(&world), names(&["app-2", "app-4"]));
+    group(&world, "wait", "four").expect(100).says("four failed: 2 of 4 tasks landed");
+    // Once what blocks it is closed, only what is left is done.
+    let mut issues: Vec<Value> = serde_json::from_str(&world.read("repo/.beads/fake.json")).unwrap();
+    issues.last_mut().unwrap()["status"] = json!("closed");
+    world.write("repo/.beads/fake.json", &json!(issues).to_string());
+    let told = conductor(&world, &execute("four", &["--tests", "true"])).expect(100);
+    told.says("done before, and not done again: app-2, app-4").says("closed in beads: app-3");
+    let told = metadata(&world, "four");
+    let expected =
+        [("app-2", "completed"), ("app-4", "completed"), ("bad-1", "failed"), ("app-3", "completed")];
+    assert_eq!(results(&told), pairs(&expected));
+}
+
+/// A subagent that nobody is, and for whom nobody stands in, is found out before anything starts.
+#[test]
+fn a_specialist_who_does_not_exist_is_told_before_anything_starts() {
+    let mut missing = issue("app-1", &[]);
+    missing["metadata"] = json!({"subagent_type": "no-such-architect"});
+    let world = tracker(&json!([missing]));
+    world.write("tasks.json", r#"[{"id": "app-1", "description": "[P:Group-g] Do it"}]"#);
+    conductor(&world, &execute("g", &[])).expect(3).says("issue app-1 is for no-such-architect");
+    assert!(world.logged("attempt_started").is_empty());
+}
+
+#[test]
+fn red_tests_keep_everything_open_until_they_are_green() {
+    let world = tracker(&json!([issue("app-1", &[]), issue("app-2", &[])]));
+    let tasks = r#"[{"id": "app-1", "description": "[P:Group-g] One"}, {"id": "app-2", "description": "[P:Group-g] Two"}]"#;
+    world.write("tasks.json", tasks);
+    let green = format!("test -f {}", world.path("green").display());
+    let told = conductor(&world, &execute("g", &["--tests", &green])).expect(100);
+    told.says("app-1 landed and is still open in beads: the tests of its group are not green");
+    assert_eq!(closed(&world), names(&[]));
+    let red = metadata(&world, "g");
+    assert_eq!((&red["status"], results(&red).len()), (&json!("failed"), 2));
+    assert!(red["errors"][0].as_str().unwrap().starts_with("Tests failed: "), "{red}");
+    world.write("green", "");
+    let run = world.run_id();
+    conductor(&world, &["run", "--resume", &run, "--retry-failed"]).expect(0).says("closed in beads: app-");
+    assert_eq!(closed(&world), names(&["app-1", "app-2"]));
+    assert_eq!(metadata(&world, "g")["status"], "completed");
+}
+
+#[test]
+fn where_all_are_blocked_nothing_starts_and_the_group_is_blocked() {
+    let world = with_tasks(
+        r#"[{"id": "a", "description": "[P:Group-g] A", "run": "true", "dependencies": [{"id": "proj.0", "dependency_type": "blocks"}]},
+            {"id": "b", "description": "[P:Group-g] B", "run": "true", "dependencies": ["a"]},
+            {"id": "c", "description": "[P:Group-g] C", "run": "true", "dependencies": [{"id": "proj.1", "dependency_type": "waits-for"}]}]"#,
+    );
+    let told = conductor(&world, &execute("g", &["--tests", "true"])).expect(4);
+    told.says("a is blocked: proj.0 has not landed").says("conductor group execute once more");
+    assert!(world.logged("attempt_started").is_empty());
+    let told = metadata(&world, "g");
+    assert_eq!((&told["status"], &told["started_at"]), (&json!("blocked"), &Value::Null));
+    assert_eq!(results(&told), pairs(&[("a", "blocked"), ("b", "blocked"), ("c", "blocked")]));
+    group(&world, "wait", "g").expect(4).says("g blocked: 0 of 3 tasks landed");
+    group(&world, "status", "g").expect(0).says("Task b is blocked: a did not land");
+}
+
+/// A dependency that only relates two things holds nothing back.
+#[test]
+fn relations_do_not_block() {
+    let world = with_tasks(
+        r#"[{"id": "a", "description": "[P:Group-g] A", "run": "echo a > a.txt", "dependencies": [{"id": "proj.0", "dependency_type": "related"}]}]"#,
+    );
+    conductor(&world, &execute("g", &["--tests", "none"])).expect(0);
+}
+
+const WHOLE: &str = r#"[
+    {"id": "a1", "description": "[P:Group-a] A1", "run": "echo a1 >> HERE/order; echo a > a1.txt"},
+    {"id": "a2", "description": "[P:Group-a] A2", "run": "echo a2 >> HERE/order; echo a > a2.txt"},
+    {"id": "s1", "description": "In between", "run": "test -f a1.txt -a -f a2.txt; echo s1 >> HERE/order; echo s > s1.txt"},
+    {"id": "b1", "description": "[P:Group-b] B1", "run": "test -f s1.txt; echo b1 >> HERE/order; echo b > b1.txt"},
+    {"id": "s2", "description": "At last", "run": "echo s2 >> HERE/order; echo s > s2.txt"}
+]"#;
+
+#[test]
+fn a_whole_file_is_carried_out_group_by_group_with_green_tests_between() {
+    let world = with_tasks(WHOLE);
+    let tests = format!("echo tests >> {}", world.path("order").display());
+    conductor(&world, &execute("", &["--tests", &tests])).expect(0).says("9 of 9 completed");
+    let order = world.read("order");
+    let order: Vec<&str> = order.lines().collect();
+    assert_eq!(order[..2].iter().collect::<BTreeSet<_>>(), BTreeSet::from([&"a1", &"a2"]));
+    assert_eq!(order[2..], ["tests", "s1", "tests", "b1", "tests", "s2", "tests"]);
+    for group in ["a", "b", "_sequential"] {
+        assert_eq!(metadata(&world, group)["status"], "completed", "{group}");
+    }
+    assert_eq!(metadata(&world, "_sequential")["tasks"], json!(["s1", "s2"]));
+    let list = conductor(&world, &["group", "list", "--output", "json"]).expect(0).json();
+    assert_eq!(list.as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn red_tests_stop_what_follows() {
+    let world = with_tasks(WHOLE);
+    conductor(&world, &execute("", &["--tests", "test ! -f s1.txt"])).expect(100);
+    let statuses: Vec<Value> =
+        ["a", "_sequential", "b"].iter().map(|group| metadata(&world, group)["status"].clone()).collect();
+    assert_eq!(statuses, ["completed", "failed", "blocked"]);
+    assert!(!world.read("order").contains("b1"));
+}
+
+/// A part of a file that has landed on a branch nobody has merged is not there for what follows.
+#[test]
+fn what_is_not_merged_is_not_built_on() {
+    let world = with_tasks(WHOLE);
+    conductor(&world, &execute("a", &["--tests", "none"])).expect(0);
+    let run = world.run_id();
+    let refused = conductor(&world, &execute("", &["--tests", "none"])).expect(4);
+    refused.says(&format!("git merge conductor/{run}"));
+    git(&world, &["merge", "-q", "--ff-only", &format!("conductor/{run}")]);
+    conductor(&world, &execute("", &["--tests", "none"])).expect(0).says("3 of 3 completed");
+    conductor(&world, &execute("a", &[])).expect(4).says("all of it has been done before: a1, a2");
+    conductor(&world, &execute("nobody", &[])).expect(2).says("its groups are: _sequential, a, b");
+}
+
+#[test]
+fn a_context_that_fails_or_lasts_too_long_holds_nobody_up() {
+    for (refresh, more) in [("exit 7", "5m"), ("sleep 60", "200ms")] {
+        let world = with_tasks(r#"[{"id": "a", "description": "[P:Group-g] A", "run": "echo a > a.txt"}]"#);
+        let args = execute("g", &["--tests", "none", "--refresh", refresh, "--refresh-timeout", more]);
+        conductor(&world, &args).expect(0).says("g.refresh");
+        let told = metadata(&world, "g");
+        assert_eq!(
+            (&told["status"], &told["pre_group_refresh_completed"]),
+            (&json!("completed"), &json!(false))
+        );
+    }
+}
+
+/// What the refresh said is in what the group's agents are told.
+#[test]
+fn agents_of_a_group_are_told_how_the_project_stands() {
+    let world = with_scribe(with_tasks(
+        r#"[{"id": "a", "description": "[P:Group-g] Say hello", "agent": "scribe"}]"#,
+    ));
+    let args = execute("g", &["--tests", "none", "--refresh", "echo Nine issues are open."]);
+    conductor(&world, &args).expect(0);
+    let told: Value = serde_json::from_str(&on_branch(&world, "told-a.json")).unwrap();
+    let told = told.to_string();
+    assert!(told.contains("How the project stands") && told.contains("Nine issues are open."), "{told}");
+}
+
+/// With a real agent: its own slash command refreshes the context, and its words reach whoever works then.
+#[test]
+fn a_real_agent_sums_up_before_its_group() {
+    let Some(bin) = or_skip(Agent::Claude) else { return };
+    let stand_in = StandIn::start_blocking().unwrap();
+    let mut world =
+        with_tasks(r#"[{"id": "a", "description": "[P:Group-g] [[script:work]] Build the gizmo"}]"#);
+    let folder = world.path("repo/.claude/commands/flow");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("summary.md"), "[[script:summary]] Sum up what is open.\n").unwrap();
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "summary"]);
+    let (home, base_url) = (world.root().join("user"), stand_in.base_url("none"));
+    let lodging = Lodging { bin: &bin, home: &home, base_url: &base_url, retries: 1 };
+    for (name, value) in lodging.furnish(Agent::Claude).unwrap() {
+        world.set(name, value);
+    }
+    stand_in.script("summary", Script::new().finish("Three things are open and the build is green."));
+    stand_in.script("work", Script::new().write_file("gizmo.txt", "blue\n").finish("Built."));
+    conductor(&world, &execute("g", &["--tests", "none"])).expect(0).says("2 of 2 completed");
+    assert_eq!(metadata(&world, "g")["pre_group_refresh_completed"], true);
+    assert_eq!(on_branch(&world, "gizmo.txt"), "blue");
+    let work = stand_in.requests("work");
+    let body = work[0].body.as_deref().unwrap();
+    assert!(body.contains("Three things are open and the build is green."), "{body}");
+    assert!(!stand_in.requests("summary").is_empty());
+}
+
+/// Killed in the middle, it is taken up, and the files tell the end.
+#[test]
+fn a_group_survives_its_coordinator() {
+    let world = with_tasks(AUTH_FLOW);
+    let live = world.spawn(&mut command(&world, &execute("auth-flow", &["--tests", "true"])));
+    live.wait_for_stderr("ok      proj-auth.1");
+    live.signal(Signal::KILL);
+    live.ended();
+    let run = world.run_id();
+    group(&world, "status", "auth-flow").expect(0).says(&format!("conductor run --resume {run}"));
+    group(&world, "wait", "auth-flow").expect(1).says("was left in the middle");
+    conductor(&world, &execute("auth-flow", &[])).expect(8).says("or was left in it");
+    world.write("go", "");
+    conductor(&world, &["run", "--resume", &run]).expect(0);
+    let told = metadata(&world, "auth-flow");
+    assert_eq!(results(&told), pairs(&[("proj-auth.1", "completed"), ("proj-auth.2", "completed")]));
+    assert_eq!(told["status"], "completed");
+    expect_tidy(&world);
+}
+
+/// Without a repository the files are where one works, and are not taken for work.
+#[test]
+fn without_a_repository_the_files_are_no_change() {
+    let world = World::new();
+    world.write(
+        "tasks.json",
+        r#"[{"id": "a", "description": "[P:Group-g] A", "run": "true", "changes": "required"}]"#,
+    );
+    let args = ["group", "execute", "--group-id", "g", "--tasks-file", "tasks.json", "--tests", "none"];
+    world.conductor(&args).expect(100).says("changed nothing");
+    assert!(world.path(".flow/maestro/parallel_groups/g/metadata.json").is_file());
+}

@@ -1,0 +1,190 @@
+//! Why a group went as it went: every decision about its tasks, in order, each with its reason.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::standing::moment;
+use crate::event::{Again, Answer, Answerer, Event, Failure, Outcome, Record, StopReason};
+use crate::ids::TaskId;
+use crate::plan::{Plan, Stage, Task, Work};
+use crate::run::subject;
+use crate::units::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decided {
+    pub at: String,
+    /// Nothing where it is about the whole group.
+    pub task: Option<String>,
+    pub decision: String,
+    pub reason: String,
+}
+
+/// From the log of a run that carries groups out.
+pub fn decisions(records: &[Record], group: &str) -> Vec<Decided> {
+    let Some(Record { at, event: Event::RunCreated { plan }, .. }) = records.first() else {
+        return Vec::new();
+    };
+    let Some(execution) = &plan.execution else { return Vec::new() };
+    let stages: Vec<&Stage> = execution.stages_of(group).collect();
+    let mut log = Log { plan, decided: Vec::new(), trouble: HashMap::new(), at: *at };
+    log.place(group);
+    for stage in &stages {
+        stage.tasks.iter().filter_map(|task| plan.task(task)).for_each(|task| log.begin(task));
+    }
+    let own = |task: &TaskId| {
+        stages.iter().any(|stage| stage.tasks.contains(task) || stage.steps().any(|step| step == task))
+    };
+    for record in records {
+        if let Some(task) = subject(&record.event).map(|(task, _)| task).filter(|task| own(task)) {
+            log.at = record.at;
+            log.note(task, &record.event);
+        }
+    }
+    log.decided
+}
+
+struct Log<'r> {
+    plan: &'r Arc<Plan>,
+    decided: Vec<Decided>,
+    /// What last went wrong with a task.
+    trouble: HashMap<TaskId, String>,
+    at: Timestamp,
+}
+
+impl Log<'_> {
+    fn say(&mut self, task: Option<&TaskId>, decision: impl Into<String>, reason: impl Into<String>) {
+        let (at, task) = (moment(self.at), task.map(TaskId::to_string));
+        let (decision, reason) = (line(&decision.into()), line(&reason.into()));
+        self.decided.push(Decided { at, task, decision, reason });
+    }
+
+    fn place(&mut self, group: &str) {
+        let Some(execution) = self.plan.execution.clone() else { return };
+        let places: Vec<usize> = (1..=execution.stages.len())
+            .filter(|number| execution.stages[number - 1].group == group)
+            .collect();
+        let count = execution.stages.len();
+        let words: Vec<String> = places.iter().map(usize::to_string).collect();
+        let reason = match count {
+            1 => "it is carried out by itself",
+            _ => "in the order of the file, behind the groups it waits for",
+        };
+        self.say(None, format!("is stage {} of {count}", words.join(" and ")), reason);
+    }
+
+    /// What is settled before anything starts.
+    fn begin(&mut self, task: &Task) {
+        if let Some(name) = &task.subagent_type {
+            let words = task.preparation.as_ref().map(|known| known.subagent_words.join(", "));
+            let reason = match words.filter(|words| !words.is_empty()) {
+                Some(words) => format!("its words: {words}"),
+                None => "it is named for it".to_owned(),
+            };
+            self.say(Some(&task.id), format!("is for {name}"), reason);
+        }
+        if !task.applicable_skills.is_empty() {
+            let skills = task.applicable_skills.join(", ");
+            self.say(Some(&task.id), format!("applies {skills} first"), "the task names them");
+        }
+    }
+
+    fn note(&mut self, task: &TaskId, event: &Event) {
+        let of = Some(task);
+        match event {
+            Event::AttemptStarted { attempt, hand: Some(hand), .. } => {
+                let model = hand.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
+                let why = if hand.why.is_empty() { "the first that may do it" } else { &hand.why };
+                self.say(of, format!("attempt {} by {}{model}", attempt.0, hand.agent), why);
+            }
+            Event::StopRequested { why, .. } => self.say(of, "is stopped", stopped(*why)),
+            Event::AttemptEnded { outcome: Outcome::Failed(failure), .. } => self.blame(task, failure),
+            Event::MergeFailed { failure, .. } => {
+                self.blame(task, failure);
+                self.say(of, "is not merged", failure.message.clone());
+            }
+            Event::RetryScheduled { delay, again, .. } => self.again(task, again, delay.to_string()),
+            Event::ApprovalAsked { question, .. } => self.say(of, "waits for a person", question.put()),
+            Event::QuestionAnswered { answer, .. } => self.answered(task, answer),
+            Event::TaskCompleted { commit, .. } => self.completed(task, commit.as_deref()),
+            Event::TaskResolved { commit, .. } => {
+                self.say(of, format!("landed as {}", short(commit)), "a person brought it onto the branch");
+            }
+            Event::TaskFailed { failure, .. } => self.say(of, "is given up", failure.message.clone()),
+            Event::TaskSkipped { culprit, .. } => {
+                let why = match (self.plan.blocked(task), culprit) {
+                    (Some(why), _) => why.to_owned(),
+                    (None, Some(culprit)) => format!("{culprit} did not land"),
+                    (None, None) => "on request".to_owned(),
+                };
+                self.say(of, "is not begun", why);
+            }
+            Event::TaskCancelled { .. } => self.say(of, "is not done", "on request"),
+            Event::TaskReopened { .. } => self.say(of, "is to be done again", "on request"),
+            _ => {}
+        }
+    }
+
+    fn blame(&mut self, task: &TaskId, failure: &Failure) {
+        self.trouble.insert(task.clone(), failure.message.clone());
+    }
+
+    fn again(&mut self, task: &TaskId, again: &Again, delay: String) {
+        let trouble = self.trouble.get(task).cloned().unwrap_or_default();
+        let (decision, reason) = match again {
+            Again::Failed => (format!("is tried again after {delay}"), trouble),
+            Again::Mend(round) => ("goes back to be mended".to_owned(), round.failure.message.clone()),
+            Again::Anew => ("is done anew".to_owned(), format!("it does not fit any more: {trouble}")),
+            Again::Other => ("goes to the next agent".to_owned(), trouble),
+        };
+        self.say(Some(task), decision, reason);
+    }
+
+    fn answered(&mut self, task: &TaskId, answer: &Answer) {
+        let decision = if answer.allow { "is allowed" } else { "is not allowed" };
+        let reason = match (answer.by, &answer.words) {
+            (Answerer::Deadline, _) => "nobody answered in time".to_owned(),
+            (Answerer::Person, Some(words)) => format!("a person: {words}"),
+            (Answerer::Person, None) => "a person".to_owned(),
+        };
+        self.say(Some(task), decision, reason);
+    }
+
+    fn completed(&mut self, task: &TaskId, commit: Option<&str>) {
+        let step = self.plan.task(task);
+        let checks = step.map_or(0, |task| task.verify.len());
+        let reason = match checks {
+            0 => "it has no checks of its own".to_owned(),
+            1 => "its check passed".to_owned(),
+            count => format!("its {count} checks passed"),
+        };
+        match (commit, step.map(|task| &task.work)) {
+            (Some(commit), _) => self.say(Some(task), format!("landed as {}", short(commit)), reason),
+            (None, Some(Work::Prompt(_))) => {
+                self.say(Some(task), "is completed", "nothing was to be changed")
+            }
+            (None, _) => self.say(Some(task), "is completed", reason),
+        }
+    }
+}
+
+fn stopped(why: StopReason) -> &'static str {
+    match why {
+        StopReason::TimedOut => "its time is up",
+        StopReason::Budget => "its budget is used up",
+        StopReason::Cancelled => "on request",
+        StopReason::Interrupted => "the run is being left",
+    }
+}
+
+fn short(commit: &str) -> &str {
+    &commit[..commit.floor_char_boundary(10)]
+}
+
+/// The first line, for a list of lines.
+fn line(text: &str) -> String {
+    const MOST: usize = 300;
+    let line: String = text.trim().lines().next().unwrap_or_default().chars().take(MOST).collect();
+    line.replace(char::is_control, " ")
+}

@@ -1,0 +1,222 @@
+//! Groups as the world sees them: their `metadata.json` while a run carries them out, and what has landed of them before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc as std_mpsc;
+use std::time::{Duration, Instant};
+
+use conductor_core::event::Record;
+use conductor_core::groups::{Metadata, Report};
+use conductor_core::ids::RunId;
+use conductor_core::plan::Task;
+use conductor_core::run::{Run, TaskState};
+use conductor_core::units::Timestamp;
+use tokio::sync::mpsc;
+
+use crate::bus::Records;
+use crate::git::Repository;
+use crate::merge::short;
+use crate::stores::{Store, StoreError};
+use crate::workspaces::run_branch;
+
+/// Below the root of a repository, or below the directory a run works in.
+pub const FOLDER: &str = ".flow/maestro/parallel_groups";
+
+/// How long a run waits at its end for the last file.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Telling how groups stand takes at most this part of the time.
+const SHARE: u32 = 10;
+
+/// Where the files of a directory's groups are.
+pub fn folder(directory: &Path) -> PathBuf {
+    let root = Repository::of(directory).map_or_else(|_| directory.to_owned(), |repository| repository.root);
+    root.join(FOLDER)
+}
+
+/// Who writes the files of the groups of one run.
+pub struct Recorder {
+    done: std_mpsc::Receiver<Option<io::Error>>,
+}
+
+impl Recorder {
+    /// Follows a run from here on, on a thread of its own; it ends with the run. Nothing where the run is not about
+    /// groups.
+    pub fn follow(
+        directory: &Path,
+        run: &Run,
+        mut records: mpsc::UnboundedReceiver<Records>,
+    ) -> Option<Recorder> {
+        let execution = run.plan().execution.as_ref()?;
+        let groups: Vec<String> = execution.groups().into_iter().map(str::to_owned).collect();
+        let (mut run, folder) = (run.clone(), folder(directory));
+        let (sender, done) = std_mpsc::channel();
+        std::thread::spawn(move || {
+            let mut book = Book { folder, groups, written: BTreeMap::new(), trouble: None };
+            book.write(&run);
+            while let Some(batch) = records.blocking_recv() {
+                apply(&mut run, &batch);
+                while let Ok(batch) = records.try_recv() {
+                    apply(&mut run, &batch);
+                }
+                let begun = Instant::now();
+                book.write(&run);
+                std::thread::sleep(begun.elapsed() * SHARE);
+            }
+            let _ = sender.send(book.trouble);
+        });
+        Some(Recorder { done })
+    }
+
+    /// Waits until the last file is written, but not for ever; what was in the way, if anything was.
+    pub fn finish(self) -> Option<io::Error> {
+        match self.done.recv_timeout(PATIENCE) {
+            Ok(trouble) => trouble,
+            Err(_) => Some(io::Error::from(io::ErrorKind::TimedOut)),
+        }
+    }
+}
+
+/// What was published has been applied by the scheduler before, and fits.
+fn apply(run: &mut Run, batch: &[Record]) {
+    for record in batch {
+        let _ = run.apply(record);
+    }
+}
+
+struct Book {
+    folder: PathBuf,
+    groups: Vec<String>,
+    written: BTreeMap<String, String>,
+    trouble: Option<io::Error>,
+}
+
+impl Book {
+    /// Every file that would be different now. One that cannot be written is tried again with the next change.
+    fn write(&mut self, run: &Run) {
+        for group in &self.groups {
+            let Some(text) = Metadata::of(run, group).map(|metadata| metadata.text()) else { continue };
+            if self.written.get(group) == Some(&text) {
+                continue;
+            }
+            match replace(&self.folder.join(group), "metadata.json", &text) {
+                Ok(()) => {
+                    self.trouble = None;
+                    self.written.insert(group.clone(), text);
+                }
+                Err(error) => self.trouble = Some(error),
+            }
+        }
+    }
+}
+
+/// Writes a file so that whoever reads it sees all of it, or all of the one before.
+fn replace(folder: &Path, name: &str, text: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let next = folder.join(format!(".{name}.{}", std::process::id()));
+    fs::write(&next, text)?;
+    fs::rename(&next, folder.join(name)).inspect_err(|_| drop(fs::remove_file(&next)))
+}
+
+/// Writes each group's report beside the run's other files.
+pub fn write_reports(output: &Path, id: &RunId, run: &Run, records: &[Record]) -> io::Result<()> {
+    let Some(execution) = &run.plan().execution else { return Ok(()) };
+    for group in execution.groups() {
+        if let Some(report) = Report::of(id, run, records, group) {
+            let folder = output.join("groups").join(group);
+            replace(&folder, "report.md", &report.markdown())?;
+            replace(&folder, "report.json", &report.json())?;
+        }
+    }
+    Ok(())
+}
+
+/// A task that has landed in a former run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Former {
+    pub run: RunId,
+    /// Whether it is on the run's branch only, and not in what is checked out.
+    pub unmerged: bool,
+    pub subagent: Option<String>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+}
+
+/// Older runs than these are not looked through.
+const RUNS: usize = 100;
+
+/// What has landed in former runs of one of these sources, as far as it fits; the newest run counts.
+pub async fn landed(
+    store: &dyn Store,
+    sources: &[String],
+    directory: &Path,
+    fits: impl Fn(&Run, &Task) -> bool,
+) -> Result<BTreeMap<String, Former>, StoreError> {
+    let mut found = BTreeMap::new();
+    let repository = Repository::of(directory).ok();
+    let runs = store.runs().await?.into_iter().filter(|run| sources.contains(&run.source));
+    for stored in runs.take(RUNS) {
+        let records = match store.load(&stored.id).await {
+            Err(StoreError::Damaged { .. } | StoreError::NoSuchRun(_)) => continue,
+            records => records?,
+        };
+        let Ok(run) = Run::replay(&records) else { continue };
+        for (task, progress) in run.tasks().filter(|(_, progress)| progress.state == TaskState::Completed) {
+            if fits(&run, task) && !found.contains_key(task.id.as_str()) {
+                let commit = progress.landed.as_ref().map(|landed| landed.commit.as_str());
+                let former = Former {
+                    run: stored.id.clone(),
+                    unmerged: is_unmerged(&stored.id, commit, repository.as_ref()),
+                    subagent: task.subagent_type.clone(),
+                    started: progress.first_started,
+                    ended: progress.ended,
+                };
+                found.insert(task.id.to_string(), former);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Where its branch is gone, somebody has merged it in their own way and cleared up.
+fn is_unmerged(run: &RunId, commit: Option<&str>, repository: Option<&Repository>) -> bool {
+    let (Some(commit), Some(repository)) = (commit, repository) else { return false };
+    let held = repository.contains(&repository.head, commit);
+    matches!((held, repository.read_ref(&run_branch(run))), (Ok(false), Ok(Some(_))))
+}
+
+impl Former {
+    /// Why whoever waits for it cannot begin, where that is so.
+    pub fn objection(&self, on: &str) -> Option<String> {
+        let branch = short(&run_branch(&self.run));
+        self.unmerged.then(|| {
+            format!("{on} has landed on {branch}, which is not merged into what is checked out: git merge {branch}")
+        })
+    }
+}
+
+/// The run of this directory that carries out a group and is not over, if there is one.
+pub async fn under_way(
+    store: &dyn Store,
+    directory: &Path,
+    groups: &[&str],
+) -> Result<Option<(RunId, String)>, StoreError> {
+    let folder = folder(directory);
+    let mut runs = store.runs().await?;
+    runs.retain(|run| run.directory == directory || self::folder(&run.directory) == folder);
+    for stored in runs.into_iter().take(RUNS) {
+        let Ok(records) = store.load(&stored.id).await else { continue };
+        let Ok(run) = Run::replay(&records) else { continue };
+        let Some(execution) = &run.plan().execution else { continue };
+        let theirs = execution.groups();
+        let open = |group: &&str| {
+            theirs.contains(group) && Metadata::of(&run, group).is_some_and(|found| !found.status.is_end())
+        };
+        if let Some(group) = groups.iter().find(|group| open(group)).filter(|_| !run.all_ended()) {
+            return Ok(Some((stored.id, (*group).to_owned())));
+        }
+    }
+    Ok(None)
+}
