@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::Strategy;
 use crate::ids::{Attempt, TaskId};
+use crate::measure::Measured;
 use crate::models::Sample;
 use crate::plan::{Amendment, Isolation, Limits, Plan};
 use crate::units::{Millis, Tick, Timestamp, Usd};
@@ -366,6 +367,9 @@ pub struct Change {
     /// What somebody else found who looked at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<Box<Reviewed>>,
+    /// What tools have told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Box<Measured>>,
 }
 
 impl Change {
@@ -376,6 +380,7 @@ impl Change {
             touched: Touched::default(),
             gate: None,
             reviewed: None,
+            measured: None,
         }
     }
 }

@@ -7,6 +7,7 @@ mod agents;
 mod amendment;
 mod bounds;
 mod course;
+mod measure;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +25,7 @@ pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
 pub use course::{
     Changes, Dependency, Isolation, Kind, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope, When,
 };
+pub use measure::{Coverage, Measure};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -138,6 +140,9 @@ pub struct Task {
     /// Who else looks at the work before it lands; nobody where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Box<Review>>,
+    /// What is measured of the work before it lands; nothing where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Box<Measure>>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub merge_strategy: MergeStrategy,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -207,6 +212,7 @@ impl Task {
             fix_rounds,
             gate_proof: false,
             review: None,
+            measure: None,
             merge_strategy: MergeStrategy::default(),
             on_conflict: OnConflict::default(),
             timeout: None,

@@ -19,6 +19,7 @@ use crate::event::{
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
+use crate::measure::Measured;
 use crate::plan::{Amendment, Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
@@ -105,6 +106,7 @@ pub struct Landed {
     pub touched: Touched,
     pub gate: Option<Gate>,
     pub reviewed: Option<Box<Reviewed>>,
+    pub measured: Option<Box<Measured>>,
 }
 
 /// A conflict that has not cost anything yet.
@@ -660,8 +662,8 @@ impl Run {
                     _ => None,
                 };
                 let change = change.cloned().unwrap_or_else(|| Change::new("", commit));
-                let Change { commit: work, touched, gate, reviewed, .. } = change;
-                let landed = Landed { commit: commit.clone(), work, touched, gate, reviewed };
+                let Change { commit: work, touched, gate, reviewed, measured, .. } = change;
+                let landed = Landed { commit: commit.clone(), work, touched, gate, reviewed, measured };
                 progress.landed = Some(Box::new(landed));
                 self.tip = Some(commit.clone());
             }

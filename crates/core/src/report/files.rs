@@ -12,6 +12,7 @@ use crate::forecast::{Basis, foretold};
 use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
 use crate::ledger::Ledger;
+use crate::measure::{Lint, Measured, Percent, Reading};
 use crate::plan::{Plan, Task, Work};
 use crate::quality::{self, Quality};
 use crate::run::{AgentUse, Issue, Landed, Progress, Run, TaskState};
@@ -91,7 +92,7 @@ pub struct SummaryFile<'a> {
     /// Of what has landed; nothing where nothing is merged and so nothing measured.
     total_files_created: Option<u64>,
     total_lines_of_code: Option<u64>,
-    /// Not measured, and so not claimed.
+    /// In percent, of the tasks that landed and were measured; nothing where none was.
     average_test_coverage: Option<f64>,
     attempts: u32,
     elapsed_ms: Millis,
@@ -137,7 +138,7 @@ impl<'a> SummaryFile<'a> {
             success_rate: rate(&summary),
             total_files_created: landed(|landed| landed.touched.created),
             total_lines_of_code: landed(|landed| landed.touched.added),
-            average_test_coverage: None,
+            average_test_coverage: average_coverage(run),
             attempts: summary.attempts,
             elapsed_ms: summary.elapsed,
             worked_ms: summary.worked,
@@ -273,6 +274,46 @@ impl Expectation {
     }
 }
 
+/// The mean of what tasks that landed have left.
+fn average_coverage(run: &Run) -> Option<f64> {
+    let landed = run.tasks().filter_map(|(_, progress)| progress.landed.as_deref());
+    let each = landed.filter_map(|landed| landed.measured.as_ref()?.coverage);
+    let (sum, count) = each.fold((0.0, 0), |(sum, count), one| (sum + one.after.percent(), count + 1));
+    (count > 0).then(|| tenths(sum / f64::from(count)))
+}
+
+/// In percent.
+#[derive(Debug, Serialize)]
+struct CoverageFigures {
+    before: Option<f64>,
+    after: f64,
+    /// In percentage points.
+    change: Option<f64>,
+}
+
+impl CoverageFigures {
+    fn new(Reading { before, after }: Reading<Percent>) -> CoverageFigures {
+        let (before, after) = (before.map(Percent::percent), after.percent());
+        let change = before.map(|before| ((after - before) * 100.0).round() / 100.0);
+        CoverageFigures { before, after, change }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct LintFigures {
+    findings_before: Option<u64>,
+    /// Nothing where the linter's output does not tell.
+    findings_after: Option<u64>,
+    passed: bool,
+}
+
+impl LintFigures {
+    fn new(Reading { before, after }: Reading<Lint>) -> LintFigures {
+        let findings_before = before.and_then(|before| before.findings);
+        LintFigures { findings_before, findings_after: after.findings, passed: after.passed }
+    }
+}
+
 /// One task's entry in the summary, and its own `result.json`.
 #[derive(Debug, Serialize)]
 pub struct TaskResult<'a> {
@@ -298,6 +339,9 @@ pub struct TaskResult<'a> {
     lines_removed: Option<u64>,
     /// Whether its checks notice damage, where that was put to the test.
     gate_holds: Option<bool>,
+    /// As tools told it before and after; nothing where none did.
+    coverage: Option<CoverageFigures>,
+    lint: Option<LintFigures>,
     /// Of what landed, in parts; nothing where nothing did.
     quality: Option<Quality>,
 }
@@ -328,6 +372,7 @@ impl<'a> TaskResult<'a> {
         let (task, progress): (&Task, &Progress) = run.task(place);
         let hand = run.hand(place);
         let landed = progress.landed.as_deref();
+        let measured: Option<&Measured> = landed.and_then(|landed| landed.measured.as_deref());
         TaskResult {
             task_id: &task.id,
             name: &task.name,
@@ -353,6 +398,8 @@ impl<'a> TaskResult<'a> {
             lines_added: landed.map(|landed| landed.touched.added),
             lines_removed: landed.map(|landed| landed.touched.removed),
             gate_holds: landed.and_then(|landed| landed.gate.as_ref()).map(|gate| gate.holds),
+            coverage: measured.and_then(|measured| measured.coverage).map(CoverageFigures::new),
+            lint: measured.and_then(|measured| measured.lint).map(LintFigures::new),
             quality: quality::of(run, place),
         }
     }
