@@ -214,6 +214,7 @@ impl Drive {
             reports: sender.clone(),
             unpriced: Default::default(),
             debuts: Default::default(),
+            baselines: Default::default(),
             desk: Default::default(),
             limits: start.options.limits.clone(),
         });

@@ -35,6 +35,7 @@ mod ledger;
 mod lookout;
 mod manual;
 mod mcp;
+mod measure;
 mod notifications;
 mod orchestrate;
 mod plan;

@@ -45,6 +45,7 @@ impl Worker {
             reports,
             unpriced: Default::default(),
             debuts: Default::default(),
+            baselines: Default::default(),
             desk: Default::default(),
             limits: Default::default(),
         }

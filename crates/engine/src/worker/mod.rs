@@ -5,6 +5,7 @@ mod checks;
 mod debut;
 mod lines;
 mod mail;
+mod measuring;
 mod plan;
 mod repetition;
 mod reviewing;
@@ -43,6 +44,7 @@ use talks::Talks;
 pub(crate) use checks::Check;
 pub(crate) use debut::Debuts;
 pub(crate) use mail::Mail;
+pub(crate) use measuring::Baselines;
 pub use plan::CurrentPlan;
 pub use talking::overhear;
 
@@ -95,6 +97,7 @@ pub struct Worker {
     /// Models that were told to have no known price.
     pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
     pub(crate) debuts: Debuts,
+    pub(crate) baselines: Baselines,
     pub(crate) desk: Desk,
     /// Of the run as it was taken up.
     pub(crate) limits: Limits,
@@ -406,6 +409,7 @@ impl Worker {
         }
         if let Some(change) = &mut change {
             change.reviewed = self.reviewed(visit, change, transcript, stop).await?.map(Box::new);
+            change.measured = self.measured(visit, change, transcript, stop).await.map(Box::new);
         }
         Ok(change)
     }
