@@ -145,7 +145,7 @@ fn row(line: &str, column: Option<usize>) -> Option<Percent> {
                 _ => None,
             }
         }
-        "total:" => line.contains("(statements)").then(|| words.filter_map(share).last()).flatten(),
+        "total:" => line.contains("(statements)").then(|| words.filter_map(share).next_back()).flatten(),
         _ if share(first).is_some() => words.next().filter(|word| *word == "coverage,").and(share(first)),
         // `Lines        : 66.66% ( 4/6 )`, `lines......: 85.7% (6 of 7 lines)`, `Line Coverage: 87.5%`.
         _ if first.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("line")) => {
