@@ -32,6 +32,10 @@ pub enum Event {
     RunCreated {
         plan: Arc<Plan>,
     },
+    /// What making the plan has used, before the run; it counts towards the run's caps.
+    PlanningAccounted {
+        planning: Box<Planning>,
+    },
     /// A coordinator took the run up, for the first time or again.
     RunStarted {
         options: Box<Options>,
@@ -350,6 +354,36 @@ impl std::ops::AddAssign for Usage {
         self.turns = self.turns.saturating_add(more.turns);
         self.unpriced = self.unpriced.saturating_add(more.unpriced);
     }
+}
+
+/// A plan that an agent was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planning {
+    /// By which name what it said is kept.
+    pub plan: String,
+    pub agent: String,
+    pub at: Timestamp,
+    /// By model; nothing where the agent did not tell what it used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<ModelUsage>,
+}
+
+impl Planning {
+    /// Of all models.
+    pub fn total(&self) -> Usage {
+        self.usage.iter().fold(Usage::default(), |mut sum, one| {
+            sum += one.usage;
+            sum
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// Nothing where it was not named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Box<str>>,
+    pub usage: Usage,
 }
 
 /// An attempt's work as git knows it.

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::event::{
-    Again, Capped, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Question,
-    Record, Report, Reviewed, RunOutcome, Severity, StopReason, Touched, Usage,
+    Again, Capped, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Planning, Process,
+    Question, Record, Report, Reviewed, RunOutcome, Severity, StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
@@ -244,6 +244,7 @@ struct Costs {
     last: BTreeMap<Node, Box<str>>,
     /// Caps that were told to be near.
     neared: BTreeSet<(Option<Node>, Capped, u64)>,
+    planning: Vec<Planning>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -454,6 +455,11 @@ impl Run {
         &self.costs.models
     }
 
+    /// What making its plan has used; part of what is spent, and of no task.
+    pub fn planning(&self) -> &[Planning] {
+        &self.costs.planning
+    }
+
     pub fn times(&self) -> &Times {
         &self.times
     }
@@ -499,6 +505,7 @@ impl Run {
             | Event::BranchRolledBack { .. }
             | Event::ProviderParked { .. }
             | Event::BudgetNeared { .. }
+            | Event::PlanningAccounted { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. } => self.apply_to_run(record),
             Event::PlanAmended { amendment, .. } => self.amend(record.seq, amendment)?,
@@ -559,6 +566,15 @@ impl Run {
             }
             Event::ProviderParked { agent, until } => {
                 self.parked.insert(agent.clone(), *until);
+            }
+            Event::PlanningAccounted { planning } => {
+                for used in &planning.usage {
+                    self.spent += used.usage;
+                    if let Some(model) = &used.model {
+                        *self.costs.models.entry(model.clone()).or_default() += used.usage;
+                    }
+                }
+                self.costs.planning.push(planning.as_ref().clone());
             }
             Event::BudgetNeared { task, what, cap, .. } => {
                 let node = task.as_ref().and_then(|task| self.places.get(task).copied());

@@ -4,6 +4,7 @@
 //! The agent works in an empty folder of its own: all it needs is told, and nothing of the user's is within reach of
 //! what it does by the way. What is wrong with a plan is for `core/planner` to say.
 
+mod account;
 mod describe;
 
 use std::fs;
@@ -13,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use conductor_core::costs;
-use conductor_core::event::{Failure, FailureClass, Outcome, Usage};
+use conductor_core::event::{Failure, FailureClass, ModelUsage, Outcome, Planning, Usage};
 use conductor_core::ids::RunId;
 use conductor_core::models::{self, Circumstances};
 use conductor_core::permissions::READ_ONLY;
@@ -22,16 +23,19 @@ use conductor_core::planner::{
     Analysis, Bounds, Draft, Refusal, check, mend, read_analysis, read_plan, words,
 };
 use conductor_core::scheduler::Input;
-use conductor_core::units::{Millis, Usd};
+use conductor_core::units::{Millis, Timestamp, Usd};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::{self, AgentError};
+use crate::clock::wall;
 use crate::drive::Message;
 use crate::home::Home;
 use crate::process::{self, Keeper};
+use crate::sessions::{self, PlanningSession};
 use crate::worker::{Stop, Worker};
 
+pub use account::{Kept, Plan as KeptPlan, note_run, plans};
 pub use describe::{MOST_TOKENS, describe};
 
 #[derive(Debug, Error)]
@@ -85,7 +89,11 @@ pub struct Planner {
     allowance: Allowance,
     session: Option<String>,
     asked: u32,
-    used: Usage,
+    since: Timestamp,
+    used: Vec<ModelUsage>,
+    home: PathBuf,
+    /// Where it was asked from.
+    directory: PathBuf,
     _keeper: Option<Keeper>,
 }
 
@@ -119,7 +127,10 @@ impl Planner {
             allowance,
             session: None,
             asked: 0,
-            used: Usage::default(),
+            since: wall(),
+            used: Vec::new(),
+            home: home.root().to_owned(),
+            directory: std::env::current_dir()?,
             _keeper: keeper,
         })
     }
@@ -139,7 +150,18 @@ impl Planner {
 
     /// What all answers together have used.
     pub fn used(&self) -> Usage {
-        self.used
+        self.planning().total()
+    }
+
+    /// What there is to account for.
+    pub fn planning(&self) -> Planning {
+        let plan = self.worker.run.to_string();
+        Planning { plan, agent: self.agent(), at: self.since, usage: self.used.clone() }
+    }
+
+    /// Keeps what it has used so far. Where that cannot be written it is told all the same, by whoever asked for a plan.
+    fn account(&self) {
+        let _ = Kept::new(&self.directory, self.planning()).write(&self.folder);
     }
 
     /// By which it can be told to stop, from anywhere.
@@ -155,6 +177,36 @@ impl Planner {
     /// An analysis, a plan, and where that is wrong the plan once more. What is still wrong then is mended if it can be.
     /// What it is at is told through `progress`.
     pub async fn plan(
+        &mut self,
+        request: &words::Request<'_>,
+        progress: impl Fn(&str),
+    ) -> Result<Planned, PlannerError> {
+        let planned = self.planned(request, progress).await;
+        self.note_session(planned.as_ref().err());
+        planned
+    }
+
+    fn note_session(&self, error: Option<&PlannerError>) {
+        let status = match error {
+            None => "completed",
+            Some(PlannerError::Stopped) => "interrupted",
+            Some(_) => "failed",
+        };
+        sessions::note_planning(
+            &self.home,
+            &PlanningSession {
+                session: self.session.as_deref(),
+                planning: &self.planning(),
+                model: self.model(),
+                status,
+                error: error.map(ToString::to_string),
+                directory: &self.directory,
+                ended: wall(),
+            },
+        );
+    }
+
+    async fn planned(
         &mut self,
         request: &words::Request<'_>,
         progress: impl Fn(&str),
@@ -210,8 +262,15 @@ impl Planner {
         Ok(analysis.ok())
     }
 
-    /// One question. The answer is kept under the question's name before anybody looks at it.
+    /// One question. What it used is kept, whatever became of it.
     async fn ask(&mut self, name: &str, words: String) -> Result<String, PlannerError> {
+        let answered = self.answer(name, words).await;
+        self.account();
+        answered
+    }
+
+    /// The answer is kept under the question's name before anybody looks at it.
+    async fn answer(&mut self, name: &str, words: String) -> Result<String, PlannerError> {
         if *self.stop.borrow() != Stop::No {
             return Err(PlannerError::Stopped);
         }
@@ -230,7 +289,7 @@ impl Planner {
                 answered = &mut asking => break answered,
                 Some(message) = reports.recv() => {
                     count(used, &message);
-                    if used.cost > allowance.max_cost && ended_by.is_none() {
+                    if spent(used) > allowance.max_cost && ended_by.is_none() {
                         ended_by = Some(PlannerError::TooCostly(allowance.max_cost));
                         stop.send_replace(Stop::Ask);
                     }
@@ -244,7 +303,7 @@ impl Planner {
         while let Ok(message) = reports.try_recv() {
             count(used, &message);
         }
-        if ended_by.is_none() && used.cost > allowance.max_cost {
+        if ended_by.is_none() && spent(used) > allowance.max_cost {
             ended_by = Some(PlannerError::TooCostly(allowance.max_cost));
         }
         if let Ok(answer) = &answered {
@@ -312,10 +371,14 @@ fn look(answer: &str, analysis: Option<&Analysis>, bounds: Bounds) -> Look {
     }
 }
 
-fn count(used: &mut Usage, message: &Message) {
-    if let Message::Input(Input::UsageReported { usage, .. }) = message {
-        *used += *usage;
+fn count(used: &mut Vec<ModelUsage>, message: &Message) {
+    if let Message::Input(Input::UsageReported { usage, model, .. }) = message {
+        account::add(used, model.clone(), *usage);
     }
+}
+
+fn spent(used: &[ModelUsage]) -> Usd {
+    used.iter().fold(Usd(0), |sum, one| sum + one.usage.cost)
 }
 
 /// Settles the model, and what the task may do.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
 use crate::costs;
-use crate::event::{Failure, Hand, Usage};
+use crate::event::{Failure, Hand, Planning, Usage};
 use crate::forecast::{Basis, foretold};
 use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
@@ -108,7 +108,10 @@ pub struct SummaryFile<'a> {
     known_cost_usd: f64,
     tokens: u64,
     unpriced_tokens: u64,
+    /// What making the plan has used, which is part of all of this; empty where nobody was asked for one.
+    planning: Vec<PlanningCost<'a>>,
     cost_by_model: BTreeMap<&'a str, ModelCost>,
+    /// Of tasks alone.
     cost_by_agent: BTreeMap<&'a str, AgentCost>,
     /// How estimates compare to what happened; nothing where no estimated task was completed.
     estimates: Option<Estimates>,
@@ -151,6 +154,7 @@ impl<'a> SummaryFile<'a> {
             known_cost_usd: summary.spent.cost.dollars(),
             tokens: summary.spent.tokens,
             unpriced_tokens: summary.spent.unpriced,
+            planning: run.planning().iter().map(PlanningCost::new).collect(),
             cost_by_model: run
                 .models()
                 .iter()
@@ -207,6 +211,23 @@ struct ModelCost {
 impl ModelCost {
     fn new(usage: Usage) -> ModelCost {
         ModelCost { cost_usd: costs::dollars(usage), tokens: usage.tokens, turns: usage.turns }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct PlanningCost<'a> {
+    plan: &'a str,
+    agent: &'a str,
+    /// Whether it has told what it used.
+    told: bool,
+    #[serde(flatten)]
+    cost: ModelCost,
+}
+
+impl<'a> PlanningCost<'a> {
+    fn new(planning: &'a Planning) -> PlanningCost<'a> {
+        let Planning { plan, agent, usage, .. } = planning;
+        PlanningCost { plan, agent, told: !usage.is_empty(), cost: ModelCost::new(planning.total()) }
     }
 }
 
