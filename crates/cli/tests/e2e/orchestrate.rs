@@ -112,7 +112,7 @@ fn kinds(sheet: &Value) -> Vec<(String, String, u64)> {
 #[test]
 fn what_planning_costs_is_seen_wherever_costs_are() {
     let world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);
-    conductor(&world, &["cost"]).expect(8).says("nothing has been run here yet");
+    conductor(&world, &["cost"]).expect(4).says("nothing has been run here yet");
     conductor(&world, &["plan", "a todo app", "--agent", "planner"]).expect(0);
     conductor(&world, &["cost"]).expect(0).says("1 plan\n").says("(planning)  1         2      2200");
     conductor(&world, &["orchestrate", "a todo app", "--agent", "planner"]).expect(0);
@@ -120,7 +120,7 @@ fn what_planning_costs_is_seen_wherever_costs_are() {
     for name in ["plan", "repair"] {
         fs::write(world.path(&format!("{name}.line")), &none).unwrap();
     }
-    conductor(&world, &["plan", "nothing", "--agent", "planner", "-o", "none.yaml"]).expect(3);
+    conductor(&world, &["plan", "nothing", "--agent", "planner", "--force"]).expect(3);
 
     let newest = conductor(&world, &["cost"]).expect(0);
     assert!(newest.stdout.contains("(planning)   1         2      2200"), "{}", newest.stdout);
