@@ -95,6 +95,7 @@ impl Bench {
             unpriced: Default::default(),
             debuts: Default::default(),
             baselines: Default::default(),
+            crowd: Default::default(),
             desk: Default::default(),
             limits: Default::default(),
         });

@@ -44,6 +44,7 @@ mod questions;
 mod rehearse;
 mod report;
 mod repositories;
+mod reviewers;
 mod run;
 mod runs;
 mod screens;

@@ -46,6 +46,7 @@ impl Worker {
             unpriced: Default::default(),
             debuts: Default::default(),
             baselines: Default::default(),
+            crowd: Default::default(),
             desk: Default::default(),
             limits: Default::default(),
         }

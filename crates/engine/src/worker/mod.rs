@@ -2,6 +2,7 @@
 
 mod asking;
 mod checks;
+mod crowd;
 mod debut;
 mod lines;
 mod mail;
@@ -42,6 +43,7 @@ use talking::Conversation;
 use talks::Talks;
 
 pub(crate) use checks::Check;
+pub(crate) use crowd::Crowd;
 pub(crate) use debut::Debuts;
 pub(crate) use mail::Mail;
 pub(crate) use measuring::Baselines;
@@ -98,6 +100,7 @@ pub struct Worker {
     pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
     pub(crate) debuts: Debuts,
     pub(crate) baselines: Baselines,
+    pub(crate) crowd: Crowd,
     pub(crate) desk: Desk,
     /// Of the run as it was taken up.
     pub(crate) limits: Limits,
@@ -317,6 +320,11 @@ impl Worker {
         let mark = self.marks.stream(visit.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
+        let _place = tokio::select! {
+            biased;
+            place = self.crowd.place(brief.task.agent_name()) => place,
+            _ = stop.wait_for(|wish| *wish != Stop::No) => return Err(Outcome::Interrupted),
+        };
         if agent.sets_up_its_home() {
             let stopped = stop.wait_for(|wish| *wish != Stop::No);
             tokio::select! {
