@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use conductor_core::costs;
-use conductor_core::event::{Failure, FailureClass, ModelUsage, Outcome, Planning, Usage};
+use conductor_core::event::{Failure, FailureClass, ModelUsage, Outcome, Usage};
 use conductor_core::ids::RunId;
 use conductor_core::models::{self, Circumstances};
 use conductor_core::permissions::READ_ONLY;
@@ -22,7 +22,6 @@ use conductor_core::plan::{Permissions, Plan, Work};
 use conductor_core::planner::{
     Analysis, Bounds, Draft, Refusal, check, mend, read_analysis, read_plan, words,
 };
-use conductor_core::scheduler::Input;
 use conductor_core::units::{Millis, Timestamp, Usd};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -32,7 +31,6 @@ use crate::clock::wall;
 use crate::drive::Message;
 use crate::home::Home;
 use crate::process::{self, Keeper};
-use crate::sessions::{self, PlanningSession};
 use crate::worker::{Stop, Worker};
 
 pub use account::{Kept, Plan as KeptPlan, note_run, plans};
@@ -148,22 +146,6 @@ impl Planner {
         self.worker.plan.get().tasks[0].model.clone()
     }
 
-    /// What all answers together have used.
-    pub fn used(&self) -> Usage {
-        self.planning().total()
-    }
-
-    /// What there is to account for.
-    pub fn planning(&self) -> Planning {
-        let plan = self.worker.run.to_string();
-        Planning { plan, agent: self.agent(), at: self.since, usage: self.used.clone() }
-    }
-
-    /// Keeps what it has used so far. Where that cannot be written it is told all the same, by whoever asked for a plan.
-    fn account(&self) {
-        let _ = Kept::new(&self.directory, self.planning()).write(&self.folder);
-    }
-
     /// By which it can be told to stop, from anywhere.
     pub fn stopper(&self) -> watch::Sender<Stop> {
         self.stop.clone()
@@ -184,26 +166,6 @@ impl Planner {
         let planned = self.planned(request, progress).await;
         self.note_session(planned.as_ref().err());
         planned
-    }
-
-    fn note_session(&self, error: Option<&PlannerError>) {
-        let status = match error {
-            None => "completed",
-            Some(PlannerError::Stopped) => "interrupted",
-            Some(_) => "failed",
-        };
-        sessions::note_planning(
-            &self.home,
-            &PlanningSession {
-                session: self.session.as_deref(),
-                planning: &self.planning(),
-                model: self.model(),
-                status,
-                error: error.map(ToString::to_string),
-                directory: &self.directory,
-                ended: wall(),
-            },
-        );
     }
 
     async fn planned(
@@ -288,8 +250,8 @@ impl Planner {
                 biased;
                 answered = &mut asking => break answered,
                 Some(message) = reports.recv() => {
-                    count(used, &message);
-                    if spent(used) > allowance.max_cost && ended_by.is_none() {
+                    account::count(used, &message);
+                    if account::spent(used) > allowance.max_cost && ended_by.is_none() {
                         ended_by = Some(PlannerError::TooCostly(allowance.max_cost));
                         stop.send_replace(Stop::Ask);
                     }
@@ -301,9 +263,9 @@ impl Planner {
             }
         };
         while let Ok(message) = reports.try_recv() {
-            count(used, &message);
+            account::count(used, &message);
         }
-        if ended_by.is_none() && spent(used) > allowance.max_cost {
+        if ended_by.is_none() && account::spent(used) > allowance.max_cost {
             ended_by = Some(PlannerError::TooCostly(allowance.max_cost));
         }
         if let Ok(answer) = &answered {
@@ -369,16 +331,6 @@ fn look(answer: &str, analysis: Option<&Analysis>, bounds: Bounds) -> Look {
             Look { draft: Ok(draft), findings }
         }
     }
-}
-
-fn count(used: &mut Vec<ModelUsage>, message: &Message) {
-    if let Message::Input(Input::UsageReported { usage, model, .. }) = message {
-        account::add(used, model.clone(), *usage);
-    }
-}
-
-fn spent(used: &[ModelUsage]) -> Usd {
-    used.iter().fold(Usd(0), |sum, one| sum + one.usage.cost)
 }
 
 /// Settles the model, and what the task may do.

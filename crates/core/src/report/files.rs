@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::measured::{CoverageFigures, LintFigures, average_coverage};
 use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
 use crate::costs;
 use crate::event::{Failure, Hand, Planning, Usage};
@@ -12,7 +13,7 @@ use crate::forecast::{Basis, foretold};
 use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
 use crate::ledger::Ledger;
-use crate::measure::{Lint, Measured, Percent, Reading};
+use crate::measure::Measured;
 use crate::plan::{Plan, Task, Work};
 use crate::quality::{self, Quality};
 use crate::run::{AgentUse, Issue, Landed, Progress, Run, TaskState};
@@ -265,7 +266,7 @@ impl Estimates {
 }
 
 /// With one decimal.
-fn tenths(figure: f64) -> f64 {
+pub(super) fn tenths(figure: f64) -> f64 {
     (figure * 10.0).round() / 10.0
 }
 
@@ -292,46 +293,6 @@ impl Expectation {
         let ratio =
             Held::of(run, place).and_then(|held| held.ratio()).map(|ratio| (ratio * 100.0).round() / 100.0);
         Some(Expectation { expected_ms, basis, samples, ratio })
-    }
-}
-
-/// The mean of what tasks that landed have left.
-fn average_coverage(run: &Run) -> Option<f64> {
-    let landed = run.tasks().filter_map(|(_, progress)| progress.landed.as_deref());
-    let each = landed.filter_map(|landed| landed.measured.as_ref()?.coverage);
-    let (sum, count) = each.fold((0.0, 0), |(sum, count), one| (sum + one.after.percent(), count + 1));
-    (count > 0).then(|| tenths(sum / f64::from(count)))
-}
-
-/// In percent.
-#[derive(Debug, Serialize)]
-struct CoverageFigures {
-    before: Option<f64>,
-    after: f64,
-    /// In percentage points.
-    change: Option<f64>,
-}
-
-impl CoverageFigures {
-    fn new(Reading { before, after }: Reading<Percent>) -> CoverageFigures {
-        let (before, after) = (before.map(Percent::percent), after.percent());
-        let change = before.map(|before| ((after - before) * 100.0).round() / 100.0);
-        CoverageFigures { before, after, change }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct LintFigures {
-    findings_before: Option<u64>,
-    /// Nothing where the linter's output does not tell.
-    findings_after: Option<u64>,
-    passed: bool,
-}
-
-impl LintFigures {
-    fn new(Reading { before, after }: Reading<Lint>) -> LintFigures {
-        let findings_before = before.and_then(|before| before.findings);
-        LintFigures { findings_before, findings_after: after.findings, passed: after.passed }
     }
 }
 

@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::event::{ModelUsage, Planning, Usage};
 use conductor_core::ids::RunId;
-use conductor_core::units::Timestamp;
+use conductor_core::scheduler::Input;
+use conductor_core::units::{Timestamp, Usd};
 use serde::{Deserialize, Serialize};
 
+use super::{Planner, PlannerError};
+use crate::clock::wall;
+use crate::drive::Message;
 use crate::home::Home;
 use crate::output;
+use crate::sessions::{self, PlanningSession};
 
 const SCHEMA: &str = "conductor.planning/1";
 const FILE: &str = "planning.json";
@@ -27,12 +32,12 @@ pub struct Kept {
 }
 
 impl Kept {
-    pub(super) fn new(directory: &Path, planning: Planning) -> Kept {
+    fn new(directory: &Path, planning: Planning) -> Kept {
         Kept { schema: SCHEMA.to_owned(), directory: directory.to_owned(), planning }
     }
 
     /// A reader sees the old or the new, never half of it.
-    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+    fn write(&self, folder: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         output::write(&folder.join(FILE), &text)
@@ -78,8 +83,57 @@ pub fn note_run(home: &Home, plan: &str, run: &RunId) {
     let _ = fs::write(home.root().join("plans").join(plan).join(RUN), format!("{run}\n"));
 }
 
+impl Planner {
+    /// What all answers together have used.
+    pub fn used(&self) -> Usage {
+        self.planning().total()
+    }
+
+    /// What there is to account for.
+    pub fn planning(&self) -> Planning {
+        let plan = self.worker.run.to_string();
+        Planning { plan, agent: self.agent(), at: self.since, usage: self.used.clone() }
+    }
+
+    /// Keeps what it has used so far. Where that cannot be written it is told all the same, by whoever asked for a plan.
+    pub(super) fn account(&self) {
+        let _ = Kept::new(&self.directory, self.planning()).write(&self.folder);
+    }
+
+    /// A line for all of it, whatever became of it.
+    pub(super) fn note_session(&self, error: Option<&PlannerError>) {
+        let status = match error {
+            None => "completed",
+            Some(PlannerError::Stopped) => "interrupted",
+            Some(_) => "failed",
+        };
+        sessions::note_planning(
+            &self.home,
+            &PlanningSession {
+                session: self.session.as_deref(),
+                planning: &self.planning(),
+                model: self.model(),
+                status,
+                error: error.map(ToString::to_string),
+                directory: &self.directory,
+                ended: wall(),
+            },
+        );
+    }
+}
+
+pub(super) fn count(used: &mut Vec<ModelUsage>, message: &Message) {
+    if let Message::Input(Input::UsageReported { usage, model, .. }) = message {
+        add(used, model.clone(), *usage);
+    }
+}
+
+pub(super) fn spent(used: &[ModelUsage]) -> Usd {
+    used.iter().fold(Usd(0), |sum, one| sum + one.usage.cost)
+}
+
 /// Adds to the sum of a model, in the order in which they were first heard of.
-pub(super) fn add(all: &mut Vec<ModelUsage>, model: Option<Box<str>>, usage: Usage) {
+fn add(all: &mut Vec<ModelUsage>, model: Option<Box<str>>, usage: Usage) {
     match all.iter_mut().find(|known| known.model == model) {
         Some(known) => known.usage += usage,
         None => all.push(ModelUsage { model, usage }),

@@ -1,21 +1,20 @@
 //! What tools say of work that is about to land, and of what it started from. Nothing here fails a task: what cannot be
 //! measured is told once, and is no figure.
 
-use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use conductor_core::event::Change;
-use conductor_core::measure::{Lint, Measured, Percent, Reading, coverage, lint};
+use conductor_core::measure::{Lint, Measured, Percent, coverage, lint};
 use conductor_core::plan::{Coverage, Measure, Task};
 use conductor_core::scheduler::Input;
 use conductor_core::units::Millis;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 
+use super::baselines::Figures;
 use super::{Order, Stop, Visit, Worker};
 use crate::agents;
 use crate::gates;
@@ -25,39 +24,6 @@ use crate::workspaces::Seat;
 
 /// More of a report is not read.
 const REPORT: u64 = 32 << 20;
-
-/// What was measured of commits that work started from, once for each of them, and what was told already.
-#[derive(Default)]
-pub(crate) struct Baselines {
-    figures: Mutex<HashMap<String, Arc<OnceCell<Figures>>>>,
-    told: Mutex<BTreeSet<String>>,
-}
-
-impl Baselines {
-    fn cell(&self, key: String) -> Arc<OnceCell<Figures>> {
-        let mut known = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(key).or_default().clone()
-    }
-
-    fn is_new(&self, words: &str) -> bool {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(words.to_owned())
-    }
-}
-
-/// Of one tree.
-#[derive(Debug, Clone, Copy, Default)]
-struct Figures {
-    coverage: Option<Percent>,
-    lint: Option<Lint>,
-}
-
-impl Figures {
-    fn since(self, before: Figures) -> Option<Measured> {
-        let coverage = self.coverage.map(|after| Reading { before: before.coverage, after });
-        let lint = self.lint.map(|after| Reading { before: before.lint, after });
-        (coverage.is_some() || lint.is_some()).then_some(Measured { coverage, lint })
-    }
-}
 
 /// The run is being left, or the task cancelled.
 #[derive(Debug)]

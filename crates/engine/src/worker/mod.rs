@@ -1,6 +1,7 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
 mod asking;
+mod baselines;
 mod checks;
 mod crowd;
 mod debut;
@@ -42,11 +43,11 @@ use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 use talks::Talks;
 
+pub(crate) use baselines::Baselines;
 pub(crate) use checks::Check;
 pub(crate) use crowd::Crowd;
 pub(crate) use debut::Debuts;
 pub(crate) use mail::Mail;
-pub(crate) use measuring::Baselines;
 pub use plan::CurrentPlan;
 pub use talking::overhear;
 
