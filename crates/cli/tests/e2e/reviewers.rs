@@ -3,12 +3,13 @@
 use crate::questions;
 use crate::repository::expect_tidy;
 
-/// Notes whether another of its name is at work already. Reviews by accepting, does a task by writing a file.
+/// Notes whether another of its name is at work already: `beta` is slower, so that what `alpha` has done is to be reviewed by
+/// one of them while another is still at work. Reviews by accepting, does a task by writing a file.
 const EITHER: &str = r#"
 name=${0##*-}
 mkdir "HERE/$name.busy" 2>/dev/null || echo "$name" >> HERE/crowded
 read -r task
-sleep 0.2
+test $name = beta && sleep 0.5 || sleep 0.1
 case "$task" in
   *"You review a change"*)
     echo "$name" >> HERE/reviews

@@ -35,12 +35,11 @@ pub(super) fn old(
     let plans = if args.here { archive.plans_here()? } else { planner::plans(&archive.home) };
     let now = wall();
     let stays = |run: &RunId| archive.known(run).is_some() && !going.contains(&run);
-    let goes = |plan: &KeptPlan| {
-        now - plan.at > age
-            && !plan.run.as_ref().is_some_and(stays)
-            && !made_runs(archive, plan).any(stays)
-            && !(now - plan.at < A_DAY && plan.folder.join("place").exists())
+    let is_needed = |plan: &KeptPlan| {
+        let may_be_at_work = now - plan.at < A_DAY && plan.folder.join("place").exists();
+        may_be_at_work || plan.run.as_ref().is_some_and(stays) || made_runs(archive, plan).any(stays)
     };
+    let goes = |plan: &KeptPlan| now - plan.at > age && !is_needed(plan);
     let old = plans.into_iter().filter(goes);
     let verdict =
         |plan: KeptPlan| PlanVerdict { plan: plan.id, asked_at: timestamp(plan.at.0), run: plan.run };
