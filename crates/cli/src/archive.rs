@@ -16,6 +16,7 @@ use conductor_core::spec::did_you_mean;
 use conductor_engine::amend::Amendment;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
+use conductor_engine::planner::{self, KeptPlan};
 use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, was_written};
 use conductor_engine::workspaces::{Tenant, Yard};
 
@@ -75,17 +76,33 @@ impl Archive {
 
     /// The runs of the repository we are in, newest first.
     pub(crate) fn here(&self) -> Result<Vec<StoredRun>, Fault> {
+        let mut is_here = self.surroundings()?;
+        Ok(self.runs.iter().filter(|run| is_here(&run.directory)).cloned().collect())
+    }
+
+    /// The plans that were asked for in the repository we are in, oldest first.
+    pub(crate) fn plans_here(&self) -> Result<Vec<KeptPlan>, Fault> {
+        let mut is_here = self.surroundings()?;
+        let asked_here = |plan: &KeptPlan| plan.kept.as_ref().is_some_and(|kept| is_here(&kept.directory));
+        Ok(planner::plans(&self.home).into_iter().filter(asked_here).collect())
+    }
+
+    /// Which directories are of the repository we are in; outside of one, this very one alone.
+    fn surroundings(&self) -> Result<impl FnMut(&Path) -> bool + use<>, Fault> {
         let ours = match Repository::common_of(&self.directory) {
             Ok(common) => Some(common),
             Err(GitError::NotOne(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        let mut asked: HashMap<&Path, bool> = HashMap::from([(self.directory.as_path(), true)]);
-        let here = self.runs.iter().filter(|run| {
-            let same = || ours.is_some() && Repository::common_of(&run.directory).ok() == ours;
-            *asked.entry(&run.directory).or_insert_with(same)
-        });
-        Ok(here.cloned().collect())
+        let mut asked: HashMap<PathBuf, bool> = HashMap::from([(self.directory.clone(), true)]);
+        Ok(move |directory: &Path| {
+            if let Some(known) = asked.get(directory) {
+                return *known;
+            }
+            let same = ours.is_some() && Repository::common_of(directory).ok() == ours;
+            asked.insert(directory.to_owned(), same);
+            same
+        })
     }
 
     /// The one that is named, or those that could be meant.
@@ -94,11 +111,7 @@ impl Archive {
             Some(word) => vec![self.named(word)?],
             None => self.here()?,
         };
-        match runs.is_empty() {
-            true => Err(Fault::new(Exit::NothingToDo, "nothing has been run here yet")
-                .help("start something with `conductor run FILE`, or name a run with --run")),
-            false => Ok(runs),
-        }
+        if runs.is_empty() { Err(nothing_here()) } else { Ok(runs) }
     }
 
     pub(crate) async fn read(&self, stored: &StoredRun) -> Result<Found, Fault> {
@@ -156,6 +169,11 @@ impl Archive {
             error.into()
         })
     }
+}
+
+pub(crate) fn nothing_here() -> Fault {
+    Fault::new(Exit::NothingToDo, "nothing has been run here yet")
+        .help("start something with `conductor run FILE`, or name a run with --run")
 }
 
 impl Found {

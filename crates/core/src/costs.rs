@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::event::{Event, Record, Usage};
+use crate::event::{Event, Planning, Record, Usage};
 use crate::ids::{Attempt, TaskId};
 use crate::plan::{Plan, Work};
 use crate::units::Timestamp;
@@ -46,6 +46,8 @@ pub const NONE: &str = "-";
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Line {
     pub key: String,
+    /// Whether it is of plans that were made, and not of tasks that were done.
+    pub planning: bool,
     /// Of agents. One that used several models counts for each of them.
     pub attempts: u32,
     /// Those that ended without a word of what they used.
@@ -124,7 +126,7 @@ struct Open {
 struct Sheet<F> {
     by: By,
     offset: F,
-    places: HashMap<String, usize>,
+    places: HashMap<(bool, String), usize>,
     lines: Vec<Line>,
 }
 
@@ -135,6 +137,7 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
         for record in records {
             match &record.event {
                 Event::RunCreated { plan: made } => plan = Some(made.as_ref()),
+                Event::PlanningAccounted { planning } => self.planned(run, planning),
                 Event::AttemptStarted { task, attempt, hand, .. } => {
                     let agent = match hand {
                         Some(hand) => Some(hand.agent.clone()),
@@ -151,7 +154,7 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
                         continue;
                     };
                     let key = self.key(run, plan, task, of, model.as_deref(), record.at);
-                    let line = self.line(key);
+                    let line = self.line(key, false);
                     self.lines[line].usage += *usage;
                     if of.told.insert(line) {
                         self.lines[line].attempts += 1;
@@ -160,13 +163,38 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
                 Event::AttemptEnded { task, .. } => {
                     if let Some(of) = open.remove(task).filter(|open| open.told.is_empty()) {
                         let key = self.key(run, plan, task, &of, None, of.since);
-                        let line = self.line(key);
+                        let line = self.line(key, false);
                         self.lines[line].attempts += 1;
                         self.lines[line].untold += 1;
                     }
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// In lines of its own, so that nobody takes it for a task's.
+    fn planned(&mut self, run: &str, planning: &Planning) {
+        let key = |model: Option<&str>| match self.by {
+            By::Task | By::Epic => NONE.to_owned(),
+            By::Model => model.unwrap_or(NONE).to_owned(),
+            By::Agent => planning.agent.clone(),
+            By::Day => day(planning.at, (self.offset)(planning.at)),
+            By::Run => run.to_owned(),
+        };
+        let used: Vec<(String, Usage)> =
+            planning.usage.iter().map(|one| (key(one.model.as_deref()), one.usage)).collect();
+        let untold = used.is_empty().then(|| key(None));
+        let mut told = BTreeSet::new();
+        for (key, usage) in used {
+            let line = self.line(key, true);
+            self.lines[line].usage += usage;
+            self.lines[line].attempts += u32::from(told.insert(line));
+        }
+        if let Some(key) = untold {
+            let line = self.line(key, true);
+            self.lines[line].attempts += 1;
+            self.lines[line].untold += 1;
         }
     }
 
@@ -192,11 +220,11 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
         }
     }
 
-    fn line(&mut self, key: String) -> usize {
+    fn line(&mut self, key: String, planning: bool) -> usize {
         let next = self.lines.len();
-        let place = *self.places.entry(key.clone()).or_insert(next);
+        let place = *self.places.entry((planning, key.clone())).or_insert(next);
         if place == next {
-            self.lines.push(Line { key, ..Line::default() });
+            self.lines.push(Line { key, planning, ..Line::default() });
         }
         place
     }
@@ -225,7 +253,7 @@ pub(crate) fn day(at: Timestamp, offset: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Hand, Options, Outcome};
+    use crate::event::{Hand, ModelUsage, Options, Outcome};
     use crate::plan::{Command, Task};
     use crate::run::Run;
     use crate::units::{Millis, Now, Tick, Usd};
@@ -349,6 +377,43 @@ mod tests {
             [usage(0, 0), usage(5_500, 0), usage(1_234_567, 0), usage(0, 9), usage(5_500, 9)].map(words);
         assert_eq!(told, ["$0.00", "$0.0055", "$1.23", "unknown", "$0.0055 + unknown"]);
         assert_eq!((dollars(usage(5_500, 0)), dollars(usage(5_500, 9))), (Some(0.0055), None));
+    }
+
+    #[test]
+    fn planning_has_lines_of_its_own() {
+        let planning = |usage: &[(Option<&str>, u64)]| Planning {
+            plan: "p1".into(),
+            agent: "claude".into(),
+            at: Timestamp(NOON),
+            usage: usage
+                .iter()
+                .map(|(model, cost)| ModelUsage {
+                    model: model.map(Into::into),
+                    usage: Usage { cost: Usd(*cost), tokens: 7, turns: 1, unpriced: 0 },
+                })
+                .collect(),
+        };
+        let made = |planning| {
+            let event = Event::PlanningAccounted { planning: Box::new(planning) };
+            vec![Record { seq: 1, at: Timestamp(0), tick: Tick(0), event }]
+        };
+        let (told, silent) = (made(planning(&[(Some("opus"), 30), (Some("haiku"), 1)])), made(planning(&[])));
+        let mut book = book();
+        book.records.insert(1, told[0].clone());
+        let all = |by| {
+            let logs = [("r1", book.records.as_slice()), ("p2", silent.as_slice())];
+            let lines = lines(logs, by, |_| 0);
+            assert_eq!(total(&lines).usage.cost, Usd(83), "{by:?}");
+            let planned = lines.iter().filter(|line| line.planning);
+            planned
+                .map(|line| format!("{} {}-{} {}", line.key, line.attempts, line.untold, line.usage.cost.0))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(all(By::Task), ["- 2-1 31"]);
+        assert_eq!(all(By::Agent), ["claude 2-1 31"]);
+        assert_eq!(all(By::Model), ["opus 1-0 30", "haiku 1-0 1", "- 1-1 0"]);
+        assert_eq!(all(By::Day), ["2026-11-16 2-1 31"]);
+        assert_eq!(all(By::Run), ["r1 1-0 31", "p2 1-1 0"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::Strategy;
 use crate::ids::{Attempt, TaskId};
+use crate::measure::Measured;
 use crate::models::Sample;
 use crate::plan::{Amendment, Isolation, Limits, Plan};
 use crate::units::{Millis, Tick, Timestamp, Usd};
@@ -30,6 +31,10 @@ pub struct Record {
 pub enum Event {
     RunCreated {
         plan: Arc<Plan>,
+    },
+    /// What making the plan has used, before the run; it counts towards the run's caps.
+    PlanningAccounted {
+        planning: Box<Planning>,
     },
     /// A coordinator took the run up, for the first time or again.
     RunStarted {
@@ -351,6 +356,36 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
+/// A plan that an agent was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planning {
+    /// By which name what it said is kept.
+    pub plan: String,
+    pub agent: String,
+    pub at: Timestamp,
+    /// By model; nothing where the agent did not tell what it used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<ModelUsage>,
+}
+
+impl Planning {
+    /// Of all models.
+    pub fn total(&self) -> Usage {
+        self.usage.iter().fold(Usage::default(), |mut sum, one| {
+            sum += one.usage;
+            sum
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// Nothing where it was not named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Box<str>>,
+    pub usage: Usage,
+}
+
 /// An attempt's work as git knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
@@ -366,6 +401,9 @@ pub struct Change {
     /// What somebody else found who looked at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<Box<Reviewed>>,
+    /// What tools have told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Box<Measured>>,
 }
 
 impl Change {
@@ -376,6 +414,7 @@ impl Change {
             touched: Touched::default(),
             gate: None,
             reviewed: None,
+            measured: None,
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod graph;
 pub mod groups;
 pub mod ids;
 pub mod ledger;
+pub mod measure;
 pub mod mentions;
 pub mod models;
 pub mod notify;

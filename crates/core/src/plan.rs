@@ -8,6 +8,7 @@ mod amendment;
 mod bounds;
 mod course;
 mod execution;
+mod measure;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,6 +27,7 @@ pub use course::{
     Changes, Dependency, Isolation, Kind, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope, When,
 };
 pub use execution::{Done, Execution, Stage};
+pub use measure::{Coverage, Measure};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -148,6 +150,9 @@ pub struct Task {
     /// Who else looks at the work before it lands; nobody where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Box<Review>>,
+    /// What is measured of the work before it lands; nothing where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Box<Measure>>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub merge_strategy: MergeStrategy,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -217,6 +222,7 @@ impl Task {
             fix_rounds,
             gate_proof: false,
             review: None,
+            measure: None,
             merge_strategy: MergeStrategy::default(),
             on_conflict: OnConflict::default(),
             timeout: None,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::event::Reviewed;
+use crate::measure::{Lint, Measured, Percent, Reading};
 use crate::mentions;
 use crate::plan::Task;
 use crate::run::{Run, TaskState};
@@ -44,6 +45,8 @@ pub fn of(run: &Run, place: usize) -> Option<Quality> {
         scope(task, touched),
         deliverable(task, touched),
         review(landed.reviewed.as_deref()),
+        coverage(landed.measured.as_deref()),
+        lint(landed.measured.as_deref()),
     ];
     if work.iter().all(|part| part.score.is_none()) {
         return None;
@@ -112,6 +115,44 @@ fn review(reviewed: Option<&Reviewed>) -> Part {
     }
 }
 
+/// How much is tested; where that is less than before, as much less again as is left of it.
+fn coverage(measured: Option<&Measured>) -> Part {
+    let Some(reading) = measured.and_then(|measured| measured.coverage) else {
+        return unmeasured("coverage", "no tool has told how much of it is tested");
+    };
+    let Reading { before, after } = reading;
+    let kept = match before.map(Percent::share) {
+        Some(before) if before > after.share() => after.share() / before,
+        _ => 1.0,
+    };
+    Part { name: "coverage", score: Some(after.share() * kept), words: format!("{reading}") }
+}
+
+/// One where a linter finds nothing any more; at least a half where it finds nothing new, more the more is gone; less than
+/// that the more is new.
+fn lint(measured: Option<&Measured>) -> Part {
+    let Some(reading) = measured.and_then(|measured| measured.lint) else {
+        return unmeasured("lint", "no linter has looked at it");
+    };
+    Part { name: "lint", score: Some(tidiness(reading)), words: format!("{reading}") }
+}
+
+fn tidiness(Reading { before, after }: Reading<Lint>) -> f64 {
+    const NOTHING_NEW: f64 = 0.5;
+    match (before.and_then(|before| before.findings), after.findings) {
+        (_, Some(0)) => 1.0,
+        (Some(before), Some(after)) if after <= before => {
+            NOTHING_NEW + (1.0 - NOTHING_NEW) * (before - after) as f64 / before as f64
+        }
+        (Some(before), Some(after)) => NOTHING_NEW / (1.0 + (after - before) as f64),
+        // How many are new, nobody knows.
+        (None, Some(_)) => NOTHING_NEW,
+        (_, None) if after.passed => 1.0,
+        (_, None) if before.is_some_and(|before| !before.passed) => NOTHING_NEW,
+        (_, None) => 0.0,
+    }
+}
+
 /// The more often it went back, the less.
 fn goes(run: &Run, place: usize) -> Part {
     let again = run.repeats(place).map_or(0, |repeats| repeats.rounds + repeats.bad_tries);
@@ -164,7 +205,39 @@ mod tests {
         assert_eq!((plain.score, plain.words().as_str()), (100.0, words));
         let unmeasured: Vec<&str> =
             plain.parts.iter().filter(|part| part.score.is_none()).map(|part| part.name).collect();
-        assert_eq!(unmeasured, ["gate", "scope", "deliverable", "review"]);
+        assert_eq!(unmeasured, ["gate", "scope", "deliverable", "review", "coverage", "lint"]);
+    }
+
+    #[test]
+    fn coverage_that_fell_counts_for_less_than_it_is() {
+        let part = |before: Option<f64>, after: f64| {
+            let before = before.and_then(Percent::new);
+            let reading = Reading { before, after: Percent::new(after).unwrap() };
+            let part = coverage(Some(&Measured { coverage: Some(reading), lint: None }));
+            (part.words, (part.score.unwrap() * 1000.0).round())
+        };
+        assert_eq!(part(Some(80.0), 82.5), ("80.0 % → 82.5 %".to_owned(), 825.0));
+        assert_eq!(part(Some(80.0), 80.0).1, 800.0);
+        assert_eq!(part(Some(80.0), 40.0).1, 200.0, "half of it is left");
+        assert_eq!(part(None, 40.0), ("40.0 %".to_owned(), 400.0));
+        assert_eq!((part(Some(0.0), 0.0).1, part(Some(100.0), 0.0).1), (0.0, 0.0));
+    }
+
+    #[test]
+    fn what_a_linter_finds_counts_by_what_is_new_and_what_is_left() {
+        let found = |findings| Lint { findings, passed: findings == Some(0) };
+        let counted = |before: Option<u64>, after| {
+            tidiness(Reading { before: before.map(|before| found(Some(before))), after: found(Some(after)) })
+        };
+        assert_eq!((counted(Some(9), 0), counted(None, 0)), (1.0, 1.0), "none left");
+        assert_eq!((counted(Some(4), 4), counted(Some(4), 1), counted(None, 4)), (0.5, 0.875, 0.5));
+        assert_eq!((counted(Some(4), 5), counted(Some(0), 4)), (0.25, 0.1), "new ones");
+        let exit = |before: Option<bool>, after| {
+            let lint = |passed| Lint { findings: None, passed };
+            tidiness(Reading { before: before.map(lint), after: lint(after) })
+        };
+        assert_eq!((exit(None, true), exit(Some(false), true)), (1.0, 1.0));
+        assert_eq!((exit(Some(true), false), exit(None, false), exit(Some(false), false)), (0.0, 0.0, 0.5));
     }
 
     #[test]
@@ -186,6 +259,8 @@ mod tests {
             ("scope", half),
             ("deliverable", half),
             ("review", None),
+            ("coverage", None),
+            ("lint", None),
             ("goes", Some(1.0)),
         ];
         assert_eq!((parts.as_slice(), quality.score), (&expected[..], 60.0));

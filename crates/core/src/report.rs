@@ -7,6 +7,7 @@ mod course;
 mod files;
 mod html;
 mod markdown;
+mod measured;
 mod time;
 mod words;
 

@@ -14,11 +14,12 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::event::{
-    Again, Capped, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Process, Question,
-    Record, Report, Reviewed, RunOutcome, Severity, StopReason, Touched, Usage,
+    Again, Capped, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Planning, Process,
+    Question, Record, Report, Reviewed, RunOutcome, Severity, StopReason, Touched, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Attempt, Places, TaskId};
+use crate::measure::Measured;
 use crate::plan::{Amendment, Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
@@ -106,6 +107,7 @@ pub struct Landed {
     pub touched: Touched,
     pub gate: Option<Gate>,
     pub reviewed: Option<Box<Reviewed>>,
+    pub measured: Option<Box<Measured>>,
 }
 
 /// A conflict that has not cost anything yet.
@@ -243,6 +245,7 @@ struct Costs {
     last: BTreeMap<Node, Box<str>>,
     /// Caps that were told to be near.
     neared: BTreeSet<(Option<Node>, Capped, u64)>,
+    planning: Vec<Planning>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -468,6 +471,11 @@ impl Run {
         &self.costs.models
     }
 
+    /// What making its plan has used; part of what is spent, and of no task.
+    pub fn planning(&self) -> &[Planning] {
+        &self.costs.planning
+    }
+
     pub fn times(&self) -> &Times {
         &self.times
     }
@@ -513,6 +521,7 @@ impl Run {
             | Event::BranchRolledBack { .. }
             | Event::ProviderParked { .. }
             | Event::BudgetNeared { .. }
+            | Event::PlanningAccounted { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. } => self.apply_to_run(record),
             Event::PlanAmended { amendment, .. } => self.amend(record.seq, amendment)?,
@@ -573,6 +582,15 @@ impl Run {
             }
             Event::ProviderParked { agent, until } => {
                 self.parked.insert(agent.clone(), *until);
+            }
+            Event::PlanningAccounted { planning } => {
+                for used in &planning.usage {
+                    self.spent += used.usage;
+                    if let Some(model) = &used.model {
+                        *self.costs.models.entry(model.clone()).or_default() += used.usage;
+                    }
+                }
+                self.costs.planning.push(planning.as_ref().clone());
             }
             Event::BudgetNeared { task, what, cap, .. } => {
                 let node = task.as_ref().and_then(|task| self.places.get(task).copied());
@@ -676,8 +694,8 @@ impl Run {
                     _ => None,
                 };
                 let change = change.cloned().unwrap_or_else(|| Change::new("", commit));
-                let Change { commit: work, touched, gate, reviewed, .. } = change;
-                let landed = Landed { commit: commit.clone(), work, touched, gate, reviewed };
+                let Change { commit: work, touched, gate, reviewed, measured, .. } = change;
+                let landed = Landed { commit: commit.clone(), work, touched, gate, reviewed, measured };
                 progress.landed = Some(Box::new(landed));
                 self.tip = Some(commit.clone());
             }

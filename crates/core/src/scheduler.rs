@@ -25,7 +25,7 @@ mod tests;
 mod timers;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
     Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Phases,
@@ -79,6 +79,11 @@ pub enum Input {
         attempt: Attempt,
         usage: Usage,
         model: Option<Box<str>>,
+    },
+    /// Its work is done and good: what still takes time is only measured, and its timeout holds no more.
+    WorkAccepted {
+        task: TaskId,
+        attempt: Attempt,
     },
     /// `change` is what a good end left to be merged.
     AttemptEnded {
@@ -200,6 +205,8 @@ pub struct Scheduler {
     shared: Vec<Node>,
     /// Each task's timeout; empty where no task has one, which spares the look at every start.
     timeouts: Vec<Option<Millis>>,
+    /// Tasks whose work is good and only measured any more.
+    accepted: BTreeSet<Node>,
     done: bool,
     out: Decision,
 }
@@ -227,6 +234,7 @@ impl Scheduler {
             epics: Epics::new(run.plan()),
             shared: hands::shared(run.plan()),
             timeouts: timeouts(run.plan()),
+            accepted: BTreeSet::new(),
             done: false,
             out: Decision::default(),
             run,
@@ -275,6 +283,12 @@ impl Scheduler {
             Input::ProviderParked { agent, until } => self.on_provider_parked(now, agent, until),
             Input::UsageReported { task, attempt, usage, model } => {
                 self.on_usage(now, task, attempt, usage, model);
+            }
+            Input::WorkAccepted { task, attempt } => {
+                if let Some((place, _)) = self.current(&task, attempt) {
+                    self.timers.disarm(place as Node);
+                    self.accepted.insert(place as Node);
+                }
             }
             Input::AttemptEnded { task, attempt, outcome, change, phases } => {
                 self.on_attempt_ended(now, &task, attempt, outcome, (change, phases));
@@ -364,6 +378,7 @@ impl Scheduler {
         };
         self.emit_about(now, Some(place), ended);
         self.timers.disarm(place as Node);
+        self.accepted.remove(&(place as Node));
         self.executors.free(executor);
         if lands {
             return match self.epics.of(place) {
@@ -566,7 +581,8 @@ impl Scheduler {
     }
 
     fn arm_timeout(&mut self, now: Now, place: usize) {
-        if let Some(timeout) = self.timeouts.get(place).copied().flatten() {
+        let is_accepted = self.accepted.contains(&(place as Node));
+        if let Some(timeout) = self.timeouts.get(place).copied().flatten().filter(|_| !is_accepted) {
             self.timers.arm(place as Node, now.tick + timeout);
         }
     }

@@ -29,7 +29,7 @@ use crate::process::{self, Keeper};
 use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
-use crate::worker::{Mail, Order, Stop, Worker, aside};
+use crate::worker::{Crowd, Mail, Order, Stop, Worker, aside};
 use crate::workspaces::{Rooms, Yard, works};
 
 /// The number of a process and what an agent has used wait for company; everything else is acted on at once.
@@ -215,6 +215,8 @@ impl Drive {
             reports: sender.clone(),
             unpriced: Default::default(),
             debuts: Default::default(),
+            baselines: Default::default(),
+            crowd: Crowd::new(&start.options.limits),
             desk: Default::default(),
             limits: start.options.limits.clone(),
         });

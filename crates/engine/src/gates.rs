@@ -3,6 +3,8 @@
 //! Nothing is run here, and nothing below a directory is looked at but its folder of tests: where a repository holds
 //! several projects, only its owner knows which commands are meant.
 
+mod measures;
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -11,6 +13,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+pub use measures::{coverage, linters};
 
 /// In a `verify:` list this stands for what is found.
 pub const AUTO: &str = "auto";

@@ -4,6 +4,7 @@
 //! The agent works in an empty folder of its own: all it needs is told, and nothing of the user's is within reach of
 //! what it does by the way. What is wrong with a plan is for `core/planner` to say.
 
+mod account;
 mod describe;
 
 use std::fs;
@@ -13,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use conductor_core::costs;
-use conductor_core::event::{Failure, FailureClass, Outcome, Usage};
+use conductor_core::event::{Failure, FailureClass, ModelUsage, Outcome, Usage};
 use conductor_core::ids::RunId;
 use conductor_core::models::{self, Circumstances};
 use conductor_core::permissions::READ_ONLY;
@@ -21,17 +22,18 @@ use conductor_core::plan::{Permissions, Plan, Work};
 use conductor_core::planner::{
     Analysis, Bounds, Draft, Refusal, check, mend, read_analysis, read_plan, words,
 };
-use conductor_core::scheduler::Input;
-use conductor_core::units::{Millis, Usd};
+use conductor_core::units::{Millis, Timestamp, Usd};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::{self, AgentError};
+use crate::clock::wall;
 use crate::drive::Message;
 use crate::home::Home;
 use crate::process::{self, Keeper};
 use crate::worker::{Stop, Worker};
 
+pub use account::{Kept, Plan as KeptPlan, note_run, plans};
 pub use describe::{MOST_TOKENS, describe};
 
 #[derive(Debug, Error)]
@@ -85,7 +87,11 @@ pub struct Planner {
     allowance: Allowance,
     session: Option<String>,
     asked: u32,
-    used: Usage,
+    since: Timestamp,
+    used: Vec<ModelUsage>,
+    home: PathBuf,
+    /// Where it was asked from.
+    directory: PathBuf,
     _keeper: Option<Keeper>,
 }
 
@@ -119,7 +125,10 @@ impl Planner {
             allowance,
             session: None,
             asked: 0,
-            used: Usage::default(),
+            since: wall(),
+            used: Vec::new(),
+            home: home.root().to_owned(),
+            directory: std::env::current_dir()?,
             _keeper: keeper,
         })
     }
@@ -137,11 +146,6 @@ impl Planner {
         self.worker.plan.get().tasks[0].model.clone()
     }
 
-    /// What all answers together have used.
-    pub fn used(&self) -> Usage {
-        self.used
-    }
-
     /// By which it can be told to stop, from anywhere.
     pub fn stopper(&self) -> watch::Sender<Stop> {
         self.stop.clone()
@@ -155,6 +159,16 @@ impl Planner {
     /// An analysis, a plan, and where that is wrong the plan once more. What is still wrong then is mended if it can be.
     /// What it is at is told through `progress`.
     pub async fn plan(
+        &mut self,
+        request: &words::Request<'_>,
+        progress: impl Fn(&str),
+    ) -> Result<Planned, PlannerError> {
+        let planned = self.planned(request, progress).await;
+        self.note_session(planned.as_ref().err());
+        planned
+    }
+
+    async fn planned(
         &mut self,
         request: &words::Request<'_>,
         progress: impl Fn(&str),
@@ -210,8 +224,15 @@ impl Planner {
         Ok(analysis.ok())
     }
 
-    /// One question. The answer is kept under the question's name before anybody looks at it.
+    /// One question. What it used is kept, whatever became of it.
     async fn ask(&mut self, name: &str, words: String) -> Result<String, PlannerError> {
+        let answered = self.answer(name, words).await;
+        self.account();
+        answered
+    }
+
+    /// The answer is kept under the question's name before anybody looks at it.
+    async fn answer(&mut self, name: &str, words: String) -> Result<String, PlannerError> {
         if *self.stop.borrow() != Stop::No {
             return Err(PlannerError::Stopped);
         }
@@ -229,8 +250,8 @@ impl Planner {
                 biased;
                 answered = &mut asking => break answered,
                 Some(message) = reports.recv() => {
-                    count(used, &message);
-                    if used.cost > allowance.max_cost && ended_by.is_none() {
+                    account::count(used, &message);
+                    if account::spent(used) > allowance.max_cost && ended_by.is_none() {
                         ended_by = Some(PlannerError::TooCostly(allowance.max_cost));
                         stop.send_replace(Stop::Ask);
                     }
@@ -242,9 +263,9 @@ impl Planner {
             }
         };
         while let Ok(message) = reports.try_recv() {
-            count(used, &message);
+            account::count(used, &message);
         }
-        if ended_by.is_none() && used.cost > allowance.max_cost {
+        if ended_by.is_none() && account::spent(used) > allowance.max_cost {
             ended_by = Some(PlannerError::TooCostly(allowance.max_cost));
         }
         if let Ok(answer) = &answered {
@@ -309,12 +330,6 @@ fn look(answer: &str, analysis: Option<&Analysis>, bounds: Bounds) -> Look {
             findings.extend(check(&draft, analysis, bounds));
             Look { draft: Ok(draft), findings }
         }
-    }
-}
-
-fn count(used: &mut Usage, message: &Message) {
-    if let Message::Input(Input::UsageReported { usage, .. }) = message {
-        *used += *usage;
     }
 }
 

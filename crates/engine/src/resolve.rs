@@ -94,6 +94,8 @@ impl Bench {
             reports: mpsc::unbounded_channel().0,
             unpriced: Default::default(),
             debuts: Default::default(),
+            baselines: Default::default(),
+            crowd: Default::default(),
             desk: Default::default(),
             limits: Default::default(),
         });

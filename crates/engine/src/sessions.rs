@@ -12,7 +12,7 @@ use std::sync::mpsc as std_mpsc;
 use std::time::Duration;
 
 use conductor_core::costs;
-use conductor_core::event::{Event, Failure, Hand, Outcome, Record, Usage};
+use conductor_core::event::{Event, Failure, Hand, Outcome, Planning, Record, Usage};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
 use conductor_core::units::Timestamp;
@@ -31,15 +31,20 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     schema: &'static str,
+    /// `task` or `planning`.
+    kind: &'static str,
     session_id: Option<&'a str>,
-    run: &'a RunId,
-    task_id: &'a TaskId,
-    attempt: Attempt,
+    /// Of a task.
+    run: Option<&'a RunId>,
+    task_id: Option<&'a TaskId>,
+    attempt: Option<Attempt>,
+    /// Of planning: by which name what it said is kept.
+    plan: Option<&'a str>,
     agent: &'a str,
     model: Option<&'a str>,
     /// completed, failed, interrupted or cancelled, as the agent's own end was; whether its work landed is the run's to say.
     status: &'static str,
-    error: Option<&'a Failure>,
+    error: Option<Cause<'a>>,
     directory: &'a Path,
     started_at: Option<String>,
     ended_at: String,
@@ -47,6 +52,61 @@ struct Line<'a> {
     turns: Option<u32>,
     tokens: Option<u64>,
     cost_usd: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Cause<'a> {
+    Failure(&'a Failure),
+    Words { message: &'a str },
+}
+
+/// A plan that was asked for.
+pub(crate) struct PlanningSession<'a> {
+    pub(crate) session: Option<&'a str>,
+    pub(crate) planning: &'a Planning,
+    /// As it was asked for; what it calls itself comes first.
+    pub(crate) model: Option<String>,
+    pub(crate) status: &'static str,
+    pub(crate) error: Option<String>,
+    pub(crate) directory: &'a Path,
+    pub(crate) ended: Timestamp,
+}
+
+/// Writes its line, where that can be done.
+pub(crate) fn note_planning(home: &Path, session: &PlanningSession<'_>) {
+    let PlanningSession { planning, ended, .. } = session;
+    let used = (!planning.usage.is_empty()).then(|| planning.total());
+    let named = planning.usage.iter().rev().find_map(|one| one.model.as_deref());
+    let line = Line {
+        schema: SCHEMA,
+        kind: "planning",
+        session_id: session.session,
+        run: None,
+        task_id: None,
+        attempt: None,
+        plan: Some(&planning.plan),
+        agent: &planning.agent,
+        model: named.or(session.model.as_deref()),
+        status: session.status,
+        error: session.error.as_deref().map(|message| Cause::Words { message }),
+        directory: session.directory,
+        started_at: Some(moment(planning.at)),
+        ended_at: moment(*ended),
+        elapsed_ms: (*ended - planning.at).0,
+        turns: used.map(|used| used.turns),
+        tokens: used.map(|used| used.tokens),
+        cost_usd: used.and_then(costs::dollars),
+    };
+    let _ = line.bytes().and_then(|bytes| append(&home.join(FILE), &bytes));
+}
+
+impl Line<'_> {
+    fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec(self)?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
 }
 
 /// Who writes the lines of one run.
@@ -190,15 +250,17 @@ impl Book {
         };
         let line = Line {
             schema: SCHEMA,
+            kind: "task",
             session_id: open.session.as_deref(),
-            run: &self.run,
-            task_id: task,
-            attempt: open.attempt,
+            run: Some(&self.run),
+            task_id: Some(task),
+            attempt: Some(open.attempt),
+            plan: None,
             agent: &open.agent,
             model: open.model.as_deref(),
             status,
             error: match outcome {
-                Outcome::Failed(failure) => Some(failure),
+                Outcome::Failed(failure) => Some(Cause::Failure(failure)),
                 _ => None,
             },
             directory: &self.directory,
@@ -209,9 +271,7 @@ impl Book {
             tokens: open.used.map(|used| used.tokens),
             cost_usd: open.used.and_then(costs::dollars),
         };
-        let mut bytes = serde_json::to_vec(&line)?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        line.bytes()
     }
 }
 

@@ -141,6 +141,25 @@ impl Transcript {
         self.file.read_at(into, place)
     }
 
+    /// How much has been written so far.
+    pub fn length(&self) -> u64 {
+        self.file.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// What was written from a place on, as far as it is kept in any case: the last of it, where it is very much.
+    pub fn since(&self, place: u64) -> String {
+        let length = self.length();
+        let place = place.max(length.saturating_sub(TAIL));
+        let mut bytes = vec![0; length.saturating_sub(place) as usize];
+        let mut filled = 0;
+        while let Ok(read) = self.read_from(place + filled as u64, &mut bytes[filled..])
+            && read > 0
+        {
+            filled += read;
+        }
+        String::from_utf8_lossy(&bytes[..filled]).into_owned()
+    }
+
     /// This one, without these secrets.
     pub fn redacted(self, redactor: Arc<Redactor>) -> Transcript {
         Transcript { redactor, ..self }

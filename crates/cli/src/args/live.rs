@@ -103,7 +103,8 @@ pub(crate) enum Runs {
     List(RunsList),
     /// What a run came to, or what it is doing
     Show(RunsShow),
-    /// Take away what old runs have left: their folders and their records. Shows what would go; --yes does it
+    /// Take away what old runs and planners have left: their folders and their records. Shows what would go; --yes does
+    /// it
     Prune(RunsPrune),
 }
 
@@ -129,7 +130,7 @@ pub(crate) struct RunsShow {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsPrune {
-    /// Those that were started longer ago than this, such as 30d or 12h
+    /// Those that were started longer ago than this, such as 30d or 12h; plans as well, but for those of runs that stay
     #[arg(long, value_name = "TIME", value_parser = days)]
     pub(crate) older_than: Option<Millis>,
     /// All but the newest so many

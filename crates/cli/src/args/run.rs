@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use conductor_core::event::Planning;
 use conductor_core::units::Millis;
 
 use super::groups::From;
@@ -105,6 +106,10 @@ pub(crate) struct Run {
     /// This is the one that was left in the background
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
+
+    /// What making the plan has used, where an agent has made it for this run
+    #[arg(skip)]
+    pub(crate) planning: Option<Box<Planning>>,
 
     /// How progress is shown
     #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW", env = "CONDUCTOR_UI",

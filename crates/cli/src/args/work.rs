@@ -16,7 +16,7 @@ pub(crate) struct Cost {
     /// What the lines are by
     #[arg(long, value_parser = by(), default_value = By::Task.name(), value_name = "WHAT")]
     pub(crate) by: By,
-    /// All runs of this repository together
+    /// All runs of this repository together, and the plans that were made here and not run at once
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
     #[arg(long)]

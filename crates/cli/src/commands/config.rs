@@ -202,6 +202,7 @@ fn built_in() -> Vec<(String, Value)> {
         ("fix_rounds", json!(task.fix_rounds)),
         ("gate_proof", json!(task.gate_proof)),
         ("review", json!(task.review.is_some())),
+        ("measure", json!(task.measure.is_some())),
         ("merge_strategy", json!(task.merge_strategy)),
         ("on_conflict", json!(task.on_conflict)),
         ("changes", json!("required; optional for commands")),

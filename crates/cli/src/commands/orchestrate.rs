@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use conductor_core::units::Usd;
-use serde_json::Value;
 
 use super::plan::{
     Answered, Hands, Requirements, approve, ask, graph, need_person, spent, table, tell, workers,
@@ -24,7 +23,10 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
     }
     let requirements = Requirements::read(planning)?;
     // What `run` would not understand is told before anything is spent.
-    run_arguments(args, Path::new("tasks.yaml"), 1, None)?;
+    if run_arguments(args, Path::new("tasks.yaml"), 1)?.detach {
+        let message = "after `--`: what is still to be planned cannot be left in the background";
+        return Err(Fault::new(Exit::Usage, message).help("plan it, then `conductor run FILE --detach`"));
+    }
     if let Some(folder) = &args.output {
         writing::may_write(&[&folder.join("tasks.yaml")], planning.force)?;
     }
@@ -41,11 +43,11 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
         talk(format!("{} tasks, {slots} at once; the plan is {}", plan.tasks.len(), file.display()));
         anstream::eprintln!("\n{}", table(&plan));
     }
-    let left = args.max_cost.map(|most| most - answered.used.cost.dollars());
-    let typed = run_arguments(args, &file, slots, left)?;
+    let mut typed = run_arguments(args, &file, slots)?;
+    typed.planning = Some(Box::new(answered.planning.clone()));
     let exit = super::run::run(&typed)?;
     if !args.json {
-        let _ = answer(&total(&answered, args.output.as_deref()));
+        let _ = answer(&format!("planning: {}; part of what the run cost", spent(answered.used)));
     }
     Ok(exit)
 }
@@ -70,17 +72,12 @@ fn write_file(
 }
 
 /// As if it had been typed after `run`: variables and defaults count as they do there.
-fn run_arguments(
-    args: &args::Orchestrate,
-    file: &Path,
-    slots: u32,
-    max_cost: Option<f64>,
-) -> Result<Box<args::Run>, Fault> {
+fn run_arguments(args: &args::Orchestrate, file: &Path, slots: u32) -> Result<Box<args::Run>, Fault> {
     let mut words: Vec<std::ffi::OsString> = vec!["conductor".into(), "run".into()];
     words.extend(["-p".into(), slots.to_string().into()]);
-    if let Some(left) = max_cost {
-        // The smallest amount there is: what is spent already is never more than the whole.
-        words.extend(["--max-cost".into(), format!("{:.6}", left.max(1e-6)).into()]);
+    if let Some(most) = args.max_cost {
+        // What planning cost is the first that the run has spent.
+        words.extend(["--max-cost".into(), most.to_string().into()]);
     }
     if let Some(folder) = &args.output {
         words.extend(["-o".into(), folder.into()]);
@@ -91,15 +88,4 @@ fn run_arguments(
     words.extend(args.run.iter().map(Into::into));
     words.extend(["--".into(), file.into()]);
     super::run::typed(words)
-}
-
-/// What planning cost, and what that makes with the run, where its summary is at hand.
-fn total(answered: &Answered, output: Option<&Path>) -> String {
-    let planning = format!("planning: {}", spent(answered.used));
-    let summary = output.and_then(|folder| std::fs::read(folder.join("execution_summary.json")).ok());
-    let summary: Value = summary.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-    match (summary["cost_usd"].as_f64(), answered.cost()) {
-        (Some(run), Some(plan)) => format!("{planning}; with the run: ${:.4}", run + plan.dollars()),
-        _ => format!("{planning}, besides what the run cost"),
-    }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_core::event::{DrainReason, FailureClass, Record, RunOutcome};
+use conductor_core::event::{DrainReason, Event, FailureClass, Record, RunOutcome};
 use conductor_core::graph::{self, Graph};
 use conductor_core::groups::only_blocked;
 use conductor_core::ids::RunId;
@@ -31,7 +31,7 @@ use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
 use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun, file_name};
 use conductor_engine::workspaces::{Yard, empty_trash};
-use conductor_engine::{agents, history, ledger, output};
+use conductor_engine::{agents, history, ledger, output, planner};
 
 use super::worktree::clear_after_the_dead;
 use super::{answer, block_on, talk};
@@ -141,11 +141,30 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;
     drop(turn);
+    let run = account_for_planning(&args, &home, &store, &id, run).await?;
     clear_after_the_dead(&home).await;
     empty_trash(home.root());
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
     let world = world(&args, store, claim, rooms, &options, args.directory.clone());
     carry_out(&args, (new.id, new.source), run, Start { options, reopen: false }, world).await
+}
+
+/// What was spent on the plan is the first thing the run has spent.
+async fn account_for_planning(
+    args: &Resolved<'_>,
+    home: &Home,
+    store: &Sqlite,
+    id: &RunId,
+    mut run: Run,
+) -> Result<Run, Fault> {
+    let Some(planning) = args.typed.planning.clone() else { return Ok(run) };
+    let plan = planning.plan.clone();
+    let event = Event::PlanningAccounted { planning };
+    let record = Record { seq: run.seq() + 1, at: wall(), tick: Tick(0), event };
+    run.apply(&record).map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    patiently(|| store.append(id, std::slice::from_ref(&record))).await?;
+    planner::note_run(home, &plan, id);
+    Ok(run)
 }
 
 async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {

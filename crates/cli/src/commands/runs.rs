@@ -1,6 +1,7 @@
 //! `conductor runs`: the runs there were, one of them, and taking old ones away.
 
 mod list;
+mod plans;
 mod prune;
 mod show;
 

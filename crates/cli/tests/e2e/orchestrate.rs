@@ -66,8 +66,20 @@ fn a_todo_app_is_planned_and_lands() {
     ];
     let ended = conductor(&world, &args).expect(0).says("6 of 6 completed");
     let summary = read(&world.path("out"), "execution_summary.json");
-    let all = summary["cost_usd"].as_f64().unwrap() / 6.0 * 8.0;
-    ended.says("planning: 2200 tokens, $0.0").says(&format!("with the run: ${all:.4}"));
+    let one = summary["results"][0]["cost_usd"].as_f64().unwrap();
+    assert!((summary["cost_usd"].as_f64().unwrap() - one * 8.0).abs() < 1e-6, "two for the plan: {summary}");
+    let planning = &summary["planning"][0];
+    assert_eq!((&planning["agent"], &planning["tokens"]), (&json!("planner"), &json!(2200)));
+    assert!((planning["cost_usd"].as_f64().unwrap() - one * 2.0).abs() < 1e-6, "{planning}");
+    assert_eq!(summary["cost_by_model"]["claude-opus-5-5"]["tokens"], 8 * 1100);
+    assert_eq!(summary["cost_by_agent"]["planner"]["tokens"], 6 * 1100, "of tasks alone");
+    let report = fs::read_to_string(world.path("out/report.md")).unwrap();
+    let cost = format!("${:.4}", one * 2.0);
+    assert!(report.contains(&format!("{cost} for planning, by planner")), "{report}");
+    assert!(report.contains(&format!("| planning, planner | {cost} | 2,200 | |")), "{report}");
+    let page = fs::read_to_string(world.path("out/report.html")).unwrap();
+    assert!(page.contains("<bdi>planner</bdi>, planning"), "the page has it too");
+    ended.says(&format!("planning: 2200 tokens, {cost}; part of what the run cost"));
     expect_all_landed(&world, &world.path("out"));
     conductor(&world, &["rehearse", "../out/tasks.yaml", "-p", "3"]).expect(0).says("20m");
     conductor(&world, &args).expect(2).says("tasks.yaml is there already");
@@ -83,6 +95,84 @@ fn without_a_folder_the_plan_is_kept_with_the_planners_answers() {
     assert_eq!(plans.len(), 1);
     assert!(plans[0].path().join("tasks.yaml").exists());
     assert!(!world.path("repo/tasks.yaml").exists());
+}
+
+fn sessions(world: &World) -> Vec<Value> {
+    let text = fs::read_to_string(world.home().join("sessions.jsonl")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn kinds(sheet: &Value) -> Vec<(String, String, u64)> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let line = |line: &Value| (text(&line["key"]), text(&line["kind"]), line["tokens"].as_u64().unwrap());
+    sheet["lines"].as_array().unwrap().iter().map(line).collect()
+}
+
+/// A plan that becomes a run, one that never does, and one that nothing comes of.
+#[test]
+fn what_planning_costs_is_seen_wherever_costs_are() {
+    let world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);
+    conductor(&world, &["cost"]).expect(4).says("nothing has been run here yet");
+    conductor(&world, &["plan", "a todo app", "--agent", "planner"]).expect(0);
+    conductor(&world, &["cost"]).expect(0).says("1 plan\n").says("(planning)  1         2      2200");
+    conductor(&world, &["orchestrate", "a todo app", "--agent", "planner"]).expect(0);
+    let none = json!({ "type": "result", "ok": true, "text": "{\"tasks\": []}" }).to_string();
+    for name in ["plan", "repair"] {
+        fs::write(world.path(&format!("{name}.line")), &none).unwrap();
+    }
+    conductor(&world, &["plan", "nothing", "--agent", "planner", "--force"]).expect(3);
+
+    let newest = conductor(&world, &["cost"]).expect(0);
+    assert!(newest.stdout.contains("(planning)   1         2      2200"), "{}", newest.stdout);
+    assert!(newest.stdout.contains("besides, 2 plans made here: 5500 tokens, $0.0"), "{}", newest.stdout);
+    let run = world.run_id();
+    for (by, expected) in [
+        ("agent", vec![("planner", "planning", 7700), ("planner", "task", 6600)]),
+        ("model", vec![("claude-opus-5-5", "planning", 7700), ("claude-opus-5-5", "task", 6600)]),
+    ] {
+        let sheet = conductor(&world, &["cost", "--all", "--by", by, "--json"]).expect(0).json();
+        let mut found = kinds(&sheet);
+        found.sort();
+        let expected: Vec<_> =
+            expected.into_iter().map(|(key, kind, tokens)| (key.into(), kind.into(), tokens)).collect();
+        assert_eq!(found, expected, "{by}");
+        assert_eq!((&sheet["total"]["tokens"], &sheet["total"]["kind"]), (&json!(14300), &Value::Null));
+        assert_eq!(sheet["plans"].as_array().unwrap().len(), 2, "the run has its own");
+    }
+    let by_run = conductor(&world, &["cost", "--all", "--by", "run", "--json"]).expect(0).json();
+    let of_run: Vec<_> = kinds(&by_run).into_iter().filter(|(key, ..)| *key == run).collect();
+    assert_eq!(of_run.len(), 2, "{by_run}");
+
+    let lines = sessions(&world);
+    let planning: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "planning").collect();
+    let told: Vec<_> =
+        planning.iter().map(|line| (line["status"].as_str().unwrap(), line["tokens"].as_u64())).collect();
+    assert_eq!(told, [("completed", Some(2200)), ("completed", Some(2200)), ("failed", Some(3300))]);
+    assert_eq!((&planning[0]["run"], &planning[0]["task_id"]), (&Value::Null, &Value::Null));
+    assert!(planning[2]["error"]["message"].as_str().unwrap().contains("has no tasks"));
+    assert_eq!(lines.iter().filter(|line| line["kind"] == "task").count(), 6);
+}
+
+#[test]
+fn old_plans_are_pruned_unless_a_run_that_stays_came_of_them() {
+    let world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);
+    let plans = || fs::read_dir(world.home().join("plans")).unwrap().count();
+    conductor(&world, &["plan", "a todo app", "--agent", "planner"]).expect(0);
+    conductor(&world, &["orchestrate", "a todo app", "--agent", "planner", "-o", "../out"]).expect(0);
+    let prune = |args: &[&str]| conductor(&world, &[&["runs", "prune"], args].concat()).expect(0);
+    prune(&["--older-than", "1d", "--yes"]).says("nothing to take away");
+    prune(&["--keep", "1", "--yes"]).says("nothing to take away");
+    // The run is among those asked about and stays, for it is the newest.
+    prune(&["--older-than", "0s", "--keep", "1"])
+        .says("what a planner said")
+        .says("1 would go; do it with --yes");
+    assert_eq!(plans(), 2, "that was only a look");
+    let gone = prune(&["--older-than", "0s", "--keep", "1", "--yes", "--json"]).json();
+    assert_eq!((gone["plans"].as_array().unwrap().len(), plans(), world.runs().len()), (1, 1, 1), "{gone}");
+    assert_eq!(gone["plans"][0]["run"], Value::Null);
+    let run = world.run_id();
+    let gone = prune(&["--older-than", "0s", "--yes", "--json"]).json();
+    assert_eq!((gone["plans"][0]["run"].as_str(), plans()), (Some(run.as_str()), 0), "with its run: {gone}");
 }
 
 #[test]
@@ -161,7 +251,7 @@ fn plans_and_does_it(agent: Agent, model: &str) {
     let args = ["orchestrate", "[[script:planner]] build a todo app", "--budget", "3", "-o", "../out"];
     let args = [&args[..], &["--agent", agent.program(), "--model", model]].concat();
     let ended = bench.world.spawn(&mut command(&bench.world, &args)).ended_within(SLOW).expect(0);
-    drop(ended.says("6 of 6 completed").says("with the run: $"));
+    drop(ended.says("6 of 6 completed").says("part of what the run cost"));
     expect_all_landed(&bench.world, &bench.world.path("out"));
     let asked = if agent == Agent::Codex { 4 } else { 2 };
     assert_eq!(

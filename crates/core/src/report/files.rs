@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::measured::{CoverageFigures, LintFigures, average_coverage};
 use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
 use crate::costs;
-use crate::event::{Failure, Hand, Usage};
+use crate::event::{Failure, Hand, Planning, Usage};
 use crate::forecast::{Basis, foretold};
 use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
 use crate::ledger::Ledger;
+use crate::measure::Measured;
 use crate::plan::{Plan, Task, Work};
 use crate::quality::{self, Quality};
 use crate::run::{AgentUse, Issue, Landed, Progress, Run, TaskState};
@@ -91,7 +93,7 @@ pub struct SummaryFile<'a> {
     /// Of what has landed; nothing where nothing is merged and so nothing measured.
     total_files_created: Option<u64>,
     total_lines_of_code: Option<u64>,
-    /// Not measured, and so not claimed.
+    /// In percent, of the tasks that landed and were measured; nothing where none was.
     average_test_coverage: Option<f64>,
     attempts: u32,
     elapsed_ms: Millis,
@@ -107,7 +109,10 @@ pub struct SummaryFile<'a> {
     known_cost_usd: f64,
     tokens: u64,
     unpriced_tokens: u64,
+    /// What making the plan has used, which is part of all of this; empty where nobody was asked for one.
+    planning: Vec<PlanningCost<'a>>,
     cost_by_model: BTreeMap<&'a str, ModelCost>,
+    /// Of tasks alone.
     cost_by_agent: BTreeMap<&'a str, AgentCost>,
     /// How estimates compare to what happened; nothing where no estimated task was completed.
     estimates: Option<Estimates>,
@@ -137,7 +142,7 @@ impl<'a> SummaryFile<'a> {
             success_rate: rate(&summary),
             total_files_created: landed(|landed| landed.touched.created),
             total_lines_of_code: landed(|landed| landed.touched.added),
-            average_test_coverage: None,
+            average_test_coverage: average_coverage(run),
             attempts: summary.attempts,
             elapsed_ms: summary.elapsed,
             worked_ms: summary.worked,
@@ -150,6 +155,7 @@ impl<'a> SummaryFile<'a> {
             known_cost_usd: summary.spent.cost.dollars(),
             tokens: summary.spent.tokens,
             unpriced_tokens: summary.spent.unpriced,
+            planning: run.planning().iter().map(PlanningCost::new).collect(),
             cost_by_model: run
                 .models()
                 .iter()
@@ -210,6 +216,23 @@ impl ModelCost {
 }
 
 #[derive(Debug, Serialize)]
+struct PlanningCost<'a> {
+    plan: &'a str,
+    agent: &'a str,
+    /// Whether it has told what it used.
+    told: bool,
+    #[serde(flatten)]
+    cost: ModelCost,
+}
+
+impl<'a> PlanningCost<'a> {
+    fn new(planning: &'a Planning) -> PlanningCost<'a> {
+        let Planning { plan, agent, usage, .. } = planning;
+        PlanningCost { plan, agent, told: !usage.is_empty(), cost: ModelCost::new(planning.total()) }
+    }
+}
+
+#[derive(Debug, Serialize)]
 struct AgentCost {
     attempts: u32,
     /// Attempts that ended without a word of what they used.
@@ -243,7 +266,7 @@ impl Estimates {
 }
 
 /// With one decimal.
-fn tenths(figure: f64) -> f64 {
+pub(super) fn tenths(figure: f64) -> f64 {
     (figure * 10.0).round() / 10.0
 }
 
@@ -298,6 +321,9 @@ pub struct TaskResult<'a> {
     lines_removed: Option<u64>,
     /// Whether its checks notice damage, where that was put to the test.
     gate_holds: Option<bool>,
+    /// As tools told it before and after; nothing where none did.
+    coverage: Option<CoverageFigures>,
+    lint: Option<LintFigures>,
     /// Of what landed, in parts; nothing where nothing did.
     quality: Option<Quality>,
 }
@@ -328,6 +354,7 @@ impl<'a> TaskResult<'a> {
         let (task, progress): (&Task, &Progress) = run.task(place);
         let hand = run.hand(place);
         let landed = progress.landed.as_deref();
+        let measured: Option<&Measured> = landed.and_then(|landed| landed.measured.as_deref());
         TaskResult {
             task_id: &task.id,
             name: &task.name,
@@ -353,6 +380,8 @@ impl<'a> TaskResult<'a> {
             lines_added: landed.map(|landed| landed.touched.added),
             lines_removed: landed.map(|landed| landed.touched.removed),
             gate_holds: landed.and_then(|landed| landed.gate.as_ref()).map(|gate| gate.holds),
+            coverage: measured.and_then(|measured| measured.coverage).map(CoverageFigures::new),
+            lint: measured.and_then(|measured| measured.lint).map(LintFigures::new),
             quality: quality::of(run, place),
         }
     }

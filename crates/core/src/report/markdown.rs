@@ -159,13 +159,17 @@ fn path(out: &mut String, subject: &Subject<'_>) {
 
 fn spent(out: &mut String, subject: &Subject<'_>) {
     let run = subject.run;
-    if run.agents().is_empty() {
+    if run.agents().is_empty() && run.planning().is_empty() {
         return;
     }
     let _ = writeln!(out, "## Cost\n\n| by | cost | tokens | attempts |\n|---|---|---|---|");
     for (agent, used) in run.agents() {
         let (cost, tokens) = (words::agent_cost(used), thousands(used.usage.tokens));
         let _ = writeln!(out, "| {} | {cost} | {tokens} | {} |", cell(agent), used.attempts);
+    }
+    for planning in run.planning() {
+        let (cost, tokens) = (words::planning_cost(planning), thousands(planning.total().tokens));
+        let _ = writeln!(out, "| planning, {} | {cost} | {tokens} | |", cell(&planning.agent));
     }
     for (model, usage) in run.models() {
         let (cost, tokens) = (costs::words(*usage), thousands(usage.tokens));

@@ -2,6 +2,7 @@
 
 use super::{Subject, Summary};
 use crate::costs;
+use crate::event::Planning;
 use crate::forecast::Basis;
 use crate::ids::TaskId;
 use crate::plan::Work;
@@ -48,13 +49,17 @@ pub(super) fn cost(run: &Run) -> (String, String) {
     let spent = run.spent();
     let (attempts, untold) =
         run.agents().values().fold((0, 0), |(all, un), used| (all + used.attempts, un + used.untold));
-    let asked = run.spans().iter().any(|span| is_prompt(run, span.task as usize));
+    let asked =
+        !run.planning().is_empty() || run.spans().iter().any(|span| is_prompt(run, span.task as usize));
     let mut words = format!("{} tokens", thousands(spent.tokens));
     if spent.unpriced > 0 {
         words += &format!(", {} of them without a known price", thousands(spent.unpriced));
     }
     if untold > 0 {
         words += &format!(", and {untold} of {attempts} attempts did not tell what they used");
+    }
+    for planning in run.planning() {
+        words += &format!("; {} for planning, by {}", planning_cost(planning), planning.agent);
     }
     match (asked, spent.tokens) {
         (false, 0) => ("none".to_owned(), "no agent was at work".to_owned()),
@@ -85,6 +90,14 @@ pub(super) fn agent_cost(used: &AgentUse) -> String {
     match used.usage.tokens == 0 && used.usage.cost.0 == 0 {
         true => NOT_MEASURED.to_owned(),
         false => costs::words(used.usage),
+    }
+}
+
+/// Of a plan that was asked for.
+pub(super) fn planning_cost(planning: &Planning) -> String {
+    match planning.usage.is_empty() {
+        true => NOT_MEASURED.to_owned(),
+        false => costs::words(planning.total()),
     }
 }
 

@@ -272,6 +272,22 @@ fn a_timeout_is_a_failure_whatever_the_process_says() {
 }
 
 #[test]
+fn work_that_is_good_does_not_time_out_while_it_is_measured() {
+    let mut plan = plan("a");
+    plan.tasks[0].timeout = Some(Millis::from_secs(60));
+    let (mut s, _) = Script::start(plan, queue(1));
+    let (task, attempt) = (id("a"), Attempt(1));
+    assert_eq!(s.wait(59), "");
+    assert_eq!(s.input(Input::WorkAccepted { task: task.clone(), attempt: Attempt(2) }), "");
+    assert!(s.scheduler.next_deadline().is_some(), "that was another attempt");
+    assert_eq!(s.input(Input::WorkAccepted { task: task.clone(), attempt }), "");
+    let process = Process { pid: 7, start_time: 7 };
+    s.input(Input::ProcessStarted { task, attempt, process });
+    assert_eq!(s.scheduler.next_deadline(), None, "nor does what measures it");
+    assert_eq!(s.ok("a"), "done a, finished (Completed)");
+}
+
+#[test]
 fn late_and_doubled_reports_change_nothing() {
     let mut plan = plan("a; b");
     plan.tasks[0].retry = RetryPolicy::default();

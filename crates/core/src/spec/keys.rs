@@ -27,6 +27,8 @@ pub(super) enum Shape {
     Object(Table),
     /// true, false, or a mapping.
     FlagOrObject(Table),
+    /// A text, or a mapping that says more.
+    TextOrObject(Table),
     /// Names to mappings.
     Map(Table),
     Objects(Table),
@@ -223,6 +225,11 @@ const SETTINGS: &[KeySpec] = &[
     key("gate_proof", Shape::Flag, "Whether verify is put to the test on damaged work."),
     key("review", Shape::FlagOrObject(REVIEW), "Whether somebody else looks at the work before it lands."),
     key(
+        "measure",
+        Shape::FlagOrObject(MEASURE),
+        "What is measured of the work before it lands; true for all there is a tool for.",
+    ),
+    key(
         "merge_strategy",
         Shape::Choice(&["merge", "squash", "rebase"]),
         "How the work is put on the branch.",
@@ -310,6 +317,21 @@ pub(super) const REVIEW: Table = &[&[
     key("agent", Shape::Text, "Who looks at it; the first of fallback_agents, or else its own agent."),
     key("model", Shape::Text, "With which model."),
     key("rubric", Shape::Text, "What the work is held against."),
+]];
+
+pub(super) const MEASURE: Table = &[&[
+    key(
+        "coverage",
+        Shape::TextOrObject(COVERAGE),
+        "A command that tells how much of the code is tested; auto takes the one the project's files suggest.",
+    ),
+    key("lint", Shape::Texts, "Commands that count what is wrong with the code, or auto."),
+    key("within", Shape::Duration, "How long each of these commands may take; 10 minutes where absent."),
+]];
+
+pub(super) const COVERAGE: Table = &[&[
+    must("run", Shape::Text, "The command, or auto."),
+    key("report", Shape::Text, "The file it writes, below where it is run; its output where absent."),
 ]];
 
 pub(super) const RETRY: Table = &[&[

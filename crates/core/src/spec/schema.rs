@@ -119,6 +119,7 @@ fn form(shape: Shape) -> Value {
         }
         Shape::Object(table) => object(table),
         Shape::FlagOrObject(table) => json!({ "oneOf": [{ "type": "boolean" }, object(table)] }),
+        Shape::TextOrObject(table) => one_or(&scalar(), object(table)),
         Shape::Map(table) => json!({ "type": "object", "additionalProperties": object(table) }),
         Shape::Objects(table) if std::ptr::eq(table, super::keys::TASK) => list(&reference("task")),
         Shape::Objects(table) => list(&object(table)),

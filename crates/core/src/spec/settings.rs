@@ -1,13 +1,14 @@
 //! The fields a task and the file's `config` have in common, and how one fills in for the other.
 
+mod measure;
 mod over;
 
 use std::collections::BTreeMap;
 
 use crate::models::Models;
 use crate::plan::{
-    Changes, Isolation, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation, Price,
-    Priority, Program, RetryPolicy, Review, Scope, Task, Work,
+    Changes, Isolation, Measure, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation,
+    Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
 };
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
@@ -52,6 +53,8 @@ pub(super) struct Settings {
     gate_proof: Option<bool>,
     /// Nothing inside where it says that nobody does.
     review: Option<Option<Box<Review>>>,
+    /// Likewise.
+    measure: Option<Option<Box<Measure>>>,
     merge_strategy: Option<MergeStrategy>,
     on_conflict: Option<OnConflict>,
     timeout: Option<Millis>,
@@ -125,6 +128,7 @@ impl Settings {
             fix_rounds: fields.get(r, "fix_rounds", count(0..=MAX_FIX_ROUNDS)),
             gate_proof: fields.get(r, "gate_proof", flag),
             review: fields.get(r, "review", review),
+            measure: fields.get(r, "measure", measure::read),
             merge_strategy: fields.get(r, "merge_strategy", choice(MERGE_STRATEGIES)),
             on_conflict: fields.get(r, "on_conflict", choice(ON_CONFLICT)),
             timeout: fields.get(r, "timeout", time_limit),
@@ -181,6 +185,7 @@ impl Settings {
         set(&mut task.fix_rounds, self.fix_rounds, &agents.fix_rounds);
         set(&mut task.gate_proof, self.gate_proof, &config.gate_proof);
         set(&mut task.review, self.review, &agents.review);
+        set(&mut task.measure, self.measure, &config.measure);
         set(&mut task.merge_strategy, self.merge_strategy, &config.merge_strategy);
         set(&mut task.on_conflict, self.on_conflict, &config.on_conflict);
         task.timeout = self.timeout.or(config.timeout);
@@ -327,7 +332,7 @@ pub(super) fn files(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<S
     super::decode::each(r, what, node, "a path or a list of paths", file)
 }
 
-fn file(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
+pub(super) fn file(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
     let path = text(r, what, node)?;
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     let problem = match &path {

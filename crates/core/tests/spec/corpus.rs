@@ -105,6 +105,7 @@ fn every_setting_can_be_a_default() {
         ("fix_rounds", "1", "3"),
         ("gate_proof", "true", "false"),
         ("review", "true", "{ agent: two }"),
+        ("measure", "true", "{ lint: two }"),
         ("merge_strategy", "squash", "rebase"),
         ("on_conflict", "ours", "theirs"),
         ("timeout", "1", "2"),

@@ -77,6 +77,7 @@ tasks:
     fix_rounds: 4
     gate_proof: true
     review: { agent: codex, rubric: No panics }
+    measure: { coverage: { run: make cover, report: lcov.info }, lint: [make lint, auto], within: 5m }
     merge_strategy: squash
     on_conflict: retry-later
     timeout: 1800
@@ -166,6 +167,11 @@ fn a_task_has_every_field() {
             agent: Some("codex".into()),
             model: None,
             rubric: Some("No panics".into()),
+        })),
+        measure: Some(Box::new(Measure {
+            coverage: Some(Coverage { run: "make cover".into(), report: Some("lcov.info".into()) }),
+            lint: list(&["make lint", "auto"]),
+            within: Some(Millis::from_secs(300)),
         })),
         merge_strategy: MergeStrategy::Squash,
         on_conflict: OnConflict::RetryLater,

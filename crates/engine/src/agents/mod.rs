@@ -267,7 +267,7 @@ fn takes_prompts(
     }
 }
 
-fn on_path(program: &str) -> bool {
+pub(crate) fn on_path(program: &str) -> bool {
     found(program).is_some()
 }
 

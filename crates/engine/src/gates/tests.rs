@@ -248,3 +248,44 @@ fn only_the_file_itself_is_damaged() {
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("{NONSENSE}\nfn main() {{}}\n"));
     assert_eq!(fs::read_to_string(&twin).unwrap(), "fn main() {}\n");
 }
+
+#[test]
+fn a_project_is_measured_by_tools_that_are_there_and_nothing_else() {
+    let none = |_: &str| false;
+    let rust: &[_] = &[("Cargo.toml", "[workspace]\n")];
+    let python: &[_] = &[("pyproject.toml", "[tool.pytest.ini_options]\n[tool.ruff]\n")];
+    let go: &[_] = &[("go.mod", "module x\n")];
+    let script = [("package.json", TESTED), ("eslint.config.mjs", "")];
+    let local = [&script[..], &[("node_modules/.bin/nyc", ""), ("node_modules/.bin/eslint", "")]].concat();
+    for files in [rust, python, go, &script] {
+        let dir = project(files);
+        assert_eq!(measures::coverage_by(dir.path(), &none), None, "{files:?}");
+        assert_eq!(measures::linters_by(dir.path(), &none), Vec::<String>::new(), "{files:?}");
+    }
+    let all = |_: &str| true;
+    for (files, coverage, lint) in [
+        (
+            rust,
+            "cargo llvm-cov --workspace --json --summary-only",
+            "cargo clippy --all-targets --message-format short",
+        ),
+        (python, "coverage run -m pytest; coverage report", "ruff check --output-format concise"),
+        (
+            &local,
+            "node_modules/.bin/nyc --reporter=text-summary npm test",
+            "node_modules/.bin/eslint -f json .",
+        ),
+    ] {
+        let dir = project(files);
+        assert_eq!(measures::coverage_by(dir.path(), &all).as_deref(), Some(coverage));
+        assert_eq!(measures::linters_by(dir.path(), &all), [lint]);
+    }
+    let dir = project(go);
+    let coverage = measures::coverage_by(dir.path(), &all).unwrap();
+    assert!(coverage.contains("go test -coverprofile=") && coverage.contains("go tool cover -func="));
+    assert_eq!(measures::linters_by(dir.path(), &all), ["go vet ./..."]);
+    let configured = project(&[("go.mod", "module x\n"), (".golangci.yml", "")]);
+    assert_eq!(measures::linters_by(configured.path(), &all), ["golangci-lint run"]);
+    let flake8 = project(&[(".flake8", "")]);
+    assert_eq!(measures::linters_by(flake8.path(), &all), ["flake8"]);
+}

@@ -45,6 +45,8 @@ impl Worker {
             reports,
             unpriced: Default::default(),
             debuts: Default::default(),
+            baselines: Default::default(),
+            crowd: Default::default(),
             desk: Default::default(),
             limits: Default::default(),
         }

@@ -1,10 +1,13 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
 mod asking;
+mod baselines;
 mod checks;
+mod crowd;
 mod debut;
 mod lines;
 mod mail;
+mod measuring;
 mod plan;
 mod repetition;
 mod reviewing;
@@ -40,7 +43,9 @@ use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 use talks::Talks;
 
+pub(crate) use baselines::Baselines;
 pub(crate) use checks::Check;
+pub(crate) use crowd::Crowd;
 pub(crate) use debut::Debuts;
 pub(crate) use mail::Mail;
 pub use plan::CurrentPlan;
@@ -95,6 +100,8 @@ pub struct Worker {
     /// Models that were told to have no known price.
     pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
     pub(crate) debuts: Debuts,
+    pub(crate) baselines: Baselines,
+    pub(crate) crowd: Crowd,
     pub(crate) desk: Desk,
     /// Of the run as it was taken up.
     pub(crate) limits: Limits,
@@ -318,6 +325,11 @@ impl Worker {
         let mark = self.marks.stream(visit.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
+        let _place = tokio::select! {
+            biased;
+            place = self.crowd.place(brief.task.agent_name()) => place,
+            _ = stop.wait_for(|wish| *wish != Stop::No) => return Err(Outcome::Interrupted),
+        };
         if agent.sets_up_its_home() {
             let stopped = stop.wait_for(|wish| *wish != Stop::No);
             tokio::select! {
@@ -413,6 +425,7 @@ impl Worker {
         }
         if let Some(change) = &mut change {
             change.reviewed = self.reviewed(visit, change, transcript, stop).await?.map(Box::new);
+            change.measured = self.measured(visit, change, transcript, stop).await.map(Box::new);
         }
         Ok(change)
     }

@@ -178,6 +178,14 @@ impl Yard {
         Ok(Seat { directory, base: None, env: self.belongings(name)? })
     }
 
+    /// Makes a workspace hold nothing but this commit again, which all of its work is in.
+    pub fn tidy(&self, name: &str, commit: &str) -> Result<(), WorkspaceError> {
+        let folder = self.folder_of(name, self.layout.workspace(name), PathBuf::new(), None);
+        self.forget_written(&folder.index);
+        self.check_out(&self.shadow, commit, &folder.tree, &folder.index)?;
+        self.fill_modules(&self.ground(&folder), commit, None)
+    }
+
     /// Brings a folder to a commit, when it is its turn.
     pub(super) fn check_out(
         &self,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use conductor_core::event::{FailureClass, Usage};
+use conductor_core::event::{self, FailureClass, Usage};
 use conductor_core::plan::Plan;
 use conductor_core::planner::{Draft, Head, task_file, words::Request};
 use conductor_core::spec::{self, Source};
@@ -28,6 +28,8 @@ pub(crate) struct Answered {
     pub(crate) agent: String,
     pub(crate) model: Option<String>,
     pub(crate) used: Usage,
+    /// The same, to be accounted for.
+    pub(crate) planning: event::Planning,
     /// Where everything it said is kept.
     pub(crate) folder: PathBuf,
 }
@@ -95,6 +97,7 @@ pub(crate) fn ask(
             agent: planner.agent(),
             model: planner.model(),
             used: planner.used(),
+            planning: planner.planning(),
             folder: planner.folder().to_owned(),
         }),
     }

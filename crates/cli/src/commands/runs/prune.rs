@@ -13,12 +13,14 @@ use conductor_engine::stores::{StoredRun, was_written};
 use conductor_engine::workspaces::{census, empty_trash, rescue_refs, run_branch, task_branches};
 use serde::Serialize;
 
-use super::{answer, answer_json, talk};
+use super::{answer, answer_json, plans, talk};
 use crate::archive::Archive;
 use crate::args;
 use crate::commands::worktree::clear_all;
 use crate::fault::{Exit, Fault};
 use crate::progress::json::timestamp;
+
+use plans::PlanVerdict;
 
 const SCHEMA: &str = "conductor.prune/1";
 
@@ -30,6 +32,8 @@ struct Report {
     runs: Vec<Verdict>,
     /// Folders of runs that were killed before they were in the store.
     empty_folders: Vec<RunId>,
+    /// What planners said, of plans that no run there is was made of.
+    plans: Vec<PlanVerdict>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,10 +55,14 @@ pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, Fault> {
         dry_run: !args.yes,
         runs: Vec::new(),
         empty_folders: empty_folders(&archive),
+        plans: Vec::new(),
     };
     for stored in old(&archive, args)? {
         report.runs.push(judged(&archive, &stored, args).await);
     }
+    let going: Vec<&RunId> =
+        report.runs.iter().filter(|verdict| verdict.goes).map(|verdict| &verdict.run).collect();
+    report.plans = plans::old(&archive, args, &going)?;
     if args.yes {
         carry_out(&archive, &mut report, args).await;
         empty_trash(archive.home.root());
@@ -152,6 +160,9 @@ async fn carry_out(archive: &Archive, report: &mut Report, args: &args::RunsPrun
             false
         }
     });
+    // A run that stays after all keeps its plan.
+    let stays = |run: &RunId| report.runs.iter().any(|verdict| verdict.run == *run && !verdict.goes);
+    report.plans.retain(|plan| !plan.run.as_ref().is_some_and(stays) && plans::discard(archive, plan));
 }
 
 /// Whoever is killed in the middle leaves either a run that can be read, or an empty folder.
@@ -210,6 +221,9 @@ fn tell(report: &Report, args: &args::RunsPrune) -> Result<(), Fault> {
     for run in &report.empty_folders {
         answer(&format!("{run}  {verb:<8}  an empty folder, nothing was ever run"))?;
     }
+    for plan in &report.plans {
+        answer(&format!("{}  {verb:<8}  what a planner said, asked {}", plan.plan, plan.asked_at))?;
+    }
     match (count, report.dry_run) {
         (0, _) => talk("there is nothing to take away"),
         (count, true) => talk(format!("{count} would go; do it with --yes")),
@@ -223,6 +237,6 @@ fn tell(report: &Report, args: &args::RunsPrune) -> Result<(), Fault> {
 
 impl Report {
     fn goes(&self) -> usize {
-        self.runs.iter().filter(|verdict| verdict.goes).count() + self.empty_folders.len()
+        self.runs.iter().filter(|verdict| verdict.goes).count() + self.empty_folders.len() + self.plans.len()
     }
 }

@@ -128,7 +128,7 @@ pub(super) fn cost(out: &mut Markup, subject: &Subject<'_>) {
     let run = subject.run;
     let (cost, about) = words::cost(run);
     put!(out; "<section id=\"cost\"><h2>Cost</h2><p>" (words::sentence(&format!("{cost}; {about}"))) "</p>");
-    if !run.agents().is_empty() {
+    if !run.agents().is_empty() || !run.planning().is_empty() {
         put!(out; "<div class=\"pair\"><table><caption>By agent</caption>");
         columns(out, &[Left("Agent"), Right("Attempts"), Right("Tokens"), Right("Cost")]);
         for (agent, used) in run.agents() {
@@ -138,6 +138,12 @@ pub(super) fn cost(out: &mut Markup, subject: &Subject<'_>) {
             };
             put!(out; "<tr><th scope=\"row\"><bdi>" (agent) "</bdi></th>");
             figures(out, &[&used.attempts, &tokens, &words::agent_cost(used)]);
+            put!(out; "</tr>");
+        }
+        for planning in run.planning() {
+            put!(out; "<tr><th scope=\"row\"><bdi>" (planning.agent) "</bdi>, planning</th>");
+            let tokens = thousands(planning.total().tokens);
+            figures(out, &[&"", &tokens, &words::planning_cost(planning)]);
             put!(out; "</tr>");
         }
         put!(out; "</tbody></table>");

@@ -5,7 +5,7 @@ use proptest::prelude::{
 };
 
 use super::*;
-use crate::event::Capped;
+use crate::event::{Capped, ModelUsage, Planning};
 use crate::plan::OnBudget;
 
 fn prompts(names: &str) -> Plan {
@@ -53,6 +53,37 @@ fn a_cap_that_is_near_is_told_once_and_a_resume_does_not_repeat_it() {
     let (mut s, _) = s.crash(options);
     s.use_up("b", 0.01);
     assert_eq!(neared(&s.log).last().unwrap(), "run Cost 1830000/2200000");
+}
+
+/// What was spent on the plan counts like what tasks spend, also for whoever takes the run up later.
+#[test]
+fn what_planning_used_counts_towards_the_caps_of_the_run() {
+    let planned = |cost: f64| {
+        let (mut run, created) = Run::create(prompts("a; b"), now(0));
+        let usage = Usage { cost: Usd::from_dollars(cost), tokens: 10, turns: 1, unpriced: 0 };
+        let usage = vec![ModelUsage { model: Some("opus".into()), usage }];
+        let planning = Planning { plan: "p".into(), agent: "claude".into(), at: now(0).at, usage };
+        let event = Event::PlanningAccounted { planning: Box::new(planning) };
+        let record = Record { seq: 2, at: now(0).at, tick: now(0).tick, event };
+        run.apply(&record).unwrap();
+        let mut options = queue(1);
+        options.limits.max_cost = Some(Usd::from_dollars(1.0));
+        let (scheduler, decision) = Scheduler::start(run, options, now(0)).unwrap();
+        let log = vec![created, record];
+        let mut script = Script { scheduler, log, actions: Vec::new(), secs: 0 };
+        let told = script.told(decision);
+        (script, told)
+    };
+    assert_eq!(planned(1.0).1, "drain (Budget), stopped (Budget)", "nothing is left for tasks");
+    let (mut s, told) = planned(0.7);
+    assert_eq!(told, "start a");
+    assert_eq!(s.use_up("a", 0.3), "drain (Budget), stop a (Interrupted)");
+    let run = Run::replay(&s.log).unwrap();
+    assert_eq!(run.spent().cost, Usd::from_dollars(1.0));
+    assert_eq!(run.planning()[0].total().cost, Usd::from_dollars(0.7));
+    assert_eq!(run.models()["opus"].tokens, 10);
+    let tasks: u64 = run.tasks().map(|(_, progress)| progress.usage.cost.0).sum();
+    assert_eq!(tasks, Usd::from_dollars(0.3).0, "it is no task's");
 }
 
 #[test]

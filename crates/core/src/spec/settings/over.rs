@@ -34,6 +34,7 @@ impl Settings {
             fix_rounds: self.fix_rounds.or(weaker.fix_rounds),
             gate_proof: self.gate_proof.or(weaker.gate_proof),
             review: self.review.or(weaker.review),
+            measure: self.measure.or(weaker.measure),
             merge_strategy: self.merge_strategy.or(weaker.merge_strategy),
             on_conflict: self.on_conflict.or(weaker.on_conflict),
             timeout: self.timeout.or(weaker.timeout),

@@ -1,0 +1,141 @@
+//! What planning has used, kept beside what was said: `planning.json` in the plan's folder, and a line in `sessions.jsonl`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use conductor_core::event::{ModelUsage, Planning, Usage};
+use conductor_core::ids::RunId;
+use conductor_core::scheduler::Input;
+use conductor_core::units::{Timestamp, Usd};
+use serde::{Deserialize, Serialize};
+
+use super::{Planner, PlannerError};
+use crate::clock::wall;
+use crate::drive::Message;
+use crate::home::Home;
+use crate::output;
+use crate::sessions::{self, PlanningSession};
+
+const SCHEMA: &str = "conductor.planning/1";
+const FILE: &str = "planning.json";
+const RUN: &str = "run";
+
+/// A plan that was asked for, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    schema: String,
+    /// Where it was asked for.
+    pub directory: PathBuf,
+    #[serde(flatten)]
+    pub planning: Planning,
+}
+
+impl Kept {
+    fn new(directory: &Path, planning: Planning) -> Kept {
+        Kept { schema: SCHEMA.to_owned(), directory: directory.to_owned(), planning }
+    }
+
+    /// A reader sees the old or the new, never half of it.
+    fn write(&self, folder: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        output::write(&folder.join(FILE), &text)
+    }
+}
+
+/// One folder of answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub id: RunId,
+    pub folder: PathBuf,
+    /// When it was begun.
+    pub at: Timestamp,
+    /// Nothing where it was made before this was kept, or nobody answered at all.
+    pub kept: Option<Kept>,
+    /// The run that was made of it at once.
+    pub run: Option<RunId>,
+}
+
+/// Every plan there is anything of, oldest first.
+pub fn plans(home: &Home) -> Vec<Plan> {
+    let entries = fs::read_dir(home.root().join("plans")).into_iter().flatten().flatten();
+    let mut found: Vec<Plan> = entries.filter_map(|entry| plan(&entry.path())).collect();
+    found.sort_by(|one, other| (one.at, &one.id).cmp(&(other.at, &other.id)));
+    found
+}
+
+fn plan(folder: &Path) -> Option<Plan> {
+    let id = RunId::parse(folder.file_name()?.to_str()?)?;
+    let kept = fs::read(folder.join(FILE)).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+    let at = kept.as_ref().map(|kept| kept.planning.at).or_else(|| changed(folder))?;
+    let run = fs::read_to_string(folder.join(RUN)).ok().and_then(|text| RunId::parse(text.trim()));
+    Some(Plan { id, folder: folder.to_owned(), at, kept, run })
+}
+
+fn changed(folder: &Path) -> Option<Timestamp> {
+    let since = fs::metadata(folder).ok()?.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Timestamp(i64::try_from(since.as_millis()).ok()?))
+}
+
+/// Notes which run a plan has become. It is for whoever clears up: the run's own log says it too.
+pub fn note_run(home: &Home, plan: &str, run: &RunId) {
+    let _ = fs::write(home.root().join("plans").join(plan).join(RUN), format!("{run}\n"));
+}
+
+impl Planner {
+    /// What all answers together have used.
+    pub fn used(&self) -> Usage {
+        self.planning().total()
+    }
+
+    /// What there is to account for.
+    pub fn planning(&self) -> Planning {
+        let plan = self.worker.run.to_string();
+        Planning { plan, agent: self.agent(), at: self.since, usage: self.used.clone() }
+    }
+
+    /// Keeps what it has used so far. Where that cannot be written it is told all the same, by whoever asked for a plan.
+    pub(super) fn account(&self) {
+        let _ = Kept::new(&self.directory, self.planning()).write(&self.folder);
+    }
+
+    /// A line for all of it, whatever became of it.
+    pub(super) fn note_session(&self, error: Option<&PlannerError>) {
+        let status = match error {
+            None => "completed",
+            Some(PlannerError::Stopped) => "interrupted",
+            Some(_) => "failed",
+        };
+        sessions::note_planning(
+            &self.home,
+            &PlanningSession {
+                session: self.session.as_deref(),
+                planning: &self.planning(),
+                model: self.model(),
+                status,
+                error: error.map(ToString::to_string),
+                directory: &self.directory,
+                ended: wall(),
+            },
+        );
+    }
+}
+
+pub(super) fn count(used: &mut Vec<ModelUsage>, message: &Message) {
+    if let Message::Input(Input::UsageReported { usage, model, .. }) = message {
+        add(used, model.clone(), *usage);
+    }
+}
+
+pub(super) fn spent(used: &[ModelUsage]) -> Usd {
+    used.iter().fold(Usd(0), |sum, one| sum + one.usage.cost)
+}
+
+/// Adds to the sum of a model, in the order in which they were first heard of.
+fn add(all: &mut Vec<ModelUsage>, model: Option<Box<str>>, usage: Usage) {
+    match all.iter_mut().find(|known| known.model == model) {
+        Some(known) => known.usage += usage,
+        None => all.push(ModelUsage { model, usage }),
+    }
+}

@@ -1,0 +1,27 @@
+//! How many of an agent speak to its provider at once, those who review included. Whoever reviews or is reviewed holds one
+//! place at most, so that nobody waits for whoever waits for them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use conductor_core::plan::Limits;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Places at the agents that have a limit.
+#[derive(Default)]
+pub(crate) struct Crowd {
+    places: BTreeMap<String, Arc<Semaphore>>,
+}
+
+impl Crowd {
+    pub(crate) fn new(limits: &Limits) -> Crowd {
+        let place =
+            |limit: u32| Arc::new(Semaphore::new((limit.max(1) as usize).min(Semaphore::MAX_PERMITS)));
+        Crowd { places: limits.agents.iter().map(|(agent, limit)| (agent.clone(), place(*limit))).collect() }
+    }
+
+    /// Waits for a place, which is held until it is dropped. Nothing where there is no limit.
+    pub(super) async fn place(&self, agent: &str) -> Option<OwnedSemaphorePermit> {
+        self.places.get(agent)?.clone().acquire_owned().await.ok()
+    }
+}
