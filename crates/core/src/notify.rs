@@ -186,6 +186,8 @@ fn budget(what: Capped) -> &'static str {
         Capped::Cost => "money",
         Capped::Tokens => "tokens",
         Capped::Turns => "turns",
+        Capped::Time => "time",
+        Capped::Attempts => "attempts",
     }
 }
 

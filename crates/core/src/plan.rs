@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 use crate::models::Models;
+use crate::recovery::Recovery;
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
@@ -146,6 +147,9 @@ pub struct Task {
     pub timeout: Option<Millis>,
     #[serde(default)]
     pub retry: RetryPolicy,
+    /// What is done about its failures, where that is not just the usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Box<Recovery>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Names (a trailing `*` matches a prefix) of variables handed through from the caller's environment.
@@ -211,6 +215,7 @@ impl Task {
             on_conflict: OnConflict::default(),
             timeout: None,
             retry,
+            recovery: None,
             env: BTreeMap::new(),
             env_pass: Vec::new(),
             permissions: None,

@@ -95,6 +95,7 @@ impl Bench {
             unpriced: Default::default(),
             debuts: Default::default(),
             desk: Default::default(),
+            secured: Default::default(),
             limits: Default::default(),
         });
         Bench { amendment, worker, yard, landed: false }

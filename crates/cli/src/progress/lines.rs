@@ -206,8 +206,11 @@ fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
         Capped::Cost => costs::words(Usage { cost: Usd(amount), ..Usage::default() }),
         Capped::Tokens => format!("{amount} tokens"),
         Capped::Turns => format!("{amount} turns"),
+        Capped::Attempts => format!("{amount} attempts"),
+        Capped::Time => Millis(amount).to_string(),
     };
-    format!("{whose} has used {percent} % of its budget: {} of {}", words(used), words(cap))
+    let of = if what == Capped::Time { "time" } else { "budget" };
+    format!("{whose} has used {percent} % of its {of}: {} of {}", words(used), words(cap))
 }
 
 /// What is said first.

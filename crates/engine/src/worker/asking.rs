@@ -46,6 +46,7 @@ impl Worker {
             unpriced: Default::default(),
             debuts: Default::default(),
             desk: Default::default(),
+            secured: Default::default(),
             limits: Default::default(),
         }
     }
