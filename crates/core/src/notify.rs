@@ -160,8 +160,12 @@ fn news(id: &RunId, run: &Run, event: &Event) -> Option<News> {
             News { question, ..bare(Occasion::Input, Some(task), Status::Waiting.name(), text) }
         }
         Event::ApprovalAsked { task, question } => {
+            let held_up = match run.escalation() == Some(task) {
+                true => "; nothing new starts before the answer",
+                false => "",
+            };
             let text = format!(
-                "{}: {} (conductor task approve {task}, or deny {task})",
+                "{}: {}{held_up} (conductor task approve {task}, or deny {task})",
                 question.why, question.what
             );
             let question = Some(question.to_string());

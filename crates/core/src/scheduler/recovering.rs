@@ -108,7 +108,7 @@ impl Scheduler {
 
     fn ask_about(&mut self, now: Now, place: usize, failure: &Failure) {
         let task = self.graph.id(place as Node).clone();
-        let why = format!("{task} failed; shall it be tried once more?");
+        let why = format!("{task} failed and may be tried once more");
         let question = Question { tool: RECOVERY.to_owned(), what: failure.message.clone(), why };
         self.emit(now, Event::ApprovalAsked { task, question: Box::new(question) });
         self.await_answer(now, place, now.at);
