@@ -348,6 +348,9 @@ pub struct Preparation {
     /// By which words it was told who does it; nothing where the task says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagent_words: Vec<String>,
+    /// The specialist it names, where there is none of that name and another does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_subagent: Option<String>,
     /// How long it took before, where it does not say itself how long it will.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_time: Option<Learned>,

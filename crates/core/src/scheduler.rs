@@ -508,6 +508,7 @@ impl Scheduler {
         let executor = self.executors.take();
         let hand = self.hand(place);
         if let Some(hand) = &hand {
+            self.tell_of_other_specialist(now, place);
             self.tell_of_stand_in(now, place, hand);
         }
         let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone() };

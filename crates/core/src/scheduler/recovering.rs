@@ -173,6 +173,18 @@ impl Scheduler {
         self.emit(now, Event::RecoveryDecided { task, attempt, nature, strategy, reason });
     }
 
+    /// As `tell_of_stand_in`, for a specialist that does not exist.
+    pub(super) fn tell_of_other_specialist(&mut self, now: Now, place: usize) {
+        let (task, progress) = self.run.task(place);
+        let missing = task.preparation.as_ref().and_then(|known| known.missing_subagent.as_ref());
+        let (Some(missing), Some(other), 0) = (missing, &task.subagent_type, progress.last_attempt) else {
+            return;
+        };
+        let reason = format!("there is no specialist {missing}; {other} does it");
+        let (task, nature, strategy) = (task.id.clone(), Nature::Permanent, Strategy::Alternative);
+        self.emit(now, Event::RecoveryDecided { task, attempt: Attempt(1), nature, strategy, reason });
+    }
+
     /// Remembered before the next attempt, if the branch is to be remembered at all.
     pub(super) fn to_secure(&self, place: usize) -> Option<String> {
         if self.run.repeats(place).is_some_and(|repeats| repeats.secured) {

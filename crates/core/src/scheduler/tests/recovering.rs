@@ -340,3 +340,19 @@ fn attempts_that_are_nearly_used_up_are_told_once() {
     assert_eq!(s.ok("e"), "done e, drain (Budget), stopped (Budget)");
     assert_eq!(near(&s).len(), 1);
 }
+
+#[test]
+fn a_specialist_who_does_not_exist_is_told_once() {
+    let mut task = Task::new(id("a"), Work::Prompt("x".into()));
+    task.subagent_type = Some("nobody-knows".into());
+    task.fallback_agents = vec!["test-automator".into()];
+    let mut plan = Plan { tasks: vec![task], ..Plan::default() };
+    let known = crate::subagents::Known::new(&[], &[]);
+    let found = crate::subagents::find(&plan.tasks[0], &known);
+    crate::subagents::settle(&mut plan, 0, found, &known);
+    let (mut s, _) = Script::start(plan, queue(1));
+    s.fail("a");
+    s.wait(5);
+    let reason = "a#1 alternative: permanent: there is no specialist nobody-knows; test-automator does it";
+    assert_eq!((s.decided()[0].as_str(), s.decided().len()), (reason, 2));
+}
