@@ -49,13 +49,13 @@ fn single_values_that_do_not_fit() {
         ),
         (
             "recovery: { ambiguous: [retry, eskalate], on_fail: x }",
-            "4:37 unknown-value 'ambiguous' cannot be 'eskalate' (did you mean 'escalate'?)\n\
-             4:48 unknown-key recovery has no key 'on_fail' (recovery may have transient, permanent, ambiguous, patterns)",
+            "4:36 unknown-value 'ambiguous' cannot be 'eskalate' (did you mean 'escalate'?)\n\
+             4:47 unknown-key recovery has no key 'on_fail' (recovery may have transient, permanent, ambiguous, patterns)",
         ),
         (
             "recovery: { patterns: [{ match: '**', as: transient }, { as: sometimes }] }",
             "4:37 bad-pattern '**' is no pattern (write words as they stand in one line, such as \"lock * timeout\"; * stands for anything)\n\
-             4:60 missing-key a pattern needs 'match'\n\
+             4:62 missing-key a pattern needs 'match'\n\
              4:66 unknown-value 'as' cannot be 'sometimes' (it is one of transient, permanent, ambiguous)",
         ),
         (

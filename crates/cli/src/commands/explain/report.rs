@@ -3,12 +3,13 @@
 use conductor_core::event::{DrainReason, FailureClass};
 use conductor_core::models::{Models, Score};
 use conductor_core::plan::{Isolation, Task, Work};
-use conductor_core::recovery::{self, Strategy};
+use conductor_core::recovery;
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::spec::Origin;
 use serde_json::{Value, json};
 
 use super::Subject;
+use super::failures::{decided, decided_json, risks, ways};
 use crate::end_block::one_line;
 
 pub(super) fn text(subject: &Subject) -> String {
@@ -233,37 +234,6 @@ fn tries(task: &Task) -> String {
     }
 }
 
-/// What it says itself about its failures.
-fn ways(task: &Task) -> String {
-    let Some(own) = &task.recovery else { return String::new() };
-    let listed = |ways: &[Strategy]| ways.iter().map(|way| way.name()).collect::<Vec<_>>().join(", then ");
-    let natures =
-        [("transient", &own.transient), ("permanent", &own.permanent), ("ambiguous", &own.ambiguous)];
-    let natures = natures.into_iter().filter(|(_, ways)| !ways.is_empty());
-    let natures = natures.map(|(name, ways)| format!("{name}: {}", listed(ways)));
-    let patterns = own
-        .patterns
-        .iter()
-        .map(|pattern| format!("\"{}\" is {}", one_line(&pattern.words), pattern.nature.name()));
-    natures.chain(patterns).collect::<Vec<_>>().join("\n")
-}
-
-fn risks(task: &Task) -> String {
-    let told = recovery::risks(task)
-        .into_iter()
-        .map(|(risk, words)| format!("{}: {}", risk.name(), one_line(&words)));
-    let told = told.collect::<Vec<_>>().join("\n");
-    if told.is_empty() { told } else { told + "\na checkpoint is made before it begins, in a repository" }
-}
-
-/// What was done about its failures.
-fn decided(subject: &Subject) -> Vec<String> {
-    let Some(found) = &subject.found else { return Vec::new() };
-    let own = found.found.run.decisions().iter().filter(|one| one.task == subject.task().id);
-    own.map(|one| format!("attempt {}, {}: {}", one.attempt, one.strategy.name(), one_line(&one.words())))
-        .collect()
-}
-
 fn limits(task: &Task) -> String {
     let limits = [
         task.timeout.map(|time| format!("{time} for an attempt")),
@@ -288,15 +258,6 @@ fn written(subject: &Subject) -> String {
     let told =
         [("by the task", own), ("by the config", config)].into_iter().filter(|(_, keys)| !keys.is_empty());
     told.map(|(who, keys)| format!("{who}: {keys}")).collect::<Vec<_>>().join("\n")
-}
-
-fn decided_json(subject: &Subject) -> Vec<Value> {
-    let all = subject.found.as_ref().map_or(&[][..], |found| found.found.run.decisions());
-    let own = all.iter().filter(|one| one.task == subject.task().id);
-    own.map(|one| {
-        json!({ "attempt": one.attempt, "nature": one.nature, "strategy": one.strategy, "reason": one.reason })
-    })
-    .collect()
 }
 
 pub(super) fn json(subject: &Subject) -> Value {
