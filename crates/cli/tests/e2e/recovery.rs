@@ -252,9 +252,31 @@ tasks:
 }
 
 #[test]
-fn outside_of_a_repository_there_is_nothing_to_remember() {
-    let world = World::with("tasks: [{ id: a, run: 'mkdir x; rm -rf x' }]");
-    world.conductor(&["run", "tasks.yaml"]).expect(0);
+fn one_checkpoint_serves_all_that_begin_at_the_same_commit() {
+    let world = with_remote(
+        "
+tasks:
+  - { id: a, run: 'SAFE; mkdir x; rm -rf x' }
+  - { id: b, run: 'SAFE; git push -q HERE/remote.git HEAD:refs/heads/out' }
+  - { id: c, run: 'echo 1 > c.txt', dependencies: [a, b] }
+  - { id: d, run: 'SAFE; mkdir x; rm -rf x', dependencies: [c] }
+",
+    );
+    run(&world, &["-p", "4"]).expect(0);
+    assert_eq!((world.logged("checkpoint_made").len(), world.read("unsafe")), (3, String::new()));
+    let all = conductor(&world, &["checkpoint", "list", "--json"]).expect(0).json();
+    assert_eq!(all["checkpoints"].as_array().unwrap().len(), 2, "{all}");
+}
+
+#[test]
+fn outside_of_a_repository_there_is_nothing_to_remember_or_to_set_back() {
+    let world = World::with(
+        "tasks: [{ id: a, run: 'mkdir x; rm -rf x' }, \
+         { id: b, run: 'exit 1', recovery: { ambiguous: rollback }, retry_policy: { max_attempts: 2 } }]",
+    );
+    world.conductor(&["run", "tasks.yaml"]).expect(100);
+    let why = "nothing tells whether it would pass; it works in place, where nothing can be set back";
+    assert_eq!(decided(&world), [format!("fail ambiguous: {why}")]);
     assert_eq!(world.logged("checkpoint_made"), Vec::<String>::new());
 }
 

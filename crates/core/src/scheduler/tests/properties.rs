@@ -577,6 +577,15 @@ proptest! {
             prop_assert_eq!(*times, 1, "{} completed once", task);
         }
         every_failure_is_decided(&checked.script.log);
+        for (task, progress) in run.tasks() {
+            let a_person_wants_more = task.recovery.as_ref().is_some_and(|recovery| recovery.asks());
+            prop_assert!(
+                a_person_wants_more || progress.tried <= task.retry.max_attempts,
+                "{} was tried {} times",
+                task.id,
+                progress.tried
+            );
+        }
         let fail_fast = matches!(run.stage(), Stage::Stopped(DrainReason::FailFast));
         prop_assert!(fail_fast || run.all_ended());
     }
