@@ -5,7 +5,7 @@
 use crate::event::{Answer, Change, DrainReason, Event, RunOutcome};
 use crate::ids::TaskId;
 use crate::run::{Run, Stage, Status, TaskState};
-use crate::scheduler::Refusal;
+use crate::scheduler::{FOLLOW_UP, RECOVERY, Refusal, failure_asked_about};
 
 /// A failed task's work is on the branch after all: `change` leads from where the branch was to where it is. Where that
 /// was the last thing missing, the run is completed.
@@ -39,10 +39,23 @@ pub fn rolled_back(run: &Run, to: &str, is_there: impl Fn(&str) -> bool) -> Vec<
 }
 
 /// A person answers what a task has asked.
-pub fn answered(run: &Run, task: &TaskId, answer: Answer) -> Result<Event, Refusal> {
+pub fn answered(run: &Run, task: &TaskId, answer: Answer) -> Result<Vec<Event>, Refusal> {
     let place = run.place(task).ok_or_else(|| Refusal::UnknownTask(task.clone()))?;
     match &run.progress(place).state {
-        TaskState::Asking { .. } => Ok(Event::QuestionAnswered { task: task.clone(), answer }),
+        TaskState::Asking { question, .. } => {
+            // No to the question whether something is done at all is its end.
+            let end = match question.tool.as_str() {
+                _ if answer.allow => None,
+                RECOVERY => {
+                    let failure = failure_asked_about(run, place);
+                    Some(Event::TaskFailed { task: task.clone(), failure })
+                }
+                FOLLOW_UP => Some(Event::TaskCancelled { task: task.clone() }),
+                _ => None,
+            };
+            let answered = Event::QuestionAnswered { task: task.clone(), answer };
+            Ok(std::iter::once(answered).chain(end).collect())
+        }
         state => Err(Refusal::WrongStatus {
             task: task.clone(),
             status: state.status(),
@@ -52,7 +65,7 @@ pub fn answered(run: &Run, task: &TaskId, answer: Answer) -> Result<Event, Refus
 }
 
 /// A person says something to whoever works on a task next.
-pub fn told(run: &Run, task: &TaskId, words: String) -> Result<Event, Refusal> {
+pub fn told(run: &Run, task: &TaskId, words: String) -> Result<Vec<Event>, Refusal> {
     let place = run.place(task).ok_or_else(|| Refusal::UnknownTask(task.clone()))?;
     match run.progress(place).state.status() {
         status if status.is_end() => Err(Refusal::WrongStatus {
@@ -60,7 +73,7 @@ pub fn told(run: &Run, task: &TaskId, words: String) -> Result<Event, Refusal> {
             status,
             wants: "there is nobody to be told anything",
         }),
-        _ => Ok(Event::WordsSent { task: task.clone(), words }),
+        _ => Ok(vec![Event::WordsSent { task: task.clone(), words }]),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::ids::{Attempt, TaskId};
 use crate::measure::Measured;
 use crate::models::Sample;
 use crate::plan::{Amendment, Isolation, Limits, Plan};
+use crate::recovery::{Nature, Strategy as Way};
 use crate::units::{Millis, Tick, Timestamp, Usd};
 
 /// An event in its place in the log.
@@ -46,7 +47,11 @@ pub enum Event {
         /// How many of its tasks are new; they come last.
         joined: u32,
     },
-    RunPaused {},
+    RunPaused {
+        /// The task whose question nothing new is to start before; nothing where a person wanted it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<TaskId>,
+    },
     RunContinued {},
     ParallelChanged {
         slots: u32,
@@ -131,6 +136,24 @@ pub enum Event {
         failure: Failure,
     },
 
+    /// What is done about a failed attempt, or about somebody who is not there to make one. What follows from it comes
+    /// right behind it.
+    RecoveryDecided {
+        task: TaskId,
+        attempt: Attempt,
+        nature: Nature,
+        strategy: Way,
+        reason: String,
+    },
+    /// The run's branch was remembered before something that is hard to take back.
+    CheckpointMade {
+        task: TaskId,
+        attempt: Attempt,
+        commit: String,
+        /// By which it can be set back.
+        name: String,
+        reason: String,
+    },
     RetryScheduled {
         task: TaskId,
         delay: Millis,
@@ -203,7 +226,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskId>,
         what: Capped,
-        /// In millionths of a dollar, tokens or turns.
+        /// In millionths of a dollar, tokens, turns, milliseconds or attempts.
         used: u64,
         cap: u64,
     },
@@ -227,7 +250,12 @@ pub enum Event {
 pub enum Capped {
     Cost,
     Tokens,
+    /// Calls of a model.
     Turns,
+    /// Of one attempt of a task, or of the run.
+    Time,
+    /// Of all tasks of the run.
+    Attempts,
 }
 
 /// Why a task is to be done once more.
@@ -243,6 +271,8 @@ pub enum Again {
     Anew,
     /// Whoever was to do it could not, for reasons of their own; the next of its agents does.
     Other,
+    /// It failed, and begins once more with nothing of the try before.
+    Back,
 }
 
 impl Again {
@@ -530,6 +560,7 @@ impl Question {
         match self.tool.as_str() {
             crate::scheduler::FOLLOW_UP => format!("may it be done? {}", self.why),
             crate::scheduler::ASK_HUMAN => self.what.clone(),
+            crate::scheduler::RECOVERY => format!("shall it be tried once more? {}", self.what),
             _ => format!("may it use {self}?"),
         }
     }

@@ -21,6 +21,7 @@ pub mod permissions;
 pub mod plan;
 pub mod planner;
 pub mod quality;
+pub mod recovery;
 pub mod rehearse;
 pub mod report;
 pub mod retry;

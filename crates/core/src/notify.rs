@@ -160,8 +160,12 @@ fn news(id: &RunId, run: &Run, event: &Event) -> Option<News> {
             News { question, ..bare(Occasion::Input, Some(task), Status::Waiting.name(), text) }
         }
         Event::ApprovalAsked { task, question } => {
+            let held_up = match run.escalation() == Some(task) {
+                true => "; nothing new starts before the answer",
+                false => "",
+            };
             let text = format!(
-                "{}: {} (conductor task approve {task}, or deny {task})",
+                "{}: {}{held_up} (conductor task approve {task}, or deny {task})",
                 question.why, question.what
             );
             let question = Some(question.to_string());
@@ -186,6 +190,8 @@ fn budget(what: Capped) -> &'static str {
         Capped::Cost => "money",
         Capped::Tokens => "tokens",
         Capped::Turns => "turns",
+        Capped::Time => "time",
+        Capped::Attempts => "attempts",
     }
 }
 
@@ -289,6 +295,36 @@ mod tests {
             told(all, &ends),
             ["failure a: exit code 1", "a failed: exit code 1", "b waiting: Bash: make"]
         );
+    }
+
+    #[test]
+    fn a_question_that_holds_everything_up_says_so() {
+        use crate::recovery::{Recovery, Strategy};
+        let told = |way: Strategy| {
+            let mut task = Task::new(TaskId::parse("a").unwrap(), Work::Run(Command::Line("x".into())));
+            task.recovery = Some(Box::new(Recovery { ambiguous: vec![way], ..Recovery::default() }));
+            let notifications = Notifications { on_input: vec![terminal(None)], ..Notifications::default() };
+            let plan = Plan { tasks: vec![task], notifications, ..Plan::default() };
+            let (mut run, _) = Run::create(plan, at(0));
+            let (mut scheduler, first) =
+                Scheduler::start(run.clone(), Options::with_slots(1), at(0)).unwrap();
+            let outcome = Outcome::Failed(Failure::new(FailureClass::Exit, "exit code 1"));
+            let (task, attempt) = (TaskId::parse("a").unwrap(), Attempt(1));
+            let ended = Input::AttemptEnded { task, attempt, outcome, change: None, phases: None };
+            let records = [first.records, scheduler.handle(at(1), ended).records].concat();
+            let mut told = Vec::new();
+            for record in &records {
+                run.apply(record).unwrap();
+                let all = tellings(&RunId::parse("r1").unwrap(), &run, &record.event);
+                told.extend(all.into_iter().map(|telling| telling.message));
+            }
+            told
+        };
+        let how = "(conductor task approve a, or deny a)";
+        let asks = "a failed and may be tried once more: exit code 1";
+        assert_eq!(told(Strategy::Ask), [format!("{asks} {how}")]);
+        let held = format!("{asks}; nothing new starts before the answer {how}");
+        assert_eq!(told(Strategy::Escalate), [held]);
     }
 
     #[test]

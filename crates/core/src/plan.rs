@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 use crate::models::Models;
+use crate::recovery::Recovery;
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
@@ -161,6 +162,9 @@ pub struct Task {
     pub timeout: Option<Millis>,
     #[serde(default)]
     pub retry: RetryPolicy,
+    /// What is done about its failures, where that is not just the usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Box<Recovery>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Names (a trailing `*` matches a prefix) of variables handed through from the caller's environment.
@@ -227,6 +231,7 @@ impl Task {
             on_conflict: OnConflict::default(),
             timeout: None,
             retry,
+            recovery: None,
             env: BTreeMap::new(),
             env_pass: Vec::new(),
             permissions: None,
@@ -359,6 +364,9 @@ pub struct Preparation {
     /// By which words it was told who does it; nothing where the task says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagent_words: Vec<String>,
+    /// The specialist it names, where there is none of that name and another does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_subagent: Option<String>,
     /// How long it took before, where it does not say itself how long it will.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_time: Option<Learned>,

@@ -110,7 +110,7 @@ pub fn note(plan: &Plan, task: &Task, state: &TaskState) -> String {
         }
         TaskState::Failed(failure) => failure.message.clone(),
         TaskState::Skipped { culprit: Some(culprit) } => format!("needs {culprit}"),
-        TaskState::Skipped { culprit: None } => "skipped on request".to_owned(),
+        TaskState::Skipped { culprit: None } => "skipped, as a person or its recovery wanted".to_owned(),
         TaskState::Waiting { delay, .. } => format!("waits {delay} for its next try"),
         TaskState::Asking { question, .. } => format!("waits for a person: {}", question.put()),
         _ => String::new(),

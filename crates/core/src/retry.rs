@@ -1,38 +1,12 @@
-//! When a failed attempt is worth another.
+//! How many tries a task has, and how long each waits for the one before.
 
-use crate::event::FailureClass;
 use crate::plan::RetryPolicy;
 use crate::units::Millis;
 
 /// The wait before the next try, or `None` where there is to be none. `tried` counts the tries that have failed so far,
 /// `jitter` is drawn by the caller from 0 to 1.
-pub fn delay(policy: &RetryPolicy, class: FailureClass, tried: u32, jitter: f64) -> Option<Millis> {
-    (worth_repeating(class) && tried < policy.max_attempts).then(|| backoff(policy, tried, jitter))
-}
-
-fn worth_repeating(class: FailureClass) -> bool {
-    match class {
-        FailureClass::Exit
-        | FailureClass::Killed
-        | FailureClass::TimedOut
-        | FailureClass::Runaway
-        | FailureClass::NoChanges
-        | FailureClass::Unwanted
-        | FailureClass::Unverified
-        | FailureClass::Conflict
-        | FailureClass::Unfinished
-        | FailureClass::RateLimited
-        | FailureClass::Overloaded
-        | FailureClass::UsageLimit
-        | FailureClass::Provider => true,
-        FailureClass::Unstartable
-        | FailureClass::Budget
-        | FailureClass::Unauthorized
-        | FailureClass::UnknownModel
-        | FailureClass::Billing
-        | FailureClass::TooLong
-        | FailureClass::Rejected => false,
-    }
+pub fn delay(policy: &RetryPolicy, tried: u32, jitter: f64) -> Option<Millis> {
+    (tried < policy.max_attempts).then(|| backoff(policy, tried, jitter))
 }
 
 fn backoff(policy: &RetryPolicy, tried: u32, jitter: f64) -> Millis {
@@ -47,9 +21,7 @@ mod tests {
     use super::*;
 
     fn waits(policy: RetryPolicy, jitter: f64) -> Vec<Option<u64>> {
-        (1..=policy.max_attempts)
-            .map(|tried| delay(&policy, FailureClass::Exit, tried, jitter).map(|d| d.0))
-            .collect()
+        (1..=policy.max_attempts).map(|tried| delay(&policy, tried, jitter).map(|d| d.0)).collect()
     }
 
     #[test]
@@ -63,21 +35,6 @@ mod tests {
         assert_eq!(waits(RetryPolicy::default(), 1.0), [Some(6_000), Some(12_000), None]);
         let policy = RetryPolicy { max_attempts: 12, ..RetryPolicy::default() };
         assert_eq!(waits(policy, 1.0)[10], Some(300_000));
-    }
-
-    #[test]
-    fn what_cannot_start_or_has_spent_its_budget_is_not_tried_again() {
-        let hopeless = [
-            FailureClass::Unstartable,
-            FailureClass::Budget,
-            FailureClass::Unauthorized,
-            FailureClass::UnknownModel,
-            FailureClass::Billing,
-            FailureClass::TooLong,
-        ];
-        for class in hopeless {
-            assert_eq!(delay(&RetryPolicy::default(), class, 1, 0.5), None);
-        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! `Run::apply` is the only way it changes, live and on replay alike. It knows which transitions are legal, not which are
 //! wise: deciding is the scheduler's.
 
+mod decisions;
 mod repeats;
 mod spans;
 mod step;
@@ -23,6 +24,8 @@ use crate::measure::Measured;
 use crate::plan::{Amendment, Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
+use decisions::Recoveries;
+pub use decisions::Secured;
 pub use repeats::Repeats;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
@@ -257,6 +260,8 @@ pub struct Run {
     counts: [u32; Status::ALL.len()],
     stage: Stage,
     paused: bool,
+    /// Whose question it is paused for, where no person wanted it.
+    paused_for: Option<TaskId>,
     seq: u64,
     spent: Usage,
     attempts: u32,
@@ -269,6 +274,7 @@ pub struct Run {
     /// Tasks that agents have added.
     follow_ups: BTreeSet<TaskId>,
     issues: Vec<Issue>,
+    recoveries: Recoveries,
     parked: BTreeMap<String, Timestamp>,
     hands: BTreeMap<Node, Hand>,
     repeats: BTreeMap<Node, Repeats>,
@@ -314,6 +320,7 @@ impl Run {
             counts,
             stage: Stage::Created,
             paused: false,
+            paused_for: None,
             seq: 1,
             spent: Usage::default(),
             attempts: 0,
@@ -325,6 +332,7 @@ impl Run {
             strays: Vec::new(),
             follow_ups: BTreeSet::new(),
             issues: Vec::new(),
+            recoveries: Recoveries::default(),
             parked: BTreeMap::new(),
             hands: BTreeMap::new(),
             repeats: BTreeMap::new(),
@@ -512,7 +520,7 @@ impl Run {
         match &record.event {
             Event::RunCreated { .. } => return Err(IllegalEvent::CreatedTwice(record.seq)),
             Event::RunStarted { .. }
-            | Event::RunPaused {}
+            | Event::RunPaused { .. }
             | Event::RunContinued {}
             | Event::ParallelChanged { .. }
             | Event::RunDrained { .. }
@@ -522,6 +530,8 @@ impl Run {
             | Event::ProviderParked { .. }
             | Event::BudgetNeared { .. }
             | Event::PlanningAccounted { .. }
+            | Event::RecoveryDecided { .. }
+            | Event::CheckpointMade { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. } => self.apply_to_run(record),
             Event::PlanAmended { amendment, .. } => self.amend(record.seq, amendment)?,
@@ -563,13 +573,13 @@ impl Run {
                 self.active_now = record.tick;
                 self.options = options.as_ref().clone();
                 self.stage = Stage::Active;
-                self.paused = false;
+                (self.paused, self.paused_for) = (false, None);
                 self.ended = None;
                 self.times.starts += 1;
                 self.restart_landings(record.tick);
             }
-            Event::RunPaused {} => self.paused = true,
-            Event::RunContinued {} => self.paused = false,
+            Event::RunPaused { by } => (self.paused, self.paused_for) = (true, by.clone()),
+            Event::RunContinued {} => (self.paused, self.paused_for) = (false, None),
             Event::ParallelChanged { slots } => self.options.slots = *slots,
             Event::RunDrained { why } => self.stage = Stage::Draining(*why),
             Event::RunStopped { why } => {
@@ -595,6 +605,9 @@ impl Run {
             Event::BudgetNeared { task, what, cap, .. } => {
                 let node = task.as_ref().and_then(|task| self.places.get(task).copied());
                 self.costs.neared.insert((node, *what, *cap));
+            }
+            event @ (Event::RecoveryDecided { .. } | Event::CheckpointMade { .. }) => {
+                self.account_recovery(event);
             }
             Event::BranchRolledBack { to } => self.tip = Some(to.clone()),
             Event::ConflictForeseen { task, with, files } => {
@@ -681,7 +694,7 @@ impl Run {
                 let (task, words) = (task.clone(), words.clone());
                 self.issues.push(Issue { task, severity: *severity, words });
             }
-            Event::RetryScheduled { again, .. } if *again != Again::Failed => {
+            Event::RetryScheduled { again: Again::Mend(_) | Again::Anew | Again::Other, .. } => {
                 // What is mended or done anew was no failed try.
                 progress.tried = progress.tried.saturating_sub(1);
             }

@@ -17,6 +17,7 @@ mod pools;
 mod providers;
 mod questions;
 mod ready;
+mod recovering;
 mod release;
 mod requests;
 mod snapshot;
@@ -28,13 +29,12 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    Again, Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Phases,
-    Process, Question, Record, Report, Round, RunOutcome, StopReason, Usage,
+    Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Phases, Process,
+    Question, Record, Report, Round, RunOutcome, StopReason, Usage,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
 use crate::plan::Plan;
-use crate::retry;
 use crate::run::{Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
@@ -42,11 +42,13 @@ pub use amending::objection;
 pub use following::{ASK_HUMAN, FOLLOW_UP};
 pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
+pub use recovering::RECOVERY;
 pub use requests::{Refusal, Request};
 pub use snapshot::{AtWork, Counts, Phase, Snapshot, Waiting, Words};
 pub use waiting::{Held, Wait};
 
 pub(crate) use ready::lonely;
+pub(crate) use recovering::failure_asked_about;
 
 use epics::Epics;
 use executors::Executors;
@@ -130,6 +132,14 @@ pub enum Input {
         attempt: Attempt,
         report: Report,
     },
+    /// The run's branch was remembered before something risky that an attempt is about to do.
+    CheckpointMade {
+        task: TaskId,
+        attempt: Attempt,
+        commit: String,
+        name: String,
+        reason: String,
+    },
     Asked(Request),
     /// The time `next_deadline` named has come.
     TimerDue,
@@ -174,6 +184,8 @@ pub struct Beginning {
     pub before: Vec<(TaskId, Option<String>)>,
     /// What has brought its group up to date, by whom and as which try: what that said is worth reading.
     pub context: Option<(TaskId, u32, Attempt)>,
+    /// What is risky about it, where the run's branch is to be remembered before it begins.
+    pub secure: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -249,6 +261,7 @@ impl Scheduler {
         scheduler.board_leftovers();
         scheduler.interrupt_leftovers(now, legacy.left);
         scheduler.arm_run_deadline(now);
+        scheduler.pause_for_escalation(now);
         let decision = scheduler.conclude(now);
         Ok((scheduler, decision))
     }
@@ -304,6 +317,9 @@ impl Scheduler {
                 self.emit(now, Event::CheckoutTouched { tasks, what });
             }
             Input::Reported { task, attempt, report } => self.on_report(now, task, attempt, report),
+            Input::CheckpointMade { task, attempt, commit, name, reason } => {
+                self.on_checkpoint(now, task, attempt, (commit, name, reason));
+            }
             Input::Asked(request) => self.on_request(now, request),
             Input::TimerDue => self.on_timer(now),
         }
@@ -311,6 +327,7 @@ impl Scheduler {
     }
 
     fn conclude(&mut self, now: Now) -> Decision {
+        self.lift_escalation(now);
         self.dispatch(now);
         self.board_epics();
         self.settle(now);
@@ -377,6 +394,7 @@ impl Scheduler {
             phases,
         };
         self.emit_about(now, Some(place), ended);
+        self.tell_attempts(now);
         self.timers.disarm(place as Node);
         self.accepted.remove(&(place as Node));
         self.executors.free(executor);
@@ -420,29 +438,6 @@ impl Scheduler {
         }
     }
 
-    fn on_failure(&mut self, now: Now, place: usize, failure: Failure) {
-        let (task, progress) = self.run.task(place);
-        let id = task.id.clone();
-        if failure.class.is_agents_own() && self.goes_to_another(place) && !self.task_is_over_budget(place) {
-            let again = Again::Other;
-            self.emit(now, Event::RetryScheduled { task: id, delay: Millis(0), again });
-            return self.enqueue(now, place as Node);
-        }
-        let delay = retry::delay(&task.retry, failure.class, progress.tried, now.jitter);
-        match delay.filter(|_| !self.task_is_over_budget(place)) {
-            Some(delay) => {
-                self.emit(now, Event::RetryScheduled { task: id, delay, again: Again::Failed });
-                self.timers.arm(place as Node, now.tick + delay);
-            }
-            None => {
-                self.end(now, place, Event::TaskFailed { task: id, failure });
-                if self.run.options().fail_fast && !self.run.is_dispensable(place) {
-                    self.drain(now, DrainReason::FailFast);
-                }
-            }
-        }
-    }
-
     /// A task's own end, and what it means for those who wait for it.
     fn end(&mut self, now: Now, place: usize, event: Event) {
         self.emit_about(now, Some(place), event);
@@ -454,6 +449,8 @@ impl Scheduler {
         while let Some(due) = self.timers.pop_due(now.tick) {
             match due {
                 timers::Due::Providers => self.open_providers(now),
+                timers::Due::RunNear => self.tell_time_of_run(now),
+                timers::Due::TaskNear(node) => self.tell_time(now, node as usize),
                 timers::Due::Run => {
                     self.drain(now, DrainReason::Budget);
                     self.stop_all(now, StopReason::Interrupted);
@@ -528,6 +525,10 @@ impl Scheduler {
         let attempt = Attempt(self.run.progress(place).last_attempt + 1);
         let executor = self.executors.take();
         let hand = self.hand(place);
+        if let Some(hand) = &hand {
+            self.tell_of_other_specialist(now, place);
+            self.tell_of_stand_in(now, place, hand);
+        }
         let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone() };
         self.emit_about(now, Some(place), started);
         self.arm_timeout(now, place);
@@ -552,6 +553,7 @@ impl Scheduler {
             words,
             before: hands::before(&self.run, place),
             context: self.context(place),
+            secure: self.to_secure(place),
         };
         (beginning != Beginning::default()).then(|| Box::new(beginning))
     }
@@ -583,7 +585,7 @@ impl Scheduler {
     fn arm_timeout(&mut self, now: Now, place: usize) {
         let is_accepted = self.accepted.contains(&(place as Node));
         if let Some(timeout) = self.timeouts.get(place).copied().flatten().filter(|_| !is_accepted) {
-            self.timers.arm(place as Node, now.tick + timeout);
+            self.arm_until(place, now.tick + timeout, timeout);
         }
     }
 
@@ -649,7 +651,13 @@ impl Scheduler {
                     self.ready.hold(node);
                     self.executors.claim(running.executor);
                     match deadlines.remove(&node) {
-                        Some(at) => self.timers.arm(node, at),
+                        Some(at) => {
+                            self.arm_until(
+                                place,
+                                at,
+                                self.timeouts.get(place).copied().flatten().unwrap_or_default(),
+                            );
+                        }
                         None if running.stopping.is_none() => self.arm_timeout(now, place),
                         None => {}
                     }

@@ -256,7 +256,10 @@ pub(crate) fn settle(plan: &mut Plan, place: usize, finding: Finding, known: &Kn
         task.subagent_type = task.subagent_type.take().filter(|name| name != NOBODY);
         return;
     };
-    task.subagent_type = Some(found.name.clone());
+    let missing = task.subagent_type.replace(found.name.clone()).filter(|named| *named != found.name);
+    if missing.is_some() {
+        task.preparation.get_or_insert_default().missing_subagent = missing;
+    }
     task.agent = task.agent.take().or_else(|| found.agent.clone());
     task.model =
         task.model.take().or_else(|| found.model.as_deref().and_then(|model| model_for(task, model)));

@@ -4,11 +4,12 @@
 //! makes of a branch that was set back is not its matter.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
 
 use crate::git::{GitError, Repository};
-use crate::workspaces::{WorkspaceError, Yard, branch_word};
+use crate::workspaces::{WorkspaceError, Yard, branch_word, run_branch};
 
 const TAGS: &str = "refs/tags/conductor-checkpoint/";
 const BRANCH: &str = "Conductor-Branch: ";
@@ -94,6 +95,24 @@ pub fn before(yard: &Yard, what: &str, branch: &str, commit: &str) -> Result<(),
     let name = format!("{}-{:x}", yard.run(), fastrand::u32(..));
     set(yard.repository(), &name, branch, commit, &format!("before: {what}"))?;
     Ok(())
+}
+
+/// The run's branch as it is now, remembered before something risky. One that was made for the same commit serves again.
+pub(crate) fn secure(
+    yard: &Yard,
+    last: &Mutex<Option<Checkpoint>>,
+    what: &str,
+) -> Result<Checkpoint, WorkspaceError> {
+    let (repository, tip) = (yard.repository(), yard.tip()?);
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = last.as_ref().filter(|known| known.commit == tip)
+        && repository.read_ref(&known.full_name())?.is_some()
+    {
+        return Ok(known.clone());
+    }
+    let name = format!("{}-{:x}", yard.run(), fastrand::u32(..));
+    let made = set(repository, &name, &run_branch(yard.run()), &tip, &format!("before: {what}"))?;
+    Ok(last.insert(made).clone())
 }
 
 /// The one of this name, as it was given or as it is shown.

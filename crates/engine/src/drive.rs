@@ -53,6 +53,8 @@ pub(crate) enum Message {
     Input(Input),
     /// As an input, with somebody who waits until it is recorded.
     Asked(Request, oneshot::Sender<Result<(), Refusal>>),
+    /// As an input, of an attempt that goes on when it is recorded.
+    Told(Input, oneshot::Sender<Result<(), Refusal>>),
     /// Somebody looks; nothing changes.
     Look(Query, oneshot::Sender<Result<View, Refusal>>),
     /// Somebody follows from here on.
@@ -218,6 +220,7 @@ impl Drive {
             baselines: Default::default(),
             crowd: Crowd::new(&start.options.limits),
             desk: Default::default(),
+            secured: Default::default(),
             limits: start.options.limits.clone(),
         });
         let (left, troubles) = worker.rooms.rescue_left(&run);
@@ -337,6 +340,10 @@ impl Drive {
             }
             Some(Message::Asked(request, waits)) => {
                 inputs.push(Arrival { input: Input::Asked(request), waits: Some(waits) });
+                true
+            }
+            Some(Message::Told(input, waits)) => {
+                inputs.push(Arrival { input, waits: Some(waits) });
                 true
             }
             Some(Message::Look(query, waits)) => {

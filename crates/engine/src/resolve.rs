@@ -97,6 +97,7 @@ impl Bench {
             baselines: Default::default(),
             crowd: Default::default(),
             desk: Default::default(),
+            secured: Default::default(),
             limits: Default::default(),
         });
         Bench { amendment, worker, yard, landed: false }

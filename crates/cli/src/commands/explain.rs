@@ -1,6 +1,7 @@
 //! `conductor explain`: what will be done with a task and why, or what a code means.
 
 mod codes;
+mod failures;
 mod report;
 
 use std::path::{Path, PathBuf};

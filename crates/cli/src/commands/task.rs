@@ -90,16 +90,16 @@ async fn record(
     archive: &Archive,
     chosen: &FoundTask,
     request: Request,
-    event: impl Fn(&conductor_core::run::Run) -> Result<Event, Refusal>,
+    events: impl Fn(&conductor_core::run::Run) -> Result<Vec<Event>, Refusal>,
 ) -> Result<bool, Fault> {
     let run = &chosen.found.stored.id;
     match control::ask(&archive.home.run(run), &request) {
         Ok(()) => Ok(true),
         Err(ControlError::NotThere) => {
             let mut amendment = archive.amend(run).await?;
-            let event = event(amendment.run())
+            let events = events(amendment.run())
                 .map_err(|refusal| Fault::new(Exit::NothingToDo, refusal.to_string()))?;
-            amendment.append(&[event]).await?;
+            amendment.append(&events).await?;
             Ok(false)
         }
         Err(error) => Err(unable(chosen, error)),

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::{Event, Outcome};
+use conductor_core::event::{Capped, Event, Outcome};
 use conductor_core::graph::Graph;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::ledger::Ledger;
@@ -16,7 +16,7 @@ use conductor_engine::bus::Records;
 use conductor_engine::output;
 use conductor_engine::transcript::{self, Speaker};
 
-use super::lines::{Lines, heading};
+use super::lines::{Lines, heading, near};
 use super::plain::Pulse;
 use super::{Progress, Stage};
 use crate::end_block::one_line;
@@ -147,8 +147,10 @@ fn annotation(event: &Event) -> Option<String> {
         Event::AttemptEnded { task, outcome: Outcome::Asked(question), .. } => {
             mark("warning", task, "asks", &question.to_string())
         }
-        Event::BudgetNeared { task: Some(task), .. } => {
-            mark("warning", task, "nears its budget", "most of what it may use is used up")
+        Event::ApprovalAsked { task, question } => mark("warning", task, "asks", &question.put()),
+        Event::BudgetNeared { task: Some(task), what, used, cap } => {
+            let of = if *what == Capped::Time { "nears its timeout" } else { "nears its budget" };
+            mark("warning", task, of, &near(task.as_str(), *what, *used, *cap))
         }
         _ => None,
     }

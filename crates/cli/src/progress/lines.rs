@@ -6,6 +6,7 @@ use conductor_core::costs;
 use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, Usage};
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Amendment, Task};
+use conductor_core::recovery::{self, Nature, Strategy};
 use conductor_core::report;
 use conductor_core::run::{Run, Status, Stray};
 use conductor_core::units::{Millis, Timestamp, Usd};
@@ -59,6 +60,17 @@ impl Lines {
                 matches!(outcome, Outcome::Interrupted)
                     .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
             }
+            Event::RecoveryDecided { task, nature, strategy, reason, .. } => {
+                let words = format!("  {}", one_line(&recovery::words(*nature, reason)));
+                is_news(*nature, *strategy).then(|| self.aside(YELLOW, "decide", task, &words))
+            }
+            Event::CheckpointMade { task, name, reason, .. } => {
+                let words = format!("  checkpoint {name} before {}", one_line(reason));
+                Some(self.aside(DIM, "safe", task, &words))
+            }
+            Event::RunPaused { by: Some(task) } => {
+                Some(format!("conductor: nothing new starts before {task} is answered"))
+            }
             Event::ApprovalAsked { task, question } => {
                 let words = one_line(&format!("{}: {}", question.why, question.what));
                 let how = format!("conductor task approve {task}, or deny {task}");
@@ -74,6 +86,10 @@ impl Lines {
             Event::RetryScheduled { task, again: Again::Mend(round), .. } => {
                 let why = one_line(&round.failure.message);
                 Some(self.aside(YELLOW, "mend", task, &format!("  {why}")))
+            }
+            Event::RetryScheduled { task, again: Again::Back, .. } => {
+                let why = self.why(task);
+                Some(self.aside(YELLOW, "again", task, &format!("  from a clean beginning: {why}")))
             }
             Event::RetryScheduled { task, again: Again::Other, .. } => {
                 let why = self.why(task);
@@ -179,6 +195,11 @@ impl Lines {
     }
 }
 
+/// Whether a decision says more than the line of what follows from it.
+fn is_news(nature: Nature, strategy: Strategy) -> bool {
+    nature != Nature::Ambiguous || !matches!(strategy, Strategy::Retry | Strategy::Fail | Strategy::Mend)
+}
+
 fn some(tasks: &[Task]) -> String {
     let plural = if tasks.len() == 1 { "" } else { "s" };
     format!("{} task{plural}", tasks.len())
@@ -206,14 +227,17 @@ fn in_words(at: Timestamp, form: &str) -> String {
     at.to_zoned(jiff::tz::TimeZone::system()).strftime(form).to_string()
 }
 
-fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
+pub(super) fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
     let percent = u128::from(used) * 100 / u128::from(cap.max(1));
     let words = |amount: u64| match what {
         Capped::Cost => costs::words(Usage { cost: Usd(amount), ..Usage::default() }),
         Capped::Tokens => format!("{amount} tokens"),
         Capped::Turns => format!("{amount} turns"),
+        Capped::Attempts => format!("{amount} attempts"),
+        Capped::Time => Millis(amount).to_string(),
     };
-    format!("{whose} has used {percent} % of its budget: {} of {}", words(used), words(cap))
+    let of = if what == Capped::Time { "time" } else { "budget" };
+    format!("{whose} has used {percent} % of its {of}: {} of {}", words(used), words(cap))
 }
 
 /// What is said first.

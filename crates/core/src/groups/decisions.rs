@@ -1,14 +1,14 @@
 //! Why a group went as it went: every decision about its tasks, in order, each with its reason.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::standing::moment;
-use crate::event::{Again, Answer, Answerer, Event, Failure, Outcome, Record, StopReason};
+use crate::event::{Answer, Answerer, Event, Record, StopReason};
 use crate::ids::TaskId;
 use crate::plan::{Plan, Stage, Task, Work};
+use crate::recovery::{self, Strategy};
 use crate::run::subject;
 use crate::units::Timestamp;
 
@@ -28,7 +28,7 @@ pub fn decisions(records: &[Record], group: &str) -> Vec<Decided> {
     };
     let Some(execution) = &plan.execution else { return Vec::new() };
     let stages: Vec<&Stage> = execution.stages_of(group).collect();
-    let mut log = Log { plan, decided: Vec::new(), trouble: HashMap::new(), at: *at };
+    let mut log = Log { plan, decided: Vec::new(), at: *at };
     log.place(group);
     for stage in &stages {
         stage.tasks.iter().filter_map(|task| plan.task(task)).for_each(|task| log.begin(task));
@@ -37,7 +37,7 @@ pub fn decisions(records: &[Record], group: &str) -> Vec<Decided> {
         stages.iter().any(|stage| stage.tasks.contains(task) || stage.steps().any(|step| step == task))
     };
     for record in records {
-        if let Some(task) = subject(&record.event).map(|(task, _)| task).filter(|task| own(task)) {
+        if let Some(task) = about(&record.event).filter(|task| own(task)) {
             log.at = record.at;
             log.note(task, &record.event);
         }
@@ -45,11 +45,17 @@ pub fn decisions(records: &[Record], group: &str) -> Vec<Decided> {
     log.decided
 }
 
+/// Whom an event is about.
+fn about(event: &Event) -> Option<&TaskId> {
+    match event {
+        Event::RecoveryDecided { task, .. } | Event::CheckpointMade { task, .. } => Some(task),
+        event => subject(event).map(|(task, _)| task),
+    }
+}
+
 struct Log<'r> {
     plan: &'r Arc<Plan>,
     decided: Vec<Decided>,
-    /// What last went wrong with a task.
-    trouble: HashMap<TaskId, String>,
     at: Timestamp,
 }
 
@@ -99,19 +105,20 @@ impl Log<'_> {
                 self.say(of, format!("attempt {} by {}{model}", attempt.0, hand.agent), why);
             }
             Event::StopRequested { why, .. } => self.say(of, "is stopped", stopped(*why)),
-            Event::AttemptEnded { outcome: Outcome::Failed(failure), .. } => self.blame(task, failure),
-            Event::MergeFailed { failure, .. } => {
-                self.blame(task, failure);
-                self.say(of, "is not merged", failure.message.clone());
+            Event::MergeFailed { failure, .. } => self.say(of, "is not merged", failure.message.clone()),
+            Event::RecoveryDecided { nature, strategy, reason, .. } => {
+                self.say(of, way(*strategy), recovery::words(*nature, reason));
             }
-            Event::RetryScheduled { delay, again, .. } => self.again(task, again, delay.to_string()),
+            Event::CheckpointMade { commit, reason, .. } => {
+                self.say(of, format!("begins with a checkpoint of {}", short(commit)), reason.clone());
+            }
             Event::ApprovalAsked { question, .. } => self.say(of, "waits for a person", question.put()),
             Event::QuestionAnswered { answer, .. } => self.answered(task, answer),
             Event::TaskCompleted { commit, .. } => self.completed(task, commit.as_deref()),
             Event::TaskResolved { commit, .. } => {
                 self.say(of, format!("landed as {}", short(commit)), "a person brought it onto the branch");
             }
-            Event::TaskFailed { failure, .. } => self.say(of, "is given up", failure.message.clone()),
+            Event::TaskFailed { failure, .. } => self.say(of, "has failed", failure.message.clone()),
             Event::TaskSkipped { culprit, .. } => {
                 let why = match (self.plan.blocked(task), culprit) {
                     (Some(why), _) => why.to_owned(),
@@ -124,21 +131,6 @@ impl Log<'_> {
             Event::TaskReopened { .. } => self.say(of, "is to be done again", "on request"),
             _ => {}
         }
-    }
-
-    fn blame(&mut self, task: &TaskId, failure: &Failure) {
-        self.trouble.insert(task.clone(), failure.message.clone());
-    }
-
-    fn again(&mut self, task: &TaskId, again: &Again, delay: String) {
-        let trouble = self.trouble.get(task).cloned().unwrap_or_default();
-        let (decision, reason) = match again {
-            Again::Failed => (format!("is tried again after {delay}"), trouble),
-            Again::Mend(round) => ("goes back to be mended".to_owned(), round.failure.message.clone()),
-            Again::Anew => ("is done anew".to_owned(), format!("it does not fit any more: {trouble}")),
-            Again::Other => ("goes to the next agent".to_owned(), trouble),
-        };
-        self.say(Some(task), decision, reason);
     }
 
     fn answered(&mut self, task: &TaskId, answer: &Answer) {
@@ -166,6 +158,20 @@ impl Log<'_> {
             }
             (None, _) => self.say(Some(task), "is completed", reason),
         }
+    }
+}
+
+/// What is done about a failure.
+fn way(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Retry => "is tried again",
+        Strategy::Alternative => "goes to another",
+        Strategy::Rollback => "begins anew",
+        Strategy::Skip => "is left out",
+        Strategy::Ask => "is a person's to decide",
+        Strategy::Escalate => "is a person's to decide before anything new starts",
+        Strategy::Fail => "is given up",
+        Strategy::Mend => "goes back to be mended",
     }
 }
 

@@ -11,12 +11,13 @@ use crate::costs;
 use crate::event::{Failure, Hand, Planning, Usage};
 use crate::forecast::{Basis, foretold};
 use crate::graph::{Graph, Node};
-use crate::ids::{RunId, TaskId};
+use crate::ids::{Attempt, RunId, TaskId};
 use crate::ledger::Ledger;
 use crate::measure::Measured;
 use crate::plan::{Plan, Task, Work};
 use crate::quality::{self, Quality};
-use crate::run::{AgentUse, Issue, Landed, Progress, Run, TaskState};
+use crate::recovery::Decided;
+use crate::run::{AgentUse, Issue, Landed, Progress, Run, Secured, TaskState};
 use crate::units::Millis;
 
 pub const PLAN_SCHEMA: &str = "conductor.plan/1";
@@ -119,6 +120,10 @@ pub struct SummaryFile<'a> {
     ledger: Option<&'a Ledger>,
     /// What agents found beside their tasks.
     issues: Vec<ReportedIssue<'a>>,
+    /// What was done about failures, and why.
+    decisions: Vec<ReportedDecision<'a>>,
+    /// Made before risky work.
+    checkpoints: Vec<ReportedCheckpoint<'a>>,
     results: Vec<TaskResult<'a>>,
 }
 
@@ -169,6 +174,8 @@ impl<'a> SummaryFile<'a> {
             estimates: Estimates::new(&Accuracy::of(run)),
             ledger,
             issues: run.issues().iter().map(ReportedIssue::new).collect(),
+            decisions: run.decisions().iter().map(ReportedDecision::new).collect(),
+            checkpoints: run.secured().iter().map(ReportedCheckpoint::new).collect(),
             results: (0..run.plan().tasks.len()).map(|place| TaskResult::new(run, place)).collect(),
         }
     }
@@ -339,6 +346,38 @@ impl<'a> ReportedIssue<'a> {
     fn new(issue: &'a Issue) -> ReportedIssue<'a> {
         let Issue { task, severity, words } = issue;
         ReportedIssue { task_id: task, severity: severity.name(), description: words }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ReportedDecision<'a> {
+    task_id: &'a TaskId,
+    attempt: Attempt,
+    nature: &'static str,
+    strategy: &'static str,
+    reason: &'a str,
+}
+
+impl<'a> ReportedDecision<'a> {
+    fn new(decided: &'a Decided) -> ReportedDecision<'a> {
+        let Decided { task, attempt, nature, strategy, reason } = decided;
+        let (nature, strategy) = (nature.name(), strategy.name());
+        ReportedDecision { task_id: task, attempt: *attempt, nature, strategy, reason }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ReportedCheckpoint<'a> {
+    task_id: &'a TaskId,
+    name: &'a str,
+    commit: &'a str,
+    reason: &'a str,
+}
+
+impl<'a> ReportedCheckpoint<'a> {
+    fn new(secured: &'a Secured) -> ReportedCheckpoint<'a> {
+        let Secured { task, name, commit, reason } = secured;
+        ReportedCheckpoint { task_id: task, name, commit, reason }
     }
 }
 

@@ -31,6 +31,8 @@ pub fn html(subject: &Subject<'_>) -> String {
     cards(&mut out, subject);
     ledger(&mut out, subject);
     failures::failures(&mut out, subject);
+    tables::decisions(&mut out, subject);
+    tables::secured(&mut out, subject);
     tables::issues(&mut out, subject);
     timeline::timeline(&mut out, subject);
     graph::graph(&mut out, subject);

@@ -15,12 +15,14 @@ const DRAWN: usize = 60;
 const FAILURES: usize = 50;
 const ESTIMATES: usize = 100;
 const CHAIN: usize = 30;
+const DECISIONS: usize = 200;
 
 pub fn markdown(subject: &Subject<'_>) -> String {
     let mut out = String::new();
     head(&mut out, subject);
     ledger(&mut out, subject);
     failures(&mut out, subject);
+    decisions(&mut out, subject);
     issues(&mut out, subject);
     workers(&mut out, subject);
     path(&mut out, subject);
@@ -87,6 +89,41 @@ fn failures(out: &mut String, subject: &Subject<'_>) {
     }
     if let Some(rest) = failed.len().checked_sub(FAILURES).filter(|rest| *rest > 0) {
         let _ = writeln!(out, "And {rest} more, in the table of tasks.\n");
+    }
+}
+
+fn decisions(out: &mut String, subject: &Subject<'_>) {
+    let decisions = subject.run.decisions();
+    if !decisions.is_empty() {
+        let _ = writeln!(
+            out,
+            "## Decisions\n\nWhat was done about failures, and why.\n\n| task | attempt | nature | decision | reason |\n\
+             |---|---|---|---|---|"
+        );
+        for one in decisions.iter().take(DECISIONS) {
+            let (nature, strategy, reason) = (one.nature.name(), one.strategy.name(), cell(&one.reason));
+            let _ = writeln!(out, "| {} | {} | {nature} | {strategy} | {reason} |", one.task, one.attempt);
+        }
+        if let Some(rest) = decisions.len().checked_sub(DECISIONS).filter(|rest| *rest > 0) {
+            let _ = writeln!(out, "\nAnd {rest} more, in the summary.");
+        }
+        let _ = writeln!(out);
+    }
+    let secured = subject.run.secured();
+    if !secured.is_empty() {
+        let _ = writeln!(
+            out,
+            "## Checkpoints before risky work\n\n| task | checkpoint | commit | before |\n|---|---|---|---|"
+        );
+        for one in secured.iter().take(DECISIONS) {
+            let commit = words::short(&one.commit);
+            let _ =
+                writeln!(out, "| {} | {} | {commit} | {} |", one.task, cell(&one.name), cell(&one.reason));
+        }
+        if let Some(rest) = secured.len().checked_sub(DECISIONS).filter(|rest| *rest > 0) {
+            let _ = writeln!(out, "\nAnd {rest} more, in the summary.");
+        }
+        let _ = writeln!(out);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::event::{Again, Answer, Change, Event, Failure, FailureClass, Outcome, Question, Round};
 use crate::graph::Node;
+use crate::scheduler::RECOVERY;
 
 use super::{Run, TaskState};
 
@@ -21,6 +22,10 @@ pub struct Repeats {
     pub words: Vec<String>,
     /// Agents that could not do it, for reasons of their own.
     pub unfit: Vec<String>,
+    /// What it failed of, where a person may be asked about that.
+    pub failure: Option<Failure>,
+    /// Whether the branch was remembered before it began.
+    pub secured: bool,
     /// Tries whose work was bad, whoever did it.
     pub bad_tries: u32,
 }
@@ -29,6 +34,11 @@ impl Run {
     /// Most events say nothing of it, and most runs have none.
     pub(super) fn account_repeats(&mut self, place: usize, event: &Event) {
         let node = place as Node;
+        if let Event::AttemptEnded { outcome: Outcome::Failed(failure), .. }
+        | Event::MergeFailed { failure, .. } = event
+        {
+            self.account_failure(place, failure);
+        }
         match event {
             Event::SessionStarted { session, .. } => {
                 let agent = self
@@ -43,6 +53,11 @@ impl Run {
                 repeats.rounds += 1;
                 repeats.round = Some(round.as_ref().clone());
             }
+            Event::RetryScheduled { again: Again::Back, .. } => {
+                let repeats = self.repeats.entry(node).or_default();
+                (repeats.session, repeats.round) = (None, None);
+                repeats.answers.clear();
+            }
             Event::RetryScheduled { again: Again::Anew, .. } => {
                 let repeats = self.repeats.entry(node).or_default();
                 repeats.anew += 1;
@@ -50,7 +65,9 @@ impl Run {
             }
             // Whoever has not begun has not asked; it was asked about.
             Event::QuestionAnswered { answer, .. } if self.tasks[place].last_attempt > 0 => {
-                if let TaskState::Asking { question, .. } = &self.tasks[place].state {
+                if let TaskState::Asking { question, .. } = &self.tasks[place].state
+                    && question.tool != RECOVERY
+                {
                     let answered = (question.as_ref().clone(), answer.clone());
                     self.repeats.entry(node).or_default().answers.push(answered);
                 }
@@ -80,6 +97,13 @@ impl Run {
             _ => {}
         }
     }
+
+    fn account_failure(&mut self, place: usize, failure: &Failure) {
+        if self.plan.tasks[place].recovery.as_ref().is_some_and(|recovery| recovery.asks()) {
+            self.repeats.entry(place as Node).or_default().failure = Some(failure.clone());
+        }
+    }
+
     fn account_unfit(&mut self, node: Node, outcome: &Outcome) {
         let (Outcome::Failed(failure), Some(hand)) = (outcome, self.hands.get(&node)) else { return };
         if !failure.class.is_agents_own() {

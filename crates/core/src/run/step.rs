@@ -61,6 +61,9 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         (S::Running(_), Event::RetryScheduled { delay, .. }) => {
             S::Waiting { delay: *delay, since: record.at }
         }
+        (S::Running(_), Event::ApprovalAsked { question, .. }) => {
+            S::Asking { question: question.clone(), since: record.at }
+        }
         (S::Running(_), Event::TaskCompleted { .. }) => S::Completed,
         (S::Running(_) | S::Pending | S::Waiting { .. }, Event::TaskFailed { failure, .. }) => {
             S::Failed(failure.clone())
@@ -68,9 +71,10 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         (S::Running(_) | S::Pending | S::Waiting { .. } | S::Asking { .. }, Event::TaskCancelled { .. }) => {
             S::Cancelled
         }
-        (S::Pending | S::Waiting { .. } | S::Asking { .. }, Event::TaskSkipped { culprit, .. }) => {
-            S::Skipped { culprit: culprit.clone() }
-        }
+        (
+            S::Running(_) | S::Pending | S::Waiting { .. } | S::Asking { .. },
+            Event::TaskSkipped { culprit, .. },
+        ) => S::Skipped { culprit: culprit.clone() },
         (S::Failed(_) | S::Skipped { .. } | S::Cancelled | S::Completed, Event::TaskReopened { .. }) => {
             S::Pending
         }

@@ -5,7 +5,9 @@ use crate::event::{Capped, DrainReason, Event, Failure, FailureClass, StopReason
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
 use crate::plan::{OnBudget, Work};
-use crate::units::{Now, Tick};
+use crate::recovery::{Nature, Strategy};
+use crate::run::TaskState;
+use crate::units::{Millis, Now, Tick};
 
 impl Scheduler {
     pub(super) fn on_usage(
@@ -68,18 +70,14 @@ impl Scheduler {
 
     /// A task that has used up what it may is not begun again, whoever was to do it.
     pub(super) fn give_up(&mut self, now: Now, place: usize) {
-        let (task, progress) = self.run.task(place);
+        let progress = self.run.progress(place);
         let message = format!(
             "its own budget was used up before, after {}; raise it in the file and begin a new run",
             progress.usage.cost
         );
-        let failed =
-            Event::TaskFailed { task: task.id.clone(), failure: Failure::new(FailureClass::Budget, message) };
         self.ready.release(place as Node);
-        self.end(now, place, failed);
-        if self.run.options().fail_fast {
-            self.drain(now, DrainReason::FailFast);
-        }
+        self.decide(now, place, Nature::Permanent, Strategy::Fail, "its own budget is used up");
+        self.fail(now, place, Failure::new(FailureClass::Budget, message));
     }
 
     /// Commands cost no money and may end in peace.
@@ -93,7 +91,43 @@ impl Scheduler {
 
     pub(super) fn arm_run_deadline(&mut self, now: Now) {
         let limit = self.run.options().limits.max_time;
-        self.timers.arm_run(limit.map(|limit| now.tick + (Tick(limit.0) - Tick(self.run.active().0))));
+        let when = |length: Millis| now.tick + (Tick(length.0) - Tick(self.run.active().0));
+        let told = |limit: &Millis| self.run.is_neared(None, Capped::Time, limit.0);
+        let near = limit.filter(|limit| !told(limit)).map(|limit| when(most_of(limit)));
+        self.timers.arm_run(near, limit.map(when));
+    }
+
+    pub(super) fn tell_time_of_run(&mut self, now: Now) {
+        let Some(cap) = self.run.options().limits.max_time else { return };
+        let (what, used) = (Capped::Time, self.run.active_until(now.tick).0);
+        self.emit(now, Event::BudgetNeared { task: None, what, used, cap: cap.0 });
+    }
+
+    /// A deadline of a task's attempt that began `timeout` before it.
+    pub(super) fn arm_until(&mut self, place: usize, at: Tick, timeout: Millis) {
+        let left = Millis(timeout.0 - most_of(timeout).0);
+        let near = Tick(at.0.saturating_sub(left.0));
+        match self.run.is_neared(Some(place), Capped::Time, timeout.0) {
+            true => self.timers.arm(place as Node, at),
+            false => self.timers.arm_warned(place as Node, near, at),
+        }
+    }
+
+    pub(super) fn tell_time(&mut self, now: Now, place: usize) {
+        let (task, progress) = self.run.task(place);
+        let (Some(cap), TaskState::Running(running)) = (task.timeout, &progress.state) else { return };
+        let Some(at) = self.timers.of(place as Node).filter(|_| !running.ended) else { return };
+        let used = cap.0.saturating_sub((at - now.tick).0);
+        let (task, what) = (Some(task.id.clone()), Capped::Time);
+        self.emit(now, Event::BudgetNeared { task, what, used, cap: cap.0 });
+    }
+
+    pub(super) fn tell_attempts(&mut self, now: Now) {
+        let Some(cap) = self.run.options().limits.max_attempts.map(u64::from) else { return };
+        let used = u64::from(self.run.attempts());
+        if is_near(used, cap) && !self.run.is_neared(None, Capped::Attempts, cap) {
+            self.emit(now, Event::BudgetNeared { task: None, what: Capped::Attempts, used, cap });
+        }
     }
 
     pub(super) fn task_is_over_budget(&self, place: usize) -> bool {
@@ -112,6 +146,10 @@ impl Scheduler {
             || limits.max_tokens.is_some_and(|cap| spent.tokens >= cap)
             || limits.max_attempts.is_some_and(|cap| attempts >= cap)
     }
+}
+
+fn most_of(limit: Millis) -> Millis {
+    Millis(limit.0 - limit.0 / 5)
 }
 
 /// Four fifths of it.

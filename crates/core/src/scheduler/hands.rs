@@ -103,12 +103,12 @@ impl Scheduler {
             .unwrap_or_else(|| task.agent_name())
     }
 
-    /// Whether whoever was engaged could not do it, and there is somebody who may.
-    pub(super) fn goes_to_another(&self, place: usize) -> bool {
+    /// Whether there is somebody but whoever was engaged who has not shown that they cannot do it.
+    pub(super) fn has_another(&self, place: usize) -> bool {
         let unfit = self.run.repeats(place).map_or(&[][..], |repeats| &repeats.unfit);
-        let is_unfit = |agent: &str| unfit.iter().any(|known| known == agent);
         let absent = &self.run.options().absent;
-        self.run.hand(place).is_some_and(|hand| is_unfit(&hand.agent))
-            && self.run.plan().tasks[place].agents().any(|agent| !absent.contains(agent) && !is_unfit(agent))
+        let Some(hand) = self.run.hand(place) else { return false };
+        let can = |agent: &str| !absent.contains(agent) && !unfit.iter().any(|known| known == agent);
+        self.run.plan().tasks[place].agents().any(|agent| agent != hand.agent && can(agent))
     }
 }

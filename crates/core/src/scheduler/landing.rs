@@ -12,8 +12,9 @@ use crate::event::{Again, Event, Failure, FailureClass, Round};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
 use crate::plan::OnConflict;
+use crate::recovery::{self, Judgement, Nature, Strategy};
 use crate::run::{Intent, Landing, Running, TaskState};
-use crate::units::{Millis, Now};
+use crate::units::Now;
 
 /// How many travel together at the most: a red stack of this size is taken apart in four checks.
 const LONGEST: usize = 16;
@@ -255,7 +256,11 @@ impl Scheduler {
             self.emit(now, Event::MergeFailed { task: task.clone(), attempt, failure: failure.clone() });
             self.ready.release_files(place as Node);
             match self.epics.of(place) {
-                Some(_) => self.end(now, place, Event::TaskFailed { task, failure: failure.clone() }),
+                Some(_) => {
+                    let reason = "its epic lands as one, or not at all";
+                    self.decide(now, place, Nature::Ambiguous, Strategy::Fail, reason);
+                    self.end(now, place, Event::TaskFailed { task, failure: failure.clone() });
+                }
                 None => self.on_unmerged(now, place, change, failure.clone()),
             }
         }
@@ -270,17 +275,20 @@ impl Scheduler {
         let again = if self.task_is_over_budget(place) {
             None
         } else if mendable && rounds < task.fix_rounds {
-            Some(Again::Mend(Box::new(Round { change, failure: failure.clone() })))
+            let round = Round { change, failure: failure.clone() };
+            let words = format!("it goes back to be mended, round {} of {}", rounds + 1, task.fix_rounds);
+            Some((Again::Mend(Box::new(round)), Strategy::Mend, words))
         } else if later && anew < ANEW {
-            Some(Again::Anew)
+            let words = format!("it is done anew from where the branch is, {} of {ANEW}", anew + 1);
+            Some((Again::Anew, Strategy::Rollback, words))
         } else {
             None
         };
         match again {
-            Some(again) => {
-                let task = task.id.clone();
-                self.emit(now, Event::RetryScheduled { task, delay: Millis(0), again });
-                self.enqueue(now, place as Node);
+            Some((again, strategy, words)) => {
+                let Judgement { nature, why } = recovery::judge(task, &failure);
+                self.decide(now, place, nature, strategy, &format!("{why}; {words}"));
+                self.at_once(now, place, again);
             }
             None => self.on_failure(now, place, failure),
         }

@@ -8,7 +8,7 @@ use super::{Action, Scheduler};
 use crate::event::{Answer, Answerer, Event};
 use crate::graph::Node;
 use crate::ids::TaskId;
-use crate::run::TaskState;
+use crate::run::{Progress, TaskState};
 use crate::units::{Millis, Now, Timestamp};
 
 impl Scheduler {
@@ -29,20 +29,22 @@ impl Scheduler {
         }
         self.timers.disarm(place as Node);
         let (never_begun, allowed) = (self.waits_for_approval(place), answer.allow);
+        let about_failure = self.asks_about_failure(place);
         self.emit(now, Event::QuestionAnswered { task: task.clone(), answer });
-        match never_begun {
-            true => self.on_approval(now, place, allowed),
-            false => self.enqueue(now, place as Node),
+        match (never_begun, about_failure) {
+            (_, true) => self.on_answered_failure(now, place, allowed),
+            (true, false) => self.on_approval(now, place, allowed),
+            (false, false) => self.enqueue(now, place as Node),
         }
         Ok(())
     }
 
     /// Whether nothing can go on before a person has answered, and nobody is to wait for that.
     pub(super) fn only_questions_are_left(&self) -> bool {
+        let waits = |(_, progress): (_, &Progress)| matches!(progress.state, TaskState::Waiting { .. });
         self.run.options().leave_unanswered
-            && self.ready.is_empty()
+            && (self.run.is_escalated() || self.ready.is_empty() && !self.run.tasks().any(waits))
             && self.run.tasks().any(|(_, progress)| matches!(progress.state, TaskState::Asking { .. }))
-            && !self.run.tasks().any(|(_, progress)| matches!(progress.state, TaskState::Waiting { .. }))
     }
 
     pub(super) fn on_no_answer(&mut self, now: Now, place: usize) {

@@ -95,8 +95,9 @@ impl Scheduler {
     }
 
     fn on_pause(&mut self, now: Now) -> Result<(), Refusal> {
-        if !self.run.is_paused() && self.run.stage() == Stage::Active {
-            self.emit(now, Event::RunPaused {});
+        let is_wanted = self.run.is_paused() && !self.run.is_escalated();
+        if !is_wanted && self.run.stage() == Stage::Active {
+            self.emit(now, Event::RunPaused { by: None });
         }
         Ok(())
     }

@@ -6,11 +6,13 @@ mod hands;
 mod landing;
 mod properties;
 mod questions;
+mod recovering;
 mod waiting;
 
 use std::fmt::Write as _;
 
 use super::*;
+use crate::event::Again;
 use crate::graph::Strategy;
 use crate::plan::{Command, Dependency, Group, Kind, Plan, Priority, RetryPolicy, Task, When, Work};
 use crate::units::{Millis, Timestamp, Usd};
@@ -165,6 +167,12 @@ fn tell(event: &Event) -> Option<String> {
         Event::RetryScheduled { task, again: Again::Mend(_), .. } => write!(word, "mend {task}"),
         Event::RetryScheduled { task, again: Again::Anew, .. } => write!(word, "anew {task}"),
         Event::RetryScheduled { task, again: Again::Other, .. } => write!(word, "other {task}"),
+        Event::RetryScheduled { task, again: Again::Back, .. } => write!(word, "back {task}"),
+        Event::RunPaused { by: Some(task) } => write!(word, "paused for {task}"),
+        Event::CheckpointMade { task, .. } => write!(word, "secured {task}"),
+        Event::ApprovalAsked { task, question } if question.tool == RECOVERY => {
+            write!(word, "asked {task}")
+        }
         Event::TaskCompleted { task, .. } => write!(word, "done {task}"),
         Event::TaskFailed { task, failure } => write!(word, "failed {task} ({:?})", failure.class),
         Event::TaskSkipped { task, culprit: Some(culprit) } => write!(word, "skip {task} (by {culprit})"),

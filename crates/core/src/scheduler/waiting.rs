@@ -46,6 +46,10 @@ pub enum Wait {
         tried: u32,
     },
     Pause,
+    /// The answer to what became of another.
+    Escalation {
+        task: TaskId,
+    },
     /// Its agent's provider takes nothing more.
     Provider {
         agent: String,
@@ -132,6 +136,10 @@ impl Scheduler {
                 Some(Wait::Leaving { why: "a task has failed".to_owned() })
             }
             Stage::Draining(_) => Some(Wait::Leaving { why: "somebody asked for it".to_owned() }),
+            _ if self.run.is_escalated() => match self.run.escalation() {
+                Some(task) => Some(Wait::Escalation { task: task.clone() }),
+                None => Some(Wait::Pause),
+            },
             _ if self.run.is_paused() => Some(Wait::Pause),
             _ => None,
         }
@@ -258,6 +266,9 @@ impl fmt::Display for Wait {
             }
             Wait::Retry { left, tried } => {
                 write!(f, "to be tried again in {left}, after {tried} that failed")
+            }
+            Wait::Escalation { task } => {
+                write!(f, "until a person answers for {task}: conductor task approve {task}, or deny {task}")
             }
             Wait::Pause => f.write_str("because the run is paused: conductor resume"),
             Wait::Provider { agent, left } => {

@@ -32,6 +32,10 @@ pub const CODES: &[(&str, &str)] = &[
         "bad-path",
         "Paths in 'files' are relative to the repository and stay inside it: not absolute, no '..'.",
     ),
+    (
+        "bad-pattern",
+        "A pattern of a failure is some words of one line with a letter or digit in them, whatever their case; * stands for anything.",
+    ),
     ("bad-repository", "A repository is written owner/name, as in its GitHub address."),
     (
         "bad-rule",

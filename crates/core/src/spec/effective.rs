@@ -25,8 +25,9 @@ pub struct Effective<'w> {
 }
 
 /// Mappings of which the parts are settings of their own. Everything else is taken or replaced as a whole.
-const PARTED: [&str; 13] = [
+const PARTED: [&str; 14] = [
     "retry_policy",
+    "recovery",
     "env",
     "resources",
     "agents",

@@ -18,6 +18,8 @@ pub(super) enum Shape {
     /// true or false.
     Flag,
     Choice(&'static [&'static str]),
+    /// A list of such words, or one of them for a list of one.
+    Choices(&'static [&'static str]),
     Dependencies,
     Order,
     Env,
@@ -241,6 +243,7 @@ const SETTINGS: &[KeySpec] = &[
     ),
     key("timeout", Shape::Duration, "How long one attempt may take."),
     key("retry_policy", Shape::Object(RETRY), "How often and how fast it is tried again."),
+    key("recovery", Shape::Object(RECOVERY), "What is done about failures, by their nature."),
     key("env", Shape::Env, "Environment variables for the work."),
     key("env_pass", Shape::Texts, "Variables handed through from the caller; a trailing * matches a prefix."),
     key("permissions", Shape::Object(PERMISSIONS), "What its agent may do, beyond or below the usual."),
@@ -332,6 +335,24 @@ pub(super) const MEASURE: Table = &[&[
 pub(super) const COVERAGE: Table = &[&[
     must("run", Shape::Text, "The command, or auto."),
     key("report", Shape::Text, "The file it writes, below where it is run; its output where absent."),
+]];
+
+const WAYS: &[&str] = &["retry", "alternative", "rollback", "skip", "ask", "escalate", "fail"];
+
+pub(super) const RECOVERY: Table = &[&[
+    key("transient", Shape::Choices(WAYS), "Ways out of what passes by itself, in the order they are tried."),
+    key("permanent", Shape::Choices(WAYS), "Ways out of what stays until somebody changes something."),
+    key("ambiguous", Shape::Choices(WAYS), "Ways out of what nobody can tell from outside."),
+    key(
+        "patterns",
+        Shape::OneOrObjects(PATTERN),
+        "Words by which its failures are known, before the usual ones.",
+    ),
+]];
+
+pub(super) const PATTERN: Table = &[&[
+    must("match", Shape::Text, "Words of a line, whatever their case; * stands for anything."),
+    must("as", Shape::Choice(&["transient", "permanent", "ambiguous"]), "Of which nature such a failure is."),
 ]];
 
 pub(super) const RETRY: Table = &[&[

@@ -106,6 +106,7 @@ fn form(shape: Shape) -> Value {
         Shape::Cost => json!({ "type": "number", "exclusiveMinimum": 0 }),
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::Choice(words) => json!({ "enum": words }),
+        Shape::Choices(words) => one_or_list(&json!({ "enum": words })),
         Shape::Dependencies => one_or_list(&reference("dependency")),
         Shape::Order => json!({ "oneOf": [list(&reference("step")), object(STEP)] }),
         Shape::Env => json!({

@@ -2,6 +2,7 @@
 
 mod measure;
 mod over;
+mod recovery;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use crate::plan::{
     Changes, Isolation, Measure, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation,
     Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
 };
+use crate::recovery::Recovery;
 use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
@@ -59,6 +61,7 @@ pub(super) struct Settings {
     on_conflict: Option<OnConflict>,
     timeout: Option<Millis>,
     pub(super) retry: Option<Retry>,
+    recovery: Option<Recovery>,
     env: Option<BTreeMap<String, String>>,
     env_pass: Option<Vec<String>>,
     permissions: Option<Permissions>,
@@ -133,6 +136,7 @@ impl Settings {
             on_conflict: fields.get(r, "on_conflict", choice(ON_CONFLICT)),
             timeout: fields.get(r, "timeout", time_limit),
             retry: fields.get(r, "retry_policy", Retry::read),
+            recovery: fields.get(r, "recovery", recovery::read),
             env: fields.get(r, "env", env),
             env_pass: fields.get(r, "env_pass", env_pass),
             permissions: fields.get(r, "permissions", permissions),
@@ -190,6 +194,7 @@ impl Settings {
         set(&mut task.on_conflict, self.on_conflict, &config.on_conflict);
         task.timeout = self.timeout.or(config.timeout);
         task.retry = Retry::effective(self.retry, config.retry, task.retry);
+        task.recovery = recovery::over(self.recovery, config.recovery.clone()).map(Box::new);
         task.env = joined(self.env, &config.env);
         set(&mut task.env_pass, self.env_pass, &config.env_pass);
         task.permissions = self.permissions.or_else(|| agents.permissions.clone()).map(Box::new);

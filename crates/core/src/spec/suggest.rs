@@ -30,7 +30,7 @@ pub fn did_you_mean<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str
 }
 
 /// Keys of other tools, and what they are called here.
-const FOREIGN: [(&str, &str); 19] = [
+const FOREIGN: [(&str, &str); 20] = [
     ("blocked_by", "dependencies"),
     ("budget", "max_cost"),
     ("checks", "verify"),
@@ -40,6 +40,7 @@ const FOREIGN: [(&str, &str); 19] = [
     ("deps", "dependencies"),
     ("instructions", "prompt"),
     ("needs", "dependencies"),
+    ("on_error", "recovery"),
     ("order", "execution_order"),
     ("requires", "dependencies"),
     ("retries", "max_attempts"),

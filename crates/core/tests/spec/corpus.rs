@@ -110,6 +110,7 @@ fn every_setting_can_be_a_default() {
         ("on_conflict", "ours", "theirs"),
         ("timeout", "1", "2"),
         ("retry_policy", "{ max_attempts: 7 }", "{ max_attempts: 8 }"),
+        ("recovery", "{ ambiguous: ask }", "{ ambiguous: [retry, skip] }"),
         ("env", "{ A: 1 }", "{ A: 2 }"),
         ("env_pass", "[ONE]", "[TWO]"),
         ("permissions", "{ otherwise: ask }", "{ deny: [WebFetch] }"),

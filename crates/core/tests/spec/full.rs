@@ -2,6 +2,7 @@
 
 use conductor_core::models::{Choice, Cuts, Tier, Weights};
 use conductor_core::plan::*;
+use conductor_core::recovery::{Nature, Pattern, Recovery, Strategy};
 use conductor_core::subagents::Subagent;
 use conductor_core::units::{Millis, Usd};
 
@@ -82,6 +83,7 @@ tasks:
     on_conflict: retry-later
     timeout: 1800
     retry_policy: { initial_delay: 500ms, backoff_factor: 3, max_delay: 2m }
+    recovery: { transient: [retry, ask], permanent: skip, ambiguous: [retry, rollback], patterns: { match: Lock * timeout, as: transient } }
     env: { <<: *common, PORT: 8080, DEBUG: true, RATIO: 1.50 }
     env_pass: [HOME, "AWS_*"]
     permissions: { deny: WebFetch, ask: ["Bash(git push*)"], allow: [WebSearch], otherwise: ask, blocked_commands: [sudo], answer_within: 30m, repetition: true }
@@ -183,6 +185,12 @@ fn a_task_has_every_field() {
             max_delay: Millis::from_secs(120),
             jitter: 0.5,
         },
+        recovery: Some(Box::new(Recovery {
+            transient: vec![Strategy::Retry, Strategy::Ask],
+            permanent: vec![Strategy::Skip],
+            ambiguous: vec![Strategy::Retry, Strategy::Rollback],
+            patterns: vec![Pattern { words: "Lock * timeout".into(), nature: Nature::Transient }],
+        })),
         env: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         env_pass: list(&["HOME", "AWS_*"]),
         permissions: Some(Box::new(Permissions {

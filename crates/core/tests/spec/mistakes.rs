@@ -48,6 +48,21 @@ fn single_values_that_do_not_fit() {
             "4:15 unknown-value 'priority' cannot be 'soon' (it is one of critical, high, medium, low, backlog)",
         ),
         (
+            "recovery: { ambiguous: [retry, eskalate], on_fail: x }",
+            "4:36 unknown-value 'ambiguous' cannot be 'eskalate' (did you mean 'escalate'?)\n\
+             4:47 unknown-key recovery has no key 'on_fail' (recovery may have transient, permanent, ambiguous, patterns)",
+        ),
+        (
+            "recovery: { patterns: [{ match: '**', as: transient }, { as: sometimes }] }",
+            "4:37 bad-pattern '**' is no pattern (write words as they stand in one line, such as \"lock * timeout\"; * stands for anything)\n\
+             4:62 missing-key a pattern needs 'match'\n\
+             4:66 unknown-value 'as' cannot be 'sometimes' (it is one of transient, permanent, ambiguous)",
+        ),
+        (
+            "recovery: ask",
+            "4:15 wrong-type recovery is a mapping, found text (write its keys, such as transient, permanent, ambiguous, patterns)",
+        ),
+        (
             "isolation: worktre",
             "4:16 unknown-value 'isolation' cannot be 'worktre' (did you mean 'worktree'?)",
         ),
@@ -132,7 +147,7 @@ metadata: [x]
         file,
         "\
 1:27 duplicate-key 'default_priority' and 'priority' are the same setting [1:11 also set here]
-1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, models, subagents, agents, prices, expected_deliverable, priority, epic, group, agent, agent_home, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, review, measure, merge_strategy, on_conflict, timeout, retry_policy, env, env_pass, permissions, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
+1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, models, subagents, agents, prices, expected_deliverable, priority, epic, group, agent, agent_home, fallback_agents, model, subagent_type, applicable_skills, files, setup, keep, verify, fix_rounds, gate_proof, review, measure, merge_strategy, on_conflict, timeout, retry_policy, recovery, env, env_pass, permissions, max_cost, max_tokens, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
 4:5 wrong-type a task is a mapping, found text (write its keys, such as id, name, title, description)
 5:11 wrong-type 'groups' wants a list, found a mapping
 6:8 wrong-type 'epics' wants a list, found text

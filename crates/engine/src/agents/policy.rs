@@ -57,11 +57,12 @@ impl InWorkspace {
     /// Nothing allows it; otherwise why not, in words the agent can act on.
     pub(super) fn judge(&self, tool: &str, input: &Value) -> Option<String> {
         let what = what(tool, input);
-        match self.rules.judge(tool, &what, || self.usual(tool, input)) {
+        let refused = match self.rules.judge(tool, &what, || self.usual(tool, input)) {
             Verdict::Allow => None,
             Verdict::Deny(why) => Some(why),
-            Verdict::Ask(why) => self.questions.put(tool, what, why),
-        }
+            Verdict::Ask(why) => self.questions.put(tool, what.clone(), why),
+        };
+        refused.or_else(|| self.questions.before(tool, &what))
     }
 
     /// As `judge`, where no rule says anything.

@@ -5,15 +5,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use conductor_core::event::{Answer, Answerer, Question};
 use conductor_core::scheduler::ASK_HUMAN;
 
+/// What is done before an agent does what a tool is used for; why it may not, where that could not be done.
+type Before = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
+
+#[derive(Clone, Default)]
+struct Guard(Option<Arc<Before>>);
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Guard").field(&self.0.is_some()).finish()
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Questions {
     answered: Arc<[(Question, Answer)]>,
     open: Arc<Mutex<Option<Question>>>,
+    guard: Guard,
 }
 
 impl Questions {
     pub fn answered(answered: Vec<(Question, Answer)>) -> Questions {
-        Questions { answered: answered.into(), open: Arc::default() }
+        Questions { answered: answered.into(), ..Questions::default() }
+    }
+
+    /// With somebody who sees to what comes before whatever is allowed.
+    pub(crate) fn guarded(
+        self,
+        before: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static,
+    ) -> Questions {
+        Questions { guard: Guard(Some(Arc::new(before))), ..self }
+    }
+
+    /// Before an agent does what is allowed; why it may not after all.
+    pub(super) fn before(&self, tool: &str, what: &str) -> Option<String> {
+        self.guard.0.as_ref().and_then(|before| before(tool, what))
     }
 
     /// The question it has to stop for, if it has put one.

@@ -99,7 +99,7 @@ async fn a_turn_of_a_thousand_events_is_one_turn() {
     let (new, first) = created(&id);
     let store = open(dir.path()).await;
     store.create(&new, &first).await.unwrap();
-    let many: Vec<Record> = (2..=1001).map(|seq| record(seq, Event::RunPaused {})).collect();
+    let many: Vec<Record> = (2..=1001).map(|seq| record(seq, Event::RunPaused { by: None })).collect();
     store.append(&id, &many).await.unwrap();
     assert_eq!(store.load(&id).await.unwrap().len(), 1001);
 }
@@ -161,7 +161,7 @@ fn a_log_can_be_read_while_it_is_written() {
     let writer = std::thread::spawn(move || {
         runtime().block_on(async {
             for seq in 2..=400 {
-                store.append(&run_id("r1"), &[record(seq, Event::RunPaused {})]).await.unwrap();
+                store.append(&run_id("r1"), &[record(seq, Event::RunPaused { by: None })]).await.unwrap();
             }
         });
     });

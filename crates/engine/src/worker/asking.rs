@@ -48,6 +48,7 @@ impl Worker {
             baselines: Default::default(),
             crowd: Default::default(),
             desk: Default::default(),
+            secured: Default::default(),
             limits: Default::default(),
         }
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use conductor_core::event::{Change, Failure, FailureClass, Gate, Outcome};
 use conductor_core::plan::Task;
+use conductor_core::recovery;
 use tokio::sync::watch;
 
 use super::running::open_transcript;
@@ -24,6 +25,20 @@ pub(crate) struct Check<'a> {
     pub(crate) command: &'a String,
 }
 
+/// A command's failure with the line, among its last, that tells whether it would pass; as it is where none does.
+pub(super) fn with_telling_line(task: &Task, failure: Failure, transcript: &mut Transcript) -> Failure {
+    if failure.class != FailureClass::Exit || !failure.evidence.is_empty() {
+        return failure;
+    }
+    let mut lines = transcript.last_lines(EVIDENCE_LINES);
+    // Commands as we have written them down were not said by anybody.
+    lines.retain(|line| !line.starts_with("$ ") && !line.starts_with("[conductor: "));
+    match recovery::telling(task, &lines) {
+        Some(line) => failure.with(line),
+        None => failure,
+    }
+}
+
 impl Worker {
     /// Runs the task's `setup:`; gives the commit that holds what it changed, so that this is not taken for the work.
     pub(super) async fn set_up(
@@ -39,7 +54,7 @@ impl Worker {
             let ended = self.command(visit.order, visit.task, command, &visit.seat, transcript, stop).await;
             if let Some(why) = ended.map_err(Outcome::Failed)? {
                 let failure = Failure::new(FailureClass::Exit, format!("setup `{command}` failed: {why}"));
-                return Err(Outcome::Failed(failure));
+                return Err(Outcome::Failed(with_telling_line(visit.task, failure, transcript)));
             }
         }
         let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), visit.seat.clone());

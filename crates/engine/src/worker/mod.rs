@@ -12,6 +12,7 @@ mod plan;
 mod repetition;
 mod reviewing;
 mod running;
+mod securing;
 mod skills;
 mod talking;
 mod talks;
@@ -30,6 +31,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
 use crate::board::{Board, Course, Phase};
+use crate::checkpoints::Checkpoint;
 use crate::clock::wall;
 use crate::drive::{Control, Message};
 use crate::mcp::{Desk, Office, Pass};
@@ -103,6 +105,8 @@ pub struct Worker {
     pub(crate) baselines: Baselines,
     pub(crate) crowd: Crowd,
     pub(crate) desk: Desk,
+    /// The checkpoint that was made last before something risky.
+    pub(crate) secured: Arc<std::sync::Mutex<Option<Checkpoint>>>,
     /// Of the run as it was taken up.
     pub(crate) limits: Limits,
 }
@@ -149,6 +153,7 @@ impl Worker {
     ) -> Result<Option<Change>, (Outcome, Option<Change>)> {
         let plan = &*self.plan.get();
         let task = &*order.task(plan);
+        self.secure(order, task, &stop).await.map_err(|outcome| (outcome, None))?;
         let (workspaces, blocks) = self.rooms.of(task).map_err(|error| (no_workspace(&error), None))?;
         let guest = self.guest(order);
         let seat = {
@@ -212,6 +217,7 @@ impl Worker {
     ) -> Result<Option<Change>, Outcome> {
         let untouched = self.set_up(visit, transcript, stop).await?;
         let mut talks = Talks::new(visit);
+        talks.questions = self.guarded(visit, talks.questions);
         self.apply_skills(visit, &talks, transcript, stop).await?;
         let mut feedback = talks.feedback(visit);
         loop {
@@ -281,6 +287,9 @@ impl Worker {
         }
         match ending.outcome {
             Outcome::Succeeded => {}
+            Outcome::Failed(failure) if matches!(visit.task.work, Work::Run(_)) => {
+                return Err(Outcome::Failed(checks::with_telling_line(visit.task, failure, transcript)));
+            }
             other => return Err(other),
         }
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)

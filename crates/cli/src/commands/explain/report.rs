@@ -3,11 +3,13 @@
 use conductor_core::event::{DrainReason, FailureClass};
 use conductor_core::models::{Models, Score};
 use conductor_core::plan::{Isolation, Task, Work};
+use conductor_core::recovery;
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::spec::Origin;
 use serde_json::{Value, json};
 
 use super::Subject;
+use super::failures::{decided, decided_json, risks, ways};
 use crate::end_block::one_line;
 
 pub(super) fn text(subject: &Subject) -> String {
@@ -29,6 +31,9 @@ pub(super) fn text(subject: &Subject) -> String {
     tell("checks", checks(task));
     tell("workspace", workspace(subject.isolation).to_owned());
     tell("tries", tries(task));
+    tell("recovery", ways(task));
+    tell("risks", risks(task));
+    tell("decided", decided(subject).join("\n"));
     tell("limits", limits(task));
     tell("written", written(subject));
     lines.join("\n") + "\n"
@@ -316,6 +321,9 @@ pub(super) fn json(subject: &Subject) -> Value {
             Isolation::Clone => "clone",
             Isolation::None => "none",
         },
+        "recovery": task.recovery,
+        "risks": recovery::risks(task).iter().map(|(risk, words)| json!({ "risk": risk.name(), "words": words })).collect::<Vec<_>>(),
+        "decisions": decided_json(subject),
         "written": origins,
     })
 }

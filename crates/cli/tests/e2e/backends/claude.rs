@@ -90,3 +90,22 @@ fn a_home_of_its_own_keeps_its_conversations_from_the_users() {
     assert!(!bench.world.root().join("user/.claude/projects").exists(), "and not with the user's");
     expect_tidy(&bench.world);
 }
+
+/// It asks leave for its commands, and gets it for a risky one when the branch is remembered.
+#[test]
+fn a_risky_command_is_allowed_after_a_checkpoint() {
+    let tasks = "  - { id: a, prompt: '[[script:cleans]] Write it' }";
+    let Some(bench) = Bench::new(Agent::Claude, "", tasks) else { return };
+    let repository = bench.world.path("repo").display().to_string();
+    let seen = format!("git -C {repository} for-each-ref refs/tags/conductor-checkpoint");
+    let script = Script::new()
+        .run(format!("{seen} > early.txt"))
+        .run(format!("rm -rf build; {seen} > then.txt"))
+        .finish("Cleaned.");
+    bench.script("cleans", script);
+    bench.run(&[]).ended().expect(0).says("before recursive delete (rm -rf build)");
+    assert_eq!(bench.landed("early.txt"), "");
+    assert!(bench.landed("then.txt").contains("conductor-checkpoint/"), "{}", bench.landed("then.txt"));
+    assert_eq!(bench.world.logged("checkpoint_made"), ["a"]);
+    expect_tidy(&bench.world);
+}

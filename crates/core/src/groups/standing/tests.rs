@@ -210,7 +210,8 @@ fn one_failure_fails_the_group_and_the_others_go_on() {
     for line in [
         "# Group g: failed",
         "| d | is not begun | proj-0 is open in beads |",
-        "| a | is given up | exit code 1 |",
+        "| a | has failed | exit code 1 |",
+        "| a | is given up | ambiguous: ",
     ] {
         assert!(markdown.contains(line), "{line} in\n{markdown}");
     }

@@ -45,6 +45,41 @@ fn figures(out: &mut Markup, figures: &[&dyn Display]) {
     }
 }
 
+pub(super) fn decisions(out: &mut Markup, subject: &Subject<'_>) {
+    let decisions = subject.run.decisions();
+    if decisions.is_empty() {
+        return;
+    }
+    put!(out; "<section id=\"decisions\"><h2>Decisions</h2><p>What was done about failures, and why.</p><table>");
+    columns(out, &[Left("Task"), Right("Attempt"), Left("Nature"), Left("Decision"), Left("Reason")]);
+    for one in decisions.iter().take(ESTIMATES) {
+        put!(out; "<tr><th scope=\"row\"><bdi>" (one.task) "</bdi></th>");
+        figures(out, &[&one.attempt]);
+        put!(out; "<td>" (one.nature.name()) "</td><td>" (one.strategy.name()) "</td>");
+        put!(out; "<td dir=\"auto\">" (cut(&one.reason, NOTE)) "</td></tr>\n");
+    }
+    put!(out; "</tbody></table>");
+    more(out, decisions.len(), "decisions");
+    put!(out; "</section>\n");
+}
+
+pub(super) fn secured(out: &mut Markup, subject: &Subject<'_>) {
+    let secured = subject.run.secured();
+    if secured.is_empty() {
+        return;
+    }
+    put!(out; "<section id=\"checkpoints\"><h2>Checkpoints before risky work</h2><table>");
+    columns(out, &[Left("Task"), Left("Checkpoint"), Left("Commit"), Left("Before")]);
+    for one in secured.iter().take(ESTIMATES) {
+        put!(out; "<tr><th scope=\"row\"><bdi>" (one.task) "</bdi></th><td><code>" (one.name) "</code></td>");
+        put!(out; "<td><code>" (words::short(&one.commit)) "</code></td>");
+        put!(out; "<td dir=\"auto\">" (cut(&one.reason, NOTE)) "</td></tr>\n");
+    }
+    put!(out; "</tbody></table>");
+    more(out, secured.len(), "checkpoints");
+    put!(out; "</section>\n");
+}
+
 pub(super) fn issues(out: &mut Markup, subject: &Subject<'_>) {
     let issues = subject.run.issues();
     if issues.is_empty() {

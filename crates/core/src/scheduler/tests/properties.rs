@@ -9,6 +9,7 @@ use super::*;
 use crate::event::Answerer;
 use crate::graph::Strategy as Mode;
 use crate::plan::{Amendment, Epic, OnConflict, Scope};
+use crate::recovery::{Recovery, Strategy as Way};
 use crate::scheduler::files::FileSet;
 
 #[derive(Debug, Clone)]
@@ -24,6 +25,9 @@ struct RandomTask {
     fix_rounds: u32,
     on_conflict: u8,
     epic: Option<u8>,
+    /// Ways out of failures, as numbers of `Strategy::NAMES`.
+    recovery: Option<(Vec<u8>, Vec<u8>)>,
+    risky: bool,
 }
 
 const FILES: [&str; 4] = ["src/**", "src/a.rs", "docs/*.md", "docs/a.md"];
@@ -39,23 +43,35 @@ fn random_task() -> impl Strategy<Value = RandomTask> {
         1u32..4,
         prop::option::weighted(0.2, 1u64..50),
         (0u32..3, 0u8..3, prop::option::weighted(0.4, 0u8..3)),
+        (
+            prop::option::weighted(
+                0.5,
+                (prop::collection::vec(0u8..7, 0..4), prop::collection::vec(0u8..7, 0..4)),
+            ),
+            any::<bool>(),
+        ),
     )
-        .prop_map(|(before, priority, group, agent, resource, files, max_attempts, timeout, merging)| {
-            let (fix_rounds, on_conflict, epic) = merging;
-            RandomTask {
-                before,
-                priority,
-                group,
-                agent,
-                resource,
-                files,
-                max_attempts,
-                timeout,
-                fix_rounds,
-                on_conflict,
-                epic,
-            }
-        })
+        .prop_map(
+            |(before, priority, group, agent, resource, files, max_attempts, timeout, merging, failing)| {
+                let (fix_rounds, on_conflict, epic) = merging;
+                let (recovery, risky) = failing;
+                RandomTask {
+                    before,
+                    priority,
+                    group,
+                    agent,
+                    resource,
+                    files,
+                    max_attempts,
+                    timeout,
+                    fix_rounds,
+                    on_conflict,
+                    epic,
+                    recovery,
+                    risky,
+                }
+            },
+        )
 }
 
 fn random_plan() -> impl Strategy<Value = Plan> {
@@ -94,6 +110,7 @@ fn untied(mut plan: Plan) -> Plan {
 fn built(place: usize, random: &RandomTask) -> Task {
     let work = match random.agent {
         Some((_, true, _)) => Work::Prompt("do it".into()),
+        _ if random.risky => Work::Run(Command::Line("git push".into())),
         _ => Work::Run(Command::Line("true".into())),
     };
     let mut task = Task::new(id(&format!("t{place}")), work);
@@ -111,6 +128,11 @@ fn built(place: usize, random: &RandomTask) -> Task {
     task.on_conflict =
         [OnConflict::Manual, OnConflict::Ours, OnConflict::RetryLater][random.on_conflict as usize];
     task.epic = random.epic.map(|n| format!("e{n}"));
+    let ways = |numbers: &[u8]| numbers.iter().map(|&n| Way::NAMES[n as usize].1).collect();
+    task.recovery = random.recovery.as_ref().map(|(transient, ambiguous)| {
+        let (transient, ambiguous) = (ways(transient), ways(ambiguous));
+        Box::new(Recovery { transient, ambiguous, ..Recovery::default() })
+    });
     for (before, how) in random.before.iter().filter(|_| place > 0) {
         task.dependencies.push(Dependency {
             id: id(&format!("t{}", before.index(place))),
@@ -142,6 +164,8 @@ struct Checked {
     options: Options,
     /// Every attempt that was started and not yet reported.
     live: Vec<(TaskId, Attempt)>,
+    /// Those of them before which the branch is to be remembered.
+    risky: Vec<(TaskId, Attempt)>,
     /// The merge that was asked for and not yet answered; at most one.
     merge: Option<Action>,
     /// What the run's branch holds: survives every crash.
@@ -161,6 +185,7 @@ impl Checked {
             script,
             options,
             live: Vec::new(),
+            risky: Vec::new(),
             merge: None,
             branch: HashSet::new(),
             stacked: Vec::new(),
@@ -190,8 +215,9 @@ impl Checked {
         let mut started = false;
         for action in decision.actions {
             match action {
-                Action::Start { task, attempt, .. } => {
+                Action::Start { task, attempt, beginning, .. } => {
                     started = true;
+                    self.risky.extend(beginning.and_then(|one| one.secure).map(|_| (task.clone(), attempt)));
                     self.check_start(&task);
                     self.live.push((task, attempt));
                 }
@@ -443,6 +469,11 @@ impl Checked {
             return;
         }
         let (task, attempt) = self.live.swap_remove(which);
+        if let Some(at) = self.risky.iter().position(|one| *one == (task.clone(), attempt)) {
+            self.risky.remove(at);
+            let (commit, name, reason) = ("c".to_owned(), "n".to_owned(), "push".to_owned());
+            self.input(Input::CheckpointMade { task: task.clone(), attempt, commit, name, reason });
+        }
         let leaves_work = task.as_str().ends_with(['0', '2', '4', '6', '8']);
         let commit = format!("{task}#{attempt}");
         let change = leaves_work.then(|| Box::new(Change::new("base", commit)));
@@ -483,7 +514,10 @@ impl Checked {
                 (None, false) => self.report(0, Outcome::Succeeded, false),
                 (None, true) => {
                     self.answer(true);
-                    self.pass_time(1000);
+                    // Whoever begins with the answer is not kept until its time is over.
+                    if self.live.is_empty() {
+                        self.pass_time(1000);
+                    }
                 }
             }
         }
@@ -495,6 +529,31 @@ impl Checked {
             .collect();
         let log: Vec<String> = self.script.log.iter().filter_map(|record| tell(&record.event)).collect();
         panic!("the run does not end ({:?}): {}\nlog: {}", run.stage(), open.join("\n"), log.join(", "));
+    }
+}
+
+/// Right behind a failed attempt comes what is done about it, and nothing is retried or fails without that.
+fn every_failure_is_decided(log: &[Record]) {
+    let mut decided: HashMap<&TaskId, u32> = HashMap::new();
+    for record in log {
+        match &record.event {
+            Event::RecoveryDecided { task, attempt, .. } => {
+                decided.insert(task, attempt.0);
+            }
+            Event::AttemptStarted { task, .. } => {
+                decided.remove(task);
+            }
+            Event::RetryScheduled { task, .. } => {
+                assert!(decided.contains_key(task), "{task} is tried again for no reason");
+            }
+            Event::ApprovalAsked { task, question } if question.tool == RECOVERY => {
+                assert!(decided.contains_key(task), "{task} asks for no reason");
+            }
+            Event::TaskFailed { task, .. } => {
+                assert!(decided.contains_key(task), "{task} failed for no reason");
+            }
+            _ => {}
+        }
     }
 }
 
@@ -516,6 +575,16 @@ proptest! {
         prop_assert_eq!(&Run::replay(&checked.script.log).unwrap(), run);
         for (task, times) in &checked.completed {
             prop_assert_eq!(*times, 1, "{} completed once", task);
+        }
+        every_failure_is_decided(&checked.script.log);
+        for (task, progress) in run.tasks() {
+            let a_person_wants_more = task.recovery.as_ref().is_some_and(|recovery| recovery.asks());
+            prop_assert!(
+                a_person_wants_more || progress.tried <= task.retry.max_attempts,
+                "{} was tried {} times",
+                task.id,
+                progress.tried
+            );
         }
         let fail_fast = matches!(run.stage(), Stage::Stopped(DrainReason::FailFast));
         prop_assert!(fail_fast || run.all_ended());

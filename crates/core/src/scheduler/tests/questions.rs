@@ -84,9 +84,9 @@ fn a_run_can_be_left_with_its_questions_and_taken_up_when_they_are_answered() {
         &id("a"),
         Answer { allow: true, words: None, by: Answerer::Person },
     );
-    let run = s.scheduler.run();
-    let record = Record { seq: run.seq() + 1, at: Timestamp(0), tick: Tick(0), event: answered.unwrap() };
-    s.log.push(record);
+    let seq = s.scheduler.run().seq() + 1;
+    let [event] = <[Event; 1]>::try_from(answered.unwrap()).unwrap();
+    s.log.push(Record { seq, at: Timestamp(0), tick: Tick(0), event });
     let (mut s, told) = s.crash(queue(2));
     assert_eq!(told, "start a#2");
     assert_eq!(s.ok("a"), "done a, finished (Completed)");

@@ -39,6 +39,7 @@ impl Settings {
             on_conflict: self.on_conflict.or(weaker.on_conflict),
             timeout: self.timeout.or(weaker.timeout),
             retry: Retry::over(self.retry, weaker.retry),
+            recovery: super::recovery::over(self.recovery, weaker.recovery),
             env: either(self.env, weaker.env, |own, weaker| joined(Some(own), &Some(weaker))),
             env_pass: self.env_pass.or(weaker.env_pass),
             permissions: self.permissions.or(weaker.permissions),

@@ -1,0 +1,73 @@
+//! What is made safe before risky work: the run's branch is remembered, so that it can be set back.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use conductor_core::event::{Failure, FailureClass, Outcome};
+use conductor_core::plan::Task;
+use conductor_core::recovery;
+use conductor_core::scheduler::Input;
+use tokio::sync::{oneshot, watch};
+
+use super::{Order, Stop, Visit, Worker};
+use crate::agents::Questions;
+use crate::checkpoints::{self, Checkpoint};
+use crate::drive::Message;
+
+impl Worker {
+    /// Before anything of a risky attempt begins, and recorded by then. Outside of a repository there is no branch.
+    pub(super) async fn secure(
+        &self,
+        order: &Order,
+        task: &Task,
+        stop: &watch::Receiver<Stop>,
+    ) -> Result<(), Outcome> {
+        let reason = order.beginning.as_ref().and_then(|beginning| beginning.secure.as_deref());
+        let (Some(reason), Some(yard)) = (reason, self.rooms.yard().cloned()) else { return Ok(()) };
+        let reason = self.caller.redactor(&self.plan.get(), task).text(reason).into_owned();
+        let what = format!("{}: {reason}", order.task);
+        let last = self.secured.clone();
+        let made = self.patiently(stop, move || checkpoints::secure(&yard, &last, &what)).await;
+        let made = made.map_err(|error| unsafe_to_begin(&reason, &error))?;
+        let (waits, recorded) = oneshot::channel();
+        let _ = self.reports.send(Message::Told(told(order, made, reason), waits));
+        // Nobody is there any more only where the whole run is being torn down.
+        recorded.await.map(drop).map_err(|_| Outcome::Interrupted)
+    }
+
+    /// What an agent is allowed to do is made safe before it does it, once for each risk in an attempt. The event follows:
+    /// an agent that waits for leave is not kept until the log is written.
+    pub(super) fn guarded(&self, visit: &Visit<'_>, questions: Questions) -> Questions {
+        let Some(yard) = self.rooms.yard().cloned() else { return questions };
+        let (order, last, reports) = (visit.order.clone(), self.secured.clone(), self.reports.clone());
+        let redactor = self.caller.redactor(visit.plan, visit.task);
+        let known = Mutex::new(BTreeSet::new());
+        questions.guarded(move |tool, what| {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            for (risk, words) in recovery::of_tool(tool, what) {
+                if !known.insert(risk) {
+                    continue;
+                }
+                let reason = redactor.text(&format!("{} ({words})", risk.name())).into_owned();
+                match checkpoints::secure(&yard, &last, &format!("{}: {reason}", order.task)) {
+                    Ok(made) => drop(reports.send(Message::Input(told(&order, made, reason)))),
+                    Err(error) => {
+                        known.remove(&risk);
+                        return Some(format!("no checkpoint can be made before it: {error}"));
+                    }
+                }
+            }
+            None
+        })
+    }
+}
+
+fn told(order: &Order, made: Checkpoint, reason: String) -> Input {
+    let (task, attempt) = (order.task.clone(), order.attempt);
+    Input::CheckpointMade { task, attempt, commit: made.commit, name: made.name, reason }
+}
+
+fn unsafe_to_begin(reason: &str, error: &crate::workspaces::WorkspaceError) -> Outcome {
+    let message = format!("no checkpoint could be made before {reason}: {error}");
+    Outcome::Failed(Failure::new(FailureClass::Unstartable, message))
+}
