@@ -80,13 +80,17 @@ impl Graph {
         let mut draft = Draft::of(plan, places)?;
         draft.epics(plan);
         draft.execution_order(plan, places);
+        if strategy == Strategy::Queue {
+            draft.entrants(plan, places);
+        }
         let (adjacency, order) = draft.sorted()?;
         draft.check_shared_epics(plan)?;
         match strategy {
             Strategy::Queue => return Ok(draft.finished(adjacency, order)),
-            Strategy::Batch => draft.barriers(&adjacency, &order),
-            Strategy::Sequential => draft.line(&order),
+            Strategy::Batch => draft.barriers(plan, &adjacency, &order),
+            Strategy::Sequential => draft.line(plan, &order),
         }
+        draft.entrants(plan, places);
         let (adjacency, order) = draft.sorted()?;
         draft.check_shared_epics(plan)?;
         Ok(draft.finished(adjacency, order))
@@ -179,7 +183,7 @@ const ORDER_ONLY: (When, Kind) = (When::Finished, Kind::Soft);
 impl Draft {
     fn of(plan: &Plan, place: &Places<Node>) -> Result<Draft, GraphError> {
         let mut edges = Vec::new();
-        for (to, task) in plan.tasks.iter().enumerate() {
+        for (to, task) in plan.tasks.iter().enumerate().filter(|(_, task)| !task.is_entrant()) {
             for dependency in &task.dependencies {
                 let from = *place.get(&dependency.id).ok_or_else(|| GraphError::UnknownDependency {
                     task: to as Node,
@@ -204,7 +208,7 @@ impl Draft {
     /// One gate per epic that others wait for.
     fn epics(&mut self, plan: &Plan) {
         let mut members: BTreeMap<&str, Vec<Node>> = BTreeMap::new();
-        for (node, task) in plan.tasks.iter().enumerate() {
+        for (node, task) in plan.tasks.iter().enumerate().filter(|(_, task)| !task.is_entrant()) {
             if let Some(epic) = &task.epic {
                 members.entry(epic).or_default().push(node as Node);
             }
@@ -267,10 +271,11 @@ impl Draft {
         }
     }
 
-    fn barriers(&mut self, adjacency: &Adjacency, order: &[Node]) {
+    fn barriers(&mut self, plan: &Plan, adjacency: &Adjacency, order: &[Node]) {
         let levels = levels(order, self.ids.len(), adjacency);
         let mut batches: BTreeMap<u32, Vec<Node>> = BTreeMap::new();
-        for (task, &level) in levels[..self.ids.len()].iter().enumerate() {
+        let asked = |(task, _): &(usize, &u32)| !plan.tasks[*task].is_entrant();
+        for (task, &level) in levels[..self.ids.len()].iter().enumerate().filter(asked) {
             batches.entry(level).or_default().push(task as Node);
         }
         let batches: Vec<Vec<Node>> = batches.into_values().collect();
@@ -279,12 +284,31 @@ impl Draft {
         }
     }
 
-    fn line(&mut self, order: &[Node]) {
-        let tasks: Vec<Node> =
-            order.iter().copied().filter(|&node| (node as usize) < self.ids.len()).collect();
+    fn line(&mut self, plan: &Plan, order: &[Node]) {
+        let asked = |node: &Node| plan.tasks.get(*node as usize).is_some_and(|task| !task.is_entrant());
+        let tasks: Vec<Node> = order.iter().copied().filter(asked).collect();
         for pair in tasks.windows(2) {
             self.edge(pair[0], pair[1], ORDER_ONLY);
         }
+    }
+
+    /// Whoever races for a task waits for what the task waits for, and nobody for them: what follows waits for the task.
+    fn entrants(&mut self, plan: &Plan, place: &Places<Node>) {
+        let races: HashMap<Node, Vec<Node>> = (0..)
+            .zip(&plan.tasks)
+            .filter_map(|(node, task)| Some((node, task.race()?)))
+            .map(|(node, race)| {
+                (node, race.entrants.iter().filter_map(|id| place.get(id).copied()).collect())
+            })
+            .collect();
+        if races.is_empty() {
+            return;
+        }
+        let into = self.edges.iter().filter_map(|(from, edge)| Some((*from, *edge, races.get(&edge.to)?)));
+        let more: Vec<(Node, Edge)> = into
+            .flat_map(|(from, edge, entrants)| entrants.iter().map(move |&to| (from, Edge { to, ..edge })))
+            .collect();
+        self.edges.extend(more);
     }
 
     /// Kahn's algorithm with the lowest number first, so that the order is the file's where it may be.

@@ -7,6 +7,7 @@ mod agents;
 mod amendment;
 mod bounds;
 mod course;
+mod race;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +25,7 @@ pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
 pub use course::{
     Changes, Dependency, Isolation, Kind, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope, When,
 };
+pub use race::{Entrant, Race, Racing, Wins};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -174,6 +176,9 @@ pub struct Task {
     pub pr_strategy: Option<PrStrategy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_pr_timeout: Option<Millis>,
+    /// Whether others race for it, or it is one of those who race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub racing: Option<Box<Racing>>,
 }
 
 impl Task {
@@ -224,6 +229,7 @@ impl Task {
             repository: None,
             pr_strategy: None,
             auto_pr_timeout: None,
+            racing: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! `Run::apply` is the only way it changes, live and on replay alike. It knows which transitions are legal, not which are
 //! wise: deciding is the scheduler's.
 
+mod races;
 mod repeats;
 mod spans;
 mod step;
@@ -22,6 +23,8 @@ use crate::ids::{Attempt, Places, TaskId};
 use crate::plan::{Amendment, Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
+use races::Races;
+pub use races::Verdict;
 pub use repeats::Repeats;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
@@ -46,6 +49,8 @@ pub enum IllegalEvent {
 pub enum TaskState {
     Pending,
     Running(Running),
+    /// Those who race for it have begun.
+    Racing,
     Waiting {
         delay: Millis,
         since: Timestamp,
@@ -105,6 +110,14 @@ pub struct Landed {
     pub touched: Touched,
     pub gate: Option<Gate>,
     pub reviewed: Option<Box<Reviewed>>,
+}
+
+impl Landed {
+    /// A change by the commit that holds it on the branch.
+    pub fn of(commit: String, change: Change) -> Landed {
+        let Change { base: _, commit: work, touched, gate, reviewed } = change;
+        Landed { commit, work, touched, gate, reviewed }
+    }
 }
 
 /// A conflict that has not cost anything yet.
@@ -180,7 +193,7 @@ impl TaskState {
     pub fn status(&self) -> Status {
         match self {
             TaskState::Pending => Status::Pending,
-            TaskState::Running(_) => Status::Running,
+            TaskState::Running(_) | TaskState::Racing => Status::Running,
             TaskState::Waiting { .. } | TaskState::Asking { .. } => Status::Waiting,
             TaskState::Completed => Status::Completed,
             TaskState::Failed(_) => Status::Failed,
@@ -271,6 +284,7 @@ pub struct Run {
     costs: Costs,
     times: Times,
     spans: Spans,
+    races: Races,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
     active_now: Tick,
@@ -297,12 +311,16 @@ impl Run {
     }
 
     fn of(plan: Arc<Plan>, created: Timestamp) -> Run {
-        let places =
+        let places: Places<Node> =
             plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node)).collect();
         let tasks = plan.tasks.iter().map(|_| Progress::new()).collect::<Vec<_>>();
         let mut counts = [0; Status::ALL.len()];
-        counts[Status::Pending as usize] = tasks.len() as u32;
+        let mut races = Races::new(&plan, |task| places.get(task).map(|&place| place as usize));
+        let entrants = races.len() as u32;
+        counts[Status::Pending as usize] = tasks.len() as u32 - entrants;
+        races.counts()[Status::Pending as usize] = entrants;
         Run {
+            races,
             plan,
             places,
             options: Options::with_slots(1),
@@ -377,13 +395,13 @@ impl Run {
         self.counts[status as usize]
     }
 
-    /// How many tasks have come to an end, whichever.
+    /// How many of the tasks that were asked for have come to an end, whichever.
     pub fn ended_count(&self) -> u32 {
         Status::ALL.into_iter().filter(|status| status.is_end()).map(|status| self.count(status)).sum()
     }
 
     pub fn all_ended(&self) -> bool {
-        self.ended_count() as usize == self.tasks.len()
+        (self.ended_count() + self.entrants_ended()) as usize == self.tasks.len()
     }
 
     pub fn spent(&self) -> Usage {
@@ -519,10 +537,14 @@ impl Run {
         }
         let plan = Arc::make_mut(&mut self.plan);
         plan.amend(amendment);
-        for place in self.tasks.len()..plan.tasks.len() {
+        let joined = self.tasks.len()..plan.tasks.len();
+        for place in joined.clone() {
             self.places.insert(plan.tasks[place].id.clone(), place as Node);
             self.tasks.push(Progress::new());
-            self.counts[Status::Pending as usize] += 1;
+        }
+        self.join_races();
+        for place in joined {
+            self.tally(place)[Status::Pending as usize] += 1;
         }
         self.options.absent.extend(amendment.absent.iter().cloned());
         if amendment.by.is_some() {
@@ -597,6 +619,7 @@ impl Run {
         self.account_time(place, event, record);
         self.account_course(place, event, record);
         self.account_repeats(place, event);
+        self.account_race(place, event);
         let progress = &mut self.tasks[place];
         progress.state = next;
         let after = progress.state.status();
@@ -604,8 +627,9 @@ impl Run {
             self.foreseen.retain(|known| known.task != *task && known.with.as_ref() != Some(task));
         }
         progress.ended = after.is_end().then_some(record.at);
-        self.counts[before as usize] -= 1;
-        self.counts[after as usize] += 1;
+        let tally = self.tally(place);
+        tally[before as usize] -= 1;
+        tally[after as usize] += 1;
         Ok(())
     }
 
@@ -652,6 +676,11 @@ impl Run {
                 progress.tried = progress.tried.saturating_sub(1);
             }
             Event::TaskCompleted { commit: Some(commit), .. } | Event::TaskResolved { commit, .. } => {
+                if let Some(landed) = self.landed_by_winner(place) {
+                    self.tasks[place].landed = Some(landed);
+                    return;
+                }
+                let progress = &mut self.tasks[place];
                 let change = match (&progress.state, event) {
                     (TaskState::Running(running), _) => {
                         running.landing.as_ref().map(|landing| &landing.change)
@@ -660,9 +689,7 @@ impl Run {
                     _ => None,
                 };
                 let change = change.cloned().unwrap_or_else(|| Change::new("", commit));
-                let Change { commit: work, touched, gate, reviewed, .. } = change;
-                let landed = Landed { commit: commit.clone(), work, touched, gate, reviewed };
-                progress.landed = Some(Box::new(landed));
+                progress.landed = Some(Box::new(Landed::of(commit.clone(), change)));
                 self.tip = Some(commit.clone());
             }
             Event::TaskReopened { .. } => {

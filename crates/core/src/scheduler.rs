@@ -16,6 +16,7 @@ mod landing;
 mod pools;
 mod providers;
 mod questions;
+mod race;
 mod ready;
 mod release;
 mod requests;
@@ -294,7 +295,12 @@ impl Scheduler {
     }
 
     fn conclude(&mut self, now: Now) -> Decision {
+        // Who starts may depend on how a race came out, and how it comes out on who cannot start any more.
+        while self.see_to_races(now) {}
         self.dispatch(now);
+        while self.see_to_races(now) {
+            self.dispatch(now);
+        }
         self.board_epics();
         self.settle(now);
         std::mem::take(&mut self.out)
@@ -350,6 +356,7 @@ impl Scheduler {
         let change = change
             .filter(|_| matches!(outcome, Outcome::Succeeded | Outcome::Interrupted | Outcome::Asked(_)));
         let lands = change.is_some() && outcome == Outcome::Succeeded;
+        let stands_by = outcome == Outcome::Succeeded && self.run.raced_by(place).is_some();
         let ended = Event::AttemptEnded {
             task: task.clone(),
             attempt,
@@ -362,6 +369,9 @@ impl Scheduler {
         self.emit_about(now, Some(place), ended);
         self.timers.disarm(place as Node);
         self.executors.free(executor);
+        if stands_by {
+            return self.stand_by(place);
+        }
         if lands {
             return match self.epics.of(place) {
                 Some(epic) => self.go_aboard(now, epic, place),
@@ -386,18 +396,21 @@ impl Scheduler {
     /// What a report means, given why the attempt was told to stop.
     fn judged(&self, place: usize, stopping: Option<StopReason>, reported: Outcome) -> Outcome {
         let task = &self.run.plan().tasks[place];
+        if self.is_outrun(place) {
+            return Outcome::Cancelled;
+        }
         match (stopping, reported) {
             (None, reported) => reported,
             (Some(StopReason::Interrupted), Outcome::Succeeded) => Outcome::Succeeded,
             (Some(StopReason::Interrupted), _) => Outcome::Interrupted,
-            (Some(StopReason::Cancelled), _) => Outcome::Cancelled,
+            (Some(StopReason::Cancelled | StopReason::Outrun), _) => Outcome::Cancelled,
             (Some(StopReason::TimedOut), _) => {
                 let limit = task.timeout.unwrap_or_default();
                 Outcome::Failed(Failure::new(FailureClass::TimedOut, format!("timed out after {limit}")))
             }
             (Some(StopReason::Budget), _) => Outcome::Failed(Failure::new(
                 FailureClass::Budget,
-                format!("reached its own budget after {}", self.run.progress(place).usage.cost),
+                format!("reached its own budget after {}", self.counted(place).cost),
             )),
         }
     }
@@ -418,7 +431,7 @@ impl Scheduler {
             }
             None => {
                 self.end(now, place, Event::TaskFailed { task: id, failure });
-                if self.run.options().fail_fast {
+                if self.run.options().fail_fast && self.run.raced_by(place).is_none() {
                     self.drain(now, DrainReason::FailFast);
                 }
             }
@@ -559,12 +572,12 @@ impl Scheduler {
 
     /// Ends the run where nothing is left, or leaves it where nothing more may start.
     fn settle(&mut self, now: Now) {
-        if self.done || self.run.count(Status::Running) as usize > self.epics.parked() + self.put_off() {
+        if self.done || self.run.under_way() > self.epics.parked() + self.put_off() + self.standing_by() {
             return;
         }
         match self.run.stage() {
             _ if self.run.all_ended() => {
-                let all_good = self.run.count(Status::Completed) as usize == self.graph.len();
+                let all_good = self.run.count(Status::Completed) == self.run.total();
                 let outcome = if all_good { RunOutcome::Completed } else { RunOutcome::Failed };
                 self.emit(now, Event::RunFinished { outcome });
             }
@@ -591,7 +604,7 @@ impl Scheduler {
 
     /// Everything that is derived, from the run alone.
     fn rebuild(&mut self, now: Now) {
-        self.ready = Ready::new(self.run.plan(), &self.graph, self.run.options());
+        self.ready = Ready::new(&self.run, &self.graph);
         let mut deadlines = self.timers.take_tasks();
         self.executors = Executors::default();
         self.open_providers(now);

@@ -82,6 +82,11 @@ impl Scheduler {
         self.train.under_way.iter().any(|car| car.contains(&place))
     }
 
+    /// Whether it is being merged, or waits for it.
+    pub(super) fn is_aboard(&self, place: usize) -> bool {
+        self.is_under_way(place) || self.train.waiting.iter().any(|car| car.contains(&place))
+    }
+
     /// How many wait for a train that does not go any more.
     pub(super) fn put_off(&self) -> usize {
         match self.train.halted {
@@ -105,6 +110,8 @@ impl Scheduler {
         for place in 0..self.graph.len() {
             let Some((_, landing)) = self.landing(place) else { continue };
             match (self.epics.of(place), &landing.intent) {
+                // Of those who stand by, who lands is for the race to say.
+                (None, None) if self.run.raced_by(place).is_some() => {}
                 (None, _) => cars.push((landing.since, vec![place])),
                 (Some(epic), intent) => {
                     let (since, sent) = (landing.since, intent.is_some());

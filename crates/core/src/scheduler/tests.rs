@@ -6,6 +6,7 @@ mod hands;
 mod landing;
 mod properties;
 mod questions;
+mod race;
 mod waiting;
 
 use std::fmt::Write as _;
@@ -166,6 +167,7 @@ fn tell(event: &Event) -> Option<String> {
         Event::RetryScheduled { task, again: Again::Anew, .. } => write!(word, "anew {task}"),
         Event::RetryScheduled { task, again: Again::Other, .. } => write!(word, "other {task}"),
         Event::TaskCompleted { task, .. } => write!(word, "done {task}"),
+        Event::RaceDecided { task, winner, why, .. } => write!(word, "{winner} wins {task}: {why}"),
         Event::TaskFailed { task, failure } => write!(word, "failed {task} ({:?})", failure.class),
         Event::TaskSkipped { task, culprit: Some(culprit) } => write!(word, "skip {task} (by {culprit})"),
         Event::TaskSkipped { task, culprit: None } => write!(word, "skip {task}"),

@@ -55,6 +55,7 @@ fn status(subject: &Subject) -> String {
             (true, _) => "done, waits to land".to_owned(),
             (false, _) => format!("attempt {} is at work", running.attempt),
         },
+        TaskState::Racing => "several race for it".to_owned(),
         TaskState::Waiting { delay, .. } => format!("waits {delay} before it is tried again"),
         TaskState::Asking { question, .. } => {
             format!("waits for an answer: {}", one_line(&question.to_string()))

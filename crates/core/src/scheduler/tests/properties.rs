@@ -8,7 +8,7 @@ use proptest::strategy::Strategy;
 use super::*;
 use crate::event::Answerer;
 use crate::graph::Strategy as Mode;
-use crate::plan::{Amendment, Epic, OnConflict, Scope};
+use crate::plan::{Amendment, Entrant, Epic, OnConflict, Scope, Wins};
 use crate::scheduler::files::FileSet;
 
 #[derive(Debug, Clone)]
@@ -24,6 +24,7 @@ struct RandomTask {
     fix_rounds: u32,
     on_conflict: u8,
     epic: Option<u8>,
+    race: Option<(u8, bool)>,
 }
 
 const FILES: [&str; 4] = ["src/**", "src/a.rs", "docs/*.md", "docs/a.md"];
@@ -38,10 +39,15 @@ fn random_task() -> impl Strategy<Value = RandomTask> {
         prop::option::weighted(0.3, 0u8..4),
         1u32..4,
         prop::option::weighted(0.2, 1u64..50),
-        (0u32..3, 0u8..3, prop::option::weighted(0.4, 0u8..3)),
+        (
+            0u32..3,
+            0u8..3,
+            prop::option::weighted(0.4, 0u8..3),
+            prop::option::weighted(0.25, (2u8..5, any::<bool>())),
+        ),
     )
         .prop_map(|(before, priority, group, agent, resource, files, max_attempts, timeout, merging)| {
-            let (fix_rounds, on_conflict, epic) = merging;
+            let (fix_rounds, on_conflict, epic, race) = merging;
             RandomTask {
                 before,
                 priority,
@@ -54,6 +60,7 @@ fn random_task() -> impl Strategy<Value = RandomTask> {
                 fix_rounds,
                 on_conflict,
                 epic,
+                race,
             }
         })
 }
@@ -63,12 +70,20 @@ fn random_plan() -> impl Strategy<Value = Plan> {
         let limit =
             |name: &str| Group { name: name.into(), description: None, max_parallel: Some(group_limit) };
         untied(Plan {
-            tasks: tasks.iter().enumerate().map(|(place, task)| built(place, task)).collect(),
+            tasks: tasks
+                .iter()
+                .enumerate()
+                .flat_map(|(place, task)| raced(built(place, task), task))
+                .collect(),
             groups: vec![limit("g0"), limit("g1")],
             epics: ["e0", "e1", "e2"].map(shared_epic).into(),
             ..Plan::default()
         })
     })
+}
+
+fn stops(state: &TaskState) -> bool {
+    matches!(state, TaskState::Running(running) if running.stopping.is_some())
 }
 
 fn shared_epic(name: &str) -> Epic {
@@ -89,6 +104,16 @@ fn untied(mut plan: Plan) -> Plan {
         tied.isolation_scope = Scope::Task;
     }
     plan
+}
+
+/// The task, and those who race for it where it is a prompt that lands by itself.
+fn raced(mut task: Task, random: &RandomTask) -> Vec<Task> {
+    let (Some((count, first)), Work::Prompt(_), None) = (random.race, &task.work, &task.epic) else {
+        return vec![task];
+    };
+    let entrants = vec![Entrant::default(); count.into()];
+    let entrants = task.raced(&entrants, if first { Wins::First } else { Wins::Best }).unwrap();
+    std::iter::once(task).chain(entrants).collect()
 }
 
 fn built(place: usize, random: &RandomTask) -> Task {
@@ -205,6 +230,7 @@ impl Checked {
             }
         }
         self.check_caps(started);
+        self.check_races();
     }
 
     fn state(&self, task: &TaskId) -> Status {
@@ -252,6 +278,30 @@ impl Checked {
         left && task.epic.as_ref().is_some_and(shared)
     }
 
+    /// No two of a race are on the train together, and none of them lands beside another.
+    fn check_races(&self) {
+        let run = self.script.scheduler.run();
+        for race in run.races() {
+            let entrants = run.entrants(race);
+            let at = |wanted: &dyn Fn(&TaskState) -> bool| {
+                entrants.iter().filter(|&&entrant| wanted(&run.progress(entrant).state)).count()
+            };
+            let intended = at(&|state| {
+                matches!(state, TaskState::Running(running)
+                    if running.landing.as_ref().is_some_and(|landing| landing.intent.is_some()))
+            });
+            let landed = at(&|state| *state == TaskState::Completed);
+            assert!(intended + landed <= 1, "{} of a race land", intended + landed);
+            let umbrella = &run.progress(race).state;
+            assert_eq!(landed == 1, *umbrella == TaskState::Completed, "a task is done by its winner");
+            assert!(!matches!(umbrella, TaskState::Running(_)), "what others race for is not started");
+            if umbrella.status().is_end() {
+                let open = at(&|state| !state.status().is_end() && !stops(state));
+                assert_eq!(open, 0, "whoever is beaten stops");
+            }
+        }
+    }
+
     fn check_caps(&self, started: bool) {
         let run = self.script.scheduler.run();
         let held = |ended: bool| {
@@ -288,7 +338,9 @@ impl Checked {
         }
         for (at, a) in touching.iter().enumerate() {
             for b in &touching[at + 1..] {
-                assert!(!FileSet::new(&a.files).meets(&FileSet::new(&b.files)), "{} meets {}", a.id, b.id);
+                let rivals = a.entrant_of().is_some() && a.entrant_of() == b.entrant_of();
+                let meet = FileSet::new(&a.files).meets(&FileSet::new(&b.files));
+                assert!(rivals || !meet, "{} meets {}", a.id, b.id);
             }
         }
     }
@@ -358,9 +410,12 @@ impl Checked {
     fn amend(&mut self, how: u8) {
         let run = self.script.scheduler.run();
         let count = run.plan().tasks.len();
-        let other = run.task(how as usize % count).0.clone();
+        let asked: Vec<&Task> = run.plan().asked().collect();
+        let other = asked[how as usize % asked.len()].clone();
         let mut new = other.clone();
         new.id = id(&format!("n{count}"));
+        // Otherwise it claims what others race for, which is refused.
+        new.racing = new.racing.filter(|_| how.is_multiple_of(3));
         let kind = if how.is_multiple_of(2) { Kind::Hard } else { Kind::Soft };
         let on = |id: TaskId| Dependency { id, when: When::Landed, kind };
         new.dependencies.push(on(other.id.clone()));
@@ -443,7 +498,7 @@ impl Checked {
             return;
         }
         let (task, attempt) = self.live.swap_remove(which);
-        let leaves_work = task.as_str().ends_with(['0', '2', '4', '6', '8']);
+        let leaves_work = task.as_str().ends_with(['0', '2', '4', '6', '8', '3']);
         let commit = format!("{task}#{attempt}");
         let change = leaves_work.then(|| Box::new(Change::new("base", commit)));
         let report = Input::AttemptEnded { task, attempt, outcome, change, phases: None };
@@ -549,8 +604,13 @@ proptest! {
         plan in random_plan(),
         options in random_options(),
     ) {
-        let count = plan.tasks.len();
+        let of = |wins: Wins| plan.tasks.iter().filter_map(Task::race).filter(move |race| race.wins == wins);
+        let entrants = |wins: Wins| of(wins).map(|race| race.entrants.len()).sum::<usize>();
+        let alone = plan.asked().filter(|task| task.race().is_none()).count();
+        let least = alone + entrants(Wins::Best) + of(Wins::First).count();
+        let most = alone + entrants(Wins::Best) + entrants(Wins::First);
         let rehearsal = crate::rehearse::rehearse(plan, options, |_| Millis::from_secs(1)).unwrap();
-        prop_assert_eq!(rehearsal.starts.len(), count);
+        let started = rehearsal.starts.len();
+        prop_assert!(least <= started && started <= most, "{least} <= {started} <= {most}");
     }
 }
