@@ -32,6 +32,10 @@ pub const CODES: &[(&str, &str)] = &[
         "bad-path",
         "Paths in 'files' are relative to the repository and stay inside it: not absolute, no '..'.",
     ),
+    (
+        "bad-race",
+        "Several race for a task by 'race' or 'attempts_in_parallel'. It must be a prompt whose work can land by itself: not a command, not changes: forbidden, not isolation: none, not in an epic that shares one workspace.",
+    ),
     ("bad-repository", "A repository is written owner/name, as in its GitHub address."),
     (
         "bad-rule",
