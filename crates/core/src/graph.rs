@@ -63,6 +63,8 @@ pub struct Graph {
     edges: Adjacency,
     /// All nodes, dependencies first, ties by number.
     order: Vec<Node>,
+    /// Those who race for a task: they wait as it does, and are not shown beside it.
+    entrants: HashSet<Node>,
 }
 
 impl Graph {
@@ -87,8 +89,8 @@ impl Graph {
         draft.check_shared_epics(plan)?;
         match strategy {
             Strategy::Queue => return Ok(draft.finished(adjacency, order)),
-            Strategy::Batch => draft.barriers(plan, &adjacency, &order),
-            Strategy::Sequential => draft.line(plan, &order),
+            Strategy::Batch => draft.barriers(&adjacency, &order),
+            Strategy::Sequential => draft.line(&order),
         }
         draft.entrants(plan, places);
         let (adjacency, order) = draft.sorted()?;
@@ -131,10 +133,18 @@ impl Graph {
         &self.order
     }
 
-    /// The tasks that each task waits for, looked at through gates.
+    pub fn is_entrant(&self, task: Node) -> bool {
+        self.entrants.contains(&task)
+    }
+
+    /// The tasks that each task waits for, looked at through gates; nothing for those who race for one.
     pub fn dependencies(&self) -> Vec<Vec<Node>> {
         let direct = self.reversed();
-        (0..self.len()).map(|task| self.through_gates(&direct, task as Node)).collect()
+        let of = |task: Node| match self.is_entrant(task) {
+            true => Vec::new(),
+            false => self.through_gates(&direct, task),
+        };
+        (0..self.len() as Node).map(of).collect()
     }
 
     /// The tasks that one task waits for, looked at through gates.
@@ -175,6 +185,7 @@ struct Draft {
     ids: Vec<TaskId>,
     nodes: usize,
     edges: Vec<(Node, Edge)>,
+    entrants: HashSet<Node>,
 }
 
 const HARD: (When, Kind) = (When::Landed, Kind::Hard);
@@ -193,7 +204,8 @@ impl Draft {
             }
         }
         let ids = plan.tasks.iter().map(|task| task.id.clone()).collect::<Vec<_>>();
-        Ok(Draft { nodes: ids.len(), ids, edges })
+        let entrants = (0..).zip(&plan.tasks).filter(|(_, task)| task.is_entrant()).map(|(node, _)| node);
+        Ok(Draft { nodes: ids.len(), ids, edges, entrants: entrants.collect() })
     }
 
     fn gate(&mut self) -> Node {
@@ -271,10 +283,11 @@ impl Draft {
         }
     }
 
-    fn barriers(&mut self, plan: &Plan, adjacency: &Adjacency, order: &[Node]) {
+    fn barriers(&mut self, adjacency: &Adjacency, order: &[Node]) {
         let levels = levels(order, self.ids.len(), adjacency);
         let mut batches: BTreeMap<u32, Vec<Node>> = BTreeMap::new();
-        let asked = |(task, _): &(usize, &u32)| !plan.tasks[*task].is_entrant();
+        let entrants = self.entrants.clone();
+        let asked = |(task, _): &(usize, &u32)| !entrants.contains(&(*task as Node));
         for (task, &level) in levels[..self.ids.len()].iter().enumerate().filter(asked) {
             batches.entry(level).or_default().push(task as Node);
         }
@@ -284,8 +297,8 @@ impl Draft {
         }
     }
 
-    fn line(&mut self, plan: &Plan, order: &[Node]) {
-        let asked = |node: &Node| plan.tasks.get(*node as usize).is_some_and(|task| !task.is_entrant());
+    fn line(&mut self, order: &[Node]) {
+        let asked = |node: &Node| (*node as usize) < self.ids.len() && !self.entrants.contains(node);
         let tasks: Vec<Node> = order.iter().copied().filter(asked).collect();
         for pair in tasks.windows(2) {
             self.edge(pair[0], pair[1], ORDER_ONLY);
@@ -380,7 +393,7 @@ impl Draft {
     }
 
     fn finished(self, edges: Adjacency, order: Vec<Node>) -> Graph {
-        Graph { ids: self.ids, edges, order }
+        Graph { ids: self.ids, edges, order, entrants: self.entrants }
     }
 }
 

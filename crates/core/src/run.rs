@@ -615,6 +615,7 @@ impl Run {
             task: task.clone(),
             status: before,
         })?;
+        let next = self.reopened(place, event).unwrap_or(next);
         self.account(place, event, record);
         self.account_time(place, event, record);
         self.account_course(place, event, record);

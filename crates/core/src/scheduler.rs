@@ -536,7 +536,8 @@ impl Scheduler {
         let agent = self.run.hand(place).map(|hand| hand.agent.as_str());
         let session = repeats.and_then(|repeats| repeats.session.clone());
         let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
-        let words = repeats.map_or_else(Vec::new, |repeats| repeats.words.clone());
+        let told = self.run.raced_by(place).and_then(|race| self.run.repeats(race));
+        let words = told.into_iter().chain(repeats).flat_map(|repeats| repeats.words.clone()).collect();
         let session = session.filter(|(with, _)| Some(with.as_str()) == agent);
         let session = session.map(|(_, session)| session);
         let beginning = Beginning {
@@ -613,6 +614,7 @@ impl Scheduler {
             let node = place as Node;
             match self.run.progress(place).state.clone() {
                 TaskState::Running(running) if running.ended && self.epics.of(place).is_some() => {}
+                TaskState::Running(running) if running.ended && self.is_standing_by(place) => {}
                 TaskState::Running(running) if running.ended => {
                     self.ready.hold(node);
                     self.ready.release_all_but_files(node);

@@ -1,6 +1,6 @@
 //! One line for each start and end, with a counter: what every view for people tells of an event.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use conductor_core::costs;
 use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, Usage};
@@ -23,14 +23,21 @@ pub(super) struct Lines {
     width: usize,
     /// Why and how long: what the end of each attempt said, until the task's own end is told.
     last: HashMap<TaskId, (Outcome, Millis)>,
+    /// Those who race for a task: their ends are told, and not counted.
+    entrants: HashSet<TaskId>,
     colored: bool,
 }
 
 impl Lines {
     pub(super) fn new(run: &Run, colored: bool) -> Lines {
-        let total = run.plan().tasks.len();
-        let ended = run.ended_count() as usize;
-        Lines { total, ended, width: total.to_string().len(), last: HashMap::new(), colored }
+        let (total, ended) = (run.total() as usize, run.ended_count() as usize);
+        let entrants = entrants(&run.plan().tasks).collect();
+        Lines { total, ended, width: total.to_string().len(), last: HashMap::new(), entrants, colored }
+    }
+
+    /// Whether it is one of those who race for a task.
+    pub(super) fn is_entrant(&self, task: &TaskId) -> bool {
+        self.entrants.contains(task)
     }
 
     /// What is told of an event, without the end of its line; nothing of most.
@@ -117,6 +124,10 @@ impl Lines {
                 Some(self.end(YELLOW, "skip", task, &why))
             }
             Event::TaskCancelled { task } => Some(self.end(YELLOW, "cancel", task, "")),
+            Event::TaskReopened { task } if self.entrants.contains(task) => None,
+            Event::RaceDecided { winner, why, .. } => {
+                Some(self.aside(GREEN, "wins", winner, &format!("  {}", one_line(why))))
+            }
             Event::TaskReopened { .. } => {
                 self.ended = self.ended.saturating_sub(1);
                 None
@@ -136,9 +147,10 @@ impl Lines {
     }
 
     fn amended(&mut self, amendment: &Amendment, joined: usize) -> Option<String> {
-        self.total += joined;
-        self.width = self.total.to_string().len();
         let (changed, new) = amendment.tasks.split_at(amendment.tasks.len() - joined);
+        self.entrants.extend(entrants(new));
+        self.total += new.iter().filter(|task| !task.is_entrant()).count();
+        self.width = self.total.to_string().len();
         let told = [(new, "joined"), (changed, "put another way")].into_iter();
         let told = told.filter(|(tasks, _)| !tasks.is_empty());
         let words: Vec<String> =
@@ -155,6 +167,10 @@ impl Lines {
     }
 
     fn end(&mut self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
+        if self.entrants.contains(task) {
+            let rest = if rest.is_empty() { String::new() } else { format!("  {rest}") };
+            return self.aside(DIM, &word.to_lowercase(), task, &rest);
+        }
         self.ended += 1;
         let (ended, total, width) = (self.ended, self.total, self.width);
         format!("[{ended:>width$}/{total}] {} {task:<20} {rest}", self.word(color, word))
@@ -173,9 +189,14 @@ impl Lines {
     }
 }
 
+fn entrants(tasks: &[Task]) -> impl Iterator<Item = TaskId> {
+    tasks.iter().filter(|task| task.is_entrant()).map(|task| task.id.clone())
+}
+
 fn some(tasks: &[Task]) -> String {
-    let plural = if tasks.len() == 1 { "" } else { "s" };
-    format!("{} task{plural}", tasks.len())
+    let count = tasks.iter().filter(|task| !task.is_entrant()).count();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} task{plural}")
 }
 
 /// The first of them by their names.
@@ -212,7 +233,7 @@ fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
 
 /// What is said first.
 pub(super) fn heading(id: &RunId, run: &Run, options: &Options) -> String {
-    let (total, ended) = (run.plan().tasks.len(), run.ended_count());
+    let (total, ended) = (run.total(), run.ended_count());
     let verb = if ended > 0 || run.seq() > 1 { "resuming" } else { "run" };
     let done = match run.count(Status::Completed) {
         0 => String::new(),

@@ -6,7 +6,8 @@ use super::{Landed, Progress, Run, Status, TaskState};
 use crate::event::{Event, Standing, Usage};
 use crate::graph::Node;
 use crate::ids::TaskId;
-use crate::plan::Plan;
+use crate::plan::{Plan, Wins};
+use crate::units::Millis;
 
 /// How a race came out.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +97,23 @@ impl Run {
         self.winner(place).or_else(|| last().copied()).unwrap_or(place)
     }
 
+    /// How long a task took, by whoever did it. Those who race take no time of their own: their task does.
+    pub fn took(&self, place: usize) -> Millis {
+        let worked = |place: &usize| self.tasks[*place].worked;
+        match (self.is_raced(place), self.raced_by(place).is_some()) {
+            (true, _) if self.wins(place) == Wins::Best => {
+                self.entrants(place).iter().map(worked).max().unwrap_or_default()
+            }
+            (true, _) => worked(&self.doer(place)),
+            (false, true) => Millis(0),
+            (false, false) => worked(&place),
+        }
+    }
+
+    pub(crate) fn wins(&self, race: usize) -> Wins {
+        self.plan.tasks[race].race().map_or_else(Wins::default, |race| race.wins)
+    }
+
     /// What a task has used, by whoever did it.
     pub fn usage(&self, place: usize) -> Usage {
         self.entrants(place).iter().fold(self.tasks[place].usage, |mut sum, &entrant| {
@@ -153,6 +171,13 @@ impl Run {
             }
             _ => {}
         }
+    }
+
+    /// A race that somebody is still in goes on where it is opened again.
+    pub(super) fn reopened(&self, place: usize, event: &Event) -> Option<TaskState> {
+        let at_work = |at: &usize| self.tasks[*at].state.status() == Status::Running;
+        let goes_on = matches!(event, Event::TaskReopened { .. }) && self.entrants(place).iter().any(at_work);
+        goes_on.then_some(TaskState::Racing)
     }
 
     /// What the winner of a task brought onto the branch.

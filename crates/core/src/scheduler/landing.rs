@@ -112,7 +112,11 @@ impl Scheduler {
             match (self.epics.of(place), &landing.intent) {
                 // Of those who stand by, who lands is for the race to say.
                 (None, None) if self.run.raced_by(place).is_some() => {}
-                (None, _) => cars.push((landing.since, vec![place])),
+                (None, _) => {
+                    let since = landing.since;
+                    self.ready.hold_files(place as Node);
+                    cars.push((since, vec![place]));
+                }
                 (Some(epic), intent) => {
                     let (since, sent) = (landing.since, intent.is_some());
                     self.epics.join(epic, place, since, sent);

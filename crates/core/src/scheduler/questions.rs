@@ -52,33 +52,22 @@ impl Scheduler {
         let _ = self.on_answer(now, &task, answer);
     }
 
-    /// What is said of a task that others race for is for all of them.
-    fn tell_entrants(&mut self, now: Now, race: usize, words: &str) -> Result<(), Refusal> {
-        for entrant in self.run.entrants(race).to_vec() {
-            if !self.run.progress(entrant).state.status().is_end() {
-                let task = self.graph.id(entrant as Node).clone();
-                self.on_words(now, &task, words.to_owned())?;
-            }
-        }
-        Ok(())
-    }
-
     /// Recorded whatever it is doing; whoever is at work hears it at once if they can, all later ones at the start.
     pub(super) fn on_words(&mut self, now: Now, task: &TaskId, words: String) -> Result<(), Refusal> {
         let place = self.known(task)?;
         let status = self.run.progress(place).state.status();
-        if self.run.is_raced(place) && !status.is_end() {
-            return self.tell_entrants(now, place, &words);
-        }
         if status.is_end() {
             return Err(wrong(task, status, "there is nobody to be told anything"));
         }
         self.emit(now, Event::WordsSent { task: task.clone(), words: words.clone() });
-        if let TaskState::Running(running) = &self.run.progress(place).state
-            && !running.ended
-        {
-            let attempt = running.attempt;
-            self.act(Action::Say { task: task.clone(), attempt, words });
+        // What is said of a task that others race for is for all of them.
+        for at in std::iter::once(place).chain(self.run.entrants(place).to_vec()) {
+            if let TaskState::Running(running) = &self.run.progress(at).state
+                && !running.ended
+            {
+                let (task, attempt) = (self.graph.id(at as Node).clone(), running.attempt);
+                self.act(Action::Say { task, attempt, words: words.clone() });
+            }
         }
         Ok(())
     }

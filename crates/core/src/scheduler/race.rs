@@ -1,8 +1,8 @@
 //! Tasks that several race for: who may land, who has won, and what becomes of the others.
 //!
 //! Never are two of a race on the merge train together. Who is done while another is aboard, or while the others are
-//! still at work where the best wins, *stands by*: its attempt is over and its change kept, and it holds nothing but
-//! its files.
+//! still at work where the best wins, *stands by*: its attempt is over and its change kept, and it holds nothing, not even
+//! its files: the others may have to wait for somebody who wants them.
 
 use std::cmp::Reverse;
 
@@ -40,6 +40,7 @@ impl Scheduler {
         self.hold_back(now, race, &entrants);
         match self.next_aboard(race, &entrants) {
             Some(next) if self.change_of(next).is_some() => {
+                self.ready.hold_files(next as Node);
                 self.board(vec![next]);
                 false
             }
@@ -71,7 +72,8 @@ impl Scheduler {
     }
 
     fn is_held_back(&self, race: usize) -> bool {
-        self.wins(race) == Wins::First && self.run.entrants(race).iter().any(|&entrant| self.is_done(entrant))
+        self.run.wins(race) == Wins::First
+            && self.run.entrants(race).iter().any(|&entrant| self.is_done(entrant))
     }
 
     /// Who is about to land what it would do too.
@@ -82,7 +84,7 @@ impl Scheduler {
 
     /// Its attempt is over and good, and others race for the same task: whether it lands is seen when the turn is over.
     pub(super) fn stand_by(&mut self, place: usize) {
-        self.ready.release_all_but_files(place as Node);
+        self.ready.release(place as Node);
     }
 
     pub(super) fn is_standing_by(&self, place: usize) -> bool {
@@ -98,12 +100,6 @@ impl Scheduler {
     /// Whether whatever it does now is of no use any more.
     pub(super) fn is_outrun(&self, place: usize) -> bool {
         self.run.raced_by(place).is_some_and(|race| self.has_ended(race))
-    }
-
-    /// Whether the task it raced for has been done by somebody.
-    pub(super) fn is_beaten(&self, place: usize) -> bool {
-        let race = self.run.raced_by(place);
-        race.is_some_and(|race| self.run.progress(race).state == TaskState::Completed)
     }
 
     fn has_ended(&self, place: usize) -> bool {
@@ -127,17 +123,13 @@ impl Scheduler {
             return None;
         }
         let ready = || entrants.iter().copied().filter(|&entrant| self.is_done(entrant));
-        match self.wins(race) {
+        match self.run.wins(race) {
             Wins::First => ready().min_by_key(|&entrant| (self.since(entrant), entrant)),
             Wins::Best => {
                 let over = entrants.iter().all(|&entrant| self.has_ended(entrant) || self.is_done(entrant));
                 ready().filter(|_| over).min_by_key(|&entrant| self.rank(entrant))
             }
         }
-    }
-
-    fn wins(&self, race: usize) -> Wins {
-        self.run.plan().tasks[race].race().map_or_else(Wins::default, |race| race.wins)
     }
 
     /// The event by which it was done; one that changed nothing has none to wait for.
@@ -202,8 +194,8 @@ impl Scheduler {
     fn why_it_won(&self, race: usize, winner: usize, entrants: &[usize]) -> String {
         let rival = |&&entrant: &&usize| entrant != winner && self.is_done(entrant);
         let second = entrants.iter().filter(rival).min_by_key(|&&entrant| self.rank(entrant));
-        let (Wins::Best, Some(&second)) = (self.wins(race), second) else {
-            return match self.wins(race) {
+        let (Wins::Best, Some(&second)) = (self.run.wins(race), second) else {
+            return match self.run.wins(race) {
                 Wins::First => format!("the first of {} to land", entrants.len()),
                 Wins::Best => format!("the only one of {} whose work could land", entrants.len()),
             };

@@ -168,7 +168,11 @@ impl Ready {
         let lane = &self.lanes[self.lane_of[task as usize]];
         self.pools.take(&lane.needs);
         self.holders.insert(task);
-        if let Some(files) = &lane.files {
+        self.hold_files(task);
+    }
+
+    pub(super) fn hold_files(&mut self, task: Node) {
+        if let Some(files) = &self.lanes[self.lane_of[task as usize]].files {
             self.holders_with_files.insert(task, files);
         }
     }

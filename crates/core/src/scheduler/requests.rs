@@ -224,14 +224,14 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Sets every task of these statuses back to pending. The derived state is stale until `rebuild`.
+    /// Sets every task of these statuses back to pending; those who race for a task only with it. The derived state is stale until `rebuild`.
     pub(super) fn reopen(&mut self, now: Now, which: impl Fn(Status) -> bool) {
         self.reopen_some(now, 0..self.graph.len(), which);
     }
 
     fn reopen_some(&mut self, now: Now, places: impl Iterator<Item = usize>, which: impl Fn(Status) -> bool) {
         for place in places {
-            if which(self.run.progress(place).state.status()) && !self.is_beaten(place) {
+            if which(self.run.progress(place).state.status()) && !self.is_outrun(place) {
                 let task = self.run.plan().tasks[place].id.clone();
                 self.emit(now, Event::TaskReopened { task });
             }

@@ -54,7 +54,7 @@ impl Claims {
     fn add(&mut self, home: &Home, stored: &StoredRun, run: Run, notes: Notes) {
         let live = home.is_live(&stored.id);
         let mut landed = false;
-        for (task, progress) in run.tasks() {
+        for (_, task, progress) in run.asked() {
             let id = task.id.as_str();
             let why = match &progress.state {
                 TaskState::Completed if notes.has(id) => continue,

@@ -302,6 +302,12 @@ fn words_for_the_task_are_for_all_who_race_for_it() {
     s.ask(Request::Tell { task: id("api"), words: "mind the gap".into() });
     let told = |action: &Action| matches!(action, Action::Say { words, .. } if words == "mind the gap");
     assert_eq!(s.actions.iter().filter(|action| told(action)).count(), 2);
+    let (s, _) = s.crash(queue(4));
+    let knows = |action: &Action| match action {
+        Action::Start { beginning: Some(beginning), .. } => beginning.words == ["mind the gap"],
+        _ => false,
+    };
+    assert_eq!(s.actions.iter().filter(|action| knows(action)).count(), 2, "who begins anew knows it too");
 }
 
 #[test]
