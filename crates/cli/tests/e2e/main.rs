@@ -40,6 +40,7 @@ mod orchestrate;
 mod plan;
 mod progress;
 mod questions;
+mod race;
 mod rehearse;
 mod report;
 mod repositories;
