@@ -111,8 +111,10 @@ impl Lines {
                 Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
             }
             Event::TaskCompleted { task, .. } => {
-                let elapsed =
-                    self.last.remove(task).map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
+                let elapsed = self.last.get(task).map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
+                if !self.entrants.contains(task) {
+                    self.last.remove(task);
+                }
                 Some(self.end(GREEN, "ok", task, &elapsed))
             }
             Event::TaskFailed { task, failure } => {
@@ -125,7 +127,10 @@ impl Lines {
             }
             Event::TaskCancelled { task } => Some(self.end(YELLOW, "cancel", task, "")),
             Event::TaskReopened { task } if self.entrants.contains(task) => None,
-            Event::RaceDecided { winner, why, .. } => {
+            Event::RaceDecided { task, winner, why, .. } => {
+                if let Some(last) = self.last.remove(winner) {
+                    self.last.insert(task.clone(), last);
+                }
                 Some(self.aside(GREEN, "wins", winner, &format!("  {}", one_line(why))))
             }
             Event::TaskReopened { .. } => {

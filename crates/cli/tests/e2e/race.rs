@@ -41,7 +41,7 @@ fn the_first_lands_and_the_work_of_the_other_is_kept() {
         .expect(0)
         .says("run ")
         .says("wins    t.one  the first of 2 to land")
-        .says("[1/2] ok      t ")
+        .says("[1/2] ok      t   ")
         .says("2 of 2 completed")
         .says("2 claimed, 0 verified, 1 landed; 0 lost, 0 leaked");
     assert!(!ended.stderr.contains("/4]"), "those who race are not counted: {}", ended.stderr);
@@ -77,13 +77,14 @@ fn the_first_lands_and_the_work_of_the_other_is_kept() {
 fn the_best_by_score_lands_although_it_was_later() {
     let world = world(
         "mkdir src; echo a > src/a; echo b > other.txt",
-        &format!("{AWAIT}; await go; mkdir src; echo good > src/a"),
+        &format!("{AWAIT}; touch HERE/at-it; await go; mkdir src; echo good > src/a"),
         "  - { id: t, prompt: Write it, files: src/**, race: [one, other], race_for: best }\n",
     );
     let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "-p", "4"]));
+    world.wait_for_file("at-it");
     wait_for("one to be done", || (!world.logged("attempt_ended").is_empty()).then_some(()));
     let shown = conductor(&world, &["status"]).expect(0);
-    for words in ["0 of 1", "t.one", "done, stands by", "t.other", "working"] {
+    for words in ["0 of 1", "t.one", "done, stands by", "t.other"] {
         assert!(shown.stdout.contains(words), "{words}: {}", shown.stdout);
     }
     conductor(&world, &["explain", "t"]).expect(0).says("race for it: t.one (stands by), t.other (running)");
@@ -106,7 +107,7 @@ fn where_all_fail_the_task_has_failed_and_says_why_of_each() {
         "  - { id: t, prompt: Write it, race: [one, other] }\n  - { id: next, run: 'true', dependencies: t }\n",
     );
     let ended = conductor(&world, &["run", "../tasks.yaml"]).expect(100);
-    let words = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("t: none of those who raced for it landed: t.one: "), "{}", ended.stderr);
     assert!(words.contains("; t.other: "), "{}", ended.stderr);
     let summary = world.summary();
@@ -149,7 +150,7 @@ fn killed_in_the_middle_it_is_decided_once() {
     assert_eq!(world.logged("merge_intended"), ["t.one"]);
     let merges = git(&world, &["rev-list", "--count", &format!("main..conductor/{}", world.run_id())]);
     assert_eq!(merges.parse::<u32>().ok().filter(|count| *count <= 2), merges.parse().ok(), "{merges}");
-    conductor(&world, &["run", "--resume"]).expect(5);
+    conductor(&world, &["run", "--resume"]).says("there is no unfinished run here to resume");
     assert_eq!(world.logged("attempt_started").iter().filter(|task| *task == "t.other").count(), 4);
     expect_tidy(&world);
 }
@@ -167,9 +168,10 @@ fn killed_as_it_is_decided_losers_stay_losers() {
         wait_for("it to be about to land", || (!world.logged("merge_intended").is_empty()).then_some(()));
         live.child.kill().unwrap();
         live.child.wait().unwrap();
-        // Where it was quicker than the blow, nothing is left to be done.
         let ended = conductor(&world, &["run", "--resume", "-p", "2"]);
-        assert!([Some(0), Some(5)].contains(&ended.code), "{}", ended.stderr);
+        // It may have been quicker than the blow.
+        let over = ended.stderr.contains("there is no unfinished run here to resume");
+        assert!(over || ended.code == Some(0), "{}", ended.stderr);
         assert_eq!(on_branch(&world, "out.txt"), "one");
         assert_eq!(world.logged("race_decided"), ["t"]);
         assert_eq!(world.logged("task_completed"), ["t.one", "t"]);
@@ -194,7 +196,7 @@ fn it_counts_as_one_task_before_it_is_run_too() {
     conductor(&world, &["rehearse", "../tasks.yaml"])
         .expect(0)
         .says("2 tasks")
-        .says("critical path: t → u, 6 min");
+        .says("critical path: t → u, 6m00s");
     let graph = conductor(&world, &["graph", "../tasks.yaml"]).expect(0);
     assert!(!graph.stdout.contains("t.one"), "{}", graph.stdout);
 }
