@@ -1,13 +1,11 @@
 //! Tasks that several race for.
 
 use conductor_core::plan::{Task, Wins};
-use conductor_core::spec::{Source, load};
 
-use crate::{check, said};
+use crate::{check, plan, said};
 
 fn tasks(text: &str) -> Vec<Task> {
-    let source = Source::new("tasks.yaml", text.as_bytes().to_vec()).unwrap();
-    load(&source).unwrap().plan.tasks
+    plan(text).tasks
 }
 
 #[test]

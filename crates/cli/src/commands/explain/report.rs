@@ -1,8 +1,9 @@
 //! A task explained: for people a line for each thing that decides what becomes of it, for programs the same as JSON.
 
 use conductor_core::event::{DrainReason, FailureClass};
+use conductor_core::ids::TaskId;
 use conductor_core::models::{Models, Score};
-use conductor_core::plan::{Isolation, Task, Work};
+use conductor_core::plan::{Isolation, Task, Wins, Work};
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::spec::Origin;
 use serde_json::{Value, json};
@@ -128,6 +129,15 @@ fn agent(subject: &Subject) -> String {
         true => format!("{agent} (not there)"),
         false => agent.to_owned(),
     };
+    if let Some(race) = subject.task().race() {
+        let by = |id: &TaskId| format!("{id} ({})", subject.plan.task(id).map_or("", Task::agent_name));
+        let wins = match race.wins {
+            Wins::First => "whoever lands first wins",
+            Wins::Best => "the best by score wins when all have ended",
+        };
+        let all: Vec<String> = race.entrants.iter().map(by).collect();
+        return format!("{} race for it; {wins}", all.join(", "));
+    }
     let chain: Vec<String> = subject.task().agents().map(shown).collect();
     let mut told = chain.join(", then ");
     if let Some(why) = &subject.nobody {
