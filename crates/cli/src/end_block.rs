@@ -73,7 +73,7 @@ fn say(out: &mut String, word: &str, text: &str) {
 
 /// What is on the run's branch now.
 fn landed(out: &mut String, id: &RunId, run: &Run) {
-    let all = run.tasks().filter_map(|(task, progress)| Some((task, progress.landed.as_deref()?)));
+    let all = run.asked().filter_map(|(_, task, progress)| Some((task, progress.landed.as_deref()?)));
     let widest = all.clone().take(LANDED).map(|(task, _)| task.id.as_str().len()).max().unwrap_or(0);
     for (at, (task, landed)) in all.clone().take(LANDED).enumerate() {
         let gap = if at == 0 { "\n" } else { "" };
@@ -204,7 +204,7 @@ fn truth(out: &mut String, ledger: &Ledger) {
 }
 
 fn result(out: &mut String, run: &Run, ending: &Ending) {
-    let landed = run.tasks().filter(|(_, progress)| progress.landed.is_some()).count();
+    let landed = run.asked().filter(|(_, _, progress)| progress.landed.is_some()).count();
     let plural = if landed == 1 { "" } else { "s" };
     let _ = match ending {
         Ending::Unchanged => writeln!(out, "result nothing was changed"),
@@ -237,11 +237,11 @@ fn counts(summary: &Summary) -> String {
 }
 
 fn failures(out: &mut String, run: &Run, directory: &Path) {
-    let failed = run.tasks().filter_map(|(task, progress)| match &progress.state {
-        TaskState::Failed(failure) => Some((task, progress, failure)),
+    let failed = run.asked().filter_map(|(place, task, progress)| match &progress.state {
+        TaskState::Failed(failure) => Some((task, run.task(run.doer(place)), failure)),
         _ => None,
     });
-    for (task, progress, failure) in failed.clone().take(FAILURES) {
+    for (task, (doer, progress), failure) in failed.clone().take(FAILURES) {
         out.push('\n');
         say(out, "failed", &format!("{}: {}", task.id, one_line(&failure.message)));
         for line in
@@ -250,7 +250,7 @@ fn failures(out: &mut String, run: &Run, directory: &Path) {
             quote(out, &one_line(line));
         }
         let (executor, attempt) = (progress.executor.unwrap_or(0), Attempt(progress.last_attempt));
-        let path = Speaker { output: directory, executor, task: &task.id, attempt }.transcript();
+        let path = Speaker { output: directory, executor, task: &doer.id, attempt }.transcript();
         for line in transcript::last_lines(&path, LINES) {
             quote(out, &line);
         }
@@ -258,7 +258,7 @@ fn failures(out: &mut String, run: &Run, directory: &Path) {
             let _ = writeln!(out, "       {}", path.display());
         }
         if failure.class == FailureClass::Conflict {
-            let _ = writeln!(out, "       conductor worktree resolve {}", task.id);
+            let _ = writeln!(out, "       conductor worktree resolve {}", doer.id);
         }
     }
     let rest = failed.count().saturating_sub(FAILURES);
@@ -273,8 +273,8 @@ fn quote(out: &mut String, line: &str) {
 }
 
 fn skips(out: &mut String, run: &Run) {
-    let skipped = run.tasks().filter(|(_, progress)| progress.state.status() == Status::Skipped);
-    for (at, (task, progress)) in skipped.clone().take(SKIPS).enumerate() {
+    let skipped = run.asked().filter(|(_, _, progress)| progress.state.status() == Status::Skipped);
+    for (at, (_, task, progress)) in skipped.clone().take(SKIPS).enumerate() {
         let gap = if at == 0 { "\n" } else { "" };
         let words = format!("skipped {}: {}", task.id, report::note(run.plan(), task, &progress.state));
         let _ = writeln!(out, "{gap}{}", wrapped(&words, WIDTH).join("\n        "));

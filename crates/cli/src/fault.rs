@@ -195,7 +195,9 @@ impl From<ResolveError> for Fault {
             ResolveError::Git(error) => error.into(),
             ResolveError::Amend(error) => error.into(),
             ResolveError::Unknown(_) => Fault::new(Exit::Usage, error),
-            ResolveError::NotFailed { .. } | ResolveError::NotOpen(_) => Fault::new(Exit::NothingToDo, error),
+            ResolveError::NotFailed { .. } | ResolveError::Beaten { .. } | ResolveError::NotOpen(_) => {
+                Fault::new(Exit::NothingToDo, error)
+            }
         }
     }
 }

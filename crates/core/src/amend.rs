@@ -11,8 +11,12 @@ use crate::scheduler::{FOLLOW_UP, RECOVERY, Refusal, failure_asked_about};
 /// was the last thing missing, the run is completed.
 pub fn resolved(run: &Run, task: &TaskId, change: Change) -> Vec<Event> {
     let commit = change.commit.clone();
-    let mut events = vec![Event::TaskResolved { task: task.clone(), commit, change: Some(Box::new(change)) }];
-    if run.count(Status::Completed) as usize + 1 == run.plan().tasks.len() {
+    let race = run.place(task).and_then(|place| run.raced_by(place)).map(|race| run.task(race).0.id.clone());
+    let also = race.map(|task| Event::TaskResolved { task, commit: commit.clone(), change: None });
+    let own =
+        Event::TaskResolved { task: task.clone(), commit: commit.clone(), change: Some(Box::new(change)) };
+    let mut events: Vec<Event> = std::iter::once(own).chain(also).collect();
+    if run.count(Status::Completed) + 1 == run.total() {
         events.push(Event::RunFinished { outcome: RunOutcome::Completed });
     }
     events
@@ -25,8 +29,17 @@ pub fn rolled_back(run: &Run, to: &str, is_there: impl Fn(&str) -> bool) -> Vec<
         .tasks()
         .filter(|(_, progress)| progress.state == TaskState::Completed)
         .filter(|(_, progress)| progress.landed.as_ref().is_some_and(|landed| !is_there(&landed.commit)));
-    let mut events: Vec<Event> =
-        lost.map(|(task, _)| Event::TaskReopened { task: task.id.clone() }).collect();
+    // Whoever was beaten may win the next time.
+    let beaten = |task: &crate::plan::Task| {
+        let place = run.place(&task.id).unwrap_or_default();
+        let ended =
+            |at: &&usize| run.progress(**at).state.status().is_end() && run.winner(place) != Some(**at);
+        run.entrants(place).iter().filter(ended).map(|&at| run.task(at).0.id.clone()).collect::<Vec<_>>()
+    };
+    let mut events: Vec<Event> = lost
+        .flat_map(|(task, _)| std::iter::once(task.id.clone()).chain(beaten(task)))
+        .map(|task| Event::TaskReopened { task })
+        .collect();
     let reopened = !events.is_empty();
     if reopened || run.tip().is_some_and(|tip| tip != to) {
         events.push(Event::BranchRolledBack { to: to.to_owned() });

@@ -208,7 +208,10 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
         at: Timestamp,
     ) -> String {
         match self.by {
-            By::Task => task.to_string(),
+            By::Task => {
+                let race = plan.and_then(|plan| plan.task(task)).and_then(|task| task.entrant_of());
+                race.unwrap_or(task).to_string()
+            }
             By::Epic => {
                 let epic = plan.and_then(|plan| plan.task(task)).and_then(|task| task.epic.clone());
                 epic.unwrap_or_else(|| NONE.to_owned())

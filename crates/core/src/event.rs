@@ -170,6 +170,14 @@ pub enum Event {
         task: TaskId,
         failure: Failure,
     },
+    /// Of those who raced for a task, one has landed; the others are stopped.
+    RaceDecided {
+        task: TaskId,
+        winner: TaskId,
+        why: String,
+        /// Everybody who took part, in the order of the file.
+        standings: Vec<Standing>,
+    },
     /// Whether this task is to be done at all is for a person to say.
     ApprovalAsked {
         task: TaskId,
@@ -449,6 +457,21 @@ impl Change {
     }
 }
 
+/// How somebody stood who raced for a task, when it was decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    pub task: TaskId,
+    /// From 0 to 100; nothing where nothing was measured, or there was nothing to measure yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// What the score rests on, or what it was doing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
+    /// Good work that did not land.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Box<Change>>,
+}
+
 /// How long an attempt was in each of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Phases {
@@ -688,6 +711,8 @@ pub enum StopReason {
     Cancelled,
     /// The run is being left; the task is to be taken up again later.
     Interrupted,
+    /// Somebody else who raced for the same task has landed.
+    Outrun,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

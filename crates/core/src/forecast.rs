@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::event::Options;
 use crate::graph::{CriticalPath, Graph, GraphError, Node};
 use crate::ids::TaskId;
-use crate::plan::{Command, Plan, Work};
+use crate::plan::{Command, Plan, Wins, Work};
 use crate::rehearse::{Rehearsal, rehearse_as};
 use crate::scheduler::lonely;
 use crate::units::{Millis, Usd};
@@ -86,7 +86,8 @@ pub fn forecast(
         }
     };
     let graph = Graph::new(plan, options.strategy)?;
-    let critical_path = graph.critical_path(|task| stage.lengths[task as usize]);
+    let along = along(plan, &stage.lengths);
+    let critical_path = graph.critical_path(|task| along[task as usize]);
     let split = stage.split(shown, rehearsal.makespan, &critical_path.tasks)?;
     Ok(Forecast {
         by_slots: stage.known,
@@ -150,7 +151,7 @@ impl Stage<'_> {
         let unbounded = self.play((self.plan.tasks.len() as u32).max(1), &self.lengths)?;
         let widest = unbounded.executors.max(1);
         self.known.insert(widest, unbounded.makespan);
-        let work: u64 = self.lengths.iter().map(|length| length.0).sum();
+        let work: u64 = along(&self.plan, &self.lengths).iter().map(|length| length.0).sum::<u64>();
         // Fewer could not even do the work itself in that time.
         let least = work.div_ceil(unbounded.makespan.0.max(1)).clamp(1, u64::from(widest)) as u32;
         let (mut few, mut enough) = (least, widest);
@@ -175,7 +176,9 @@ impl Stage<'_> {
         let mut found: Option<Split> = None;
         for &place in longest.iter().take(TRIED) {
             let mut lengths = self.lengths.clone();
-            lengths[place] = Millis(lengths[place].0 / 2);
+            for &place in std::iter::once(&place).chain(&entrants(&self.plan, place)) {
+                lengths[place] = Millis(lengths[place].0 / 2);
+            }
             let makespan = self.play(slots, &lengths)?.makespan;
             if makespan < found.as_ref().map_or(now, |split| split.makespan) {
                 found = Some(Split { task: self.plan.tasks[place].id.clone(), makespan });
@@ -194,10 +197,34 @@ fn steps(best: u32) -> Vec<u32> {
     powers(of).take_while(|slots| *slots < best).collect()
 }
 
+/// Who races for a task, by their places.
+fn entrants(plan: &Plan, place: usize) -> Vec<usize> {
+    let race = plan.tasks[place].race();
+    race.map(|race| race.entrants.iter().filter_map(|id| plan.place(id)).collect()).unwrap_or_default()
+}
+
+/// How long the way through each task is: what several race for takes as long as the shortest of them, or the longest
+/// where the best wins, and they themselves nothing beside it.
+fn along(plan: &Plan, lengths: &[Millis]) -> Vec<Millis> {
+    let mut along = lengths.to_vec();
+    for (place, race) in plan.tasks.iter().enumerate().filter_map(|(place, task)| Some((place, task.race()?)))
+    {
+        let of = entrants(plan, place);
+        let each = of.iter().map(|&entrant| lengths[entrant]);
+        along[place] = match race.wins {
+            Wins::First => each.min(),
+            Wins::Best => each.max(),
+        }
+        .unwrap_or_default();
+        of.into_iter().for_each(|entrant| along[entrant] = Millis(0));
+    }
+    along
+}
+
 /// A command costs no money. A prompt costs what it did, where all of that had a price.
 fn cost(plan: &Plan, history: &History) -> Cost {
     let mut cost = Cost::default();
-    for task in plan.tasks.iter().filter(|task| matches!(task.work, Work::Prompt(_))) {
+    for task in plan.asked().filter(|task| matches!(task.work, Work::Prompt(_))) {
         let past = history.of(&task.id);
         let priced = |past: &&Past| past.usage.unpriced == 0 && past.usage.tokens > 0;
         let mut spent: Vec<Millis> =
@@ -219,7 +246,7 @@ fn cost(plan: &Plan, history: &History) -> Cost {
 mod tests {
     use super::*;
     use crate::event::Usage;
-    use crate::plan::{Dependency, Preparation, Priority, Task};
+    use crate::plan::{Dependency, Entrant, Preparation, Priority, Task};
     use crate::rehearse::rehearse;
 
     fn id(id: &str) -> TaskId {
@@ -254,6 +281,29 @@ mod tests {
 
     fn told(tasks: Vec<Task>, history: &History, slots: Option<u32>) -> Forecast {
         forecast(&plan(tasks), &Options::with_slots(1), history, slots).unwrap()
+    }
+
+    #[test]
+    fn a_race_takes_as_long_as_who_wins_it() {
+        for (wins, takes, with_one) in [(Wins::First, 20, 20), (Wins::Best, 40, 60)] {
+            let mut race = task("race", 99, &[]);
+            let mut entrants = race.raced(&[Entrant::default(), Entrant::default()], wins).unwrap();
+            for (entrant, minutes) in entrants.iter_mut().zip([20, 40]) {
+                entrant.estimate = Some(Millis::from_secs(minutes * 60));
+            }
+            let tasks = vec![race, entrants.remove(0), entrants.remove(0), task("next", 5, &["race"])];
+            let history = known(&[("race", past(20, 300, 0))]);
+            let told = told(tasks, &history, Some(2));
+            assert_eq!(minutes(told.rehearsal.makespan), takes + 5, "{wins:?}");
+            assert_eq!(minutes(told.critical_path.length), takes + 5, "{wins:?}");
+            assert_eq!(told.critical_path.tasks, [0, 3], "those who race are not on it");
+            assert_eq!(minutes(told.by_slots[&1]), with_one + 5, "{wins:?}");
+            assert_eq!(
+                (told.cost.expected, told.cost.unknown),
+                (Usd(300), 1),
+                "counted once, with all who ran"
+            );
+        }
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub struct Graph {
     edges: Adjacency,
     /// All nodes, dependencies first, ties by number.
     order: Vec<Node>,
+    /// Those who race for a task: they wait as it does, and are not shown beside it.
+    entrants: HashSet<Node>,
 }
 
 impl Graph {
@@ -81,6 +83,9 @@ impl Graph {
         draft.epics(plan);
         draft.execution_order(plan, places);
         draft.stages(plan, places);
+        if strategy == Strategy::Queue {
+            draft.entrants(plan, places);
+        }
         let (adjacency, order) = draft.sorted()?;
         draft.check_shared_epics(plan)?;
         match strategy {
@@ -88,6 +93,7 @@ impl Graph {
             Strategy::Batch => draft.barriers(&adjacency, &order),
             Strategy::Sequential => draft.line(&order),
         }
+        draft.entrants(plan, places);
         let (adjacency, order) = draft.sorted()?;
         draft.check_shared_epics(plan)?;
         Ok(draft.finished(adjacency, order))
@@ -128,10 +134,18 @@ impl Graph {
         &self.order
     }
 
-    /// The tasks that each task waits for, looked at through gates.
+    pub fn is_entrant(&self, task: Node) -> bool {
+        self.entrants.contains(&task)
+    }
+
+    /// The tasks that each task waits for, looked at through gates; nothing for those who race for one.
     pub fn dependencies(&self) -> Vec<Vec<Node>> {
         let direct = self.reversed();
-        (0..self.len()).map(|task| self.through_gates(&direct, task as Node)).collect()
+        let of = |task: Node| match self.is_entrant(task) {
+            true => Vec::new(),
+            false => self.through_gates(&direct, task),
+        };
+        (0..self.len() as Node).map(of).collect()
     }
 
     /// The tasks that one task waits for, looked at through gates.
@@ -172,6 +186,7 @@ struct Draft {
     ids: Vec<TaskId>,
     nodes: usize,
     edges: Vec<(Node, Edge)>,
+    entrants: HashSet<Node>,
 }
 
 const HARD: (When, Kind) = (When::Landed, Kind::Hard);
@@ -180,7 +195,7 @@ const ORDER_ONLY: (When, Kind) = (When::Finished, Kind::Soft);
 impl Draft {
     fn of(plan: &Plan, place: &Places<Node>) -> Result<Draft, GraphError> {
         let mut edges = Vec::new();
-        for (to, task) in plan.tasks.iter().enumerate() {
+        for (to, task) in plan.tasks.iter().enumerate().filter(|(_, task)| !task.is_entrant()) {
             for dependency in &task.dependencies {
                 let from = *place.get(&dependency.id).ok_or_else(|| GraphError::UnknownDependency {
                     task: to as Node,
@@ -190,7 +205,8 @@ impl Draft {
             }
         }
         let ids = plan.tasks.iter().map(|task| task.id.clone()).collect::<Vec<_>>();
-        Ok(Draft { nodes: ids.len(), ids, edges })
+        let entrants = (0..).zip(&plan.tasks).filter(|(_, task)| task.is_entrant()).map(|(node, _)| node);
+        Ok(Draft { nodes: ids.len(), ids, edges, entrants: entrants.collect() })
     }
 
     fn gate(&mut self) -> Node {
@@ -205,7 +221,7 @@ impl Draft {
     /// One gate per epic that others wait for.
     fn epics(&mut self, plan: &Plan) {
         let mut members: BTreeMap<&str, Vec<Node>> = BTreeMap::new();
-        for (node, task) in plan.tasks.iter().enumerate() {
+        for (node, task) in plan.tasks.iter().enumerate().filter(|(_, task)| !task.is_entrant()) {
             if let Some(epic) = &task.epic {
                 members.entry(epic).or_default().push(node as Node);
             }
@@ -291,7 +307,9 @@ impl Draft {
     fn barriers(&mut self, adjacency: &Adjacency, order: &[Node]) {
         let levels = levels(order, self.ids.len(), adjacency);
         let mut batches: BTreeMap<u32, Vec<Node>> = BTreeMap::new();
-        for (task, &level) in levels[..self.ids.len()].iter().enumerate() {
+        let entrants = self.entrants.clone();
+        let asked = |(task, _): &(usize, &u32)| !entrants.contains(&(*task as Node));
+        for (task, &level) in levels[..self.ids.len()].iter().enumerate().filter(asked) {
             batches.entry(level).or_default().push(task as Node);
         }
         let batches: Vec<Vec<Node>> = batches.into_values().collect();
@@ -301,11 +319,30 @@ impl Draft {
     }
 
     fn line(&mut self, order: &[Node]) {
-        let tasks: Vec<Node> =
-            order.iter().copied().filter(|&node| (node as usize) < self.ids.len()).collect();
+        let asked = |node: &Node| (*node as usize) < self.ids.len() && !self.entrants.contains(node);
+        let tasks: Vec<Node> = order.iter().copied().filter(asked).collect();
         for pair in tasks.windows(2) {
             self.edge(pair[0], pair[1], ORDER_ONLY);
         }
+    }
+
+    /// Whoever races for a task waits for what the task waits for, and nobody for them: what follows waits for the task.
+    fn entrants(&mut self, plan: &Plan, place: &Places<Node>) {
+        let races: HashMap<Node, Vec<Node>> = (0..)
+            .zip(&plan.tasks)
+            .filter_map(|(node, task)| Some((node, task.race()?)))
+            .map(|(node, race)| {
+                (node, race.entrants.iter().filter_map(|id| place.get(id).copied()).collect())
+            })
+            .collect();
+        if races.is_empty() {
+            return;
+        }
+        let into = self.edges.iter().filter_map(|(from, edge)| Some((*from, *edge, races.get(&edge.to)?)));
+        let more: Vec<(Node, Edge)> = into
+            .flat_map(|(from, edge, entrants)| entrants.iter().map(move |&to| (from, Edge { to, ..edge })))
+            .collect();
+        self.edges.extend(more);
     }
 
     /// Kahn's algorithm with the lowest number first, so that the order is the file's where it may be.
@@ -377,7 +414,7 @@ impl Draft {
     }
 
     fn finished(self, edges: Adjacency, order: Vec<Node>) -> Graph {
-        Graph { ids: self.ids, edges, order }
+        Graph { ids: self.ids, edges, order, entrants: self.entrants }
     }
 }
 

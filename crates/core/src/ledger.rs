@@ -38,7 +38,7 @@ impl Ledger {
     /// What the log alone can tell.
     pub fn claimed(run: &Run) -> Ledger {
         let mut ledger = Ledger::default();
-        for (task, progress) in run.tasks() {
+        for (_, task, progress) in run.asked() {
             let (claimed, verified) = claims(task, &progress.state);
             ledger.claimed += u32::from(claimed);
             ledger.verified += u32::from(verified);

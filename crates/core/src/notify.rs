@@ -131,22 +131,25 @@ fn news(id: &RunId, run: &Run, event: &Event) -> Option<News> {
             question: None,
             completed: run.count(Status::Completed),
             failed: run.count(Status::Failed),
-            total: run.plan().tasks.len() as u32,
+            total: run.total(),
             elapsed_ms: run.active().0,
             cost_usd: costs::dollars(run.spent()),
             text,
         }
     };
+    // Whoever races for a task is told of by how the task ends.
+    if let Event::TaskCompleted { task, .. } | Event::TaskFailed { task, .. } = event
+        && run.place(task).is_some_and(|place| run.raced_by(place).is_some())
+    {
+        return None;
+    }
     Some(match event {
         Event::TaskCompleted { task, .. } => {
             bare(Occasion::Complete, Some(task), Status::Completed.name(), format!("{task} is done"))
         }
         Event::RunFinished { outcome: RunOutcome::Completed } => {
-            let text = format!(
-                "run {id} is done: {} of {} completed",
-                run.count(Status::Completed),
-                run.tasks().count()
-            );
+            let text =
+                format!("run {id} is done: {} of {} completed", run.count(Status::Completed), run.total());
             bare(Occasion::Complete, None, report::outcome_name(run.stage()), text)
         }
         Event::TaskFailed { task, failure } => {

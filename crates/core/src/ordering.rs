@@ -136,7 +136,14 @@ impl Course {
     fn free(&mut self, graph: &Graph, node: Node) {
         match graph.is_gate(node) {
             true => self.pass(graph, node),
-            false => drop(self.ready.insert(node)),
+            false => self.join(graph, node),
+        }
+    }
+
+    /// Whoever races for a task goes with it, and nobody waits for them.
+    fn join(&mut self, graph: &Graph, task: Node) {
+        if !graph.is_entrant(task) {
+            self.ready.insert(task);
         }
     }
 
@@ -148,7 +155,7 @@ impl Course {
                 *left -= 1;
                 match (*left, graph.is_gate(edge.to)) {
                     (0, true) => open.push(edge.to),
-                    (0, false) => drop(self.ready.insert(edge.to)),
+                    (0, false) => self.join(graph, edge.to),
                     _ => {}
                 }
             }

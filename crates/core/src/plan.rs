@@ -9,6 +9,7 @@ mod bounds;
 mod course;
 mod execution;
 mod measure;
+mod race;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +30,7 @@ pub use course::{
 };
 pub use execution::{Done, Execution, Stage};
 pub use measure::{Coverage, Measure};
+pub use race::{Entrant, Race, Racing, Wins};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -193,6 +195,9 @@ pub struct Task {
     pub pr_strategy: Option<PrStrategy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_pr_timeout: Option<Millis>,
+    /// Whether others race for it, or it is one of those who race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub racing: Option<Box<Racing>>,
 }
 
 impl Task {
@@ -245,6 +250,7 @@ impl Task {
             repository: None,
             pr_strategy: None,
             auto_pr_timeout: None,
+            racing: None,
         }
     }
 

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::event::Reviewed;
+use crate::event::{Change, Reviewed};
 use crate::measure::{Lint, Measured, Percent, Reading};
 use crate::mentions;
 use crate::plan::Task;
-use crate::run::{Run, TaskState};
+use crate::run::{Landed, Run, TaskState};
 use crate::scheduler::files::FileSet;
 
 /// A part of a score: from 0 to 1, or nothing where it was not measured.
@@ -38,6 +38,15 @@ impl Quality {
 pub fn of(run: &Run, place: usize) -> Option<Quality> {
     let (task, progress) = run.task(place);
     let landed = progress.landed.as_ref().filter(|_| progress.state == TaskState::Completed)?;
+    measured(run, place, task, landed)
+}
+
+/// As `of`, for good work that has not landed yet.
+pub fn of_change(run: &Run, place: usize, change: &Change) -> Option<Quality> {
+    measured(run, place, run.task(place).0, &Landed::of(String::new(), change.clone()))
+}
+
+fn measured(run: &Run, place: usize, task: &Task, landed: &Landed) -> Option<Quality> {
     let touched = &landed.touched.files;
     let work = vec![
         checks(task),
@@ -155,7 +164,7 @@ fn tidiness(Reading { before, after }: Reading<Lint>) -> f64 {
 
 /// The more often it went back, the less.
 fn goes(run: &Run, place: usize) -> Part {
-    let again = run.repeats(place).map_or(0, |repeats| repeats.rounds + repeats.bad_tries);
+    let again = run.repeats(run.doer(place)).map_or(0, |repeats| repeats.rounds + repeats.bad_tries);
     let words = match again {
         0 => "good at the first go".to_owned(),
         1 => "went back once".to_owned(),
@@ -167,7 +176,7 @@ fn goes(run: &Run, place: usize) -> Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Change, Gate, Options, Outcome, Touched};
+    use crate::event::{Gate, Options, Outcome, Touched};
     use crate::ids::TaskId;
     use crate::plan::{Plan, Work};
     use crate::scheduler::{Action, Input, Scheduler, Stacked};

@@ -1,7 +1,7 @@
 //! A run against supposed durations instead of processes: the same scheduler, the same rules, no world.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::event::{Options, Outcome};
 use crate::graph::GraphError;
@@ -39,14 +39,12 @@ pub fn rehearse_as(plan: Plan, options: Options, lengths: Vec<Millis>) -> Result
     let (run, _) = Run::create(plan, at(Tick(0)));
     let (mut scheduler, decision) = Scheduler::start(run, options, at(Tick(0)))?;
     let mut stage = Stage { lengths, ends: BinaryHeap::new(), executors: 0, starts, drawn: 0 };
-    stage.perform(&scheduler, Tick(0), decision);
+    stage.perform(&mut scheduler, Tick(0), decision);
     let mut now = Tick(0);
     while let Some(Reverse((tick, _, task, attempt))) = stage.ends.pop() {
         now = tick;
-        let (attempt, outcome) = (Attempt(attempt), Outcome::Succeeded);
-        let ended = Input::AttemptEnded { task, attempt, outcome, change: None, phases: None };
-        let decision = scheduler.handle(at(now), ended);
-        stage.perform(&scheduler, now, decision);
+        let decision = scheduler.handle(at(now), ended(task, Attempt(attempt), Outcome::Succeeded));
+        stage.perform(&mut scheduler, now, decision);
     }
     Ok(Rehearsal {
         makespan: now - Tick(0),
@@ -68,17 +66,32 @@ struct Stage {
 }
 
 impl Stage {
-    fn perform(&mut self, scheduler: &Scheduler, now: Tick, decision: Decision) {
-        for action in decision.actions {
-            let Action::Start { task, attempt, executor, .. } = action else { continue };
-            let Some(place) = scheduler.run().place(&task) else { continue };
-            let end = now + self.lengths[place];
-            self.executors = self.executors.max(executor);
-            self.starts.push((task.clone(), now));
-            self.drawn += 1;
-            self.ends.push(Reverse((end, self.drawn, task, attempt.0)));
+    fn perform(&mut self, scheduler: &mut Scheduler, now: Tick, decision: Decision) {
+        let mut actions = VecDeque::from(decision.actions);
+        while let Some(action) = actions.pop_front() {
+            match action {
+                Action::Start { task, attempt, executor, .. } => {
+                    let Some(place) = scheduler.run().place(&task) else { continue };
+                    let end = now + self.lengths[place];
+                    self.executors = self.executors.max(executor);
+                    self.starts.push((task.clone(), now));
+                    self.drawn += 1;
+                    self.ends.push(Reverse((end, self.drawn, task, attempt.0)));
+                }
+                // Somebody else has won: it stops at once.
+                Action::Stop { task, attempt, .. } => {
+                    self.ends.retain(|Reverse((_, _, other, number))| (other, *number) != (&task, attempt.0));
+                    let decision = scheduler.handle(at(now), ended(task, attempt, Outcome::Cancelled));
+                    actions.extend(decision.actions);
+                }
+                _ => {}
+            }
         }
     }
+}
+
+fn ended(task: TaskId, attempt: Attempt, outcome: Outcome) -> Input {
+    Input::AttemptEnded { task, attempt, outcome, change: None, phases: None }
 }
 
 fn at(tick: Tick) -> Now {

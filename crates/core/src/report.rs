@@ -8,6 +8,7 @@ mod files;
 mod html;
 mod markdown;
 mod measured;
+mod races;
 mod time;
 mod words;
 
@@ -25,6 +26,7 @@ pub use accuracy::{Accuracy, Held};
 pub use files::{PLAN_SCHEMA, PlanFile, SUMMARY_SCHEMA, SummaryFile, TaskResult};
 pub use html::html;
 pub use markdown::markdown;
+pub use races::Contest;
 pub use time::TimeSpent;
 
 /// What a report is about: a run, and what was looked up outside of its log.
@@ -74,14 +76,14 @@ pub struct Summary {
 
 impl Summary {
     pub fn of(run: &Run, graph: &Graph) -> Summary {
-        let took = |task: Node| run.progress(task as usize).worked;
+        let took = |task: Node| run.took(task as usize);
         Summary {
-            total: graph.len() as u32,
+            total: run.total(),
             completed: run.count(Status::Completed),
             failed: run.count(Status::Failed),
             skipped: run.count(Status::Skipped),
             cancelled: run.count(Status::Cancelled),
-            open: graph.len() as u32 - run.ended_count(),
+            open: run.total() - run.ended_count(),
             attempts: run.attempts(),
             elapsed: run.active(),
             worked: run.tasks().fold(Millis(0), |sum, (_, progress)| sum + progress.worked),

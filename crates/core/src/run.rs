@@ -4,6 +4,7 @@
 //! wise: deciding is the scheduler's.
 
 mod decisions;
+mod races;
 mod repeats;
 mod spans;
 mod step;
@@ -26,6 +27,8 @@ use crate::units::{Millis, Now, Tick, Timestamp};
 
 use decisions::Recoveries;
 pub use decisions::Secured;
+use races::Races;
+pub use races::Verdict;
 pub use repeats::Repeats;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
@@ -51,6 +54,8 @@ pub enum IllegalEvent {
 pub enum TaskState {
     Pending,
     Running(Running),
+    /// Those who race for it have begun.
+    Racing,
     Waiting {
         delay: Millis,
         since: Timestamp,
@@ -111,6 +116,14 @@ pub struct Landed {
     pub gate: Option<Gate>,
     pub reviewed: Option<Box<Reviewed>>,
     pub measured: Option<Box<Measured>>,
+}
+
+impl Landed {
+    /// A change by the commit that holds it on the branch.
+    pub fn of(commit: String, change: Change) -> Landed {
+        let Change { base: _, commit: work, touched, gate, reviewed, measured } = change;
+        Landed { commit, work, touched, gate, reviewed, measured }
+    }
 }
 
 /// A conflict that has not cost anything yet.
@@ -186,7 +199,7 @@ impl TaskState {
     pub fn status(&self) -> Status {
         match self {
             TaskState::Pending => Status::Pending,
-            TaskState::Running(_) => Status::Running,
+            TaskState::Running(_) | TaskState::Racing => Status::Running,
             TaskState::Waiting { .. } | TaskState::Asking { .. } => Status::Waiting,
             TaskState::Completed => Status::Completed,
             TaskState::Failed(_) => Status::Failed,
@@ -281,6 +294,7 @@ pub struct Run {
     costs: Costs,
     times: Times,
     spans: Spans,
+    races: Races,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
     active_now: Tick,
@@ -307,12 +321,16 @@ impl Run {
     }
 
     fn of(plan: Arc<Plan>, created: Timestamp) -> Run {
-        let places =
+        let places: Places<Node> =
             plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node)).collect();
         let tasks = plan.tasks.iter().map(|_| Progress::new()).collect::<Vec<_>>();
         let mut counts = [0; Status::ALL.len()];
-        counts[Status::Pending as usize] = tasks.len() as u32;
+        let mut races = Races::new(&plan, |task| places.get(task).map(|&place| place as usize));
+        let entrants = races.len() as u32;
+        counts[Status::Pending as usize] = tasks.len() as u32 - entrants;
+        races.counts()[Status::Pending as usize] = entrants;
         Run {
+            races,
             plan,
             places,
             options: Options::with_slots(1),
@@ -389,13 +407,13 @@ impl Run {
         self.counts[status as usize]
     }
 
-    /// How many tasks have come to an end, whichever.
+    /// How many of the tasks that were asked for have come to an end, whichever.
     pub fn ended_count(&self) -> u32 {
         Status::ALL.into_iter().filter(|status| status.is_end()).map(|status| self.count(status)).sum()
     }
 
     pub fn all_ended(&self) -> bool {
-        self.ended_count() as usize == self.tasks.len()
+        (self.ended_count() + self.entrants_ended()) as usize == self.tasks.len()
     }
 
     /// Whether a run is complete without this one.
@@ -406,11 +424,11 @@ impl Run {
 
     /// Whether everything has been done that is to be done.
     pub fn is_all_good(&self) -> bool {
-        let missing = self.tasks.len() - self.count(Status::Completed) as usize;
-        let good = |(place, progress): (usize, &Progress)| {
+        let good = |(place, _, progress): (usize, &Task, &Progress)| {
             progress.state == TaskState::Completed || self.is_dispensable(place)
         };
-        missing == 0 || self.plan.execution.is_some() && self.tasks.iter().enumerate().all(good)
+        self.count(Status::Completed) == self.total()
+            || self.plan.execution.is_some() && self.asked().all(good)
     }
 
     pub fn spent(&self) -> Usage {
@@ -554,10 +572,14 @@ impl Run {
         }
         let plan = Arc::make_mut(&mut self.plan);
         plan.amend(amendment);
-        for place in self.tasks.len()..plan.tasks.len() {
+        let joined = self.tasks.len()..plan.tasks.len();
+        for place in joined.clone() {
             self.places.insert(plan.tasks[place].id.clone(), place as Node);
             self.tasks.push(Progress::new());
-            self.counts[Status::Pending as usize] += 1;
+        }
+        self.join_races();
+        for place in joined {
+            self.tally(place)[Status::Pending as usize] += 1;
         }
         self.options.absent.extend(amendment.absent.iter().cloned());
         if amendment.by.is_some() {
@@ -640,10 +662,12 @@ impl Run {
             task: task.clone(),
             status: before,
         })?;
+        let next = self.reopened(place, event).unwrap_or(next);
         self.account(place, event, record);
         self.account_time(place, event, record);
         self.account_course(place, event, record);
         self.account_repeats(place, event);
+        self.account_race(place, event);
         let progress = &mut self.tasks[place];
         progress.state = next;
         let after = progress.state.status();
@@ -651,8 +675,9 @@ impl Run {
             self.foreseen.retain(|known| known.task != *task && known.with.as_ref() != Some(task));
         }
         progress.ended = after.is_end().then_some(record.at);
-        self.counts[before as usize] -= 1;
-        self.counts[after as usize] += 1;
+        let tally = self.tally(place);
+        tally[before as usize] -= 1;
+        tally[after as usize] += 1;
         Ok(())
     }
 
@@ -699,6 +724,11 @@ impl Run {
                 progress.tried = progress.tried.saturating_sub(1);
             }
             Event::TaskCompleted { commit: Some(commit), .. } | Event::TaskResolved { commit, .. } => {
+                if let Some(landed) = self.landed_by_winner(place) {
+                    self.tasks[place].landed = Some(landed);
+                    return;
+                }
+                let progress = &mut self.tasks[place];
                 let change = match (&progress.state, event) {
                     (TaskState::Running(running), _) => {
                         running.landing.as_ref().map(|landing| &landing.change)
@@ -707,9 +737,7 @@ impl Run {
                     _ => None,
                 };
                 let change = change.cloned().unwrap_or_else(|| Change::new("", commit));
-                let Change { commit: work, touched, gate, reviewed, measured, .. } = change;
-                let landed = Landed { commit: commit.clone(), work, touched, gate, reviewed, measured };
-                progress.landed = Some(Box::new(landed));
+                progress.landed = Some(Box::new(Landed::of(commit.clone(), change)));
                 self.tip = Some(commit.clone());
             }
             Event::TaskReopened { .. } => {

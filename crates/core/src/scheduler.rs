@@ -16,6 +16,7 @@ mod landing;
 mod pools;
 mod providers;
 mod questions;
+mod race;
 mod ready;
 mod recovering;
 mod release;
@@ -327,8 +328,13 @@ impl Scheduler {
     }
 
     fn conclude(&mut self, now: Now) -> Decision {
+        // Who starts may depend on how a race came out, and how it comes out on who cannot start any more.
+        while self.see_to_races(now) {}
         self.lift_escalation(now);
         self.dispatch(now);
+        while self.see_to_races(now) {
+            self.dispatch(now);
+        }
         self.board_epics();
         self.settle(now);
         std::mem::take(&mut self.out)
@@ -384,6 +390,7 @@ impl Scheduler {
         let change = change
             .filter(|_| matches!(outcome, Outcome::Succeeded | Outcome::Interrupted | Outcome::Asked(_)));
         let lands = change.is_some() && outcome == Outcome::Succeeded;
+        let stands_by = outcome == Outcome::Succeeded && self.run.raced_by(place).is_some();
         let ended = Event::AttemptEnded {
             task: task.clone(),
             attempt,
@@ -398,6 +405,9 @@ impl Scheduler {
         self.timers.disarm(place as Node);
         self.accepted.remove(&(place as Node));
         self.executors.free(executor);
+        if stands_by {
+            return self.stand_by(place);
+        }
         if lands {
             return match self.epics.of(place) {
                 Some(epic) => self.go_aboard(now, epic, place),
@@ -422,18 +432,21 @@ impl Scheduler {
     /// What a report means, given why the attempt was told to stop.
     fn judged(&self, place: usize, stopping: Option<StopReason>, reported: Outcome) -> Outcome {
         let task = &self.run.plan().tasks[place];
+        if self.is_outrun(place) {
+            return Outcome::Cancelled;
+        }
         match (stopping, reported) {
             (None, reported) => reported,
             (Some(StopReason::Interrupted), Outcome::Succeeded) => Outcome::Succeeded,
             (Some(StopReason::Interrupted), _) => Outcome::Interrupted,
-            (Some(StopReason::Cancelled), _) => Outcome::Cancelled,
+            (Some(StopReason::Cancelled | StopReason::Outrun), _) => Outcome::Cancelled,
             (Some(StopReason::TimedOut), _) => {
                 let limit = task.timeout.unwrap_or_default();
                 Outcome::Failed(Failure::new(FailureClass::TimedOut, format!("timed out after {limit}")))
             }
             (Some(StopReason::Budget), _) => Outcome::Failed(Failure::new(
                 FailureClass::Budget,
-                format!("reached its own budget after {}", self.run.progress(place).usage.cost),
+                format!("reached its own budget after {}", self.counted(place).cost),
             )),
         }
     }
@@ -542,7 +555,8 @@ impl Scheduler {
         let agent = self.run.hand(place).map(|hand| hand.agent.as_str());
         let session = repeats.and_then(|repeats| repeats.session.clone());
         let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
-        let words = repeats.map_or_else(Vec::new, |repeats| repeats.words.clone());
+        let told = self.run.raced_by(place).and_then(|race| self.run.repeats(race));
+        let words = told.into_iter().chain(repeats).flat_map(|repeats| repeats.words.clone()).collect();
         let session = session.filter(|(with, _)| Some(with.as_str()) == agent);
         let session = session.map(|(_, session)| session);
         let beginning = Beginning {
@@ -591,7 +605,7 @@ impl Scheduler {
 
     /// Ends the run where nothing is left, or leaves it where nothing more may start.
     fn settle(&mut self, now: Now) {
-        if self.done || self.run.count(Status::Running) as usize > self.epics.parked() + self.put_off() {
+        if self.done || self.run.under_way() > self.epics.parked() + self.put_off() + self.standing_by() {
             return;
         }
         match self.run.stage() {
@@ -633,7 +647,7 @@ impl Scheduler {
 
     /// Everything that is derived, from the run alone.
     fn rebuild(&mut self, now: Now) {
-        self.ready = Ready::new(self.run.plan(), &self.graph, self.run.options());
+        self.ready = Ready::new(&self.run, &self.graph);
         let mut deadlines = self.timers.take_tasks();
         self.executors = Executors::default();
         self.open_providers(now);
@@ -642,6 +656,7 @@ impl Scheduler {
             let node = place as Node;
             match self.run.progress(place).state.clone() {
                 TaskState::Running(running) if running.ended && self.epics.of(place).is_some() => {}
+                TaskState::Running(running) if running.ended && self.is_standing_by(place) => {}
                 TaskState::Running(running) if running.ended => {
                     self.ready.hold(node);
                     self.ready.release_all_but_files(node);

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use thiserror::Error;
 
 use crate::graph::{Graph, GraphError, Node, Strategy};
+use crate::ids::TaskId;
 use crate::plan::{Plan, Task};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -31,6 +32,7 @@ pub fn select(plan: &Plan, expression: &str) -> Result<Plan, SelectError> {
     for term in terms {
         chosen.extend(fitting(plan, &graph, term)?);
     }
+    with_entrants(plan, &mut chosen);
     Ok(narrowed(plan, |place| chosen.contains(&(place as Node))))
 }
 
@@ -38,11 +40,11 @@ fn fitting(plan: &Plan, graph: &Graph, term: &str) -> Result<Vec<Node>, SelectEr
     let (before, rest) = term.strip_prefix('+').map_or((false, term), |rest| (true, rest));
     let (behind, name) = rest.strip_suffix('+').map_or((false, rest), |name| (true, name));
     let direct: Vec<Node> = (0..plan.tasks.len())
-        .filter(|&place| fits(name, &plan.tasks[place]))
+        .filter(|&place| fits(name, &plan.tasks[place]) && !plan.tasks[place].is_entrant())
         .map(|place| place as Node)
         .collect();
     if direct.is_empty() {
-        let ids = plan.tasks.iter().map(|task| task.id.as_str());
+        let ids = plan.asked().map(|task| task.id.as_str());
         let near = ids
             .map(|id| (strsim::jaro_winkler(name, id), id))
             .filter(|(likeness, _)| *likeness > 0.8)
@@ -60,6 +62,20 @@ fn fitting(plan: &Plan, graph: &Graph, term: &str) -> Result<Vec<Node>, SelectEr
         }
     }
     Ok(all)
+}
+
+/// Whoever races for a task goes along with it, and never without.
+fn with_entrants(plan: &Plan, chosen: &mut HashSet<Node>) {
+    let ids: HashSet<&TaskId> = chosen.iter().map(|&node| &plan.tasks[node as usize].id).collect();
+    let along =
+        (0..).zip(&plan.tasks).filter_map(|(node, task)| Some((node, ids.contains(task.entrant_of()?))));
+    let along: Vec<(Node, bool)> = along.collect();
+    for (node, goes) in along {
+        match goes {
+            true => chosen.insert(node),
+            false => chosen.remove(&node),
+        };
+    }
 }
 
 fn fits(name: &str, task: &Task) -> bool {
@@ -108,7 +124,6 @@ pub(crate) fn narrowed(plan: &Plan, keep: impl Fn(usize) -> bool) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::TaskId;
     use crate::plan::{Command, Dependency, Work};
 
     fn plan() -> Plan {
@@ -155,6 +170,24 @@ mod tests {
         ] {
             assert_eq!(chosen(expression), tasks, "{expression}");
         }
+    }
+
+    #[test]
+    fn who_races_for_a_task_goes_along_with_it() {
+        let mut plan = plan();
+        let place = plan.tasks.iter().position(|task| task.id.as_str() == "api").unwrap();
+        let entrants = plan.tasks[place].raced(&[Default::default(), Default::default()], Default::default());
+        plan.tasks.extend(entrants.unwrap());
+        let chosen = |expression: &str| -> Vec<String> {
+            let chosen = select(&plan, expression).unwrap();
+            chosen.tasks.iter().map(|task| task.id.to_string()).collect()
+        };
+        assert_eq!(chosen("api"), ["api", "api.1", "api.2"]);
+        assert_eq!(chosen("+test-unit").len(), 5);
+        assert_eq!(chosen("schema+").iter().filter(|id| id.starts_with("api")).count(), 3);
+        assert_eq!(chosen("schema"), ["schema"]);
+        let error = select(&plan, "api.1").unwrap_err().to_string();
+        assert_eq!(error, "'api.1' fits no task; did you mean 'api'?");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod order;
 mod origins;
 mod parse;
 mod programs;
+mod race;
 mod schema;
 mod sections;
 mod settings;

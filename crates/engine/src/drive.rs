@@ -392,7 +392,10 @@ impl Drive {
                 let status = self.scheduler.run().progress(place).state.status().name().to_owned();
                 View::Why(Why { status, why: self.scheduler.why_waiting(place, now) })
             }
-            Query::Tasks => View::Tasks(self.scheduler.run().tasks().map(listed).collect()),
+            Query::Tasks => {
+                let asked = self.scheduler.run().asked();
+                View::Tasks(asked.map(|(_, task, progress)| listed((task, progress))).collect())
+            }
             Query::Heard(task) => {
                 let progress = self.scheduler.run().progress(known(task)?);
                 let at_work = matches!(&progress.state, TaskState::Running(running) if !running.ended);

@@ -24,7 +24,8 @@ pub async fn learn(store: &dyn Store, source: &str, plan: &mut Plan) -> Result<(
     let Ok(run) = Run::replay(&records) else { return Ok(()) };
     let touched = touched(&run);
     for task in plan.tasks.iter_mut().filter(|task| task.files.is_empty()) {
-        if let Some(files) = touched.get(&task.id) {
+        let race = || touched.get(task.entrant_of()?);
+        if let Some(files) = touched.get(&task.id).or_else(race) {
             task.preparation.get_or_insert_default().learned_files.clone_from(files);
         }
     }
@@ -120,6 +121,9 @@ fn remember(history: &mut History, run: &Run, same_file: bool) {
             continue;
         }
         let past = Past { took: progress.worked, usage: progress.usage };
+        if let Some(race) = run.raced_by(place).filter(|_| same_file) {
+            history.add(&run.task(race).0.id, Past { took: run.took(race), usage: run.usage(race) });
+        }
         let hand = run.hand(place);
         let agent = hand.map_or_else(|| task.agent_name(), |hand| &hand.agent);
         history.add_like(task, agent, hand.and_then(|hand| hand.model.as_deref()), past);

@@ -25,7 +25,7 @@ pub fn take(id: &RunId, run: &Run, yard: &Yard, parked: &[PathBuf]) -> Result<Le
 /// The branch itself says what is on it.
 fn landed(ledger: &mut Ledger, run: &Run, yard: &Yard) -> Result<(), WorkspaceError> {
     let branch = run_branch(yard.run());
-    let commits = || run.tasks().filter_map(|(task, progress)| Some((task, progress.landed.as_ref()?)));
+    let commits = || run.asked().filter_map(|(_, task, progress)| Some((task, progress.landed.as_ref()?)));
     let reachable = match yard.repository().read_ref(&branch)? {
         Some(tip) => yard.shadow().reachable(&tip, commits().map(|(_, landed)| landed.commit.as_str()))?,
         None => Default::default(),

@@ -38,6 +38,8 @@ pub enum ResolveError {
     Amend(#[from] AmendError),
     #[error("task '{task}' is {status}; only work of a failed task is brought in by hand")]
     NotFailed { task: TaskId, status: Status },
+    #[error("task '{task}' raced for what '{winner}' has landed; only one of them does")]
+    Beaten { task: TaskId, winner: TaskId },
     #[error("there is no task '{0}' in this run")]
     Unknown(TaskId),
     #[error("no conflict of '{0}' is being solved")]
@@ -223,6 +225,10 @@ impl Bench {
     fn failed(&self, task: &TaskId) -> Result<Attempt, ResolveError> {
         let place = self.run().place(task).ok_or_else(|| ResolveError::Unknown(task.clone()))?;
         let progress = self.run().progress(place);
+        let won = |race: usize| self.run().verdict(race).map(|verdict| verdict.winner.clone());
+        if let Some(winner) = self.run().raced_by(place).and_then(won) {
+            return Err(ResolveError::Beaten { task: task.clone(), winner });
+        }
         match progress.state.status() {
             Status::Failed => Ok(Attempt(progress.last_attempt)),
             status => Err(ResolveError::NotFailed { task: task.clone(), status }),

@@ -37,7 +37,8 @@ pub fn of(
     default: Isolation,
     yard: &Yard,
 ) -> Result<Whereabouts, WorkspaceError> {
-    let (task, progress) = run.task(place);
+    // What several raced for is where the work of whoever won is.
+    let (task, progress) = run.task(run.doer(place));
     match &progress.state {
         TaskState::Completed => match &progress.landed {
             Some(landed) => landed_at(records, &task.id, &landed.commit, yard),
@@ -111,8 +112,14 @@ fn before(records: &[Record], task: &TaskId, commit: &str) -> Option<Before> {
 }
 
 fn is_shared(records: &[Record], task: &TaskId, commit: &str) -> bool {
+    let won = records.iter().find_map(|record| match &record.event {
+        Event::RaceDecided { task: race, winner, .. } if winner == task => Some(race),
+        _ => None,
+    });
     records.iter().any(|record| match &record.event {
-        Event::TaskCompleted { task: whose, commit: Some(to) } => whose != task && to == commit,
+        Event::TaskCompleted { task: whose, commit: Some(to) } => {
+            whose != task && Some(whose) != won && to == commit
+        }
         _ => false,
     })
 }

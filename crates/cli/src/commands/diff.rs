@@ -21,7 +21,8 @@ pub(crate) fn run(args: &Diff) -> Result<Exit, Fault> {
 
 async fn diff(args: &Diff) -> Result<Exit, Fault> {
     let archive = Archive::open().await?;
-    let chosen = archive.task(args.of.run.as_deref(), &args.of.task, |_, _| true).await?;
+    let mut chosen = archive.task(args.of.run.as_deref(), &args.of.task, |_, _| true).await?;
+    chosen.place = chosen.found.run.doer(chosen.place);
     let found = &chosen.found;
     let (task, isolation) = (chosen.task(), found.isolation(chosen.task()));
     if isolation == Isolation::None {

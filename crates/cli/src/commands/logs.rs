@@ -27,9 +27,15 @@ async fn show(args: &args::Logs) -> Result<Exit, Fault> {
     let archive = Archive::open().await?;
     let live = |found: &Found| archive.home.is_live(&found.stored.id);
     let spoke = |found: &Found, place: usize| {
-        found.run.progress(place).last_attempt > 0 || (args.follow && live(found))
+        found.run.progress(found.run.doer(place)).last_attempt > 0 || (args.follow && live(found))
     };
-    let chosen = archive.task(args.of.run.as_deref(), &args.of.task, spoke).await?;
+    let mut chosen = archive.task(args.of.run.as_deref(), &args.of.task, spoke).await?;
+    let doer = chosen.found.run.doer(chosen.place);
+    if doer != chosen.place {
+        let (race, who) = (&chosen.task().id, &chosen.found.run.task(doer).0.id);
+        talk(format!("several race for {race}; this is {who}"));
+        chosen.place = doer;
+    }
     if args.stream && matches!(chosen.task().work, Work::Run(_)) {
         let message = format!("task '{}' is a command, and says nothing to us", chosen.task().id);
         return Err(Fault::new(Exit::NothingToDo, message));

@@ -60,7 +60,7 @@ fn options(plan: &Plan) -> Options {
 }
 
 fn text(plan: &Plan, told: &Forecast, width: usize) -> String {
-    let tasks = plan.tasks.len();
+    let tasks = plan.asked().count();
     let mut text = format!("{} task{}\n\n AT ONCE  TAKES\n", tasks, if tasks == 1 { "" } else { "s" });
     for (slots, makespan) in &told.by_slots {
         let mark = if *slots == told.best { "  nothing is gained beyond" } else { "" };

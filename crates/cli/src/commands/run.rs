@@ -137,7 +137,8 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     if repository.is_some() && !options.allow_overlap {
         history::learn(&store, &source, &mut plan).await?;
     }
-    let new = NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.tasks.len() };
+    let new =
+        NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.asked().count() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;
     drop(turn);
@@ -410,7 +411,7 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
 
 /// Whether work that does not merge is all that went wrong.
 fn only_conflicts(run: &Run) -> bool {
-    let failures = run.tasks().filter_map(|(_, progress)| match &progress.state {
+    let failures = run.asked().filter_map(|(_, _, progress)| match &progress.state {
         TaskState::Failed(failure) => Some(failure.class),
         _ => None,
     });

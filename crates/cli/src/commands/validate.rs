@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
     answer(&format!(
         "{} is valid: {} in {}",
         args.file.display(),
-        count(plan.tasks.len(), "task"),
+        count(plan.asked().count(), "task"),
         match batches {
             1 => "1 batch".to_owned(),
             batches => format!("{batches} batches"),

@@ -1,11 +1,13 @@
 //! `conductor wait`: returns when a run has ended, with the exit code it had; or when any of its tasks has.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use conductor_core::event::{Event, Record};
 use conductor_core::ids::{RunId, TaskId};
+use conductor_core::plan::Task;
 use conductor_engine::control;
 use conductor_engine::home::Home;
 
@@ -63,6 +65,7 @@ fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<boo
 
 /// The first task that ends from now on; nothing where the run ends before one does.
 fn any_end(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<Option<Exit>, Fault> {
+    let mut beside = block_on(entrants(run))?;
     let Ok((_, mut following)) = control::follow(&home.run(run)) else { return Ok(None) };
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -76,13 +79,27 @@ fn any_end(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<Option
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Some(Err(error)) => return Err(error.into()),
             Some(Ok(record)) => {
-                if let Some((task, how, exit)) = end(&record) {
+                if let Event::PlanAmended { amendment, .. } = &record.event {
+                    beside.extend(who_races(&amendment.tasks));
+                }
+                if let Some((task, how, exit)) = end(&record).filter(|(task, ..)| !beside.contains(*task)) {
                     answer(&format!("{task} {how}"))?;
                     return Ok(Some(exit));
                 }
             }
         }
     }
+}
+
+/// Those who race for a task of a run, whose ends are not that of a task.
+async fn entrants(run: &RunId) -> Result<HashSet<TaskId>, Fault> {
+    let archive = Archive::open().await?;
+    let found = archive.read(&archive.named(run.as_str())?).await?;
+    Ok(who_races(&found.run.plan().tasks).collect())
+}
+
+fn who_races(tasks: &[Task]) -> impl Iterator<Item = TaskId> {
+    tasks.iter().filter(|task| task.is_entrant()).map(|task| task.id.clone())
 }
 
 fn end(record: &Record) -> Option<(&TaskId, &'static str, Exit)> {

@@ -62,7 +62,12 @@ impl GitHub {
             Some(line) => line + "\n",
             None => String::new(),
         };
-        text.extend(annotation(event));
+        let beside = |task: &TaskId| self.lines.is_entrant(task);
+        let is_told = match event {
+            Event::TaskFailed { task, .. } | Event::TaskSkipped { task, .. } => !beside(task),
+            _ => true,
+        };
+        text.extend(annotation(event).filter(|_| is_told));
         text
     }
 

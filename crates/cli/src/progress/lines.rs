@@ -1,6 +1,6 @@
 //! One line for each start and end, with a counter: what every view for people tells of an event.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use conductor_core::costs;
 use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, Usage};
@@ -26,16 +26,23 @@ pub(super) struct Lines {
     last: HashMap<TaskId, (Outcome, Millis)>,
     /// Why tasks cannot be done that are not begun.
     blocked: BTreeMap<TaskId, String>,
+    /// Those who race for a task: their ends are told, and not counted.
+    entrants: HashSet<TaskId>,
     colored: bool,
 }
 
 impl Lines {
     pub(super) fn new(run: &Run, colored: bool) -> Lines {
-        let total = run.plan().tasks.len();
-        let ended = run.ended_count() as usize;
+        let (total, ended) = (run.total() as usize, run.ended_count() as usize);
+        let entrants = entrants(&run.plan().tasks).collect();
         let blocked = run.plan().execution.as_ref().map(|execution| execution.blocked.clone());
         let (width, blocked) = (total.to_string().len(), blocked.unwrap_or_default());
-        Lines { total, ended, width, last: HashMap::new(), blocked, colored }
+        Lines { total, ended, width, last: HashMap::new(), blocked, entrants, colored }
+    }
+
+    /// Whether it is one of those who race for a task.
+    pub(super) fn is_entrant(&self, task: &TaskId) -> bool {
+        self.entrants.contains(task)
     }
 
     /// What is told of an event, without the end of its line; nothing of most.
@@ -124,8 +131,10 @@ impl Lines {
                 Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
             }
             Event::TaskCompleted { task, .. } => {
-                let elapsed =
-                    self.last.remove(task).map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
+                let elapsed = self.last.get(task).map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
+                if !self.entrants.contains(task) {
+                    self.last.remove(task);
+                }
                 Some(self.end(GREEN, "ok", task, &elapsed))
             }
             Event::TaskFailed { task, failure } => {
@@ -139,6 +148,13 @@ impl Lines {
                 Some(self.end(YELLOW, "skip", task, &why))
             }
             Event::TaskCancelled { task } => Some(self.end(YELLOW, "cancel", task, "")),
+            Event::TaskReopened { task } if self.entrants.contains(task) => None,
+            Event::RaceDecided { task, winner, why, .. } => {
+                if let Some(last) = self.last.remove(winner) {
+                    self.last.insert(task.clone(), last);
+                }
+                Some(self.aside(GREEN, "wins", winner, &format!("  {}", one_line(why))))
+            }
             Event::TaskReopened { .. } => {
                 self.ended = self.ended.saturating_sub(1);
                 None
@@ -158,9 +174,10 @@ impl Lines {
     }
 
     fn amended(&mut self, amendment: &Amendment, joined: usize) -> Option<String> {
-        self.total += joined;
-        self.width = self.total.to_string().len();
         let (changed, new) = amendment.tasks.split_at(amendment.tasks.len() - joined);
+        self.entrants.extend(entrants(new));
+        self.total += new.iter().filter(|task| !task.is_entrant()).count();
+        self.width = self.total.to_string().len();
         let told = [(new, "joined"), (changed, "put another way")].into_iter();
         let told = told.filter(|(tasks, _)| !tasks.is_empty());
         let words: Vec<String> =
@@ -177,6 +194,10 @@ impl Lines {
     }
 
     fn end(&mut self, color: &str, word: &str, task: &TaskId, rest: &str) -> String {
+        if self.entrants.contains(task) {
+            let rest = if rest.is_empty() { String::new() } else { format!("  {rest}") };
+            return self.aside(DIM, &word.to_lowercase(), task, &rest);
+        }
         self.ended += 1;
         let (ended, total, width) = (self.ended, self.total, self.width);
         format!("[{ended:>width$}/{total}] {} {task:<20} {rest}", self.word(color, word))
@@ -200,9 +221,14 @@ fn is_news(nature: Nature, strategy: Strategy) -> bool {
     nature != Nature::Ambiguous || !matches!(strategy, Strategy::Retry | Strategy::Fail | Strategy::Mend)
 }
 
+fn entrants(tasks: &[Task]) -> impl Iterator<Item = TaskId> {
+    tasks.iter().filter(|task| task.is_entrant()).map(|task| task.id.clone())
+}
+
 fn some(tasks: &[Task]) -> String {
-    let plural = if tasks.len() == 1 { "" } else { "s" };
-    format!("{} task{plural}", tasks.len())
+    let count = tasks.iter().filter(|task| !task.is_entrant()).count();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} task{plural}")
 }
 
 /// The first of them by their names.
@@ -242,7 +268,7 @@ pub(super) fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
 
 /// What is said first.
 pub(super) fn heading(id: &RunId, run: &Run, options: &Options) -> String {
-    let (total, ended) = (run.plan().tasks.len(), run.ended_count());
+    let (total, ended) = (run.total(), run.ended_count());
     let verb = if ended > 0 || run.seq() > 1 { "resuming" } else { "run" };
     let done = match run.count(Status::Completed) {
         0 => String::new(),

@@ -42,6 +42,7 @@ mod orchestrate;
 mod plan;
 mod progress;
 mod questions;
+mod race;
 mod recovery;
 mod rehearse;
 mod report;

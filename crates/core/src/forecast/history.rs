@@ -127,7 +127,9 @@ pub fn estimate(task: &Task, history: &History) -> Estimate {
     if let Some(given) = task.estimate {
         return Estimate { expected: given, low: given, high: given, basis: Basis::Given };
     }
-    let own = by_median(history.of(&task.id), Basis::History);
+    // What several race for takes whoever does it about as long.
+    let race = || task.entrant_of().and_then(|race| by_median(history.of(race), Basis::History));
+    let own = by_median(history.of(&task.id), Basis::History).or_else(race);
     own.or_else(|| by_median(history.like(task), Basis::Similar)).unwrap_or_else(|| {
         let usual = task.usual();
         let (low, high) = (Millis(usual.0 / SPREAD), Millis(usual.0 * SPREAD));

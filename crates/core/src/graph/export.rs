@@ -49,7 +49,7 @@ impl Graph {
 
     fn mermaid(&self, plan: &Plan) -> String {
         let mut out = String::from("graph TD\n");
-        for task in 0..self.len() {
+        for task in (0..self.len()).filter(|&task| !self.is_entrant(task as Node)) {
             let label = mermaid_text(&plan.tasks[task].name);
             let _ = writeln!(out, "  t{task}[\"{label}\"]");
         }
@@ -61,7 +61,7 @@ impl Graph {
 
     fn dot(&self, plan: &Plan) -> String {
         let mut out = String::from("digraph conductor {\n  rankdir=LR;\n  node [shape=box];\n");
-        for task in 0..self.len() {
+        for task in (0..self.len()).filter(|&task| !self.is_entrant(task as Node)) {
             let _ = writeln!(
                 out,
                 "  \"{}\" [label=\"{}\"];",
@@ -82,6 +82,7 @@ impl Graph {
             .tasks
             .iter()
             .enumerate()
+            .filter(|(node, _)| !self.is_entrant(*node as Node))
             .map(|(node, task)| {
                 json!({
                     "id": task.id,

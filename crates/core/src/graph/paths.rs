@@ -16,6 +16,9 @@ impl Graph {
         let levels = super::levels(&self.order, self.len(), &self.edges);
         let mut batches: Vec<Vec<Node>> = Vec::new();
         for (task, &level) in levels[..self.len()].iter().enumerate() {
+            if self.is_entrant(task as Node) {
+                continue;
+            }
             let level = level as usize;
             if batches.len() <= level {
                 batches.resize_with(level + 1, Vec::new);

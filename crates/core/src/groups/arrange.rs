@@ -65,7 +65,10 @@ pub struct Chosen {
 impl Chosen {
     /// Takes tasks out that need not be done. Whoever waits for them waits for something outside.
     pub fn leave_out(&mut self, done: &BTreeSet<TaskId>) {
-        for task in self.plan.tasks.iter().filter(|task| !done.contains(&task.id)) {
+        let is_done = |task: &Task| {
+            done.contains(&task.id) || task.entrant_of().is_some_and(|race| done.contains(race))
+        };
+        for task in self.plan.tasks.iter().filter(|task| !is_done(task)) {
             let hard = task.dependencies.iter().filter(|on| on.kind == Kind::Hard && done.contains(&on.id));
             let outside: Vec<String> = hard.map(|on| on.id.to_string()).collect();
             if !outside.is_empty() {
@@ -73,7 +76,7 @@ impl Chosen {
             }
         }
         let plan = &self.plan;
-        self.plan = crate::select::narrowed(plan, |place| !done.contains(&plan.tasks[place].id));
+        self.plan = crate::select::narrowed(plan, |place| !is_done(&plan.tasks[place]));
         self.outside.retain(|task, _| !done.contains(task));
     }
 }
@@ -111,6 +114,7 @@ pub fn choose(plan: &Plan, group: Option<&str>) -> Result<Chosen, ArrangeError> 
 /// The plan as stages, with our own steps in it.
 pub fn arrange(mut plan: Plan, steps: &Steps, circumstances: Circumstances) -> Result<Plan, ArrangeError> {
     let Circumstances { mut blocked, done, issues } = circumstances;
+    block_entrants(&plan, &mut blocked);
     let mut stages = in_order(&plan, stages(&plan))?;
     let mut taken: HashSet<String> = plan.tasks.iter().map(|task| task.id.as_str().to_lowercase()).collect();
     let stuck = stuck(&plan, &blocked)?;
@@ -145,6 +149,15 @@ pub fn arrange(mut plan: Plan, steps: &Steps, circumstances: Circumstances) -> R
     Ok(plan)
 }
 
+/// Where several race for a task that cannot be done, none of them can.
+fn block_entrants(plan: &Plan, blocked: &mut BTreeMap<TaskId, String>) {
+    for task in &plan.tasks {
+        if let Some(why) = task.entrant_of().and_then(|race| blocked.get(race)).cloned() {
+            blocked.insert(task.id.clone(), why);
+        }
+    }
+}
+
 /// Whoever is blocked, and whoever waits for them.
 fn stuck(plan: &Plan, blocked: &BTreeMap<TaskId, String>) -> Result<HashSet<TaskId>, GraphError> {
     let graph = Graph::new(plan, Strategy::Queue)?;
@@ -161,7 +174,7 @@ fn stuck(plan: &Plan, blocked: &BTreeMap<TaskId, String>) -> Result<HashSet<Task
 fn stages(plan: &Plan) -> Vec<Stage> {
     let mut stages: Vec<Stage> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
-    for task in &plan.tasks {
+    for task in plan.tasks.iter().filter(|task| !task.is_entrant()) {
         let group = group_of(task);
         let last = stages.len().checked_sub(1).filter(|&last| stages[last].group == SEQUENTIAL);
         let place = match group {
@@ -188,8 +201,12 @@ fn in_order(plan: &Plan, stages: Vec<Stage>) -> Result<Vec<Stage>, ArrangeError>
     }
     let mut waits: Vec<BTreeMap<usize, (TaskId, TaskId)>> = vec![BTreeMap::new(); stages.len()];
     for (task, before) in plan.tasks.iter().zip(graph.dependencies()) {
-        let own = of[&task.id];
-        for on in before.iter().map(|&on| &plan.tasks[on as usize].id).filter(|on| of[on] != own) {
+        let Some(&own) = of.get(&task.id) else { continue };
+        for on in before
+            .iter()
+            .map(|&on| &plan.tasks[on as usize].id)
+            .filter(|on| of.get(on).is_some_and(|other| *other != own))
+        {
             waits[own].entry(of[on]).or_insert_with(|| (task.id.clone(), on.clone()));
         }
     }

@@ -33,9 +33,11 @@ pub fn decisions(records: &[Record], group: &str) -> Vec<Decided> {
     for stage in &stages {
         stage.tasks.iter().filter_map(|task| plan.task(task)).for_each(|task| log.begin(task));
     }
-    let own = |task: &TaskId| {
+    let is_step = |task: &TaskId| {
         stages.iter().any(|stage| stage.tasks.contains(task) || stage.steps().any(|step| step == task))
     };
+    let raced = |task: &TaskId| plan.task(task).and_then(Task::entrant_of).is_some_and(is_step);
+    let own = |task: &TaskId| is_step(task) || raced(task);
     for record in records {
         if let Some(task) = about(&record.event).filter(|task| own(task)) {
             log.at = record.at;
@@ -118,6 +120,9 @@ impl Log<'_> {
             Event::TaskResolved { commit, .. } => {
                 self.say(of, format!("landed as {}", short(commit)), "a person brought it onto the branch");
             }
+            Event::RaceDecided { winner, why, .. } => {
+                self.say(of, format!("is won by {winner}"), why.clone())
+            }
             Event::TaskFailed { failure, .. } => self.say(of, "has failed", failure.message.clone()),
             Event::TaskSkipped { culprit, .. } => {
                 let why = match (self.plan.blocked(task), culprit) {
@@ -181,6 +186,7 @@ fn stopped(why: StopReason) -> &'static str {
         StopReason::Budget => "its budget is used up",
         StopReason::Cancelled => "on request",
         StopReason::Interrupted => "the run is being left",
+        StopReason::Outrun => "somebody else has landed the same",
     }
 }
 

@@ -54,8 +54,8 @@ impl Report {
         let mut used = Usage::default();
         let mut worked = Millis(0);
         for &place in &places {
-            used += run.progress(place).usage;
-            worked += run.progress(place).worked;
+            used += run.usage(place);
+            worked += run.took(place);
         }
         Some(Report {
             schema: SCHEMA,
@@ -125,13 +125,14 @@ fn line(run: &Run, place: usize) -> Line {
     let (task, progress) = run.task(place);
     let landed = progress.landed.as_deref();
     let touched = landed.map(|landed| &landed.touched);
+    let entrants = run.entrants(place).iter().copied();
     Line {
         task_id: task.id.to_string(),
         name: task.name.clone(),
         status: progress.state.status().name(),
-        agent: run.hand(place).map_or_else(|| task.agent_name(), |hand| &hand.agent).to_owned(),
-        attempts: progress.last_attempt,
-        worked_ms: progress.worked,
+        agent: run.hand(run.doer(place)).map_or_else(|| task.agent_name(), |hand| &hand.agent).to_owned(),
+        attempts: progress.last_attempt + entrants.map(|place| run.progress(place).last_attempt).sum::<u32>(),
+        worked_ms: run.took(place),
         commit: landed.map(|landed| landed.commit.clone()),
         files: touched.map_or(0, |touched| touched.files.len()),
         added: touched.map_or(0, |touched| touched.added),

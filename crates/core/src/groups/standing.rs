@@ -203,6 +203,13 @@ impl<'r> View<'r> {
         tasks.filter_map(|task| Some((task, self.progress(task)?)))
     }
 
+    /// When it began, or the first of those who race for it.
+    fn begun(&self, task: &TaskId) -> Option<Timestamp> {
+        let place = self.run.place(task)?;
+        let all = self.run.entrants(place).iter().copied().chain([place]);
+        all.filter_map(|place| self.run.progress(place).first_started).min()
+    }
+
     fn tests(&self) -> impl Iterator<Item = (&'r TaskId, &'r Progress)> {
         let tests = self.stages.iter().filter_map(|stage| stage.tests.as_ref());
         tests.filter_map(|task| Some((task, self.progress(task)?)))
@@ -213,9 +220,8 @@ impl<'r> View<'r> {
         refreshes.filter_map(|task| self.progress(task))
     }
 
-    fn all(&self) -> impl Iterator<Item = &'r Progress> {
-        let tasks = self.tasks().chain(self.tests()).map(|(_, progress)| progress);
-        self.refreshes().chain(tasks)
+    fn all(&self) -> impl Iterator<Item = &'r TaskId> {
+        self.stages.iter().flat_map(|stage| stage.refresh.iter().chain(&stage.tasks).chain(&stage.tests))
     }
 
     fn done(&self) -> impl Iterator<Item = &'r Done> {
@@ -230,11 +236,11 @@ impl<'r> View<'r> {
     }
 
     fn started(&self) -> Option<Timestamp> {
-        self.all().filter_map(|progress| progress.first_started).min()
+        self.all().filter_map(|task| self.begun(task)).min()
     }
 
     fn ended(&self) -> Option<Timestamp> {
-        self.all().filter_map(|progress| progress.ended).max()
+        self.all().filter_map(|task| self.progress(task)?.ended).max()
     }
 
     fn is_refreshed(&self) -> bool {
@@ -243,13 +249,12 @@ impl<'r> View<'r> {
     }
 
     fn phase(&self) -> Phase {
-        let has_begun = |progress: &Progress| progress.first_started.is_some() || is_over(progress);
-        let mut tasks = self.tasks().map(|(_, progress)| progress);
+        let mut begun = self.tasks().map(|(task, progress)| is_over(progress) || self.begun(task).is_some());
         if self.tasks().all(|(_, progress)| is_over(progress)) {
             Phase::PostExecution
-        } else if !self.tasks().any(|(_, progress)| progress.first_started.is_some()) {
+        } else if !self.tasks().any(|(task, _)| self.begun(task).is_some()) {
             Phase::PreExecution
-        } else if tasks.all(has_begun) {
+        } else if begun.all(|begun| begun) {
             Phase::Coordination
         } else {
             Phase::ConcurrentExecution
@@ -273,9 +278,10 @@ impl<'r> View<'r> {
     fn status_of(&self, task: &TaskId, progress: &Progress) -> Status {
         match &progress.state {
             TaskState::Pending => Status::Pending,
-            TaskState::Running(_) | TaskState::Waiting { .. } | TaskState::Asking { .. } => {
-                Status::InProgress
-            }
+            TaskState::Running(_)
+            | TaskState::Racing
+            | TaskState::Waiting { .. }
+            | TaskState::Asking { .. } => Status::InProgress,
             TaskState::Completed => Status::Completed,
             TaskState::Skipped { culprit: None } if !self.execution.blocked.contains_key(task) => {
                 Status::Failed
@@ -294,14 +300,14 @@ impl<'r> View<'r> {
             started_at: done.started.map(moment),
             completed_at: done.ended.map(moment),
         });
-        let known =
-            self.tasks().filter(|(_, progress)| progress.first_started.is_some() || is_over(progress));
-        let each = known.map(|(task, progress)| Outcome {
+        let each = self.tasks().map(|(task, progress)| (task, progress, self.begun(task)));
+        let known = each.filter(|(_, progress, begun)| begun.is_some() || is_over(progress));
+        let each = known.map(|(task, progress, begun)| Outcome {
             task_id: task.to_string(),
             subagent: self.run.plan().task(task).and_then(|task| task.subagent_type.clone()),
             status: self.status_of(task, progress),
-            started_at: progress.first_started.map(moment),
-            completed_at: progress.ended.filter(|_| progress.first_started.is_some()).map(moment),
+            started_at: begun.map(moment),
+            completed_at: progress.ended.filter(|_| begun.is_some()).map(moment),
         });
         before.chain(each).collect()
     }

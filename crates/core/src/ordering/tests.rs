@@ -205,3 +205,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn who_races_for_a_task_goes_with_it() {
+    let mut plan = plan("a: A | src/a\nb: B | src/b | a\nc: C | src/c");
+    plan.tasks[1].work = Work::Prompt("Do it.".into());
+    let entrants =
+        plan.tasks[1].raced(&[Default::default(), Default::default()], Default::default()).unwrap();
+    plan.tasks.splice(2..2, entrants);
+    for strategy in Strategy::ALL {
+        let groups = order(&plan, strategy, None).unwrap().groups;
+        let mut all: Vec<Node> = groups.concat();
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 4], "{strategy}");
+    }
+}

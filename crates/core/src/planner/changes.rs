@@ -7,7 +7,7 @@ impl Draft {
     /// A plan as a planner would have written it.
     pub fn of(plan: &Plan) -> Draft {
         let notes = plan.metadata.get("notes").and_then(|notes| notes.as_str()).map(str::to_owned);
-        Draft { tasks: plan.tasks.iter().map(DraftTask::of).collect(), notes }
+        Draft { tasks: plan.asked().map(DraftTask::of).collect(), notes }
     }
 }
 

@@ -21,9 +21,10 @@ pub struct Held {
 impl Held {
     pub(super) fn of(run: &Run, place: usize) -> Option<Held> {
         let (task, progress) = run.task(place);
-        let done = progress.state == TaskState::Completed && progress.last_attempt > 0;
+        let begun = run.progress(run.doer(place)).last_attempt > 0;
+        let done = progress.state == TaskState::Completed && begun && !task.is_entrant();
         let (expected, basis) = foretold(task).filter(|_| done)?;
-        Some(Held { task: place as Node, expected, basis, took: progress.worked })
+        Some(Held { task: place as Node, expected, basis, took: run.took(place) })
     }
 
     /// What it took, as a multiple of what was expected; nothing where that was no time at all.
@@ -50,7 +51,7 @@ impl Accuracy {
         let places = 0..run.plan().tasks.len();
         Accuracy {
             held: places.filter_map(|place| Held::of(run, place)).collect(),
-            estimated: run.tasks().filter(|(task, _)| foretold(task).is_some()).count() as u32,
+            estimated: run.asked().filter(|(_, task, _)| foretold(task).is_some()).count() as u32,
         }
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::measured::{CoverageFigures, LintFigures, average_coverage};
+use super::races::Contest;
 use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
 use crate::costs;
 use crate::event::{Failure, Hand, Planning, Usage};
@@ -53,11 +54,17 @@ impl<'a> PlanFile<'a> {
         let waiting = plan.tasks.iter().zip(&before).filter(|(_, before)| !before.is_empty());
         PlanFile {
             schema: PLAN_SCHEMA,
-            num_tasks: plan.tasks.len(),
+            num_tasks: plan.asked().count(),
             executor_budget: slots,
             execution_model: "task_queue",
             dependencies: waiting.map(|(task, before)| (&task.id, before.clone())).collect(),
-            tasks: plan.tasks.iter().zip(before).map(|(task, before)| planned(task, before)).collect(),
+            tasks: plan
+                .tasks
+                .iter()
+                .zip(before)
+                .filter(|(task, _)| !task.is_entrant())
+                .map(|(task, before)| planned(task, before))
+                .collect(),
             execution_strategy: graph.batches().iter().map(|batch| named(batch)).collect(),
             notes: plan.metadata.get("notes"),
         }
@@ -131,7 +138,7 @@ impl<'a> SummaryFile<'a> {
     pub fn new(id: &'a RunId, run: &'a Run, graph: &Graph, ledger: Option<&'a Ledger>) -> SummaryFile<'a> {
         let (summary, spent) = (Summary::of(run, graph), TimeSpent::of(run, graph));
         let landed = |figure: fn(&Landed) -> u64| {
-            let all = run.tasks().filter_map(|(_, progress)| progress.landed.as_deref());
+            let all = run.asked().filter_map(|(_, _, progress)| progress.landed.as_deref());
             ledger.map(|_| all.map(figure).sum())
         };
         SummaryFile {
@@ -176,7 +183,7 @@ impl<'a> SummaryFile<'a> {
             issues: run.issues().iter().map(ReportedIssue::new).collect(),
             decisions: run.decisions().iter().map(ReportedDecision::new).collect(),
             checkpoints: run.secured().iter().map(ReportedCheckpoint::new).collect(),
-            results: (0..run.plan().tasks.len()).map(|place| TaskResult::new(run, place)).collect(),
+            results: run.asked().map(|(place, _, _)| TaskResult::new(run, place)).collect(),
         }
     }
 }
@@ -310,7 +317,8 @@ pub struct TaskResult<'a> {
     name: &'a str,
     status: &'static str,
     error: Option<TaskError<'a>>,
-    attempts: u32,
+    /// Of all who raced for it, where several did.
+    pub(super) attempts: u32,
     interruptions: u32,
     executor: Option<u32>,
     /// Who did it in the end; of a task that never began, who is to.
@@ -333,6 +341,9 @@ pub struct TaskResult<'a> {
     lint: Option<LintFigures>,
     /// Of what landed, in parts; nothing where nothing did.
     quality: Option<Quality>,
+    /// Who raced for it, where several did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race: Option<Contest<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -391,9 +402,14 @@ enum TaskError<'a> {
 impl<'a> TaskResult<'a> {
     pub fn new(run: &'a Run, place: usize) -> TaskResult<'a> {
         let (task, progress): (&Task, &Progress) = run.task(place);
-        let hand = run.hand(place);
+        let doer = run.doer(place);
+        let hand = run.hand(doer);
         let landed = progress.landed.as_deref();
         let measured: Option<&Measured> = landed.and_then(|landed| landed.measured.as_deref());
+        let each = |of: fn(&Progress) -> u32| {
+            run.entrants(place).iter().map(|&at| of(run.progress(at))).sum::<u32>()
+        };
+        let usage = run.usage(place);
         TaskResult {
             task_id: &task.id,
             name: &task.name,
@@ -405,15 +421,15 @@ impl<'a> TaskResult<'a> {
                 }
                 _ => None,
             },
-            attempts: progress.last_attempt,
-            interruptions: progress.interruptions,
-            executor: progress.executor,
+            attempts: progress.last_attempt + each(|one| one.last_attempt),
+            interruptions: progress.interruptions + each(|one| one.interruptions),
+            executor: run.progress(doer).executor,
             agent: hand.map_or_else(|| task.agent_name(), |hand: &Hand| &hand.agent),
-            model: run.model(place).or_else(|| hand.and_then(|hand| hand.model.as_deref())),
-            worked_ms: progress.worked,
+            model: run.model(doer).or_else(|| hand.and_then(|hand| hand.model.as_deref())),
+            worked_ms: if run.is_raced(place) { run.took(place) } else { progress.worked },
             estimate: Expectation::new(run, place),
-            cost_usd: costs::dollars(progress.usage),
-            tokens: progress.usage.tokens,
+            cost_usd: costs::dollars(usage),
+            tokens: usage.tokens,
             commit: landed.map(|landed| landed.commit.as_str()),
             files_touched: landed.map(|landed| landed.touched.files.as_slice()),
             lines_added: landed.map(|landed| landed.touched.added),
@@ -422,6 +438,7 @@ impl<'a> TaskResult<'a> {
             coverage: measured.and_then(|measured| measured.coverage).map(CoverageFigures::new),
             lint: measured.and_then(|measured| measured.lint).map(LintFigures::new),
             quality: quality::of(run, place),
+            race: Contest::of(run, place),
         }
     }
 }

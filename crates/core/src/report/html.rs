@@ -40,6 +40,7 @@ pub fn html(subject: &Subject<'_>) -> String {
     tables::cost(&mut out, subject);
     tables::estimates(&mut out, subject);
     tables::quality(&mut out, subject);
+    tables::races(&mut out, subject);
     tables::tasks(&mut out, subject);
     put!(out; "</main>\n<footer><p>Made by Conductor from the log of the run. Every figure is measured; \
         what was not is called so.</p></footer>\n</body>\n</html>\n");

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::course::busy;
+use super::races::Contest;
 use super::words::{self, NOT_MEASURED, thousands};
-use super::{Accuracy, Subject, Summary, TaskResult, TimeSpent, note, outcome_name, stray_words};
+use super::{Accuracy, Subject, Summary, TaskResult, TimeSpent, outcome_name, stray_words};
 use crate::costs;
 use crate::graph::Format;
 use crate::run::TaskState;
@@ -29,6 +30,7 @@ pub fn markdown(subject: &Subject<'_>) -> String {
     spent(&mut out, subject);
     estimates(&mut out, subject);
     quality(&mut out, subject);
+    races(&mut out, subject);
     tasks(&mut out, subject);
     out
 }
@@ -82,7 +84,7 @@ fn failures(out: &mut String, subject: &Subject<'_>) {
         if !failure.evidence.is_empty() {
             let _ = writeln!(out, "{}", quoted(failure.evidence.lines()));
         }
-        if let Some(voice) = subject.voices.get(&place) {
+        if let Some(voice) = words::voice(subject, place) {
             let _ = writeln!(out, "It said last:\n\n{}", quoted(voice.lines.iter().map(String::as_str)));
             let _ = writeln!(out, "All of it is in\n\n{}", quoted([voice.transcript.as_str()].into_iter()));
         }
@@ -156,6 +158,39 @@ fn quality(out: &mut String, subject: &Subject<'_>) {
     let _ = writeln!(out);
 }
 
+fn races(out: &mut String, subject: &Subject<'_>) {
+    let run = subject.run;
+    let told: Vec<Contest<'_>> = Contest::all(run);
+    if told.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## Races\n");
+    for contest in told {
+        let _ = writeln!(out, "{}: {}.\n", contest.task, plain(&contest.words()));
+        let _ = writeln!(
+            out,
+            "| who | agent | | score | cost | time | kept | |\n|---|---|---|---|---|---|---|---|"
+        );
+        for one in &contest.entrants {
+            let score = one.score.map_or_else(|| NOT_MEASURED.to_owned(), |score| score.to_string());
+            let kept = match one.rescued(subject.ledger).as_slice() {
+                [] => one.kept.map(words::short).unwrap_or_default().to_owned(),
+                refs => refs.join(", "),
+            };
+            let (who, about) = (cell(&one.by()), cell(one.words));
+            let _ = writeln!(
+                out,
+                "| {} | {who} | {} | {score} | {} | {} | {kept} | {about} |",
+                one.task,
+                one.end,
+                words::task_cost(run, one.place),
+                one.worked
+            );
+        }
+        let _ = writeln!(out);
+    }
+}
+
 fn workers(out: &mut String, subject: &Subject<'_>) {
     let run = subject.run;
     let shares = TimeSpent::of(run, subject.graph).per_worker;
@@ -175,7 +210,7 @@ fn workers(out: &mut String, subject: &Subject<'_>) {
 
 fn path(out: &mut String, subject: &Subject<'_>) {
     let Subject { run, graph, .. } = subject;
-    let path = graph.critical_path(|task| run.progress(task as usize).worked);
+    let path = graph.critical_path(|task| run.took(task as usize));
     let names = path.tasks.iter().take(CHAIN).map(|&task| graph.id(task).as_str()).collect::<Vec<_>>();
     let more = match path.tasks.len().saturating_sub(CHAIN) {
         0 => String::new(),
@@ -184,7 +219,7 @@ fn path(out: &mut String, subject: &Subject<'_>) {
     let _ = writeln!(out, "## Graph\n\nCritical path, {}: {}{more}.\n", path.length, names.join(" → "));
     match graph.len() <= DRAWN && graph.dependencies().iter().any(|before| !before.is_empty()) {
         true => {
-            let drawn = graph.export(run.plan(), Format::Mermaid, |task| run.progress(task as usize).worked);
+            let drawn = graph.export(run.plan(), Format::Mermaid, |task| run.took(task as usize));
             let _ = writeln!(out, "```mermaid\n{drawn}```\n");
         }
         false if graph.len() > DRAWN => {
@@ -243,21 +278,22 @@ fn tasks(out: &mut String, subject: &Subject<'_>) {
          |---|---|---|---|---|---|---|---|---|"
     );
     for (place, (task, progress)) in run.tasks().enumerate() {
+        let indent = if task.is_entrant() { "↳ " } else { "" };
         let result = TaskResult::new(run, place);
         let model = result.model.map(|model| format!(", {model}")).unwrap_or_default();
         let commit =
             progress.landed.as_deref().map(|landed| words::short(&landed.commit)).unwrap_or_default();
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} | {} | {commit} | {} |",
+            "| {indent}{} | {} | {} | {} | {} | {} | {} | {commit} | {} |",
             task.id,
             progress.state.status(),
             cell(&format!("{}{model}", result.agent)),
-            progress.worked,
-            progress.last_attempt,
+            if run.is_raced(place) { run.took(place) } else { progress.worked },
+            result.attempts,
             progress.executor.map(|number| number.to_string()).unwrap_or_default(),
             words::task_cost(run, place),
-            cell(&note(run.plan(), task, &progress.state)),
+            cell(&words::note(run, place)),
         );
     }
 }

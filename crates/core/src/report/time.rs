@@ -1,7 +1,7 @@
 //! Where a run's time went, and how long it would have taken at best.
 
 use crate::graph::Graph;
-use crate::run::{Progress, Run, Times};
+use crate::run::{Progress, Run, TaskState, Times};
 use crate::units::{Millis, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct TimeSpent {
 impl TimeSpent {
     pub fn of(run: &Run, graph: &Graph) -> TimeSpent {
         let worked = run.tasks().fold(Millis(0), |sum, (_, progress)| sum + progress.worked);
-        let path = graph.critical_path(|task| run.progress(task as usize).worked).length;
+        let path = graph.critical_path(|task| run.took(task as usize)).length;
         let shared = Millis(worked.0.div_ceil(u64::from(run.options().slots.max(1))));
         TimeSpent {
             times: *run.times(),
@@ -56,8 +56,10 @@ fn waited(run: &Run, graph: &Graph) -> Millis {
 /// left.
 pub(super) fn waits(run: &Run, graph: &Graph) -> Vec<Option<Millis>> {
     let before = graph.dependencies();
-    let each = run.tasks().zip(before).map(|((_, progress), before)| {
-        let ends = before.iter().filter_map(|&task| run.progress(task as usize).ended);
+    let each = run.tasks().enumerate().map(|(place, (_, progress))| {
+        let ends = before[run.raced_by(place).unwrap_or(place)]
+            .iter()
+            .filter_map(|&task| run.progress(task as usize).ended);
         let ready: Timestamp = ends.max().unwrap_or_default().max(run.created());
         Some(progress.first_started? - ready)
     });
@@ -66,8 +68,10 @@ pub(super) fn waits(run: &Run, graph: &Graph) -> Vec<Option<Millis>> {
 
 fn per_worker(run: &Run) -> Vec<u32> {
     let mut done = vec![0; run.executors() as usize];
-    for (_, Progress { executor, state, .. }) in run.tasks() {
-        let number = executor.filter(|_| state.status().is_end()).and_then(|number| number.checked_sub(1));
+    for (task, Progress { executor, state, .. }) in run.tasks() {
+        let beaten = task.is_entrant() && *state != TaskState::Completed;
+        let number =
+            executor.filter(|_| state.status().is_end() && !beaten).and_then(|number| number.checked_sub(1));
         if let Some(done) = number.and_then(|number| done.get_mut(number as usize)) {
             *done += 1;
         }

@@ -1,6 +1,6 @@
 //! Figures as people read them, in every form of the report alike.
 
-use super::{Subject, Summary};
+use super::{Subject, Summary, Voice};
 use crate::costs;
 use crate::event::Planning;
 use crate::forecast::Basis;
@@ -72,10 +72,10 @@ pub(super) fn cost(run: &Run) -> (String, String) {
 
 /// Of one task; a command costs no money.
 pub(super) fn task_cost(run: &Run, place: usize) -> String {
-    let progress = run.progress(place);
-    let untold = progress.usage.tokens == 0 && progress.usage.cost.0 == 0;
-    match (untold, is_prompt(run, place), progress.last_attempt) {
-        (false, ..) => costs::words(progress.usage),
+    let (usage, attempts) = (run.usage(place), run.progress(run.doer(place)).last_attempt);
+    let untold = usage.tokens == 0 && usage.cost.0 == 0;
+    match (untold, is_prompt(run, place), attempts) {
+        (false, ..) => costs::words(usage),
         (true, true, 1..) => NOT_MEASURED.to_owned(),
         (true, ..) => "–".to_owned(),
     }
@@ -150,16 +150,34 @@ pub(super) fn is_unsafe(c: char) -> bool {
     }
 }
 
+/// What whoever did a task said last.
+pub(super) fn voice<'s>(subject: &Subject<'s>, place: usize) -> Option<&'s Voice> {
+    subject.voices.get(&place).or_else(|| subject.voices.get(&subject.run.doer(place)))
+}
+
+/// Why a task is in the state it is in; of those who raced and were beaten, by whom.
+pub(super) fn note(run: &Run, place: usize) -> String {
+    let progress = run.progress(place);
+    let winner = || run.winner(run.raced_by(place)?);
+    match (&progress.state, winner()) {
+        (TaskState::Cancelled, Some(winner)) => format!("{} landed instead", run.task(winner).0.id),
+        (TaskState::Completed, _) if run.is_raced(place) => {
+            let verdict = run.verdict(place);
+            verdict.map(|verdict| format!("by {}: {}", verdict.winner, verdict.why)).unwrap_or_default()
+        }
+        (state, _) => super::note(run.plan(), run.task(place).0, state),
+    }
+}
+
 /// Places of the tasks that failed.
 pub(super) fn failed(subject: &Subject<'_>) -> Vec<usize> {
     let failed = |place: &usize| matches!(subject.run.progress(*place).state, TaskState::Failed(_));
-    (0..subject.run.plan().tasks.len()).filter(failed).collect()
+    subject.run.asked().map(|(place, _, _)| place).filter(failed).collect()
 }
 
 /// The tasks whose work was scored, the worst first.
 pub(super) fn scored(run: &Run) -> Vec<(&TaskId, Quality)> {
-    let all = (0..run.plan().tasks.len())
-        .filter_map(|place| Some((&run.task(place).0.id, quality::of(run, place)?)));
+    let all = run.asked().filter_map(|(place, task, _)| Some((&task.id, quality::of(run, place)?)));
     let mut all: Vec<(&TaskId, Quality)> = all.collect();
     all.sort_by(|(_, one), (_, other)| one.score.total_cmp(&other.score));
     all

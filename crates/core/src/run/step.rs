@@ -23,6 +23,7 @@ pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::WordsSent { task, .. } => (task, "words_sent"),
         Event::TaskCompleted { task, .. } => (task, "task_completed"),
         Event::TaskFailed { task, .. } => (task, "task_failed"),
+        Event::RaceDecided { task, .. } => (task, "race_decided"),
         Event::TaskSkipped { task, .. } => (task, "task_skipped"),
         Event::TaskCancelled { task } => (task, "task_cancelled"),
         Event::TaskReopened { task } => (task, "task_reopened"),
@@ -64,15 +65,17 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         (S::Running(_), Event::ApprovalAsked { question, .. }) => {
             S::Asking { question: question.clone(), since: record.at }
         }
-        (S::Running(_), Event::TaskCompleted { .. }) => S::Completed,
-        (S::Running(_) | S::Pending | S::Waiting { .. }, Event::TaskFailed { failure, .. }) => {
+        (S::Racing | S::Pending, Event::RaceDecided { .. }) => S::Racing,
+        (S::Running(_) | S::Racing, Event::TaskCompleted { .. }) => S::Completed,
+        (S::Running(_) | S::Racing | S::Pending | S::Waiting { .. }, Event::TaskFailed { failure, .. }) => {
             S::Failed(failure.clone())
         }
-        (S::Running(_) | S::Pending | S::Waiting { .. } | S::Asking { .. }, Event::TaskCancelled { .. }) => {
-            S::Cancelled
-        }
         (
-            S::Running(_) | S::Pending | S::Waiting { .. } | S::Asking { .. },
+            S::Running(_) | S::Racing | S::Pending | S::Waiting { .. } | S::Asking { .. },
+            Event::TaskCancelled { .. },
+        ) => S::Cancelled,
+        (
+            S::Running(_) | S::Racing | S::Pending | S::Waiting { .. } | S::Asking { .. },
             Event::TaskSkipped { culprit, .. },
         ) => S::Skipped { culprit: culprit.clone() },
         (S::Failed(_) | S::Skipped { .. } | S::Cancelled | S::Completed, Event::TaskReopened { .. }) => {

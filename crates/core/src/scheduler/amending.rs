@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::{Refusal, Scheduler, hands, timeouts};
 use crate::event::Event;
 use crate::graph::{Graph, GraphError, Node};
-use crate::ids::Places;
+use crate::ids::{Places, TaskId};
 use crate::plan::{Amendment, Epic, Plan, Task};
 use crate::run::{Stage, TaskState};
 use crate::units::Now;
@@ -39,6 +39,7 @@ impl Scheduler {
             return Err(Refusal::Begun(task.id.clone()));
         }
         self.check_epics(&amendment)?;
+        self.check_races(&amendment)?;
         self.amend_with(now, amendment, |_| {})
     }
 
@@ -77,6 +78,38 @@ impl Scheduler {
         match amendment.epics.iter().find(moved) {
             Some(epic) => {
                 let why = format!("epic '{}' keeps its isolation_scope as long as the run goes on", epic.id);
+                Err(Refusal::NotPossible(why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Nobody leaves a race, and nobody joins one.
+    fn check_races(&self, amendment: &Amendment) -> Result<(), Refusal> {
+        let entrants = |task: &Task| task.race().map(|race| race.entrants.clone());
+        let found = |id: &TaskId| {
+            let known = || self.run.place(id).map(|place| &self.run.plan().tasks[place]);
+            amendment.tasks.iter().find(|task| task.id == *id).or_else(known)
+        };
+        let is_of = |entrant: &TaskId, race: &Task| {
+            found(entrant).is_some_and(|entrant| entrant.entrant_of() == Some(&race.id))
+                && race.race().is_some_and(|race| race.entrants.contains(entrant))
+        };
+        let is_whole = |task: &Task| match (task.race(), task.entrant_of()) {
+            (Some(race), _) => race.entrants.iter().all(|entrant| is_of(entrant, task)),
+            (None, Some(race)) => found(race).is_some_and(|race| is_of(&task.id, race)),
+            (None, None) => true,
+        };
+        let other = |task: &Task| {
+            let known = self.run.place(&task.id).map(|place| &self.run.plan().tasks[place]);
+            known.is_some_and(|known| {
+                entrants(known) != entrants(task) || known.entrant_of() != task.entrant_of()
+            })
+        };
+        match amendment.tasks.iter().find(|task| other(task) || !is_whole(task)) {
+            Some(task) => {
+                let why =
+                    format!("who races for task '{}' stays as it is as long as the run goes on", task.id);
                 Err(Refusal::NotPossible(why))
             }
             None => Ok(()),

@@ -25,11 +25,13 @@ impl Scheduler {
             .map(|hand| &hand.agent)
             .filter(|agent| self.run.parked().contains_key(*agent));
         let doubted = doubted.cloned();
-        self.emit(now, Event::UsageReported { task: task.clone(), attempt, usage, model });
+        self.emit(now, Event::UsageReported { task, attempt, usage, model });
         doubted.inspect(|agent| self.heard_of(agent));
-        self.tell_what_is_near(now, place, &task);
-        if self.task_is_over_budget(place) {
-            self.stop(now, place, StopReason::Budget);
+        self.tell_what_is_near(now, place);
+        for place in self.run.rivals(place) {
+            if self.task_is_over_budget(place) {
+                self.stop(now, place, StopReason::Budget);
+            }
         }
         if self.run_is_over_budget() {
             self.drain(now, DrainReason::Budget);
@@ -40,11 +42,13 @@ impl Scheduler {
     }
 
     /// Once for each cap, however often the run is taken up.
-    fn tell_what_is_near(&mut self, now: Now, place: usize, id: &TaskId) {
+    fn tell_what_is_near(&mut self, now: Now, place: usize) {
         let (task, progress) = self.run.task(place);
         let limits = &self.run.options().limits;
+        let (race, turns) = (self.run.raced_by(place).unwrap_or(place), progress.usage);
         let caps = [
-            (Some(place), progress.usage, task.max_cost, task.max_tokens, task.max_turns),
+            (Some(race), self.counted(place), task.max_cost, task.max_tokens, None),
+            (Some(place), turns, None, None, task.max_turns),
             (None, self.run.spent(), limits.max_cost, limits.max_tokens, None),
         ];
         let mut near = Vec::new();
@@ -58,7 +62,7 @@ impl Scheduler {
                 if let Some(cap) =
                     cap.filter(|cap| is_near(used, *cap) && !self.run.is_neared(place, what, *cap))
                 {
-                    let task = place.map(|_| id.clone());
+                    let task = place.map(|place| self.graph.id(place as Node).clone());
                     near.push(Event::BudgetNeared { task, what, used, cap });
                 }
             }
@@ -70,10 +74,9 @@ impl Scheduler {
 
     /// A task that has used up what it may is not begun again, whoever was to do it.
     pub(super) fn give_up(&mut self, now: Now, place: usize) {
-        let progress = self.run.progress(place);
         let message = format!(
             "its own budget was used up before, after {}; raise it in the file and begin a new run",
-            progress.usage.cost
+            self.counted(place).cost
         );
         self.ready.release(place as Node);
         self.decide(now, place, Nature::Permanent, Strategy::Fail, "its own budget is used up");
@@ -130,10 +133,16 @@ impl Scheduler {
         }
     }
 
+    /// What counts towards a task's caps on money and tokens: of those who race for one, what all of them have used.
+    pub(super) fn counted(&self, place: usize) -> Usage {
+        self.run.usage(self.run.raced_by(place).unwrap_or(place))
+    }
+
     pub(super) fn task_is_over_budget(&self, place: usize) -> bool {
         let (task, progress) = self.run.task(place);
-        task.max_cost.is_some_and(|cap| progress.usage.cost >= cap)
-            || task.max_tokens.is_some_and(|cap| progress.usage.tokens >= cap)
+        let counted = self.counted(place);
+        task.max_cost.is_some_and(|cap| counted.cost >= cap)
+            || task.max_tokens.is_some_and(|cap| counted.tokens >= cap)
             // The last turn it may take is to come to its end; some count it when it begins.
             || task.max_turns.is_some_and(|cap| progress.usage.turns > cap)
     }

@@ -56,6 +56,10 @@ impl Scheduler {
             let why = format!("there is a task '{}' already; choose another id", known.id);
             return Err(Refusal::NotPossible(why));
         }
+        if let Some(raced) = tasks.iter().find(|task| task.racing.is_some()) {
+            let why = format!("task '{}' cannot be raced for: that costs more than was agreed", raced.id);
+            return Err(Refusal::NotPossible(why));
+        }
         is_named_twice(tasks)
     }
 

@@ -54,10 +54,12 @@ impl Scheduler {
         Some(Box::new(Hand { agent, model: chosen.model, why: chosen.why }))
     }
 
-    /// Ready to start, with whoever is to do it.
+    /// Ready to start, with whoever is to do it. What others race for is never started itself.
     pub(super) fn enqueue(&mut self, now: Now, node: Node) {
-        self.assign(now, node);
-        self.ready.insert(node);
+        if !self.run.is_raced(node as usize) {
+            self.assign(now, node);
+            self.ready.insert(node);
+        }
     }
 
     /// Looks again who does those that somebody else could do.

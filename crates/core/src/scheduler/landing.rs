@@ -83,6 +83,11 @@ impl Scheduler {
         self.train.under_way.iter().any(|car| car.contains(&place))
     }
 
+    /// Whether it is being merged, or waits for it.
+    pub(super) fn is_aboard(&self, place: usize) -> bool {
+        self.is_under_way(place) || self.train.waiting.iter().any(|car| car.contains(&place))
+    }
+
     /// How many wait for a train that does not go any more.
     pub(super) fn put_off(&self) -> usize {
         match self.train.halted {
@@ -106,7 +111,13 @@ impl Scheduler {
         for place in 0..self.graph.len() {
             let Some((_, landing)) = self.landing(place) else { continue };
             match (self.epics.of(place), &landing.intent) {
-                (None, _) => cars.push((landing.since, vec![place])),
+                // Of those who stand by, who lands is for the race to say.
+                (None, None) if self.run.raced_by(place).is_some() => {}
+                (None, _) => {
+                    let since = landing.since;
+                    self.ready.hold_files(place as Node);
+                    cars.push((since, vec![place]));
+                }
                 (Some(epic), intent) => {
                     let (since, sent) = (landing.since, intent.is_some());
                     self.epics.join(epic, place, since, sent);

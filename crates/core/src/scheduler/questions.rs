@@ -62,11 +62,14 @@ impl Scheduler {
             return Err(wrong(task, status, "there is nobody to be told anything"));
         }
         self.emit(now, Event::WordsSent { task: task.clone(), words: words.clone() });
-        if let TaskState::Running(running) = &self.run.progress(place).state
-            && !running.ended
-        {
-            let attempt = running.attempt;
-            self.act(Action::Say { task: task.clone(), attempt, words });
+        // What is said of a task that others race for is for all of them.
+        for at in std::iter::once(place).chain(self.run.entrants(place).to_vec()) {
+            if let TaskState::Running(running) = &self.run.progress(at).state
+                && !running.ended
+            {
+                let (task, attempt) = (self.graph.id(at as Node).clone(), running.attempt);
+                self.act(Action::Say { task, attempt, words: words.clone() });
+            }
         }
         Ok(())
     }

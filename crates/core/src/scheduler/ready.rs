@@ -14,11 +14,15 @@ use super::pools::{Door, Needs, PoolNumber, Pools};
 use crate::event::Options;
 use crate::graph::{Graph, Node};
 use crate::plan::{Kind, Plan, Priority, Task};
+use crate::run::Run;
 use crate::units::Millis;
 
 pub(super) use looking::Lack;
 
 pub(super) type LaneNumber = usize;
+
+/// What the tasks of a lane have in common.
+type Kin = (Needs, Option<FileSet>, Option<Node>);
 
 /// Smaller is sooner: priority class, then the longest way to the end of the graph, then file order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +38,8 @@ impl Rank {
 struct Lane {
     needs: Needs,
     files: Option<FileSet>,
+    /// The race its tasks are of. They touch the same files side by side, for only one of them lands.
+    race: Option<Node>,
     waiting: BTreeSet<Rank>,
     listed: Option<(Rank, Place)>,
 }
@@ -50,7 +56,7 @@ pub(super) struct Ready {
     ranks: Vec<Rank>,
     lane_of: Vec<LaneNumber>,
     /// Lanes by what their tasks need.
-    numbers: HashMap<(Needs, Option<FileSet>), LaneNumber>,
+    numbers: HashMap<Kin, LaneNumber>,
     /// Who does a task, where that is not the first its plan names.
     agents: HashMap<Node, String>,
     lanes: Vec<Lane>,
@@ -65,19 +71,22 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    pub(super) fn new(plan: &Plan, graph: &Graph, options: &Options) -> Ready {
+    pub(super) fn new(run: &Run, graph: &Graph) -> Ready {
+        let (plan, options) = (run.plan(), run.options());
         let pools = Pools::new(plan, options);
         let mut numbers = HashMap::new();
         let mut lanes = Vec::new();
         let mut lane_of = Vec::with_capacity(plan.tasks.len());
-        for task in &plan.tasks {
+        for (place, task) in plan.tasks.iter().enumerate() {
             let needs = pools.needs(task, task.agent_name());
-            lane_of.push(lane(&mut numbers, &mut lanes, needs, file_set(task, options)));
+            let files = file_set(task, options);
+            let race = run.raced_by(place).map(|race| race as Node).filter(|_| files.is_some());
+            lane_of.push(lane(&mut numbers, &mut lanes, (needs, files, race)));
         }
         Ready {
             numbers,
             agents: HashMap::new(),
-            ranks: ranks(plan, graph),
+            ranks: ranks(run, graph),
             lane_of,
             lanes,
             open: BTreeSet::new(),
@@ -125,9 +134,9 @@ impl Ready {
 
     /// Who does it. Only for a task that neither waits here nor holds anything.
     pub(super) fn assign(&mut self, node: Node, task: &Task, agent: &str) {
-        let files = self.lanes[self.lane_of[node as usize]].files.clone();
-        let needs = self.pools.needs(task, agent);
-        self.lane_of[node as usize] = lane(&mut self.numbers, &mut self.lanes, needs, files);
+        let Lane { files, race, .. } = &self.lanes[self.lane_of[node as usize]];
+        let kin = (self.pools.needs(task, agent), files.clone(), *race);
+        self.lane_of[node as usize] = lane(&mut self.numbers, &mut self.lanes, kin);
         self.agents.insert(node, agent.to_owned());
     }
 
@@ -159,7 +168,11 @@ impl Ready {
         let lane = &self.lanes[self.lane_of[task as usize]];
         self.pools.take(&lane.needs);
         self.holders.insert(task);
-        if let Some(files) = &lane.files {
+        self.hold_files(task);
+    }
+
+    pub(super) fn hold_files(&mut self, task: Node) {
+        if let Some(files) = &self.lanes[self.lane_of[task as usize]].files {
             self.holders_with_files.insert(task, files);
         }
     }
@@ -199,8 +212,16 @@ impl Ready {
             return Some(Place::AtPool(pool));
         }
         let files = lane.files.as_ref()?;
-        let of = |holder: Node| self.lanes[self.lane_of[holder as usize]].files.as_ref();
-        self.holders_with_files.first_meeting(files, of).map(Place::Behind)
+        self.holders_with_files
+            .first_meeting(files, |holder| self.files_against(lane, holder))
+            .map(Place::Behind)
+    }
+
+    /// What another holds, as far as these have to keep off it.
+    fn files_against(&self, lane: &Lane, holder: Node) -> Option<&FileSet> {
+        let other = &self.lanes[self.lane_of[holder as usize]];
+        let rivals = lane.race.is_some() && lane.race == other.race;
+        other.files.as_ref().filter(|_| !rivals)
     }
 
     fn wake_pools_of(&mut self, number: LaneNumber) {
@@ -263,15 +284,10 @@ impl Ready {
 }
 
 /// The lane of everybody who needs just this.
-fn lane(
-    numbers: &mut HashMap<(Needs, Option<FileSet>), LaneNumber>,
-    lanes: &mut Vec<Lane>,
-    needs: Needs,
-    files: Option<FileSet>,
-) -> LaneNumber {
-    *numbers.entry((needs, files)).or_insert_with_key(|(needs, files)| {
-        let (needs, files) = (needs.clone(), files.clone());
-        lanes.push(Lane { needs, files, waiting: BTreeSet::new(), listed: None });
+fn lane(numbers: &mut HashMap<Kin, LaneNumber>, lanes: &mut Vec<Lane>, kin: Kin) -> LaneNumber {
+    *numbers.entry(kin).or_insert_with_key(|(needs, files, race)| {
+        let (needs, files, race) = (needs.clone(), files.clone(), *race);
+        lanes.push(Lane { needs, files, race, waiting: BTreeSet::new(), listed: None });
         lanes.len() - 1
     })
 }
@@ -293,11 +309,14 @@ pub(crate) fn lonely(plan: &Plan, options: &Options) -> Vec<bool> {
     files::lonely(&plan.tasks.iter().map(|task| file_set(task, options)).collect::<Vec<_>>())
 }
 
-fn ranks(plan: &Plan, graph: &Graph) -> Vec<Rank> {
+/// Whoever races for a task is as urgent as that.
+fn ranks(run: &Run, graph: &Graph) -> Vec<Rank> {
+    let plan = run.plan();
     let remaining = graph.remaining(|task| plan.tasks[task as usize].expected());
     let urgency = urgency(plan, graph);
     (0..plan.tasks.len())
-        .map(|place| Rank(urgency[place], Reverse(remaining[place]), place as Node))
+        .map(|place| (place, run.raced_by(place).unwrap_or(place)))
+        .map(|(place, of)| Rank(urgency[of], Reverse(remaining[of]), place as Node))
         .collect()
 }
 

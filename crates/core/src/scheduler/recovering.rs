@@ -133,7 +133,8 @@ impl Scheduler {
     pub(super) fn fail(&mut self, now: Now, place: usize, failure: Failure) {
         let task = self.graph.id(place as Node).clone();
         self.end(now, place, Event::TaskFailed { task, failure });
-        if self.run.options().fail_fast && !self.run.is_dispensable(place) {
+        let counts = self.run.raced_by(place).is_none() && !self.run.is_dispensable(place);
+        if self.run.options().fail_fast && counts {
             self.drain(now, DrainReason::FailFast);
         }
     }

@@ -159,6 +159,7 @@ impl Scheduler {
             TaskState::Cancelled => Some(End::NeverRan(id())),
             TaskState::Pending
             | TaskState::Running(_)
+            | TaskState::Racing
             | TaskState::Waiting { .. }
             | TaskState::Asking { .. } => None,
         }

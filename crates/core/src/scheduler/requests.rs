@@ -122,6 +122,12 @@ impl Scheduler {
     fn on_cancel(&mut self, now: Now, task: &TaskId) -> Result<(), Refusal> {
         let place = self.known(task)?;
         match self.run.progress(place).state.status() {
+            status if self.run.is_raced(place) && !status.is_end() => {
+                self.call_off(now, place, Event::TaskCancelled { task: task.clone() });
+            }
+            Status::Running if self.is_standing_by(place) => {
+                self.dismiss(now, place, StopReason::Cancelled);
+            }
             Status::Running => self.stop(now, place, StopReason::Cancelled),
             Status::Pending | Status::Waiting => {
                 self.forget(place);
@@ -154,6 +160,11 @@ impl Scheduler {
 
     fn on_cancel_all(&mut self, now: Now) -> Result<(), Refusal> {
         self.stop_all(now, StopReason::Cancelled);
+        let open = |race: &usize| !self.run.progress(*race).state.status().is_end();
+        for race in self.run.races().filter(open).collect::<Vec<_>>() {
+            let task = self.graph.id(race as u32).clone();
+            self.call_off(now, race, Event::TaskCancelled { task });
+        }
         for place in 0..self.graph.len() {
             if matches!(self.run.progress(place).state.status(), Status::Pending | Status::Waiting) {
                 self.forget(place);
@@ -167,6 +178,10 @@ impl Scheduler {
     fn on_skip(&mut self, now: Now, task: &TaskId) -> Result<(), Refusal> {
         let place = self.known(task)?;
         match self.run.progress(place).state.status() {
+            Status::Pending if self.run.is_raced(place) => {
+                self.call_off(now, place, Event::TaskSkipped { task: task.clone(), culprit: None });
+                Ok(())
+            }
             Status::Pending | Status::Waiting => {
                 self.forget(place);
                 self.end(now, place, Event::TaskSkipped { task: task.clone(), culprit: None });
@@ -178,6 +193,11 @@ impl Scheduler {
 
     fn on_retry(&mut self, now: Now, task: &TaskId) -> Result<(), Refusal> {
         let place = self.known(task)?;
+        if let Some(race) = self.run.raced_by(place).filter(|_| self.is_outrun(place)) {
+            let race = self.graph.id(race as u32);
+            let why = format!("the race for task '{race}' is over; retry '{race}' where it ended badly");
+            return Err(Refusal::NotPossible(why));
+        }
         match self.run.progress(place).state.status() {
             Status::Waiting if matches!(self.run.progress(place).state, TaskState::Asking { .. }) => {
                 return Err(wrong(
@@ -193,6 +213,8 @@ impl Scheduler {
             Status::Failed | Status::Skipped | Status::Cancelled => {
                 let behind = self.graph.all_dependents(place as u32);
                 self.emit(now, Event::TaskReopened { task: task.clone() });
+                let entrants = self.run.entrants(place).to_vec();
+                self.reopen_some(now, entrants.into_iter(), Status::is_end);
                 self.reopen_some(now, behind.into_iter().map(|node| node as usize), |status| {
                     status == Status::Skipped
                 });
@@ -203,14 +225,14 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Sets every task of these statuses back to pending. The derived state is stale until `rebuild`.
+    /// Sets every task of these statuses back to pending; those who race for a task only with it. The derived state is stale until `rebuild`.
     pub(super) fn reopen(&mut self, now: Now, which: impl Fn(Status) -> bool) {
         self.reopen_some(now, 0..self.graph.len(), which);
     }
 
     fn reopen_some(&mut self, now: Now, places: impl Iterator<Item = usize>, which: impl Fn(Status) -> bool) {
         for place in places {
-            if which(self.run.progress(place).state.status()) {
+            if which(self.run.progress(place).state.status()) && !self.is_outrun(place) {
                 let task = self.run.plan().tasks[place].id.clone();
                 self.emit(now, Event::TaskReopened { task });
             }
@@ -222,7 +244,7 @@ impl Scheduler {
     }
 
     /// It will not start any more: out of the ready ones and the timers.
-    fn forget(&mut self, place: usize) {
+    pub(super) fn forget(&mut self, place: usize) {
         self.ready.remove(place as u32);
         self.timers.disarm(place as u32);
     }

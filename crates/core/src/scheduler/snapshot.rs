@@ -83,6 +83,8 @@ pub enum Phase {
     Merging,
     /// Its work is good and lands with the rest of its epic.
     Aboard,
+    /// Its work is good, and others race for the same task.
+    StandingBy,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +136,7 @@ impl Snapshot {
             ended: run.ended(),
             elapsed: run.active(),
             slots: run.options().slots,
-            total: run.plan().tasks.len() as u32,
+            total: run.total(),
             counts: Counts::of(run),
             spent: run.spent(),
             max_cost: run.options().limits.max_cost,
@@ -221,6 +223,8 @@ impl Scheduler {
                     let mut at_work = at_work(&self.run, place, running, Some(now));
                     if self.epics.is_parked(place) {
                         at_work.phase = Phase::Aboard;
+                    } else if self.is_standing_by(place) {
+                        at_work.phase = Phase::StandingBy;
                     } else if at_work.phase == Phase::Landing && self.is_under_way(place) {
                         at_work.phase = Phase::Merging;
                     }

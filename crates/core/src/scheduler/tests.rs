@@ -6,6 +6,7 @@ mod hands;
 mod landing;
 mod properties;
 mod questions;
+mod race;
 mod recovering;
 mod waiting;
 
@@ -174,6 +175,7 @@ fn tell(event: &Event) -> Option<String> {
             write!(word, "asked {task}")
         }
         Event::TaskCompleted { task, .. } => write!(word, "done {task}"),
+        Event::RaceDecided { task, winner, why, .. } => write!(word, "{winner} wins {task}: {why}"),
         Event::TaskFailed { task, failure } => write!(word, "failed {task} ({:?})", failure.class),
         Event::TaskSkipped { task, culprit: Some(culprit) } => write!(word, "skip {task} (by {culprit})"),
         Event::TaskSkipped { task, culprit: None } => write!(word, "skip {task}"),

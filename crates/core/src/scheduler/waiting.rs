@@ -50,6 +50,14 @@ pub enum Wait {
     Escalation {
         task: TaskId,
     },
+    /// Those who race for it.
+    Race {
+        entrants: Vec<(TaskId, String)>,
+    },
+    /// Somebody else is about to land the same.
+    Rival {
+        task: TaskId,
+    },
     /// Its agent's provider takes nothing more.
     Provider {
         agent: String,
@@ -106,8 +114,15 @@ impl Scheduler {
                 let retry = Wait::Retry { left: left().unwrap_or_default(), tried };
                 std::iter::once(retry).chain(self.why_nothing_starts()).collect()
             }
+            TaskState::Pending | TaskState::Racing if self.run.is_raced(place) => {
+                let before = self.open_dependencies(place);
+                let race = before.is_none().then(|| self.who_races(place));
+                before.into_iter().chain(race).chain(self.why_nothing_starts()).collect()
+            }
             TaskState::Pending => {
                 let before = self.open_dependencies(place);
+                let rival = || self.ahead_in_race(place).map(|at| self.graph.id(at as Node).clone());
+                let before = before.or_else(|| rival().map(|task| Wait::Rival { task }));
                 before.into_iter().chain(self.why_nothing_starts()).collect()
             }
             _ => Vec::new(),
@@ -186,9 +201,15 @@ impl Scheduler {
         (!open.is_empty()).then_some(Wait::Dependencies { open: first, more })
     }
 
+    fn who_races(&self, race: usize) -> Wait {
+        let one = |&at: &usize| (self.graph.id(at as Node).clone(), self.phase(at).to_owned());
+        Wait::Race { entrants: self.run.entrants(race).iter().map(one).collect() }
+    }
+
     fn phase(&self, place: usize) -> &'static str {
         match &self.run.progress(place).state {
             TaskState::Asking { .. } => "asks a person",
+            TaskState::Running(_) if self.is_standing_by(place) => "stands by",
             TaskState::Running(running) if running.ended => "waits to land",
             state => match state.status() {
                 Status::Waiting => "waits to be tried again",
@@ -242,6 +263,12 @@ impl fmt::Display for Wait {
                 }
                 Ok(())
             }
+            Wait::Race { entrants } => {
+                let each: Vec<String> =
+                    entrants.iter().map(|(task, phase)| format!("{task} ({phase})")).collect();
+                write!(f, "for one of those who race for it: {}", each.join(", "))
+            }
+            Wait::Rival { task } => write!(f, "for {task}, which is about to land the same"),
             Wait::Slot { slots, ahead } => {
                 let all = if *slots == 1 { "the only one is".to_owned() } else { format!("all {slots} are") };
                 let ahead = match ahead {

@@ -12,6 +12,7 @@ use super::diagnostic::{Report, shown};
 use super::epics::{self, EpicDraft};
 use super::layers::{self, Notices, Outside};
 use super::order::Steps;
+use super::race;
 use super::sections::{GroupDraft, GroupLimits, LimitsDraft};
 use super::settings::{Placed, Settings};
 use super::source::Span;
@@ -45,10 +46,11 @@ pub(super) fn assemble(
     let epics =
         epics::resolve(r, parts.epics.take(), named, parts.config.isolation_scope.unwrap_or_default());
     let execution_order = order(r, &ids, &parts.tasks, &parts.order);
-    let (mut waits, mut specialists) = (Vec::new(), Vec::new());
+    let (mut waits, mut specialists, mut races) = (Vec::new(), Vec::new(), Vec::new());
     let mut tasks = Vec::new();
     let names: Vec<String> = parts.tasks.iter().map(|task| task.id.value.clone()).collect();
-    for (draft, kept) in parts.tasks.into_iter().zip(kept) {
+    for (mut draft, kept) in parts.tasks.into_iter().zip(kept) {
+        let race = draft.race.take();
         let specialist = draft.settings.subagent_type.as_ref().or(parts.config.subagent_type.as_ref());
         let specialist = specialist.map_or_else(Span::default, |name| name.span);
         let (task, places) = finish(r, &ids, &names, draft, &parts.config);
@@ -56,6 +58,7 @@ pub(super) fn assemble(
             tasks.push(task);
             waits.push(places);
             specialists.push(specialist);
+            races.push(race);
         }
     }
     let frame = layers::frame(Parts { tasks: Vec::new(), ..parts }, outside);
@@ -64,6 +67,7 @@ pub(super) fn assemble(
         settle_subagents(r, &mut plan, &specialists, found);
     }
     Circles { waits, ids: &ids }.check(r, &mut plan);
+    race::enter(r, &mut plan, races);
     plan
 }
 

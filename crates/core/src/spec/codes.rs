@@ -36,6 +36,10 @@ pub const CODES: &[(&str, &str)] = &[
         "bad-pattern",
         "A pattern of a failure is some words of one line with a letter or digit in them, whatever their case; * stands for anything.",
     ),
+    (
+        "bad-race",
+        "Several race for a task by 'race' or 'attempts_in_parallel'. It must be a prompt whose work can land by itself: not a command, not changes: forbidden, not isolation: none, not in an epic that shares one workspace.",
+    ),
     ("bad-repository", "A repository is written owner/name, as in its GitHub address."),
     (
         "bad-rule",

@@ -34,6 +34,8 @@ pub(super) enum Shape {
     /// Names to mappings.
     Map(Table),
     Objects(Table),
+    /// Names, or mappings for those of which more is said.
+    Entrants(Table),
     /// Any names to mappings.
     Mapped(Table),
     /// A list, or one mapping for a list of one.
@@ -134,7 +136,27 @@ const IDENTITY: &[KeySpec] = &[
     ),
     key("dependencies", Shape::Dependencies, "Tasks that come first."),
     key("depends_on", Shape::Dependencies, "Another word for dependencies."),
+    key(
+        "race",
+        Shape::Entrants(ENTRANT),
+        "Agents that do it side by side, each in a workspace of its own; one of them lands.",
+    ),
+    key(
+        "attempts_in_parallel",
+        Shape::Count(MIN_ENTRANTS, Some(MAX_ENTRANTS)),
+        "How many do it side by side, where all of them are its own agent.",
+    ),
+    key(
+        "race_for",
+        Shape::Choice(&["first", "best"]),
+        "Who wins a race: whoever lands first, or has the best score when all are done.",
+    ),
 ];
+
+pub(super) const ENTRANT: Table =
+    &[&[must("agent", Shape::Text, "Which agent."), key("model", Shape::Text, "With which model.")]];
+pub(super) const MIN_ENTRANTS: u64 = 2;
+pub(super) const MAX_ENTRANTS: u64 = 8;
 
 const DEFAULTS: &[KeySpec] = &[
     key("default_repository", Shape::Text, "The repository of tasks that name none, owner/name."),

@@ -124,6 +124,12 @@ fn form(shape: Shape) -> Value {
         Shape::Map(table) => json!({ "type": "object", "additionalProperties": object(table) }),
         Shape::Objects(table) if std::ptr::eq(table, super::keys::TASK) => list(&reference("task")),
         Shape::Objects(table) => list(&object(table)),
+        Shape::Entrants(table) => {
+            let mut form = list(&one_or(&scalar(), object(table)));
+            (form["minItems"], form["maxItems"]) =
+                (json!(super::keys::MIN_ENTRANTS), json!(super::keys::MAX_ENTRANTS));
+            form
+        }
         Shape::OneOrObjects(table) => one_or_list(&object(table)),
         Shape::Mapped(table) => json!({ "type": "object", "additionalProperties": object(table) }),
         Shape::Words => list(&scalar()),

@@ -11,6 +11,7 @@ use super::decode::{choice, each, text, wrong};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::{DEPENDENCY, FOREIGN_TASK, TASK};
+use super::race::{self, RaceDraft};
 use super::settings::{Placed, Settings, files, placed};
 use super::source::Span;
 use super::tree::{Key, Node, Value};
@@ -33,6 +34,7 @@ pub(super) struct Draft {
     pub(super) work: Option<Work>,
     pub(super) waits: Vec<Wait>,
     pub(super) group: Option<Placed<String>>,
+    pub(super) race: Option<RaceDraft>,
     pub(super) settings: Settings,
 }
 
@@ -61,12 +63,13 @@ pub(super) fn read(r: &mut Report<'_>, node: &Node, dialect: Dialect) -> Option<
     let group = words.group(r, settings.group.take());
     let mut waits = fields.get(r, "dependencies", dependencies).unwrap_or_default();
     waits.extend(fields.get(r, "depends_on", dependencies).unwrap_or_default());
+    let race = race::read(r, &mut fields);
     if dialect == Dialect::Plan {
         foreign(r, &mut fields, &mut settings);
     }
     fields.finish(r, |_| dialect == Dialect::Plan);
     let (name, work) = words.finish(r, work);
-    Some(Draft { id, parsed, name, work, waits, group, settings })
+    Some(Draft { id, parsed, name, work, waits, group, race, settings })
 }
 
 fn task_id(r: &mut Report<'_>, id: &Placed<String>) -> Option<TaskId> {

@@ -8,6 +8,7 @@ mod hostile;
 mod layers;
 mod mistakes;
 mod names;
+mod race;
 mod schema;
 mod yaml;
 

@@ -226,6 +226,10 @@ pub fn redactor(plan: &Plan, task: &Task) -> Arc<Redactor> {
 
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
 pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
+    // Others do it, and they are asked for themselves.
+    if task.race().is_some() {
+        return Ok(BTreeSet::new());
+    }
     let first = match task.model.as_deref() {
         Some(model) if model == models::AUTO || Tier::named(model).is_some() => {
             as_done_by(plan, task, task.agent_name())

@@ -61,7 +61,7 @@ impl Claims {
         let mut landed = false;
         let execution = run.plan().execution.as_ref();
         let is_issue = |task: &Task| execution.is_none_or(|execution| execution.issues.contains(&task.id));
-        for (task, progress) in run.tasks().filter(|(task, _)| is_issue(task)) {
+        for (_, task, progress) in run.asked().filter(|(_, task, _)| is_issue(task)) {
             let id = task.id.as_str();
             let why = match &progress.state {
                 TaskState::Completed if notes.has(id) => continue,

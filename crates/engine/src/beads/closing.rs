@@ -140,15 +140,16 @@ struct Book {
 impl Book {
     fn open(bd: &Bd, id: &RunId, run: &Run, state: &Path) -> Book {
         let session = |(place, (task, _)): (usize, (&conductor_core::plan::Task, _))| {
-            let (_, session) = run.repeats(place)?.session.clone()?;
+            let (_, session) = run.repeats(run.doer(place))?.session.clone()?;
             Some((task.id.clone(), session))
         };
+        let entrants = run.plan().tasks.iter().filter(|task| task.is_entrant()).map(|task| &task.id);
         Book {
             bd: bd.clone(),
             run: id.clone(),
             state: state.to_owned(),
             notes: Notes::of(state),
-            others: run.follow_ups().clone(),
+            others: run.follow_ups().iter().chain(entrants).cloned().collect(),
             execution: run.plan().execution.clone(),
             green: BTreeSet::new(),
             held: Vec::new(),
@@ -159,8 +160,9 @@ impl Book {
     }
 
     fn catch_up(&mut self, run: &Run) {
-        let landed = run.tasks().filter(|(_, progress)| progress.state == TaskState::Completed);
-        let mut landed: Vec<_> = landed.map(|(task, progress)| (progress.ended, task.id.clone())).collect();
+        let landed = run.asked().filter(|(_, _, progress)| progress.state == TaskState::Completed);
+        let mut landed: Vec<_> =
+            landed.map(|(_, task, progress)| (progress.ended, task.id.clone())).collect();
         landed.sort();
         for (_, task) in landed {
             self.landed(&task);
@@ -191,6 +193,11 @@ impl Book {
         match event {
             Event::SessionStarted { task, session, .. } => {
                 self.sessions.insert(task.clone(), session.clone());
+            }
+            Event::RaceDecided { task, winner, .. } => {
+                if let Some(session) = self.sessions.get(winner).cloned() {
+                    self.sessions.insert(task.clone(), session);
+                }
             }
             Event::PlanAmended { amendment, .. } => {
                 self.others.extend(amendment.tasks.iter().map(|task| task.id.clone()));

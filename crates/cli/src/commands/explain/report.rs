@@ -1,8 +1,9 @@
 //! A task explained: for people a line for each thing that decides what becomes of it, for programs the same as JSON.
 
 use conductor_core::event::{DrainReason, FailureClass};
+use conductor_core::ids::TaskId;
 use conductor_core::models::{Models, Score};
-use conductor_core::plan::{Isolation, Task, Work};
+use conductor_core::plan::{Isolation, Task, Wins, Work};
 use conductor_core::recovery;
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::spec::Origin;
@@ -60,6 +61,7 @@ fn status(subject: &Subject) -> String {
             (true, _) => "done, waits to land".to_owned(),
             (false, _) => format!("attempt {} is at work", running.attempt),
         },
+        TaskState::Racing => "several race for it".to_owned(),
         TaskState::Waiting { delay, .. } => format!("waits {delay} before it is tried again"),
         TaskState::Asking { question, .. } => {
             format!("waits for an answer: {}", one_line(&question.to_string()))
@@ -135,6 +137,15 @@ fn agent(subject: &Subject) -> String {
         true => format!("{agent} (not there)"),
         false => agent.to_owned(),
     };
+    if let Some(race) = subject.task().race() {
+        let by = |id: &TaskId| format!("{id} ({})", subject.plan.task(id).map_or("", Task::agent_name));
+        let wins = match race.wins {
+            Wins::First => "whoever lands first wins",
+            Wins::Best => "the best by score wins when all have ended",
+        };
+        let all: Vec<String> = race.entrants.iter().map(by).collect();
+        return format!("{} race for it; {wins}", all.join(", "));
+    }
     let chain: Vec<String> = subject.task().agents().map(shown).collect();
     let mut told = chain.join(", then ");
     if let Some(why) = &subject.nobody {

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use conductor_core::groups::{self, ArrangeError, Refresh, SEQUENTIAL, Steps};
-use conductor_core::plan::{Command, Plan, Work};
+use conductor_core::ids::TaskId;
+use conductor_core::plan::{Command, Plan, Task, Work};
 use conductor_engine::gates::{self, AUTO};
 use conductor_engine::skills;
 
@@ -53,7 +54,9 @@ pub(super) fn run(args: &GroupExecute) -> Result<Exit, Fault> {
 /// What the file or the command line says; else all of the largest group at once, as long as that is not too many.
 fn slots(plan: &Plan) -> u32 {
     let stages = plan.execution.iter().flat_map(|execution| &execution.stages);
-    let largest = stages.filter(|stage| stage.group != SEQUENTIAL).map(|stage| stage.tasks.len()).max();
+    let ways = |task: &TaskId| plan.task(task).and_then(Task::race).map_or(1, |race| race.entrants.len());
+    let parallel = stages.filter(|stage| stage.group != SEQUENTIAL);
+    let largest = parallel.map(|stage| stage.tasks.iter().map(ways).sum::<usize>()).max();
     plan.parallel.unwrap_or(largest.unwrap_or(1).clamp(1, MOST) as u32)
 }
 

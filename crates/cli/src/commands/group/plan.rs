@@ -73,7 +73,7 @@ fn as_json(plan: &Plan, strategy: Strategy, most: Option<usize>, ordering: &Orde
 
 fn as_text(plan: &Plan, strategy: Strategy, ordering: &Ordering) -> String {
     let width = plan.tasks.iter().map(|task| task.id.as_str().len()).max().unwrap_or_default();
-    let mut text = format!("{}, {strategy}\n", counted(plan.tasks.len()));
+    let mut text = format!("{}, {strategy}\n", counted(plan.asked().count()));
     for (number, group) in ordering.groups.iter().enumerate() {
         text += &format!("group {} ({})\n", number + 1, counted(group.len()));
         for &task in group {

@@ -56,7 +56,7 @@ pub(super) async fn of(
         true => BTreeMap::new(),
         false => patiently(|| groups::landed(&store, &sources[..1], directory, same)).await?,
     };
-    let done: Vec<Done> = chosen.plan.tasks.iter().filter_map(|task| beads.done(task, &before)).collect();
+    let done: Vec<Done> = chosen.plan.asked().filter_map(|task| beads.done(task, &before)).collect();
     if args.group_id.is_none() {
         refuse_unmerged(&done, &before)?;
     }
@@ -108,7 +108,7 @@ fn leave_out(chosen: &mut Chosen, done: &[Done]) -> Result<(), Fault> {
         return Ok(());
     }
     let names = done.iter().map(|done| done.task.as_str()).collect::<Vec<_>>().join(", ");
-    if done.len() == chosen.plan.tasks.len() {
+    if done.len() == chosen.plan.asked().count() {
         return Err(Fault::new(Exit::NothingToDo, format!("all of it has been done before: {names}"))
             .help("--again does again what has landed; what is closed in beads is opened there"));
     }
@@ -228,8 +228,19 @@ impl Beads {
                     .help("describe it in .claude/agents, or name another in fallback_agents")
                 })?;
             }
+            tell_entrants(&mut chosen.plan, place);
         }
         Ok(blocked)
+    }
+}
+
+/// Those who race for a task do it with the same specialist and skills.
+fn tell_entrants(plan: &mut Plan, place: usize) {
+    let task = plan.tasks[place].clone();
+    for entrant in plan.tasks.iter_mut().filter(|other| other.entrant_of() == Some(&task.id)) {
+        entrant.subagent_type.clone_from(&task.subagent_type);
+        entrant.applicable_skills.clone_from(&task.applicable_skills);
+        entrant.preparation.clone_from(&task.preparation);
     }
 }
 

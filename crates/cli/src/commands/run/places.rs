@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use conductor_core::event::Options;
 use conductor_core::ids::RunId;
-use conductor_core::plan::{Isolation, Plan};
+use conductor_core::plan::{Isolation, Plan, Task};
 use conductor_core::run::Run;
 use conductor_core::units::Millis;
 use conductor_engine::drive::World;
@@ -43,9 +43,16 @@ pub(super) fn repository(
     directory: &Path,
 ) -> Result<Option<Repository>, Fault> {
     let said = options.isolation.is_some() || plan.tasks.iter().any(|task| task.isolation.is_some());
+    let beside = |default: Option<Isolation>| {
+        let in_place = |task: &&Task| task.isolation.or(default) == Some(Isolation::None);
+        plan.tasks.iter().filter(|task| task.race().is_some()).find(in_place)
+    };
     let wanted = |default: Option<Isolation>| {
         plan.tasks.iter().any(|task| task.isolation.or(default) != Some(Isolation::None))
     };
+    if let Some(task) = beside(options.isolation) {
+        return Err(race_in_place(task));
+    }
     if !wanted(options.isolation) {
         return Ok(None);
     }
@@ -59,7 +66,15 @@ pub(super) fn repository(
         Err(error) => return Err(no_repository(error)),
     };
     options.isolation.get_or_insert(if found.is_some() { Isolation::Worktree } else { Isolation::None });
-    Ok(found)
+    match beside(options.isolation) {
+        Some(task) => Err(race_in_place(task)),
+        None => Ok(found),
+    }
+}
+
+fn race_in_place(task: &Task) -> Fault {
+    let message = format!("several race for task '{}', and each needs a workspace of its own", task.id);
+    Fault::new(Exit::Usage, message).help("run it in a git checkout, without --isolation none")
 }
 
 /// Asked for, or agreed to: where nobody can be asked, only asked for.

@@ -98,6 +98,7 @@ pub(super) fn phase_name(phase: Phase) -> &'static str {
         Phase::Landing => "landing",
         Phase::Merging => "merging",
         Phase::Aboard => "aboard",
+        Phase::StandingBy => "standing by",
     }
 }
 
@@ -107,8 +108,10 @@ fn doing(at_work: &AtWork) -> String {
         Phase::Stopping(StopReason::Budget) => "stopping, its budget is reached".to_owned(),
         Phase::Stopping(StopReason::Cancelled) => "stopping, cancelled".to_owned(),
         Phase::Stopping(StopReason::Interrupted) => "stopping, to be resumed".to_owned(),
+        Phase::Stopping(StopReason::Outrun) => "stopping, somebody else was first".to_owned(),
         Phase::Landing => "done, waits to land".to_owned(),
         Phase::Aboard => "done, lands with its epic".to_owned(),
+        Phase::StandingBy => "done, stands by".to_owned(),
         phase => phase_name(phase).to_owned(),
     };
     let mut words = at_work.since.map_or_else(String::new, |since| format!("{since}  "));

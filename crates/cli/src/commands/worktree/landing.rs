@@ -34,7 +34,8 @@ pub(super) struct Case {
 impl Case {
     pub(super) async fn open(args: &OfTask) -> Result<Case, Fault> {
         let archive = Archive::open().await?;
-        let chosen = archive.task(args.run.as_deref(), &args.task, has_failed).await?;
+        let mut chosen = archive.task(args.run.as_deref(), &args.task, has_failed).await?;
+        chosen.place = chosen.found.run.doer(chosen.place);
         let (task, stored) = (chosen.task().id.clone(), chosen.found.stored.clone());
         if !has_failed(&chosen.found, chosen.place) {
             return Err(not_failed(&stored.id, &task, chosen.progress().state.status()));
@@ -144,8 +145,8 @@ fn next(run: &RunId, state: &Run, branch: &str) {
             talk(format!("run {run} is completed; next: git merge {branch}"));
         }
         Stage::Finished(_) if state.count(Status::Failed) > 0 => {
-            let failed = state.tasks().filter(|(_, progress)| progress.state.status() == Status::Failed);
-            let names: Vec<&str> = failed.map(|(task, _)| task.id.as_str()).collect();
+            let failed = state.asked().filter(|(_, _, progress)| progress.state.status() == Status::Failed);
+            let names: Vec<&str> = failed.map(|(_, task, _)| task.id.as_str()).collect();
             talk(format!("still failed in run {run}: {}", names.join(", ")));
         }
         Stage::Finished(_) if left > 0 => {

@@ -84,11 +84,12 @@ async fn proceed(case: &mut Case, stopped: &Stopped) -> Result<Brought, Fault> {
 async fn abort(args: &OfTask) -> Result<Exit, Fault> {
     let archive = Archive::open().await?;
     let is_open = |found: &Found, place: usize| {
-        let seat = resolving_seat(&found.run.task(place).0.id);
+        let seat = resolving_seat(&found.run.task(found.run.doer(place)).0.id);
         census(&archive.home, std::slice::from_ref(&found.stored.id))
             .is_ok_and(|rooms| rooms.iter().any(|room| room.seat == seat))
     };
-    let chosen = archive.task(args.run.as_deref(), &args.task, is_open).await?;
+    let mut chosen = archive.task(args.run.as_deref(), &args.task, is_open).await?;
+    chosen.place = chosen.found.run.doer(chosen.place);
     let (task, stored) = (&chosen.task().id, &chosen.found.stored);
     let amendment = archive.amend(&stored.id).await?;
     let yard = archive::tenant(&archive.home, stored, amendment.run()).visit(chosen.found.repository()?)?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use conductor_core::graph::{Graph, Node};
-use conductor_core::plan::{Task, Work};
+use conductor_core::plan::{Task, Wins, Work};
 use conductor_core::run::{Run, TaskState};
 use conductor_core::units::{Millis, Tick};
 
@@ -64,17 +64,39 @@ impl Ahead {
         if let Some(known) = self.known.filter(|known| begun < known.until(ended)) {
             return known.left;
         }
-        let is_open = |task: Node| !run.progress(task as usize).state.status().is_end();
+        let is_open =
+            |task: Node| !self.graph.is_entrant(task) && !run.progress(task as usize).state.status().is_end();
         let longest = |length: &dyn Fn(Node) -> Millis| {
             self.graph.remaining(length).into_iter().max().unwrap_or_default()
         };
         let tasks = longest(&|task| Millis(is_open(task).into())).0 as u32;
         let lengths: Option<Vec<Millis>> =
-            (0..self.graph.len()).map(|place| self.length(run, place, now)).collect();
+            (0..self.graph.len()).map(|place| self.length_along(run, place, now)).collect();
         let time = lengths.map(|lengths| longest(&|task| lengths[task as usize]));
         let left = (tasks, time.filter(|time| *time >= Millis(1000)));
         self.known = Some(Known { left, ended, at: begun, cost: begun.elapsed() });
         left
+    }
+
+    /// As `length`; what several race for takes as long as they do, and they nothing beside it.
+    fn length_along(&self, run: &Run, place: usize, now: Tick) -> Option<Millis> {
+        let Some(race) = run.task(place).0.race() else {
+            return if self.graph.is_entrant(place as Node) {
+                Some(Millis(0))
+            } else {
+                self.length(run, place, now)
+            };
+        };
+        if run.progress(place).state.status().is_end() {
+            return Some(Millis(0));
+        }
+        let open = |&&entrant: &&usize| !run.progress(entrant).state.status().is_end();
+        let each = run.entrants(place).iter().filter(open).map(|&entrant| self.length(run, entrant, now));
+        let each: Vec<Millis> = each.collect::<Option<_>>()?;
+        match race.wins {
+            Wins::First => each.into_iter().min(),
+            Wins::Best => each.into_iter().max(),
+        }
     }
 
     /// How long a task will still take; nothing where nobody knows.

@@ -145,7 +145,7 @@ impl Watch {
         let run = &self.run;
         let count = |status| run.count(status);
         Picture {
-            total: run.plan().tasks.len() as u32,
+            total: run.total(),
             completed: count(Status::Completed),
             failed: count(Status::Failed),
             left_out: count(Status::Skipped) + count(Status::Cancelled),

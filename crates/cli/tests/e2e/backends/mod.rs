@@ -7,6 +7,7 @@ mod endings;
 mod follow_ups;
 mod graph;
 mod limits;
+mod races;
 mod refusals;
 mod reviews;
 mod stopping;
@@ -50,6 +51,23 @@ impl Bench {
             world.set(name, value);
         }
         Some(Bench { world, stand_in })
+    }
+
+    /// Has another of the CLIs at hand, too; nothing where it cannot be had.
+    pub(crate) fn also(mut self, agent: Agent) -> Option<Bench> {
+        let bin = or_skip(agent)?;
+        let home = self.world.root().join("user");
+        let base_url = self.stand_in.base_url("none");
+        let lodging = Lodging { bin: &bin, home: &home, base_url: &base_url, retries: 1 };
+        let before = self.world.variable("PATH");
+        for (name, value) in lodging.furnish(agent).unwrap() {
+            self.world.set(name, value);
+        }
+        let path = std::env::split_paths(&self.world.variable("PATH"))
+            .chain(std::env::split_paths(&before))
+            .collect::<Vec<_>>();
+        self.world.set("PATH", std::env::join_paths(path).unwrap());
+        Some(self)
     }
 
     pub(crate) fn script(&self, name: &str, script: Script) {

@@ -49,7 +49,7 @@ fn failure(out: &mut Markup, subject: &Subject<'_>, place: usize, open: bool) {
         }
         put!(out; "</pre>");
     }
-    match subject.voices.get(&place) {
+    match words::voice(subject, place) {
         Some(voice) => {
             put!(out; "<p class=\"note\">It said last:</p><pre tabindex=\"0\">");
             for line in &voice.lines {

@@ -19,7 +19,7 @@ const LETTERS: usize = 20;
 
 pub(super) fn graph(out: &mut Markup, subject: &Subject<'_>) {
     let Subject { run, graph, .. } = subject;
-    let path = graph.critical_path(|task| run.progress(task as usize).worked);
+    let path = graph.critical_path(|task| run.took(task as usize));
     put!(out; "<section id=\"graph\"><h2>Graph</h2>");
     let before = graph.dependencies();
     let linked = before.iter().any(|before| !before.is_empty());
@@ -34,7 +34,7 @@ pub(super) fn graph(out: &mut Markup, subject: &Subject<'_>) {
             put!(out; "<p>" (graph.len()) " tasks are too many to be drawn. The critical path, " (path.length)
                 ", nothing could have been faster than:</p><ol class=\"path\">");
             for &task in path.tasks.iter().take(NAMED) {
-                put!(out; "<li><bdi>" (graph.id(task)) "</bdi> " (run.progress(task as usize).worked) "</li>");
+                put!(out; "<li><bdi>" (graph.id(task)) "</bdi> " (run.took(task as usize)) "</li>");
             }
             put!(out; "</ol>");
             let more = path.tasks.len().saturating_sub(NAMED);
@@ -100,13 +100,13 @@ fn draw(out: &mut Markup, subject: &Subject<'_>, before: &[Vec<Node>], path: &[N
         put!(out; "\" d=\"M" (Px(x1)) " " (Px(y1)) "C" (Px(start)) " " (Px(y1)) " " (Px(end)) " " (Px(y2)) " " (Px(x2))
             " " (Px(y2)) "\"/>");
     }
-    for (place, (task, progress)) in run.tasks().enumerate() {
+    for (place, task, progress) in run.asked() {
         let ((x, y), status) = (layout.places[place], progress.state.status());
         let about = note(run.plan(), task, &progress.state);
         put!(out; "<g class=\"n ");
         out.raw(class(status));
         out.raw(if path.contains(&(place as Node)) { " c" } else { "" });
-        put!(out; "\"><title>" (task.name) ": " (status) ", " (progress.worked));
+        put!(out; "\"><title>" (task.name) ": " (status) ", " (run.took(place)));
         if !about.is_empty() {
             put!(out; "; " (about));
         }

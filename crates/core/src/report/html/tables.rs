@@ -6,8 +6,9 @@ use super::graph::{class, sign};
 use super::markup::{Markup, cut, put, region};
 use crate::costs;
 use crate::report::course::busy;
+use crate::report::races::Contest;
 use crate::report::words::{self, NOT_MEASURED, thousands};
-use crate::report::{Accuracy, Subject, TaskResult, TimeSpent, note};
+use crate::report::{Accuracy, Subject, TaskResult, TimeSpent};
 use crate::run::{Run, Status};
 use crate::units::Millis;
 
@@ -227,12 +228,42 @@ pub(super) fn estimates(out: &mut Markup, subject: &Subject<'_>) {
     put!(out; "</section>\n");
 }
 
+pub(super) fn races(out: &mut Markup, subject: &Subject<'_>) {
+    let told = Contest::all(subject.run);
+    if told.is_empty() {
+        return;
+    }
+    put!(out; "<section id=\"races\"><h2>Races</h2>");
+    for contest in told {
+        put!(out; "<p><strong><bdi>" (contest.task) "</bdi></strong>: " (contest.words()) ".</p>");
+        region(out, "Race");
+        put!(out; "<table>");
+        let figures = [Right("Score"), Right("Cost"), Right("Took")];
+        let all = [Left("Who"), Left("Agent"), Left("Result")].into_iter().chain(figures);
+        columns(out, &all.chain([Left("Kept"), Left("Note")]).collect::<Vec<_>>());
+        for one in &contest.entrants {
+            put!(out; "<tr><th scope=\"row\"><bdi>" (one.task) "</bdi></th><td><bdi>" (one.by()) "</bdi></td><td>");
+            put!(out; (one.end) "</td>");
+            let score = one.score.map_or_else(|| NOT_MEASURED.to_owned(), |score| score.to_string());
+            self::figures(out, &[&score, &words::task_cost(subject.run, one.place), &one.worked]);
+            put!(out; "<td>");
+            match one.rescued(subject.ledger).as_slice() {
+                [] => put!(out; "–"),
+                refs => put!(out; "<code>" (refs.join(", ")) "</code>"),
+            }
+            put!(out; "</td><td dir=\"auto\">" (cut(one.words, NOTE)) "</td></tr>\n");
+        }
+        put!(out; "</tbody></table></div>");
+    }
+    put!(out; "</section>\n");
+}
+
 pub(super) fn tasks(out: &mut Markup, subject: &Subject<'_>) {
     let run = subject.run;
     put!(out; "<section id=\"tasks\"><h2>Tasks</h2>");
     let there: Vec<Status> = Status::ALL.into_iter().filter(|status| run.count(*status) > 0).collect();
     if there.len() > 1 {
-        filter(out, run.plan().tasks.len(), &there, |status| run.count(status));
+        filter(out, run.total() as usize, &there, |status| run.count(status));
     }
     region(out, "Tasks");
     put!(out; "<table class=\"tasks\">");
@@ -262,7 +293,11 @@ fn filter(out: &mut Markup, all: usize, there: &[Status], count: impl Fn(Status)
 fn begun(run: &Run) -> Vec<Option<Millis>> {
     let mut begun = vec![None; run.plan().tasks.len()];
     for span in run.spans() {
-        begun[span.task as usize].get_or_insert(span.from);
+        let task = span.task as usize;
+        begun[task].get_or_insert(span.from);
+        if let Some(race) = run.raced_by(task) {
+            begun[race].get_or_insert(span.from);
+        }
     }
     begun
 }
@@ -271,9 +306,13 @@ fn task(out: &mut Markup, subject: &Subject<'_>, place: usize, begun: Option<Mil
     let run = subject.run;
     let (task, progress) = run.task(place);
     let (result, status) = (TaskResult::new(run, place), progress.state.status());
+    // Whoever races for a task is shown with it, and hidden with it.
+    let shown = run.raced_by(place).map_or(status, |race| run.progress(race).state.status());
     put!(out; "<tr class=\"");
-    out.raw(class(status));
-    put!(out; "\"><th scope=\"row\"><bdi>" (task.id) "</bdi>");
+    out.raw(class(shown));
+    put!(out; "\"><th scope=\"row\">");
+    out.raw(if task.is_entrant() { "↳ " } else { "" });
+    put!(out; "<bdi>" (task.id) "</bdi>");
     if task.name != task.id.as_str() {
         put!(out; "<small dir=\"auto\">" (task.name) "</small>");
     }
@@ -282,12 +321,13 @@ fn task(out: &mut Markup, subject: &Subject<'_>, place: usize, begun: Option<Mil
         Some(executor) => put!(out; (executor)),
         None => put!(out; "–"),
     }
-    put!(out; "</td><td class=\"r\">" (progress.last_attempt) "</td><td><bdi>" (result.agent) "</bdi>");
+    put!(out; "</td><td class=\"r\">" (result.attempts) "</td><td><bdi>" (result.agent) "</bdi>");
     if let Some(model) = result.model {
         put!(out; "<small><bdi>" (model) "</bdi></small>");
     }
+    let took = if run.is_raced(place) { run.took(place) } else { progress.worked };
     match begun {
-        Some(begun) => put!(out; "</td><td class=\"r\">" (begun) "</td><td class=\"r\">" (progress.worked)),
+        Some(begun) => put!(out; "</td><td class=\"r\">" (begun) "</td><td class=\"r\">" (took)),
         None => put!(out; "</td><td class=\"r\">–</td><td class=\"r\">–"),
     }
     put!(out; "</td><td class=\"r\">" (words::task_cost(run, place)) "</td><td>");
@@ -297,5 +337,5 @@ fn task(out: &mut Markup, subject: &Subject<'_>, place: usize, begun: Option<Mil
         }
         None => put!(out; "–"),
     }
-    put!(out; "</td><td dir=\"auto\">" (cut(&note(run.plan(), task, &progress.state), NOTE)) "</td></tr>\n");
+    put!(out; "</td><td dir=\"auto\">" (cut(&words::note(run, place), NOTE)) "</td></tr>\n");
 }

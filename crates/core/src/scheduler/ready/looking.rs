@@ -51,8 +51,9 @@ impl Ready {
 
     /// Whose files it would touch.
     pub(in crate::scheduler) fn files_held_by(&self, task: Node) -> Vec<Node> {
-        let Some(files) = &self.lanes[self.lane_of[task as usize]].files else { return Vec::new() };
-        let of = |holder: Node| self.lanes[self.lane_of[holder as usize]].files.as_ref();
+        let lane = &self.lanes[self.lane_of[task as usize]];
+        let Some(files) = &lane.files else { return Vec::new() };
+        let of = |holder: Node| self.files_against(lane, holder);
         self.holders_with_files.meeting(files, of).filter(|holder| *holder != task).collect()
     }
 }

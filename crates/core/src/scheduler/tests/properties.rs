@@ -8,7 +8,7 @@ use proptest::strategy::Strategy;
 use super::*;
 use crate::event::Answerer;
 use crate::graph::Strategy as Mode;
-use crate::plan::{Amendment, Epic, OnConflict, Scope};
+use crate::plan::{Amendment, Entrant, Epic, OnConflict, Scope, Wins};
 use crate::recovery::{Recovery, Strategy as Way};
 use crate::scheduler::files::FileSet;
 
@@ -28,6 +28,7 @@ struct RandomTask {
     /// Ways out of failures, as numbers of `Strategy::NAMES`.
     recovery: Option<(Vec<u8>, Vec<u8>)>,
     risky: bool,
+    race: Option<(u8, bool)>,
 }
 
 const FILES: [&str; 4] = ["src/**", "src/a.rs", "docs/*.md", "docs/a.md"];
@@ -49,12 +50,13 @@ fn random_task() -> impl Strategy<Value = RandomTask> {
                 (prop::collection::vec(0u8..7, 0..4), prop::collection::vec(0u8..7, 0..4)),
             ),
             any::<bool>(),
+            prop::option::weighted(0.25, (2u8..5, any::<bool>())),
         ),
     )
         .prop_map(
             |(before, priority, group, agent, resource, files, max_attempts, timeout, merging, failing)| {
                 let (fix_rounds, on_conflict, epic) = merging;
-                let (recovery, risky) = failing;
+                let (recovery, risky, race) = failing;
                 RandomTask {
                     before,
                     priority,
@@ -69,6 +71,7 @@ fn random_task() -> impl Strategy<Value = RandomTask> {
                     epic,
                     recovery,
                     risky,
+                    race,
                 }
             },
         )
@@ -79,12 +82,20 @@ fn random_plan() -> impl Strategy<Value = Plan> {
         let limit =
             |name: &str| Group { name: name.into(), description: None, max_parallel: Some(group_limit) };
         untied(Plan {
-            tasks: tasks.iter().enumerate().map(|(place, task)| built(place, task)).collect(),
+            tasks: tasks
+                .iter()
+                .enumerate()
+                .flat_map(|(place, task)| raced(built(place, task), task))
+                .collect(),
             groups: vec![limit("g0"), limit("g1")],
             epics: ["e0", "e1", "e2"].map(shared_epic).into(),
             ..Plan::default()
         })
     })
+}
+
+fn stops(state: &TaskState) -> bool {
+    matches!(state, TaskState::Running(running) if running.stopping.is_some())
 }
 
 fn shared_epic(name: &str) -> Epic {
@@ -105,6 +116,16 @@ fn untied(mut plan: Plan) -> Plan {
         tied.isolation_scope = Scope::Task;
     }
     plan
+}
+
+/// The task, and those who race for it where it is a prompt that lands by itself.
+fn raced(mut task: Task, random: &RandomTask) -> Vec<Task> {
+    let (Some((count, first)), Work::Prompt(_), None) = (random.race, &task.work, &task.epic) else {
+        return vec![task];
+    };
+    let entrants = vec![Entrant::default(); count.into()];
+    let entrants = task.raced(&entrants, if first { Wins::First } else { Wins::Best }).unwrap();
+    std::iter::once(task).chain(entrants).collect()
 }
 
 fn built(place: usize, random: &RandomTask) -> Task {
@@ -231,6 +252,7 @@ impl Checked {
             }
         }
         self.check_caps(started);
+        self.check_races();
     }
 
     fn state(&self, task: &TaskId) -> Status {
@@ -278,6 +300,32 @@ impl Checked {
         left && task.epic.as_ref().is_some_and(shared)
     }
 
+    /// No two of a race are on the train together, and none of them lands beside another.
+    fn check_races(&self) {
+        let run = self.script.scheduler.run();
+        for race in run.races() {
+            let entrants = run.entrants(race);
+            let at = |wanted: &dyn Fn(&TaskState) -> bool| {
+                entrants.iter().filter(|&&entrant| wanted(&run.progress(entrant).state)).count()
+            };
+            let intended = at(&|state| {
+                matches!(state, TaskState::Running(running)
+                    if running.landing.as_ref().is_some_and(|landing| landing.intent.is_some()))
+            });
+            let landed = at(&|state| *state == TaskState::Completed);
+            assert!(intended + landed <= 1, "{} of a race land", intended + landed);
+            let umbrella = &run.progress(race).state;
+            assert_eq!(landed == 1, *umbrella == TaskState::Completed, "a task is done by its winner");
+            assert!(!matches!(umbrella, TaskState::Running(_)), "what others race for is not started");
+            if umbrella.status().is_end() {
+                let open = at(&|state| !state.status().is_end() && !stops(state));
+                let log: Vec<String> =
+                    self.script.log.iter().filter_map(|record| tell(&record.event)).collect();
+                assert_eq!(open, 0, "whoever is beaten stops ({}): {}", run.task(race).0.id, log.join(", "));
+            }
+        }
+    }
+
     fn check_caps(&self, started: bool) {
         let run = self.script.scheduler.run();
         let held = |ended: bool| {
@@ -314,7 +362,14 @@ impl Checked {
         }
         for (at, a) in touching.iter().enumerate() {
             for b in &touching[at + 1..] {
-                assert!(!FileSet::new(&a.files).meets(&FileSet::new(&b.files)), "{} meets {}", a.id, b.id);
+                // Who stands by gives up its files, and takes them again when it boards.
+                if [a, b].into_iter().any(|one| one.is_entrant() && !running.iter().any(|at| at.id == one.id))
+                {
+                    continue;
+                }
+                let rivals = a.entrant_of().is_some() && a.entrant_of() == b.entrant_of();
+                let meet = FileSet::new(&a.files).meets(&FileSet::new(&b.files));
+                assert!(rivals || !meet, "{} meets {}", a.id, b.id);
             }
         }
     }
@@ -384,9 +439,12 @@ impl Checked {
     fn amend(&mut self, how: u8) {
         let run = self.script.scheduler.run();
         let count = run.plan().tasks.len();
-        let other = run.task(how as usize % count).0.clone();
+        let asked: Vec<&Task> = run.plan().asked().collect();
+        let other = asked[how as usize % asked.len()].clone();
         let mut new = other.clone();
         new.id = id(&format!("n{count}"));
+        // Otherwise it claims what others race for, which is refused.
+        new.racing = new.racing.filter(|_| how.is_multiple_of(3));
         let kind = if how.is_multiple_of(2) { Kind::Hard } else { Kind::Soft };
         let on = |id: TaskId| Dependency { id, when: When::Landed, kind };
         new.dependencies.push(on(other.id.clone()));
@@ -474,7 +532,7 @@ impl Checked {
             let (commit, name, reason) = ("c".to_owned(), "n".to_owned(), "push".to_owned());
             self.input(Input::CheckpointMade { task: task.clone(), attempt, commit, name, reason });
         }
-        let leaves_work = task.as_str().ends_with(['0', '2', '4', '6', '8']);
+        let leaves_work = task.as_str().ends_with(['0', '2', '4', '6', '8', '3']);
         let commit = format!("{task}#{attempt}");
         let change = leaves_work.then(|| Box::new(Change::new("base", commit)));
         let report = Input::AttemptEnded { task, attempt, outcome, change, phases: None };
@@ -618,8 +676,13 @@ proptest! {
         plan in random_plan(),
         options in random_options(),
     ) {
-        let count = plan.tasks.len();
+        let of = |wins: Wins| plan.tasks.iter().filter_map(Task::race).filter(move |race| race.wins == wins);
+        let entrants = |wins: Wins| of(wins).map(|race| race.entrants.len()).sum::<usize>();
+        let alone = plan.asked().filter(|task| task.race().is_none()).count();
+        let least = alone + entrants(Wins::Best) + of(Wins::First).count();
+        let most = alone + entrants(Wins::Best) + entrants(Wins::First);
         let rehearsal = crate::rehearse::rehearse(plan, options, |_| Millis::from_secs(1)).unwrap();
-        prop_assert_eq!(rehearsal.starts.len(), count);
+        let started = rehearsal.starts.len();
+        prop_assert!(least <= started && started <= most, "{least} <= {started} <= {most}");
     }
 }
