@@ -387,13 +387,15 @@ fn what_failed_is_tried_again_but_not_who_was_beaten() {
 #[test]
 fn who_races_stays_as_it_is() {
     let (mut s, _) = Script::start(racing("base; api <- base", Wins::First, 2), queue(1));
-    let mut plan = racing("api", Wins::First, 2);
-    plan.tasks[0].name = "another name".into();
     let amend = |tasks: Vec<Task>| Request::Amend(Box::new(Amendment { tasks, ..Amendment::default() }));
     let told = s.ask(amend(racing("api", Wins::First, 3).tasks));
     assert!(told.contains("who races for task 'api' stays as it is"), "{told}");
-    let new = racing("late", Wins::First, 2).tasks;
-    assert_eq!(s.ask(amend(new)), "");
+    let half = racing("late", Wins::First, 2).tasks.split_off(1);
+    assert!(s.ask(amend(half)).starts_with("refused"), "nobody races for what is not there");
+    let mut new = racing("late", Wins::First, 2).tasks;
+    assert_eq!(s.ask(amend(new.clone())), "");
+    new.iter_mut().for_each(|task| task.name = "another name".into());
+    assert_eq!(s.ask(amend(new)), "", "put another way, all of them");
     assert_eq!(s.scheduler.run().total(), 3);
     let told = s.ok("base.1");
     assert!(told.contains("base.1 wins base"), "{told}");
