@@ -279,6 +279,8 @@ pub enum Again {
     Anew,
     /// Whoever was to do it could not, for reasons of their own; the next of its agents does.
     Other,
+    /// The model could not do it; its agent does with the next one.
+    Model,
     /// It failed, and begins once more with nothing of the try before.
     Back,
 }
@@ -674,6 +676,15 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
+    /// Whether it holds for an agent whatever its model: it is not let in, has no allowance, or cannot be reached.
+    pub fn is_of_every_model(self) -> bool {
+        use FailureClass as C;
+        matches!(
+            self,
+            C::Unstartable | C::Unfinished | C::Unauthorized | C::UsageLimit | C::Billing | C::Provider
+        )
+    }
+
     /// Whether it says something of the agent and its provider only, so that another one may well succeed.
     pub fn is_agents_own(self) -> bool {
         use FailureClass as C;

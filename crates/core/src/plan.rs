@@ -79,6 +79,9 @@ pub struct Plan {
 /// no such round unless it asks for one.
 const FIX_ROUNDS: u32 = 2;
 
+/// More lines than this nobody expects to change in one task.
+pub const MAX_LINES: u32 = 1_000_000;
+
 /// Who does prompts that name nobody.
 const DEFAULT_AGENT: &str = "claude";
 
@@ -266,6 +269,14 @@ impl Task {
         self.preparation.as_ref().is_some_and(|preparation| preparation.own_agent_home)
     }
 
+    pub fn fallback_models(&self) -> &[String] {
+        self.preparation.as_ref().map_or(&[], |preparation| &preparation.fallback_models)
+    }
+
+    pub fn expected_lines(&self) -> Option<u32> {
+        self.preparation.as_ref().and_then(|preparation| preparation.expected_lines)
+    }
+
     pub fn learned_files(&self) -> &[String] {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.learned_files)
     }
@@ -300,7 +311,8 @@ impl Task {
             return self.name.clone();
         }
         let first = self.name.split_whitespace().next().unwrap_or_default();
-        format!("{}({}): {}", kind_of(first).unwrap_or("chore"), self.id, self.name)
+        let id = self.entrant_of().unwrap_or(&self.id);
+        format!("{}({id}): {}", kind_of(first).unwrap_or("chore"), self.name)
     }
 
     /// What type of work it is, in the words of Conventional Commits, by its name or else its prompt.
@@ -367,6 +379,12 @@ pub struct Preparation {
     /// What it touched when it was last done, or else what its words name; counts like `files`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_files: Vec<String>,
+    /// Models its agent goes on with where the one before could not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback_models: Vec<String>,
+    /// How many lines it will probably change, added and removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_lines: Option<u32>,
     /// By which words it was told who does it; nothing where the task says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagent_words: Vec<String>,

@@ -53,6 +53,7 @@ fn measured(run: &Run, place: usize, task: &Task, landed: &Landed) -> Option<Qua
         gate(landed.gate.as_ref().map(|gate| gate.holds)),
         scope(task, touched),
         deliverable(task, touched),
+        size(task, landed.touched.added + landed.touched.removed),
         review(landed.reviewed.as_deref()),
         coverage(landed.measured.as_deref()),
         lint(landed.measured.as_deref()),
@@ -111,6 +112,16 @@ fn deliverable(task: &Task, touched: &[String]) -> Part {
     let there = named.iter().filter(|file| meet(std::slice::from_ref(file), touched)).count();
     let words = format!("{there} of {} files it was to deliver", named.len());
     Part { name: "deliverable", score: Some(there as f64 / named.len() as f64), words }
+}
+
+/// Whether it is larger than was planned, and by how much. Who needs less has not done worse.
+fn size(task: &Task, lines: u64) -> Part {
+    let Some(planned) = task.expected_lines() else {
+        return unmeasured("size", "nobody has said how large it should be");
+    };
+    let words = format!("{lines} lines changed, {planned} expected");
+    let score = (f64::from(planned) / lines.max(1) as f64).min(1.0);
+    Part { name: "size", score: Some(score), words }
 }
 
 /// What somebody said who did not do it.
@@ -214,7 +225,7 @@ mod tests {
         assert_eq!((plain.score, plain.words().as_str()), (100.0, words));
         let unmeasured: Vec<&str> =
             plain.parts.iter().filter(|part| part.score.is_none()).map(|part| part.name).collect();
-        assert_eq!(unmeasured, ["gate", "scope", "deliverable", "review", "coverage", "lint"]);
+        assert_eq!(unmeasured, ["gate", "scope", "deliverable", "size", "review", "coverage", "lint"]);
     }
 
     #[test]
@@ -250,6 +261,17 @@ mod tests {
     }
 
     #[test]
+    fn who_changes_more_than_was_planned_has_less() {
+        for (added, removed, score) in [(50, 10, 1.0), (0, 0, 1.0), (150, 50, 0.5)] {
+            let mut task = task();
+            task.preparation.get_or_insert_default().expected_lines = Some(100);
+            let part = size(&task, added + removed);
+            assert_eq!((part.score, part.name), (Some(score), "size"), "{}", part.words);
+        }
+        assert_eq!(size(&task(), 5).score, None);
+    }
+
+    #[test]
     fn every_part_tells_on_what_it_rests() {
         let task = Task {
             verify: vec!["cargo test".into()],
@@ -267,6 +289,7 @@ mod tests {
             ("gate", Some(0.0)),
             ("scope", half),
             ("deliverable", half),
+            ("size", None),
             ("review", None),
             ("coverage", None),
             ("lint", None),

@@ -61,6 +61,8 @@ pub enum Strategy {
     /// As `Ask`, and nothing new starts before the answer.
     Escalate,
     Fail,
+    /// The next model of the same agent, which is the first alternative there is.
+    Model,
     /// Back to whoever did it, with what was found. Decided where work does not merge; a file cannot ask for it here.
     Mend,
 }
@@ -80,6 +82,7 @@ impl Strategy {
     pub fn name(self) -> &'static str {
         match self {
             Strategy::Mend => "mend",
+            Strategy::Model => "alternative_model",
             other => Strategy::NAMES.iter().find(|(_, known)| *known == other).map_or("", |(name, _)| name),
         }
     }

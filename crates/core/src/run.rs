@@ -719,7 +719,10 @@ impl Run {
                 let (task, words) = (task.clone(), words.clone());
                 self.issues.push(Issue { task, severity: *severity, words });
             }
-            Event::RetryScheduled { again: Again::Mend(_) | Again::Anew | Again::Other, .. } => {
+            Event::RetryScheduled {
+                again: Again::Mend(_) | Again::Anew | Again::Other | Again::Model,
+                ..
+            } => {
                 // What is mended or done anew was no failed try.
                 progress.tried = progress.tried.saturating_sub(1);
             }

@@ -65,8 +65,8 @@ fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<boo
 
 /// The first task that ends from now on; nothing where the run ends before one does.
 fn any_end(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<Option<Exit>, Fault> {
-    let mut beside = block_on(entrants(run))?;
     let Ok((_, mut following)) = control::follow(&home.run(run)) else { return Ok(None) };
+    let mut beside = block_on(entrants(run))?;
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {

@@ -98,6 +98,10 @@ impl Lines {
                 let why = self.why(task);
                 Some(self.aside(YELLOW, "again", task, &format!("  from a clean beginning: {why}")))
             }
+            Event::RetryScheduled { task, again: Again::Model, .. } => {
+                let why = self.why(task);
+                Some(self.aside(YELLOW, "over", task, &format!("  to its next model: {why}")))
+            }
             Event::RetryScheduled { task, again: Again::Other, .. } => {
                 let why = self.why(task);
                 Some(self.aside(YELLOW, "over", task, &format!("  to its next agent: {why}")))

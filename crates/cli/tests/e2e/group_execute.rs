@@ -373,3 +373,20 @@ fn without_a_repository_the_files_are_no_change() {
     world.conductor(&args).expect(100).says("changed nothing");
     assert!(world.path(".flow/maestro/parallel_groups/g/metadata.json").is_file());
 }
+
+/// Those who race for a task of a group are no tasks of it; whoever waits for the group waits for the race.
+#[test]
+fn a_task_of_a_group_may_be_raced_for() {
+    let world = with_scribe(with_tasks(
+        r#"{"config": {"agents": {"one": {"command": ["sh", "-c", "echo one > a.txt"]}, "two": {"command": ["sh", "-c", "sleep 60"]}}},
+            "tasks": [{"id": "a", "prompt": "[P:Group-g] Race", "race": ["one", "two"]},
+                      {"id": "b", "prompt": "[P:Group-h] Later", "agent": "one", "changes": "optional"}]}"#,
+    ));
+    conductor(&world, &execute("", &["--tests", "test -f a.txt"])).expect(0).says("4 of 4 completed");
+    let told = metadata(&world, "g");
+    assert_eq!((results(&told), &told["tasks"]), (pairs(&[("a", "completed")]), &json!(["a"])));
+    assert!(told["results"][0]["started_at"].is_string(), "{told}");
+    group(&world, "report", "g").expect(0).says("is won by a.one");
+    assert!(git(&world, &["log", "--format=%s", &format!("conductor/{}", world.run_id())]).contains("(a): "));
+    expect_tidy(&world);
+}

@@ -171,6 +171,7 @@ fn way(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Retry => "is tried again",
         Strategy::Alternative => "goes to another",
+        Strategy::Model => "goes to another model",
         Strategy::Rollback => "begins anew",
         Strategy::Skip => "is left out",
         Strategy::Ask => "is a person's to decide",

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::check::Finding;
 use super::extract::{Unreadable, extract, short};
-use crate::plan::Priority;
+use crate::plan::{MAX_LINES, Priority};
 use crate::spec::parse_duration;
 use crate::units::Millis;
 
@@ -66,6 +66,8 @@ pub struct DraftTask {
     pub dependencies: Vec<String>,
     /// In its author's words, such as `medium`.
     pub effort: Option<String>,
+    /// How many it will probably change.
+    pub lines: Option<u32>,
     pub duration: Option<Millis>,
     pub files: Vec<String>,
     pub verify: Vec<String>,
@@ -135,6 +137,7 @@ fn task(place: usize, id: Option<&str>, item: &Value, findings: &mut Vec<Finding
         dependencies: reader.dependencies(),
         effort: reader.text(&["estimated_effort", "effort"]).filter(|words| !words.is_empty()),
         duration: reader.duration(),
+        lines: reader.lines(),
         files,
         verify: reader.texts(&["verify", "verification"]),
     })
@@ -189,6 +192,13 @@ impl Reader<'_> {
     fn priority(&mut self) -> u8 {
         let form = "critical, high, medium, low or backlog";
         self.read(&["priority"], form, priority).unwrap_or(USUAL)
+    }
+
+    /// What is no number is no estimate, and no mistake either.
+    fn lines(&mut self) -> Option<u32> {
+        let (_, value) = self.first(&["estimated_lines", "expected_lines"])?;
+        let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())?;
+        u32::try_from(number).ok().filter(|lines| (1..=MAX_LINES).contains(lines))
     }
 
     /// Words such as "a while" are no estimate, and no mistake either.
@@ -306,9 +316,9 @@ mod tests {
     fn a_task_is_read_in_many_shapes() {
         let (draft, findings) = read_plan(
             r#"{"tasks": [
-                {"id": 1, "title": "One", "prompt": "Do one", "priority": "1", "estimated_duration": "20 minutes"},
+                {"id": 1, "title": "One", "prompt": "Do one", "priority": "1", "estimated_duration": "20 minutes", "estimated_lines": "120"},
                 {"id": "two", "description": "Do two", "depends_on": "1", "priority": "HIGH", "estimated_duration": "a while",
-                 "estimated_effort": "small", "files_to_create": ["a"], "files_to_modify": "b", "verify": "make test"},
+                 "estimated_effort": "small", "estimated_lines": "many", "files_to_create": ["a"], "files_to_modify": "b", "verify": "make test"},
                 "Do three"
             ], "notes": ["n1", "n2"]}"#,
         )
@@ -317,7 +327,7 @@ mod tests {
         assert_eq!(draft.notes.as_deref(), Some("n1\nn2"));
         let [one, two, three] = &draft.tasks[..] else { panic!("{draft:?}") };
         assert_eq!((one.id.as_str(), one.name.as_str(), one.priority), ("1", "One", 0));
-        assert_eq!(one.duration, Some(Millis::from_secs(20 * 60)));
+        assert_eq!((one.duration, one.lines, two.lines), (Some(Millis::from_secs(20 * 60)), Some(120), None));
         assert_eq!((two.dependencies.as_slice(), two.priority), (&["1".to_owned()][..], 1));
         assert_eq!(
             (two.files.join(" "), two.verify.join(" "), two.duration),

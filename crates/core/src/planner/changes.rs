@@ -24,6 +24,7 @@ impl DraftTask {
             dependencies: task.dependencies.iter().map(|on| on.id.to_string()).collect(),
             effort: None,
             duration: task.estimate,
+            lines: task.expected_lines(),
             files: task.files.clone(),
             verify: task.verify.clone(),
         }
@@ -75,6 +76,7 @@ fn different(before: &DraftTask, after: &DraftTask) -> Vec<&'static str> {
         ("priority", before.priority != after.priority),
         ("dependencies", sorted(&before.dependencies) != sorted(&after.dependencies)),
         ("estimate", before.duration != after.duration),
+        ("expected_lines", before.lines != after.lines),
         ("files", sorted(&before.files) != sorted(&after.files)),
         ("verify", before.verify != after.verify),
     ];

@@ -60,7 +60,7 @@ pub fn plan(request: &Request<'_>, analysis: Option<&Analysis>, known: bool) -> 
          {{\"tasks\": [{{\"id\": \"database-schema\", \"name\": \"Design the database schema\", \"description\": \"all that \
          an agent must know to do it, in full sentences; it sees no other task and not this conversation\", \
          \"priority\": \"high\", \"dependencies\": [\"ids of tasks that must be done before\"], \
-         \"estimated_effort\": \"small\", \"estimated_duration\": \"20m\", \"files\": [\"src/schema/**\"], \
+         \"estimated_effort\": \"small\", \"estimated_duration\": \"20m\", \"estimated_lines\": 150, \"files\": [\"src/schema/**\"], \
          \"verify\": [\"a command that fails if it is not done\"]}}], \"notes\": \"what a person should know\"}}\n\n\
          Ids are letters, digits, '-', '_' and '.', each used once. Priority is critical, high, medium, low or backlog. \
          Dependencies name ids of this plan and make no circle. Files are paths or globs within the repository. Two tasks \
@@ -126,6 +126,7 @@ fn shown(draft: &Draft) -> Vec<serde_json::Value> {
             "priority": crate::plan::Priority(task.priority).name(),
             "dependencies": task.dependencies,
             "estimated_duration": task.duration.map(|duration| format!("{}s", duration.0 / 1000)),
+            "estimated_lines": task.lines,
             "files": task.files,
             "verify": task.verify,
         })

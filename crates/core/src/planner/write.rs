@@ -94,6 +94,9 @@ fn task(out: &mut String, task: &DraftTask) -> std::fmt::Result {
     if let Some(duration) = task.duration {
         writeln!(out, "    estimate: {}", length(duration))?;
     }
+    if let Some(lines) = task.lines {
+        writeln!(out, "    expected_lines: {lines}")?;
+    }
     list(out, "files", &task.files)?;
     list(out, "verify", &task.verify)?;
     writeln!(out, "    prompt: {}\n", text(&task.description, "      "))

@@ -91,6 +91,11 @@ impl Run {
                     unfit.push(hand.agent.clone());
                 }
             }
+            Strategy::Model => {
+                if let Some(repeats) = self.repeats.get_mut(&node) {
+                    repeats.unfit.retain(|agent| *agent != hand.agent);
+                }
+            }
             Strategy::Retry | Strategy::Rollback | Strategy::Ask | Strategy::Escalate => {
                 if let Some(repeats) = self.repeats.get_mut(&node)
                     && agents().any(|agent| {

@@ -22,6 +22,8 @@ pub struct Repeats {
     pub words: Vec<String>,
     /// Agents that could not do it, for reasons of their own.
     pub unfit: Vec<String>,
+    /// How many of its models could not do it.
+    pub models: u32,
     /// What it failed of, where a person may be asked about that.
     pub failure: Option<Failure>,
     /// Whether the branch was remembered before it began.
@@ -52,6 +54,9 @@ impl Run {
                 let repeats = self.repeats.entry(node).or_default();
                 repeats.rounds += 1;
                 repeats.round = Some(round.as_ref().clone());
+            }
+            Event::RetryScheduled { again: Again::Model, .. } => {
+                self.repeats.entry(node).or_default().models += 1;
             }
             Event::RetryScheduled { again: Again::Back, .. } => {
                 let repeats = self.repeats.entry(node).or_default();

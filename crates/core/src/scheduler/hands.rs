@@ -2,7 +2,7 @@
 //! not shown already that it cannot.
 
 use super::Scheduler;
-use crate::event::Hand;
+use crate::event::{FailureClass, Hand};
 use crate::graph::Node;
 use crate::ids::TaskId;
 use crate::models;
@@ -50,6 +50,9 @@ impl Scheduler {
             return None;
         }
         let agent = self.ready.agent_of(place as Node).unwrap_or_else(|| task.agent_name()).to_owned();
+        if let Some((model, why)) = self.next_model(place, &agent) {
+            return Some(Box::new(Hand { agent, model: Some(model), why }));
+        }
         let chosen = models::choose(self.run.plan(), task, &agent, &circumstances(&self.run, place));
         Some(Box::new(Hand { agent, model: chosen.model, why: chosen.why }))
     }
@@ -103,6 +106,22 @@ impl Scheduler {
             .min_by_key(soonest)
             .or_else(|| task.agents().find(|agent| !absent.contains(*agent)))
             .unwrap_or_else(|| task.agent_name())
+    }
+
+    /// The model it goes on with after others could not, with the agent whose models these are.
+    fn next_model(&self, place: usize, agent: &str) -> Option<(String, String)> {
+        let task = &self.run.plan().tasks[place];
+        let passed = self.run.repeats(place).map_or(0, |repeats| repeats.models) as usize;
+        let model = task.fallback_models().get(passed.checked_sub(1)?)?;
+        (agent == task.agent_name()).then(|| (model.clone(), "the model before it could not".to_owned()))
+    }
+
+    /// Whether its agent has a model left that could do what the one before could not.
+    pub(super) fn has_another_model(&self, place: usize, class: FailureClass) -> bool {
+        let task = &self.run.plan().tasks[place];
+        let passed = self.run.repeats(place).map_or(0, |repeats| repeats.models) as usize;
+        let own = self.run.hand(place).is_some_and(|hand| hand.agent == task.agent_name());
+        own && !class.is_of_every_model() && passed < task.fallback_models().len()
     }
 
     /// Whether there is somebody but whoever was engaged who has not shown that they cannot do it.

@@ -20,6 +20,10 @@ impl Scheduler {
         let Judgement { nature, why } = recovery::judge(task, &failure);
         let mut reasons = vec![why];
         for way in recovery::ways(task, nature, failure.class) {
+            let way = match way {
+                Strategy::Alternative if self.has_another_model(place, failure.class) => Strategy::Model,
+                way => way,
+            };
             match self.opening(place, way) {
                 Ok(open) => {
                     reasons.push(open);
@@ -61,6 +65,7 @@ impl Scheduler {
         }
         match way {
             Strategy::Retry => again(),
+            Strategy::Model => Ok("its agent does it with its next model".into()),
             Strategy::Alternative if self.has_another(place) => Ok("the next of its agents does it".into()),
             Strategy::Alternative if task.fallback_agents.is_empty() => Err(None),
             Strategy::Alternative => Err(Some("no other of its agents is left".into())),
@@ -87,6 +92,7 @@ impl Scheduler {
                 self.timers.arm(place as Node, now.tick + delay);
             }
             Strategy::Alternative => self.at_once(now, place, Again::Other),
+            Strategy::Model => self.at_once(now, place, Again::Model),
             Strategy::Rollback => self.at_once(now, place, Again::Back),
             Strategy::Skip => self.end(now, place, Event::TaskSkipped { task: id, culprit: None }),
             Strategy::Ask => self.ask_about(now, place, &failure),

@@ -1,5 +1,7 @@
 //! Every key of a task file with its form and a line about it: the one table behind reader, did-you-mean and schema.
 
+use crate::plan::MAX_LINES;
+
 /// What a value may look like, as far as an editor can check it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
@@ -204,6 +206,7 @@ pub(super) const MAX_PRICE: f64 = 1e6;
 
 const SETTINGS: &[KeySpec] = &[
     key("expected_deliverable", Shape::Text, "What should exist when it is done."),
+    key("expected_lines", Shape::Count(1, Some(MAX_LINES as u64)), "How many lines it will probably change."),
     key(
         "priority",
         Shape::Priority,
@@ -221,6 +224,11 @@ const SETTINGS: &[KeySpec] = &[
         "fallback_agents",
         Shape::Texts,
         "Agents to try when the first cannot; a specialist among them is for when the first does not exist.",
+    ),
+    key(
+        "fallback_models",
+        Shape::Texts,
+        "Models its agent goes on with, in this order, where the one before is not there, overloaded or too small.",
     ),
     key(
         "model",

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::models::Models;
 use crate::plan::{
-    Changes, Isolation, Measure, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy, Preparation,
-    Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
+    Changes, Isolation, MAX_LINES, Measure, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy,
+    Preparation, Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
 };
 use crate::recovery::Recovery;
 use crate::subagents::Subagent;
@@ -38,12 +38,14 @@ pub(super) fn placed(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Plac
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
     expected_deliverable: Option<String>,
+    expected_lines: Option<u32>,
     pub(super) priority: Option<Priority>,
     pub(super) epic: Option<Placed<String>>,
     pub(super) group: Option<Placed<String>>,
     agent: Option<String>,
     own_agent_home: Option<bool>,
     fallback_agents: Option<Vec<String>>,
+    fallback_models: Option<Vec<String>>,
     model: Option<String>,
     pub(super) subagent_type: Option<Placed<String>>,
     applicable_skills: Option<Vec<String>>,
@@ -115,12 +117,14 @@ impl Settings {
     pub(super) fn read(r: &mut Report<'_>, fields: &mut Fields<'_>, first: u8) -> Settings {
         Settings {
             expected_deliverable: fields.get(r, "expected_deliverable", text),
+            expected_lines: fields.get(r, "expected_lines", count(1..=u64::from(MAX_LINES))),
             priority: fields.get(r, "priority", priority(first)),
             epic: fields.get(r, "epic", placed),
             group: fields.get(r, "group", group_name),
             agent: fields.get(r, "agent", text),
             own_agent_home: fields.get(r, "agent_home", choice(&[("shared", false), ("own", true)])),
             fallback_agents: fields.get(r, "fallback_agents", texts),
+            fallback_models: fields.get(r, "fallback_models", texts),
             model: fields.get(r, "model", text),
             subagent_type: fields.get(r, "subagent_type", placed),
             applicable_skills: fields.get(r, "applicable_skills", texts),
@@ -181,8 +185,18 @@ impl Settings {
         let setup = self.setup.or_else(|| config.setup.clone()).unwrap_or_default();
         let keep = self.keep.or_else(|| config.keep.clone()).unwrap_or_default();
         let own_agent_home = self.own_agent_home.or(agents.own_agent_home).unwrap_or_default();
-        if !setup.is_empty() || !keep.is_empty() || own_agent_home {
-            let preparation = Preparation { setup, keep, own_agent_home, ..Preparation::default() };
+        let fallback_models =
+            self.fallback_models.or_else(|| agents.fallback_models.clone()).unwrap_or_default();
+        let expected_lines = self.expected_lines.or(config.expected_lines);
+        let preparation = Preparation {
+            setup,
+            keep,
+            own_agent_home,
+            fallback_models,
+            expected_lines,
+            ..Preparation::default()
+        };
+        if preparation != Preparation::default() {
             task.preparation = Some(Box::new(preparation));
         }
         set(&mut task.verify, self.verify, &config.verify);

@@ -95,6 +95,8 @@ fn every_setting_can_be_a_default() {
         ("agent", "one", "two"),
         ("agent_home", "own", "shared"),
         ("fallback_agents", "[one]", "[two]"),
+        ("fallback_models", "[one]", "[two]"),
+        ("expected_lines", "1", "2"),
         ("model", "one", "two"),
         ("subagent_type", "one", "two"),
         ("applicable_skills", "[one]", "[two]"),

@@ -69,6 +69,8 @@ tasks:
     agent: codex
     agent_home: own
     fallback_agents: [claude, gemini]
+    fallback_models: [haiku]
+    expected_lines: 120
     model: sonnet
     subagent_type: backend-architect
     applicable_skills: [mcp-builder]
@@ -162,6 +164,8 @@ fn a_task_has_every_field() {
             setup: list(&["npm ci"]),
             keep: list(&["target"]),
             own_agent_home: true,
+            fallback_models: list(&["haiku"]),
+            expected_lines: Some(120),
             ..Preparation::default()
         })),
         verify: list(&["cargo test -p api"]),

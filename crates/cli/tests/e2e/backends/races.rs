@@ -6,14 +6,20 @@ use conductor_testkit::agents::Agent;
 use super::Bench;
 use crate::repository::{conductor, expect_tidy, git};
 
-/// Both follow one script, in which whoever finds `first` untaken goes on and the other is held at its command.
+/// Both follow one script, in which whoever finds `first` untaken goes on, once both have done half of it, and the other
+/// is held at its command.
 fn contested(bench: &Bench) -> Script {
-    let first = bench.world.path("first").display().to_string();
-    let never = bench.world.path("never").display().to_string();
-    Script::new()
-        .write_file("half.txt", "half\n")
-        .run(format!("mkdir {first} || until test -e {never}; do sleep 0.05; done; echo done > out.txt"))
-        .finish("Written.")
+    let [both, first, never] = ["both", "first", "never"].map(|name| bench.world.path(name));
+    let until = |what: String| format!("until {what}; do sleep 0.05; done");
+    let (together, held) = (
+        until(format!("test $(wc -l < {}) = 2", both.display())),
+        until(format!("test -e {}", never.display())),
+    );
+    let (both, first) = (both.display(), first.display());
+    let race = format!(
+        "echo here >> {both}; if mkdir {first}; then {together}; else {held}; fi; echo done > out.txt"
+    );
+    Script::new().write_file("half.txt", "half\n").run(race).finish("Written.")
 }
 
 #[test]

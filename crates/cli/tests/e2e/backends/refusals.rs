@@ -79,3 +79,20 @@ fn opencode_gives_up_on_cuts_slowly() {
     assert_eq!(bench.world.summary()["results"][0]["error"]["class"], "provider");
     expect_tidy(&bench.world);
 }
+
+/// A model that is not there gives way to the next one of the same agent, and that is no attempt of the task.
+#[test]
+fn another_model_takes_over() {
+    let tasks = prompt("gone", "model: opus, fallback_models: [haiku], retry_policy: { max_attempts: 1 }");
+    let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
+    let script = Script::new().error(Fault::of(Kind::ModelNotFound).times(2));
+    bench.script("gone", script.write_file("a.txt", "a\n").finish("Written."));
+    bench.run(&[]).ended_within(SLOW).expect(0).says("to its next model");
+    let asked: Vec<bool> =
+        bench.stand_in.requests("gone").iter().map(|request| request.model.contains("haiku")).collect();
+    assert!(!asked[0] && *asked.last().unwrap(), "{asked:?}");
+    assert_eq!(bench.landed("a.txt"), "a");
+    let decisions = &bench.world.summary()["decisions"];
+    assert_eq!(decisions[0]["strategy"], "alternative_model", "{decisions}");
+    expect_tidy(&bench.world);
+}

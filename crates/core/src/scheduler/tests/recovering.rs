@@ -356,3 +356,32 @@ fn a_specialist_who_does_not_exist_is_told_once() {
     let reason = "a#1 alternative: permanent: there is no specialist nobody-knows; test-automator does it";
     assert_eq!((s.decided()[0].as_str(), s.decided().len()), (reason, 2));
 }
+
+fn engaged(s: &Script) -> String {
+    let hand = s.scheduler.run().hand(0).unwrap();
+    format!("{} {}", hand.agent, hand.model.as_deref().unwrap_or("-"))
+}
+
+#[test]
+fn another_model_comes_before_another_agent_where_it_may_help() {
+    let mut plan = plan("a");
+    let task = &mut plan.tasks[0];
+    task.work = Work::Prompt("do it".into());
+    (task.agent, task.model) = (Some("claude".into()), Some("opus".into()));
+    task.fallback_agents = vec!["codex".into()];
+    task.preparation.get_or_insert_default().fallback_models = vec!["sonnet".into(), "haiku".into()];
+    let (mut s, _) = Script::start(plan.clone(), queue(1));
+    let mut seen = vec![engaged(&s)];
+    for class in [FailureClass::Overloaded, FailureClass::UnknownModel, FailureClass::UnknownModel] {
+        s.says("a", class, "no");
+        seen.push(engaged(&s));
+    }
+    assert_eq!(seen, ["claude opus", "claude sonnet", "claude haiku", "codex gpt-5.6-sol"]);
+    let ways: Vec<&str> = s.scheduler.run().decisions().iter().map(|one| one.strategy.name()).collect();
+    assert_eq!(ways, ["alternative_model", "alternative_model", "alternative"]);
+    assert_eq!(s.scheduler.run().progress(0).tried, 0, "none of that was a try");
+    // What holds for every model of an agent goes to another agent at once.
+    let (mut s, _) = Script::start(plan, queue(1));
+    s.says("a", FailureClass::Unauthorized, "no");
+    assert_eq!(engaged(&s), "codex gpt-5.6-sol");
+}

@@ -18,12 +18,14 @@ impl Settings {
         }
         Settings {
             expected_deliverable: self.expected_deliverable.or(weaker.expected_deliverable),
+            expected_lines: self.expected_lines.or(weaker.expected_lines),
             priority: self.priority.or(weaker.priority),
             epic: self.epic.or(weaker.epic),
             group: self.group.or(weaker.group),
             agent: self.agent.or(weaker.agent),
             own_agent_home: self.own_agent_home.or(weaker.own_agent_home),
             fallback_agents: self.fallback_agents.or(weaker.fallback_agents),
+            fallback_models: self.fallback_models.or(weaker.fallback_models),
             model: self.model.or(weaker.model),
             subagent_type: self.subagent_type.or(weaker.subagent_type),
             applicable_skills: self.applicable_skills.or(weaker.applicable_skills),
