@@ -13,7 +13,7 @@ use conductor_engine::home::Home;
 
 use super::run::{exit_of, noted_exit};
 use super::{answer, block_on};
-use crate::archive::Archive;
+use crate::archive::{Archive, Found};
 use crate::args::{self, Awaited};
 use crate::fault::{Exit, Fault};
 use crate::live;
@@ -21,12 +21,12 @@ use crate::live;
 pub(crate) fn run(args: &args::Wait) -> Result<Exit, Fault> {
     let home = Home::open()?;
     let deadline = args.timeout.map(|time| Instant::now() + Duration::from_millis(time.0));
-    let run = match live::meant(&home, args.run.as_deref())? {
-        Some(glance) => glance.run,
-        None => block_on(newest(args.run.as_deref()))?,
+    let (run, seen) = match live::meant(&home, args.run.as_deref())? {
+        Some(glance) => (glance.run, Some(glance.snapshot.seq)),
+        None => (block_on(newest(args.run.as_deref()))?, None),
     };
-    if args.what == Awaited::Any
-        && let Some(exit) = any_end(&home, &run, deadline)?
+    if let (Awaited::Any, Some(seen)) = (args.what, seen)
+        && let Some(exit) = any_end(&home, &run, seen, deadline)?
     {
         return Ok(exit);
     }
@@ -63,10 +63,16 @@ fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<boo
     }
 }
 
-/// The first task that ends from now on; nothing where the run ends before one does.
-fn any_end(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<Option<Exit>, Fault> {
-    let Ok((_, mut following)) = control::follow(&home.run(run)) else { return Ok(None) };
-    let mut beside = block_on(entrants(run))?;
+/// The first task that ends after the event of this number; nothing where the run ends before one does.
+fn any_end(home: &Home, run: &RunId, seen: u64, deadline: Option<Instant>) -> Result<Option<Exit>, Fault> {
+    let following = control::follow(&home.run(run));
+    // What is read after this has everything that is not followed.
+    let found = block_on(read(run))?;
+    let mut beside: HashSet<TaskId> = who_races(&found.run.plan().tasks).collect();
+    if let Some(exit) = first_end(found.records.iter().filter(|record| record.seq > seen), &beside)? {
+        return Ok(Some(exit));
+    }
+    let Ok((_, mut following)) = following else { return Ok(None) };
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -82,8 +88,7 @@ fn any_end(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<Option
                 if let Event::PlanAmended { amendment, .. } = &record.event {
                     beside.extend(who_races(&amendment.tasks));
                 }
-                if let Some((task, how, exit)) = end(&record).filter(|(task, ..)| !beside.contains(*task)) {
-                    answer(&format!("{task} {how}"))?;
+                if let Some(exit) = first_end(std::iter::once(&record), &beside)? {
                     return Ok(Some(exit));
                 }
             }
@@ -91,13 +96,23 @@ fn any_end(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<Option
     }
 }
 
-/// Those who race for a task of a run, whose ends are not that of a task.
-async fn entrants(run: &RunId) -> Result<HashSet<TaskId>, Fault> {
-    let archive = Archive::open().await?;
-    let found = archive.read(&archive.named(run.as_str())?).await?;
-    Ok(who_races(&found.run.plan().tasks).collect())
+/// Tells the first end of a task among these; those who race for one are not meant.
+fn first_end<'r>(
+    mut records: impl Iterator<Item = &'r Record>,
+    beside: &HashSet<TaskId>,
+) -> Result<Option<Exit>, Fault> {
+    match records.find_map(|record| end(record).filter(|(task, ..)| !beside.contains(*task))) {
+        Some((task, how, exit)) => answer(&format!("{task} {how}")).map(|()| Some(exit)),
+        None => Ok(None),
+    }
 }
 
+async fn read(run: &RunId) -> Result<Found, Fault> {
+    let archive = Archive::open().await?;
+    archive.read(&archive.named(run.as_str())?).await
+}
+
+/// Those who race for a task, whose ends are not that of a task.
 fn who_races(tasks: &[Task]) -> impl Iterator<Item = TaskId> {
     tasks.iter().filter(|task| task.is_entrant()).map(|task| task.id.clone())
 }
@@ -117,9 +132,7 @@ async fn exit_code(home: &Home, run: &RunId) -> Result<Exit, Fault> {
     if let Some(exit) = noted_exit(&home.run(run)) {
         return Ok(exit);
     }
-    let archive = Archive::open().await?;
-    let found = archive.read(&archive.named(run.as_str())?).await?;
-    match exit_of(&found.run) {
+    match exit_of(&read(run).await?.run) {
         Exit::Unexpected => Err(Fault::new(Exit::Unexpected, format!("run {run} was left in the middle"))
             .help(format!("take it up with `conductor run --resume {run}`"))),
         exit => Ok(exit),
