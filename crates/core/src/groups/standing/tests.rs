@@ -286,3 +286,118 @@ fn what_was_done_before_is_told_with_the_rest() {
     assert_eq!((metadata.status, metadata.results.len()), (Status::Pending, 1));
     assert_eq!(metadata.results[0].started_at.as_deref(), Some("2024-01-01T00:00:00Z"));
 }
+
+mod random {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    struct RandomTask {
+        group: Option<u8>,
+        /// One of those before it.
+        on: Option<prop::sample::Index>,
+        fails: bool,
+        blocked: bool,
+    }
+
+    fn tasks() -> impl Strategy<Value = Vec<RandomTask>> {
+        let rarely = || prop::bool::weighted(0.1);
+        let task = (
+            prop::option::of(0u8..4),
+            prop::option::weighted(0.3, any::<prop::sample::Index>()),
+            rarely(),
+            rarely(),
+        )
+            .prop_map(|(group, on, fails, blocked)| RandomTask { group, on, fails, blocked });
+        prop::collection::vec(task, 1..14)
+    }
+
+    fn arranged(tasks: &[RandomTask]) -> Option<Plan> {
+        let name = |at: usize| id(&format!("t{at}"));
+        let task = |(at, task): (usize, &RandomTask)| {
+            let on = task.on.filter(|_| at > 0).map(|on| crate::plan::Dependency::on(name(on.index(at))));
+            Task {
+                group: task.group.map(|group| format!("g{group}")),
+                changes: Changes::Optional,
+                dependencies: on.into_iter().collect(),
+                ..Task::new(name(at), Work::Run(Command::Line("true".into())))
+            }
+        };
+        let plan = Plan { tasks: tasks.iter().enumerate().map(task).collect(), ..Plan::default() };
+        let blocked =
+            (0..tasks.len()).filter(|&at| tasks[at].blocked).map(|at| (name(at), "x".to_owned())).collect();
+        let refresh = crate::groups::Refresh {
+            work: Work::Run(Command::Line("summary".into())),
+            timeout: crate::units::Millis(60_000),
+        };
+        let steps = Steps { refresh: Some(refresh), tests: vec!["auto".into()] };
+        arrange(plan, &steps, Circumstances { blocked, ..Circumstances::default() }).ok()
+    }
+
+    /// Nothing of a stage begins before all of the one before has landed.
+    fn begins_in_order(play: &Play, execution: &Execution) {
+        let state =
+            |task: &TaskId| &play.scheduler.run().progress(play.scheduler.run().place(task).unwrap()).state;
+        for pair in execution.stages.windows(2) {
+            let begun = pair[1].tasks.iter().chain(pair[1].steps()).any(|task| {
+                matches!(state(task), TaskState::Running(_) | TaskState::Completed | TaskState::Failed(_))
+            });
+            let landed =
+                pair[0].tasks.iter().chain(&pair[0].tests).all(|task| *state(task) == TaskState::Completed);
+            assert!(!begun || landed, "{pair:?}");
+        }
+    }
+
+    fn tells_the_truth(play: &Play, execution: &Execution) {
+        let run = play.scheduler.run();
+        for group in execution.groups() {
+            let told = Metadata::of(run, group).unwrap();
+            let all: Vec<&TaskId> =
+                execution.stages_of(group).flat_map(|stage| stage.tasks.iter().chain(&stage.tests)).collect();
+            let status = |task: &&TaskId| run.progress(run.place(task).unwrap()).state.status();
+            let good = all.iter().all(|task| status(task) == TaskStatus::Completed);
+            let over = all.iter().all(|task| status(task).is_end());
+            assert_eq!(told.status == Status::Completed, good, "{group}: {told:?}");
+            assert_eq!(
+                (told.status.is_end(), told.completed_at.is_some() || !over),
+                (over, true),
+                "{told:?}"
+            );
+            assert_eq!(told.status == Status::Failed || told.status == Status::Blocked, over && !good);
+            let blocked = told.tasks.iter().any(|task| execution.blocked.contains_key(&id(task)));
+            assert!(!(blocked && told.status == Status::Completed), "{told:?}");
+            let read: serde_json::Value = serde_json::from_str(&told.text()).unwrap();
+            assert_eq!(read, serde_json::to_value(&told).unwrap());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn stages_follow_each_other_and_the_files_never_lie(tasks in tasks(), picks in prop::collection::vec(any::<prop::sample::Index>(), 80), bad_steps in prop::collection::vec(prop::bool::weighted(0.15), 80), slots in 1u32..4) {
+            let Some(plan) = arranged(&tasks) else { return Ok(()) };
+            let execution = plan.execution.clone().unwrap();
+            let (run, created) = Run::create(plan, at(0));
+            let (scheduler, first) = Scheduler::start(run, Options::with_slots(slots), at(0)).unwrap();
+            let records = [created].into_iter().chain(first.records).collect();
+            let mut play = Play { scheduler, records, secs: 0 };
+            for (pick, bad) in picks.iter().zip(&bad_steps) {
+                begins_in_order(&play, &execution);
+                tells_the_truth(&play, &execution);
+                let running = play.running();
+                if running.is_empty() {
+                    break;
+                }
+                let (task, _) = pick.get(&running).clone();
+                let own = task.as_str().strip_prefix('t').and_then(|at| at.parse::<usize>().ok());
+                let fails = own.map_or(*bad, |at| tasks[at].fails);
+                play.end(task.as_str(), fails.then_some("no"));
+            }
+            prop_assert!(play.scheduler.run().all_ended(), "it comes to an end");
+            let again = Run::replay(&play.records).unwrap();
+            for group in execution.groups() {
+                prop_assert_eq!(Metadata::of(&again, group), Metadata::of(play.scheduler.run(), group));
+            }
+        }
+    }
+}
