@@ -3,6 +3,11 @@
 //! Past tense, and for ever: a log written by any earlier version must load. A field may be added with a default; nothing
 //! is renamed or removed.
 
+mod failure;
+mod question;
+mod usage;
+mod work;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,11 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::Strategy;
 use crate::ids::{Attempt, TaskId};
-use crate::measure::Measured;
 use crate::models::Sample;
 use crate::plan::{Amendment, Isolation, Limits, Plan};
 use crate::recovery::{Nature, Strategy as Way};
-use crate::units::{Millis, Tick, Timestamp, Usd};
+use crate::units::{Millis, Tick, Timestamp};
+
+pub use failure::{Failure, FailureClass, StopReason};
+pub use question::{Answer, Answerer, Question, Report, Severity};
+pub use usage::{ModelUsage, Planning, Usage};
+pub use work::{Change, Gate, Phases, Reviewed, Standing, Touched};
 
 /// An event in its place in the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -370,163 +379,6 @@ pub struct Process {
     pub start_time: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Usage {
-    #[serde(default)]
-    pub cost: Usd,
-    #[serde(default)]
-    pub tokens: u64,
-    #[serde(default)]
-    pub turns: u32,
-    /// Of the tokens, those whose price nobody knows; the cost is without them.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub unpriced: u64,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, more: Usage) {
-        self.cost = self.cost + more.cost;
-        self.tokens = self.tokens.saturating_add(more.tokens);
-        self.turns = self.turns.saturating_add(more.turns);
-        self.unpriced = self.unpriced.saturating_add(more.unpriced);
-    }
-}
-
-/// A plan that an agent was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Planning {
-    /// By which name what it said is kept.
-    pub plan: String,
-    pub agent: String,
-    pub at: Timestamp,
-    /// By model; nothing where the agent did not tell what it used.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub usage: Vec<ModelUsage>,
-}
-
-impl Planning {
-    /// Of all models.
-    pub fn total(&self) -> Usage {
-        self.usage.iter().fold(Usage::default(), |mut sum, one| {
-            sum += one.usage;
-            sum
-        })
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelUsage {
-    /// Nothing where it was not named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<Box<str>>,
-    pub usage: Usage,
-}
-
-/// An attempt's work as git knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    /// The commit it started from.
-    pub base: String,
-    /// The commit that holds all it did.
-    pub commit: String,
-    #[serde(default, skip_serializing_if = "Touched::is_empty")]
-    pub touched: Touched,
-    /// Whether its checks notice damage, where that was put to the test.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gate: Option<Gate>,
-    /// What somebody else found who looked at it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reviewed: Option<Box<Reviewed>>,
-    /// What tools have told of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured: Option<Box<Measured>>,
-}
-
-impl Change {
-    pub fn new(base: impl Into<String>, commit: impl Into<String>) -> Change {
-        Change {
-            base: base.into(),
-            commit: commit.into(),
-            touched: Touched::default(),
-            gate: None,
-            reviewed: None,
-            measured: None,
-        }
-    }
-}
-
-/// How somebody stood who raced for a task, when it was decided.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
-    pub task: TaskId,
-    /// From 0 to 100; nothing where nothing was measured, or there was nothing to measure yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
-    /// What the score rests on, or what it was doing.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub words: String,
-    /// Good work that did not land.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change: Option<Box<Change>>,
-}
-
-/// How long an attempt was in each of its phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Phases {
-    #[serde(default, skip_serializing_if = "is_no_time")]
-    pub preparing: Millis,
-    #[serde(default, skip_serializing_if = "is_no_time")]
-    pub working: Millis,
-    #[serde(default, skip_serializing_if = "is_no_time")]
-    pub verifying: Millis,
-}
-
-fn is_no_time(length: &Millis) -> bool {
-    *length == Millis(0)
-}
-
-/// What differs between a change's base and its commit.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Touched {
-    /// The first of them, where there are very many.
-    pub files: Vec<String>,
-    #[serde(default)]
-    pub created: u64,
-    #[serde(default)]
-    pub added: u64,
-    #[serde(default)]
-    pub removed: u64,
-}
-
-impl Touched {
-    fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-}
-
-/// What a reviewer had to say of work that was accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reviewed {
-    /// The agent, and its model where that is known.
-    pub by: String,
-    /// From 0 to 100; nothing where none was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<u8>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<String>,
-}
-
-/// A file was damaged and the checks run again. A gate that holds has failed them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gate {
-    pub file: String,
-    pub holds: bool,
-}
-
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -538,192 +390,6 @@ pub enum Outcome {
     Cancelled,
     /// It wants to do something only a person can allow, and has stopped there.
     Asked(Box<Question>),
-}
-
-/// What is said of a task by whoever works on it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Report {
-    /// How it stands.
-    Status(String),
-    /// Something that somebody should look at.
-    Issue { severity: Severity, words: String },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    Low,
-    Medium,
-    High,
-}
-
-impl Severity {
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Low => "low",
-            Severity::Medium => "medium",
-            Severity::High => "high",
-        }
-    }
-}
-
-/// What an agent wants to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
-    pub tool: String,
-    /// The command, the file, or all that is given to the tool.
-    pub what: String,
-    /// By which rule it is asked.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub why: String,
-}
-
-impl Question {
-    /// What a person has to say yes or no to.
-    pub fn put(&self) -> String {
-        match self.tool.as_str() {
-            crate::scheduler::FOLLOW_UP => format!("may it be done? {}", self.why),
-            crate::scheduler::ASK_HUMAN => self.what.clone(),
-            crate::scheduler::RECOVERY => format!("shall it be tried once more? {}", self.what),
-            _ => format!("may it use {self}?"),
-        }
-    }
-}
-
-impl std::fmt::Display for Question {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.tool, self.what)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    pub allow: bool,
-    /// What the agent is told with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub words: Option<String>,
-    pub by: Answerer,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answerer {
-    Person,
-    /// Nobody answered in time.
-    Deadline,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    pub class: FailureClass,
-    pub message: String,
-    /// What there is to see of it: conflicting hunks, the last lines of a failing check.
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    pub evidence: Box<str>,
-}
-
-impl Failure {
-    pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
-        Failure { class, message: message.into(), evidence: Box::default() }
-    }
-
-    pub fn with(self, evidence: impl Into<Box<str>>) -> Failure {
-        Failure { evidence: evidence.into(), ..self }
-    }
-}
-
-/// What kind of failure it was decides whether another try makes sense.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureClass {
-    /// It ran and said no.
-    Exit,
-    /// Something killed it.
-    Killed,
-    TimedOut,
-    /// It could not even be started: program or directory missing, no permission.
-    Unstartable,
-    /// A cap of the task itself was reached.
-    Budget,
-    /// It did the same thing over and over, to no effect.
-    Runaway,
-    /// It ended well and changed nothing, where a change was due; or changed something where none was allowed.
-    NoChanges,
-    Unwanted,
-    /// A `verify:` command said no, in its own workspace or on the combined tree.
-    Unverified,
-    /// Its work does not merge with what landed meanwhile.
-    Conflict,
-    /// An agent's process was over before its final word.
-    Unfinished,
-    /// The provider does not know us, or does not let us.
-    Unauthorized,
-    UnknownModel,
-    /// Too many requests; gone in a moment.
-    RateLimited,
-    Overloaded,
-    /// The allowance is used up until it is renewed.
-    UsageLimit,
-    /// No money left with the provider.
-    Billing,
-    /// More than the model can read.
-    TooLong,
-    /// The provider refused the request for another reason.
-    Rejected,
-    /// The provider failed, or cannot be reached.
-    Provider,
-}
-
-impl FailureClass {
-    /// Whether it holds for an agent whatever its model: it is not let in, has no allowance, or cannot be reached.
-    pub fn is_of_every_model(self) -> bool {
-        use FailureClass as C;
-        matches!(
-            self,
-            C::Unstartable | C::Unfinished | C::Unauthorized | C::UsageLimit | C::Billing | C::Provider
-        )
-    }
-
-    /// Whether it says something of the agent and its provider only, so that another one may well succeed.
-    pub fn is_agents_own(self) -> bool {
-        use FailureClass as C;
-        match self {
-            C::Unstartable
-            | C::Unfinished
-            | C::Unauthorized
-            | C::UnknownModel
-            | C::RateLimited
-            | C::Overloaded
-            | C::UsageLimit
-            | C::Billing
-            | C::TooLong
-            | C::Rejected
-            | C::Provider => true,
-            C::Exit
-            | C::Killed
-            | C::TimedOut
-            | C::Budget
-            | C::Runaway
-            | C::NoChanges
-            | C::Unwanted
-            | C::Unverified
-            | C::Conflict => false,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    TimedOut,
-    /// The task's own cap.
-    Budget,
-    Cancelled,
-    /// The run is being left; the task is to be taken up again later.
-    Interrupted,
-    /// Somebody else who raced for the same task has landed.
-    Outrun,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

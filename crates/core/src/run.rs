@@ -5,8 +5,10 @@
 
 mod decisions;
 mod races;
+mod reading;
 mod repeats;
 mod spans;
+mod state;
 mod step;
 mod times;
 
@@ -15,14 +17,10 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::event::{
-    Again, Capped, Change, DrainReason, Event, Failure, Gate, Hand, Options, Outcome, Planning, Process,
-    Question, Record, Report, Reviewed, RunOutcome, Severity, StopReason, Touched, Usage,
-};
+use crate::event::{Again, Capped, Change, Event, Hand, Options, Outcome, Planning, Record, Report, Usage};
 use crate::graph::Node;
-use crate::ids::{Attempt, Places, TaskId};
-use crate::measure::Measured;
-use crate::plan::{Amendment, Plan, Task};
+use crate::ids::{Places, TaskId};
+use crate::plan::{Amendment, Plan};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
 use decisions::Recoveries;
@@ -32,6 +30,9 @@ pub use races::Verdict;
 pub use repeats::Repeats;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
+pub use state::{
+    Foreseen, Intent, Issue, Landed, Landing, Progress, Running, Stage, Status, Stray, TaskState,
+};
 use step::step;
 pub(crate) use step::subject;
 pub use times::Times;
@@ -48,210 +49,6 @@ pub enum IllegalEvent {
     UnknownTask { seq: u64, task: TaskId },
     #[error("event {seq} ({event}) does not fit task '{task}', which is {status}")]
     Transition { seq: u64, event: &'static str, task: TaskId, status: Status },
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum TaskState {
-    Pending,
-    Running(Running),
-    /// Those who race for it have begun.
-    Racing,
-    Waiting {
-        delay: Millis,
-        since: Timestamp,
-    },
-    /// For a person's answer.
-    Asking {
-        question: Box<Question>,
-        since: Timestamp,
-    },
-    Completed,
-    Failed(Failure),
-    Skipped {
-        culprit: Option<TaskId>,
-    },
-    Cancelled,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Running {
-    pub attempt: Attempt,
-    pub executor: u32,
-    pub since: Tick,
-    pub process: Option<Process>,
-    pub stopping: Option<StopReason>,
-    /// Set once the attempt has ended and only the task's own end is outstanding.
-    pub ended: bool,
-    /// What is being merged after a good end, and whether the branch may have been moved for it already.
-    pub landing: Option<Box<Landing>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landing {
-    pub change: Change,
-    pub intent: Option<Intent>,
-    /// The number of the event by which it began: who ended first lands first.
-    pub since: u64,
-    /// When that was, in the present coordinator's time; its beginning where an earlier one saw it.
-    pub tick: Tick,
-}
-
-/// A move of the branch that may have been made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Intent {
-    pub from: String,
-    /// The commit that holds the task's work.
-    pub to: String,
-    /// Where the branch ends up, with all that land together.
-    pub last: String,
-}
-
-/// Work that is on the run's branch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landed {
-    pub commit: String,
-    /// The commit it was before it was merged, squashed or rebased.
-    pub work: String,
-    pub touched: Touched,
-    pub gate: Option<Gate>,
-    pub reviewed: Option<Box<Reviewed>>,
-    pub measured: Option<Box<Measured>>,
-}
-
-impl Landed {
-    /// A change by the commit that holds it on the branch.
-    pub fn of(commit: String, change: Change) -> Landed {
-        let Change { base: _, commit: work, touched, gate, reviewed, measured } = change;
-        Landed { commit, work, touched, gate, reviewed, measured }
-    }
-}
-
-/// A conflict that has not cost anything yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Foreseen {
-    pub task: TaskId,
-    pub with: Option<TaskId>,
-    pub files: Vec<String>,
-}
-
-/// A change of the user's checkout or branches that was not ours, and who was at work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stray {
-    pub tasks: Vec<TaskId>,
-    pub what: Vec<String>,
-}
-
-/// What an agent found beside its task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
-    pub task: TaskId,
-    pub severity: Severity,
-    pub words: String,
-}
-
-/// A task's state as people and exports name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Status {
-    Pending,
-    Running,
-    Waiting,
-    Completed,
-    Failed,
-    Skipped,
-    Cancelled,
-}
-
-impl Status {
-    pub const ALL: [Status; 7] = [
-        Status::Pending,
-        Status::Running,
-        Status::Waiting,
-        Status::Completed,
-        Status::Failed,
-        Status::Skipped,
-        Status::Cancelled,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Pending => "pending",
-            Status::Running => "running",
-            Status::Waiting => "waiting",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Skipped => "skipped",
-            Status::Cancelled => "cancelled",
-        }
-    }
-
-    pub fn is_end(self) -> bool {
-        matches!(self, Status::Completed | Status::Failed | Status::Skipped | Status::Cancelled)
-    }
-}
-
-impl std::fmt::Display for Status {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl TaskState {
-    pub fn status(&self) -> Status {
-        match self {
-            TaskState::Pending => Status::Pending,
-            TaskState::Running(_) | TaskState::Racing => Status::Running,
-            TaskState::Waiting { .. } | TaskState::Asking { .. } => Status::Waiting,
-            TaskState::Completed => Status::Completed,
-            TaskState::Failed(_) => Status::Failed,
-            TaskState::Skipped { .. } => Status::Skipped,
-            TaskState::Cancelled => Status::Cancelled,
-        }
-    }
-}
-
-/// What has become of one task so far.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    pub state: TaskState,
-    /// The newest attempt's number, 0 before the first.
-    pub last_attempt: u32,
-    /// Tries since it was last opened that ended by their own doing.
-    pub tried: u32,
-    pub interruptions: u32,
-    pub usage: Usage,
-    /// Time its attempts have run, all together.
-    pub worked: Millis,
-    pub executor: Option<u32>,
-    /// What it brought onto the run's branch.
-    pub landed: Option<Box<Landed>>,
-    pub first_started: Option<Timestamp>,
-    pub ended: Option<Timestamp>,
-}
-
-impl Progress {
-    fn new() -> Progress {
-        Progress {
-            state: TaskState::Pending,
-            last_attempt: 0,
-            tried: 0,
-            interruptions: 0,
-            usage: Usage::default(),
-            worked: Millis(0),
-            executor: None,
-            landed: None,
-            first_started: None,
-            ended: None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    Created,
-    Active,
-    Draining(DrainReason),
-    Stopped(DrainReason),
-    Finished(RunOutcome),
 }
 
 /// What is known of models and caps beside the sums.
@@ -360,170 +157,6 @@ impl Run {
             active_before: Millis(0),
             active_now: Tick(0),
         }
-    }
-
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
-    }
-
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    pub fn stage(&self) -> Stage {
-        self.stage
-    }
-
-    pub fn is_paused(&self) -> bool {
-        self.paused
-    }
-
-    /// The number of the last event applied.
-    pub fn seq(&self) -> u64 {
-        self.seq
-    }
-
-    pub fn place(&self, task: &TaskId) -> Option<usize> {
-        self.places.get(task).map(|&place| place as usize)
-    }
-
-    pub(crate) fn places(&self) -> &Places<Node> {
-        &self.places
-    }
-
-    pub fn task(&self, place: usize) -> (&Task, &Progress) {
-        (&self.plan.tasks[place], &self.tasks[place])
-    }
-
-    pub fn progress(&self, place: usize) -> &Progress {
-        &self.tasks[place]
-    }
-
-    pub fn tasks(&self) -> impl Iterator<Item = (&Task, &Progress)> + Clone {
-        self.plan.tasks.iter().zip(&self.tasks)
-    }
-
-    pub fn count(&self, status: Status) -> u32 {
-        self.counts[status as usize]
-    }
-
-    /// How many of the tasks that were asked for have come to an end, whichever.
-    pub fn ended_count(&self) -> u32 {
-        Status::ALL.into_iter().filter(|status| status.is_end()).map(|status| self.count(status)).sum()
-    }
-
-    pub fn all_ended(&self) -> bool {
-        (self.ended_count() + self.entrants_ended()) as usize == self.tasks.len()
-    }
-
-    /// Whether a run is complete without this one.
-    pub fn is_dispensable(&self, place: usize) -> bool {
-        let execution = self.plan.execution.as_ref();
-        execution.is_some_and(|execution| execution.is_dispensable(&self.plan.tasks[place].id))
-    }
-
-    /// Whether everything has been done that is to be done.
-    pub fn is_all_good(&self) -> bool {
-        let good = |(place, _, progress): (usize, &Task, &Progress)| {
-            progress.state == TaskState::Completed || self.is_dispensable(place)
-        };
-        self.count(Status::Completed) == self.total()
-            || self.plan.execution.is_some() && self.asked().all(good)
-    }
-
-    pub fn spent(&self) -> Usage {
-        self.spent
-    }
-
-    /// Attempts of all tasks that were not interrupted.
-    pub fn attempts(&self) -> u32 {
-        self.attempts
-    }
-
-    /// How many workers it has had use for at once.
-    pub fn executors(&self) -> u32 {
-        self.executors
-    }
-
-    pub fn created(&self) -> Timestamp {
-        self.created
-    }
-
-    pub fn ended(&self) -> Option<Timestamp> {
-        self.ended
-    }
-
-    /// Where the run's branch was put last, if anything has landed.
-    pub fn tip(&self) -> Option<&str> {
-        self.tip.as_deref()
-    }
-
-    /// Conflicts ahead among the tasks at work.
-    pub fn foreseen(&self) -> &[Foreseen] {
-        &self.foreseen
-    }
-
-    pub fn strays(&self) -> &[Stray] {
-        &self.strays
-    }
-
-    /// The tasks that agents have added.
-    pub fn follow_ups(&self) -> &BTreeSet<TaskId> {
-        &self.follow_ups
-    }
-
-    /// What agents found that somebody should look at.
-    pub fn issues(&self) -> &[Issue] {
-        &self.issues
-    }
-
-    /// How a task came to be done more than once, if it did.
-    pub fn repeats(&self, place: usize) -> Option<&Repeats> {
-        self.repeats.get(&(place as Node))
-    }
-
-    /// Who was engaged for it last; nobody for a command.
-    pub fn hand(&self, place: usize) -> Option<&Hand> {
-        self.hands.get(&(place as Node))
-    }
-
-    /// The model that was last heard of at work on it.
-    pub fn model(&self, place: usize) -> Option<&str> {
-        self.costs.last.get(&(place as Node)).map(|model| &**model)
-    }
-
-    /// What was used of each model that somebody named.
-    pub fn models(&self) -> &BTreeMap<Box<str>, Usage> {
-        &self.costs.models
-    }
-
-    /// What making its plan has used; part of what is spent, and of no task.
-    pub fn planning(&self) -> &[Planning] {
-        &self.costs.planning
-    }
-
-    pub fn times(&self) -> &Times {
-        &self.times
-    }
-
-    /// Whether it was told that this cap is near, of a task or of the run.
-    pub fn is_neared(&self, place: Option<usize>, what: Capped, cap: u64) -> bool {
-        self.costs.neared.contains(&(place.map(|place| place as Node), what, cap))
-    }
-
-    /// Agents whose providers took nothing from us until then and have not been heard of since.
-    pub fn parked(&self) -> &BTreeMap<String, Timestamp> {
-        &self.parked
-    }
-
-    /// How long coordinators have worked on it, time between them not counted.
-    pub fn active(&self) -> Millis {
-        self.active_before + (self.active_now - Tick(0))
-    }
-
-    /// As `active`, for whoever knows that its coordinator has been awake until now.
-    pub fn active_until(&self, tick: Tick) -> Millis {
-        self.active_before + (self.active_now.max(tick) - Tick(0))
     }
 
     pub fn apply(&mut self, record: &Record) -> Result<(), IllegalEvent> {

@@ -8,6 +8,7 @@
 mod amending;
 mod budget;
 mod epics;
+mod exchange;
 mod executors;
 pub(crate) mod files;
 mod following;
@@ -22,6 +23,7 @@ mod recovering;
 mod release;
 mod requests;
 mod snapshot;
+mod starting;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -30,16 +32,17 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    Answer, Change, DrainReason, Event, Failure, FailureClass, Hand, Options, Outcome, Phases, Process,
-    Question, Record, Report, Round, RunOutcome, StopReason, Usage,
+    Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Phases, Process, Record, RunOutcome,
+    StopReason,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
 use crate::plan::Plan;
 use crate::run::{Run, Running, Stage, Status, TaskState};
-use crate::units::{Millis, Now, Tick, Timestamp};
+use crate::units::{Millis, Now, Tick};
 
 pub use amending::objection;
+pub use exchange::{Action, Beginning, Decision, Input, Legacy};
 pub use following::{ASK_HUMAN, FOLLOW_UP};
 pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
@@ -57,153 +60,6 @@ use landing::Train;
 use ready::Ready;
 use release::Blockers;
 use timers::Timers;
-
-/// Everything that can happen to a run from outside.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Input {
-    ProcessStarted {
-        task: TaskId,
-        attempt: Attempt,
-        process: Process,
-    },
-    SessionStarted {
-        task: TaskId,
-        attempt: Attempt,
-        session: String,
-    },
-    /// An agent's provider takes nothing more until then; whoever asked it is cut short.
-    ProviderParked {
-        agent: String,
-        until: Timestamp,
-    },
-    /// What an attempt has used since its last report.
-    UsageReported {
-        task: TaskId,
-        attempt: Attempt,
-        usage: Usage,
-        model: Option<Box<str>>,
-    },
-    /// Its work is done and good: what still takes time is only measured, and its timeout holds no more.
-    WorkAccepted {
-        task: TaskId,
-        attempt: Attempt,
-    },
-    /// `change` is what a good end left to be merged.
-    AttemptEnded {
-        task: TaskId,
-        attempt: Attempt,
-        outcome: Outcome,
-        change: Option<Box<Change>>,
-        phases: Option<Phases>,
-    },
-    /// What came of merging: these are stacked on one another and their combined tree is good, so that the branch can
-    /// be moved from here to the last of them; those do not fit. Who is in neither list was not looked at.
-    MergesPrepared {
-        from: String,
-        stacked: Vec<Stacked>,
-        failed: Vec<LeftBehind>,
-    },
-    /// They were not looked at to the end, for the run is being left.
-    MergesPutOff,
-    /// The branch was moved as intended, or had been moved by somebody else before.
-    BranchMoved {
-        to: String,
-        moved: bool,
-    },
-    /// The branch cannot be moved at all.
-    BranchStuck {
-        to: String,
-        failure: Failure,
-    },
-    /// The work of a task as it is now does not merge with another's, or with what has landed.
-    ConflictForeseen {
-        task: TaskId,
-        with: Option<TaskId>,
-        files: Vec<String>,
-    },
-    /// The user's checkout or branches are not what they were.
-    CheckoutTouched {
-        /// Who was at work since it was last looked at.
-        tasks: Vec<TaskId>,
-        what: Vec<String>,
-    },
-    /// Whoever works on a task has something to say about it.
-    Reported {
-        task: TaskId,
-        attempt: Attempt,
-        report: Report,
-    },
-    /// The run's branch was remembered before something risky that an attempt is about to do.
-    CheckpointMade {
-        task: TaskId,
-        attempt: Attempt,
-        commit: String,
-        name: String,
-        reason: String,
-    },
-    Asked(Request),
-    /// The time `next_deadline` named has come.
-    TimerDue,
-}
-
-/// What the engine is to do, once the events are durable.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Action {
-    Start {
-        task: TaskId,
-        attempt: Attempt,
-        executor: u32,
-        hand: Option<Box<Hand>>,
-        beginning: Option<Box<Beginning>>,
-    },
-    /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
-    Stop { task: TaskId, attempt: Attempt, why: StopReason },
-    /// Tell whoever is at work, where they can be told.
-    Say { task: TaskId, attempt: Attempt, words: String },
-    /// Merge these onto the run's branch in memory, one on the other, and check the combined tree.
-    Integrate { cars: Vec<Car> },
-    /// Move the run's branch, unless it is there already.
-    MoveBranch { from: String, to: String },
-    /// Nothing is left to do or to wait for.
-    Finish,
-}
-
-/// Where an attempt begins, if not simply at the tip of the run's branch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Beginning {
-    /// What the tasks of its epic have done so far.
-    pub onto: Option<String>,
-    /// What it is to mend or to go on with, and how often it has been asked to mend.
-    pub round: Option<(u32, Round)>,
-    /// The conversation to go on with.
-    pub session: Option<String>,
-    /// What it asked before, and was answered.
-    pub answers: Vec<(Question, Answer)>,
-    /// What people had to say.
-    pub words: Vec<String>,
-    /// What it builds on that is done, with the commits by which that is on the branch. Told to prompts only.
-    pub before: Vec<(TaskId, Option<String>)>,
-    /// What has brought its group up to date, by whom and as which try: what that said is worth reading.
-    pub context: Option<(TaskId, u32, Attempt)>,
-    /// What is risky about it, where the run's branch is to be remembered before it begins.
-    pub secure: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Decision {
-    pub records: Vec<Record>,
-    pub actions: Vec<Action>,
-    pub refused: Option<Refusal>,
-}
-
-/// What a run that was left is taken up with.
-#[derive(Debug, Clone, Default)]
-pub struct Legacy {
-    /// Whether everything that failed, was skipped or cancelled is set back to pending.
-    pub reopen: bool,
-    /// What those had done who were at work, where they can go on with it.
-    pub left: BTreeMap<TaskId, Change>,
-}
 
 pub struct Scheduler {
     run: Run,
@@ -509,77 +365,6 @@ impl Scheduler {
         if self.run.stage() == Stage::Active {
             self.emit(now, Event::RunDrained { why });
         }
-    }
-
-    fn dispatch(&mut self, now: Now) {
-        while self.may_start() {
-            if self.run_is_over_budget() {
-                return match self.ready.is_empty() {
-                    true => {}
-                    false => self.drain(now, DrainReason::Budget),
-                };
-            }
-            let Some(node) = self.ready.take() else { return };
-            match self.task_is_over_budget(node as usize) {
-                true => self.give_up(now, node as usize),
-                false => self.start_attempt(now, node as usize),
-            }
-        }
-    }
-
-    fn may_start(&self) -> bool {
-        self.run.stage() == Stage::Active
-            && !self.run.is_paused()
-            && (self.ready.working() as u32) < self.run.options().slots
-    }
-
-    fn start_attempt(&mut self, now: Now, place: usize) {
-        let task = self.graph.id(place as Node).clone();
-        let attempt = Attempt(self.run.progress(place).last_attempt + 1);
-        let executor = self.executors.take();
-        let hand = self.hand(place);
-        if let Some(hand) = &hand {
-            self.tell_of_other_specialist(now, place);
-            self.tell_of_stand_in(now, place, hand);
-        }
-        let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone() };
-        self.emit_about(now, Some(place), started);
-        self.arm_timeout(now, place);
-        let beginning = self.beginning(place);
-        self.act(Action::Start { task, attempt, executor, hand, beginning });
-    }
-
-    fn beginning(&self, place: usize) -> Option<Box<Beginning>> {
-        let repeats = self.run.repeats(place);
-        let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
-        let agent = self.run.hand(place).map(|hand| hand.agent.as_str());
-        let session = repeats.and_then(|repeats| repeats.session.clone());
-        let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
-        let told = self.run.raced_by(place).and_then(|race| self.run.repeats(race));
-        let words = told.into_iter().chain(repeats).flat_map(|repeats| repeats.words.clone()).collect();
-        let session = session.filter(|(with, _)| Some(with.as_str()) == agent);
-        let session = session.map(|(_, session)| session);
-        let beginning = Beginning {
-            onto: self.onto(place),
-            round,
-            session,
-            answers,
-            words,
-            before: hands::before(&self.run, place),
-            context: self.context(place),
-            secure: self.to_secure(place),
-        };
-        (beginning != Beginning::default()).then(|| Box::new(beginning))
-    }
-
-    /// The step before its group, if that went well.
-    fn context(&self, place: usize) -> Option<(TaskId, u32, Attempt)> {
-        let (task, _) = self.run.task(place);
-        let stage = self.run.plan().execution.as_ref()?.stage_of(&task.id)?;
-        let refresh = stage.refresh.as_ref().filter(|_| stage.tasks.contains(&task.id))?;
-        let progress = self.run.progress(self.run.place(refresh)?);
-        let done = progress.state == TaskState::Completed;
-        Some((refresh.clone(), progress.executor.filter(|_| done)?, Attempt(progress.last_attempt)))
     }
 
     /// Said once for as long as it stays so.

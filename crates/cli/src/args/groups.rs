@@ -89,6 +89,12 @@ pub(crate) struct GroupExecute {
     /// Do again what has landed before
     #[arg(long)]
     pub(crate) again: bool,
+    /// What is told at the end: the run in words, or how the group stands, as `group status` tells it
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Shown::Pretty)]
+    pub(crate) output: Shown,
+    /// Same as --output json
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Further arguments for `run`, such as --max-cost 5 or --merge branch
     #[arg(last = true, value_name = "RUN-ARGUMENTS")]
     pub(crate) run: Vec<String>,

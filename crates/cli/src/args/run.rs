@@ -111,6 +111,10 @@ pub(crate) struct Run {
     #[arg(skip)]
     pub(crate) planning: Option<Box<Planning>>,
 
+    /// Whoever had it run tells what it came to
+    #[arg(skip)]
+    pub(crate) told_elsewhere: bool,
+
     /// How progress is shown
     #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW", env = "CONDUCTOR_UI",
           hide_env_values = true)]

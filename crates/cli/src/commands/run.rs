@@ -294,7 +294,7 @@ async fn carry_out(
     drop(store);
     let ending = bring_home(args, yard, &ended).await?;
     audience.view().finish(&id, &ended, graph, ledger);
-    if args.ui() != Ui::Json {
+    if args.ui() != Ui::Json && !args.typed.told_elsewhere {
         // A reader that went away changes nothing about what the run came to.
         let _ = answer(&end_block::text(&id, &ended, graph, &directory, ending.as_ref(), ledger));
     }

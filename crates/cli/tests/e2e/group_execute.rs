@@ -118,7 +118,7 @@ fn a_group_with_a_hyphen_works_end_to_end() {
 #[test]
 fn droppings_of_tests_are_gone() {
     let world = with_tasks(r#"[{"id": "a", "description": "[P:Group-g] A", "run": "echo a > a.txt"}]"#);
-    let args = execute("g", &["--tests", "echo junk > junk.txt; echo more >> a.txt"]);
+    let args = execute("g", &["--tests", "echo junk > junk.txt; echo more >> a.txt", "--again"]);
     let told = conductor(&world, &args).expect(0);
     assert!(!told.stdout.contains("kept"), "{}", told.stdout);
     assert_eq!(git(&world, &["for-each-ref", "refs/conductor"]), "");
@@ -179,6 +179,18 @@ fn one_fails_one_falls_back_one_is_blocked_and_the_others_land() {
     let expected =
         [("app-2", "completed"), ("app-4", "completed"), ("bad-1", "failed"), ("app-3", "completed")];
     assert_eq!(results(&told), pairs(&expected));
+}
+
+/// For programs, the answer is the file and nothing else.
+#[test]
+fn as_json_the_answer_is_how_it_stands() {
+    let world = with_tasks(WHOLE);
+    let told = conductor(&world, &execute("a", &["--tests", "none", "--output", "json"])).expect(0);
+    assert_eq!(told.stdout, world.read("repo/.flow/maestro/parallel_groups/a/metadata.json"));
+    git(&world, &["merge", "-q", "--ff-only", &format!("conductor/{}", world.run_id())]);
+    let told = conductor(&world, &execute("", &["--tests", "none", "--json"])).expect(0).json();
+    let groups: Vec<&Value> = told.as_array().unwrap().iter().map(|group| &group["group_id"]).collect();
+    assert_eq!(groups, ["_sequential", "b"]);
 }
 
 /// A subagent that nobody is, and for whom nobody stands in, is found out before anything starts.

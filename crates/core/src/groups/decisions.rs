@@ -85,10 +85,13 @@ impl Log<'_> {
     /// What is settled before anything starts.
     fn begin(&mut self, task: &Task) {
         if let Some(name) = &task.subagent_type {
-            let words = task.preparation.as_ref().map(|known| known.subagent_words.join(", "));
-            let reason = match words.filter(|words| !words.is_empty()) {
-                Some(words) => format!("its words: {words}"),
-                None => "it is named for it".to_owned(),
+            let known = task.preparation.as_deref();
+            let missing = known.and_then(|known| known.missing_subagent.as_ref());
+            let words = known.map(|known| known.subagent_words.join(", ")).unwrap_or_default();
+            let reason = match (missing, words.as_str()) {
+                (Some(missing), _) => format!("there is no {missing}, and it is named in its stead"),
+                (None, "") => "it is named for it".to_owned(),
+                (None, words) => format!("its words: {words}"),
             };
             self.say(Some(&task.id), format!("is for {name}"), reason);
         }

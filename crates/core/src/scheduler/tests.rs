@@ -14,6 +14,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::event::Again;
+use crate::event::{Answer, Question, Usage};
 use crate::graph::Strategy;
 use crate::plan::{Command, Dependency, Group, Kind, Plan, Priority, RetryPolicy, Task, When, Work};
 use crate::units::{Millis, Timestamp, Usd};

@@ -7,12 +7,14 @@ mod hearing;
 mod keeper;
 mod tree;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,8 +78,9 @@ impl Running {
             None => errors.try_clone()?,
         };
         let errors = if launch.together { output.try_clone()? } else { errors };
-        let mut command = Command::new(&launch.program);
+        let mut command = Command::new(&*located(launch));
         command
+            .arg0(&launch.program)
             .args(&launch.args)
             .env_clear()
             .envs(launch.env.iter())
@@ -136,6 +139,22 @@ impl Running {
         tree::sweep_soon(&self.mark, lived).await;
         Ok(status.into())
     }
+}
+
+/// Where the program is, by the `PATH` it gets: a name that is still to be looked up would have all our memory's tables
+/// copied for each process, as it cannot be started in any other way then.
+fn located(launch: &Launch) -> Cow<'_, Path> {
+    let name = Path::new(&launch.program);
+    let is_bare = !launch.program.as_encoded_bytes().contains(&b'/');
+    let Some(path) = launch.env.get(OsStr::new("PATH")).filter(|_| is_bare) else {
+        return Cow::Borrowed(name);
+    };
+    // Folders that depend on where the program begins are left to whoever starts it.
+    let folders = std::env::split_paths(path).take_while(|folder| folder.is_absolute());
+    let is_program = |file: &PathBuf| {
+        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    folders.map(|folder| folder.join(name)).find(is_program).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 /// What fits into any pipe without a reader.

@@ -5,6 +5,7 @@ mod baselines;
 mod checks;
 mod crowd;
 mod debut;
+mod judging;
 mod lines;
 mod mail;
 mod measuring;
@@ -40,7 +41,7 @@ use crate::process::{Exit, Mark};
 use crate::prompt::{self, Facts};
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
-use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, look, run_branch};
+use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, run_branch};
 use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 use talks::Talks;
@@ -408,75 +409,6 @@ impl Worker {
             .map_err(|error| Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string())))
     }
 
-    /// What the work left, if that is what the task was to leave.
-    async fn judged(
-        &self,
-        visit: &Visit<'_>,
-        untouched: Option<&str>,
-        transcript: &mut Transcript,
-        stop: &mut watch::Receiver<Stop>,
-    ) -> Result<Option<Change>, Outcome> {
-        if visit.task.changes == Changes::Discarded {
-            return Ok(None);
-        }
-        let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), visit.seat.clone());
-        let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
-        // What setting up has changed is nobody's work.
-        let change = change.filter(|change| untouched.is_none_or(|untouched| untouched != change.commit));
-        if visit.seat.base.is_none() {
-            return self.due_in_place(visit).await.map(|()| None);
-        }
-        let mut change = due(visit.task, change)?;
-        if let Some(change) = &mut change
-            && visit.task.gate_proof
-        {
-            change.gate = self.prove_gate(visit, change, transcript, stop).await;
-        }
-        if let Some(change) = &mut change {
-            change.reviewed = self.reviewed(visit, change, transcript, stop).await?.map(Box::new);
-            change.measured = self.measured(visit, change, transcript, stop).await.map(Box::new);
-        }
-        Ok(change)
-    }
-
-    /// In the user's own directory it can only be told whether anybody changed anything while it was at work. Where
-    /// nobody did, neither did it.
-    async fn due_in_place(&self, visit: &Visit<'_>) -> Result<(), Outcome> {
-        let Some(before) = visit.before else { return Ok(()) };
-        match self.looked(&visit.seat).await == Some(before) {
-            true => due(visit.task, None).map(drop),
-            false => Ok(()),
-        }
-    }
-
-    async fn looked(&self, seat: &Seat) -> Option<u64> {
-        let directory = seat.directory.clone();
-        tokio::task::spawn_blocking(move || look(&directory)).await.ok().flatten()
-    }
-
-    /// Brings a workspace back to where it was: what is in it is nobody's work. Where that fails it is kept like any.
-    async fn discard(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) {
-        let Visit { workspaces, guest, .. } = &visit;
-        let (workspaces, guest) = (workspaces.clone(), Guest { round: None, ..guest.clone() });
-        if self.patiently(stop, move || workspaces.prepare(&guest)).await.is_err() {
-            self.rescue(visit, stop).await;
-        }
-    }
-
-    /// Whatever it did is kept. Where that fails, the worktree itself stays until somebody looks at it.
-    async fn rescue(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) -> Option<Change> {
-        let Visit { workspaces, guest, .. } = visit;
-        let task = guest.task.clone();
-        match self.patiently(stop, move || workspaces.rescue(&guest)).await {
-            Ok(rescued) => rescued.map(|rescued| rescued.change),
-            Err(error) => {
-                let message = "could not be saved and is still in its workspace";
-                self.notice(format!("what {task} left {message}: {error}"));
-                None
-            }
-        }
-    }
-
     /// Who sits where, and what is to be done there.
     pub fn guest(&self, order: &Order) -> Guest {
         let plan = self.plan.get();
@@ -571,21 +503,6 @@ pub(crate) async fn aside<T: Send + 'static>(
 /// What whoever did the work can be asked to put right.
 fn is_mendable(failure: &Failure) -> bool {
     matches!(failure.class, FailureClass::Unverified | FailureClass::Conflict)
-}
-
-/// Whether a change, or none, is what the task was to leave.
-fn due(task: &Task, change: Option<Change>) -> Result<Option<Change>, Outcome> {
-    match (task.changes, &change) {
-        (Changes::Required, None) => {
-            let message = "it ended well but changed nothing, where a change was due";
-            Err(Outcome::Failed(Failure::new(FailureClass::NoChanges, message)))
-        }
-        (Changes::Forbidden, Some(_)) => {
-            let message = "it changed files, where none were to be changed";
-            Err(Outcome::Failed(Failure::new(FailureClass::Unwanted, message)))
-        }
-        _ => Ok(change),
-    }
 }
 
 fn no_workspace(error: &WorkspaceError) -> Outcome {

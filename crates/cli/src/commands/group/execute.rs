@@ -9,10 +9,12 @@ use conductor_core::plan::{Command, Plan, Task, Work};
 use conductor_engine::gates::{self, AUTO};
 use conductor_engine::skills;
 
+use super::finding::{all, meant};
 use super::readiness;
-use crate::args::{self, GroupExecute};
+use crate::archive::Archive;
+use crate::args::{self, GroupExecute, OfGroup, Shown};
 use crate::commands::run::{self, Made};
-use crate::commands::{block_on, talk};
+use crate::commands::{answer, answer_json, block_on, talk};
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 
@@ -47,8 +49,31 @@ pub(super) fn run(args: &GroupExecute) -> Result<Exit, Fault> {
     let steps = Steps { refresh: refresh(args, &plan, &directory), tests: tests(args, &directory) };
     let arranged =
         groups::arrange(ready.plan, &steps, ready.circumstances).map_err(|error| unarranged(error, &plan))?;
-    let typed = run_arguments(args, slots(&arranged))?;
-    run::carry(&typed, Made { plan: arranged, source, turn: Some(ready.turn) })
+    let mut typed = run_arguments(args, slots(&arranged))?;
+    let told_here = args.json || args.output == Shown::Json;
+    typed.told_elsewhere = told_here && !typed.dry_run;
+    let exit = run::carry(&typed, Made { plan: arranged, source, turn: Some(ready.turn) })?;
+    if typed.told_elsewhere {
+        block_on(tell(args.group_id.as_deref()))?;
+    }
+    Ok(exit)
+}
+
+/// How the group stands that was meant, or all of them.
+async fn tell(group: Option<&str>) -> Result<(), Fault> {
+    let archive = Archive::open().await?;
+    match group {
+        Some(group) => {
+            let of = OfGroup { group_id: group.to_owned(), run: None };
+            answer(&meant(&archive, &of).await?.1.text())
+        }
+        None => {
+            let groups = all(&archive).await?;
+            let newest = groups.first().map(|(run, _)| run.clone());
+            let of_run = groups.iter().filter(|(run, _)| Some(run) == newest.as_ref());
+            answer_json(&of_run.map(|(_, metadata)| metadata).collect::<Vec<_>>())
+        }
+    }
 }
 
 /// What the file or the command line says; else all of the largest group at once, as long as that is not too many.

@@ -1,0 +1,108 @@
+//! Work as git, tools and reviewers know it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::TaskId;
+use crate::measure::Measured;
+use crate::units::Millis;
+
+/// An attempt's work as git knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The commit it started from.
+    pub base: String,
+    /// The commit that holds all it did.
+    pub commit: String,
+    #[serde(default, skip_serializing_if = "Touched::is_empty")]
+    pub touched: Touched,
+    /// Whether its checks notice damage, where that was put to the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
+    /// What somebody else found who looked at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<Box<Reviewed>>,
+    /// What tools have told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Box<Measured>>,
+}
+
+impl Change {
+    pub fn new(base: impl Into<String>, commit: impl Into<String>) -> Change {
+        Change {
+            base: base.into(),
+            commit: commit.into(),
+            touched: Touched::default(),
+            gate: None,
+            reviewed: None,
+            measured: None,
+        }
+    }
+}
+
+/// How somebody stood who raced for a task, when it was decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    pub task: TaskId,
+    /// From 0 to 100; nothing where nothing was measured, or there was nothing to measure yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// What the score rests on, or what it was doing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
+    /// Good work that did not land.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Box<Change>>,
+}
+
+/// How long an attempt was in each of its phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Phases {
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub preparing: Millis,
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub working: Millis,
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub verifying: Millis,
+}
+
+fn is_no_time(length: &Millis) -> bool {
+    *length == Millis(0)
+}
+
+/// What differs between a change's base and its commit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Touched {
+    /// The first of them, where there are very many.
+    pub files: Vec<String>,
+    #[serde(default)]
+    pub created: u64,
+    #[serde(default)]
+    pub added: u64,
+    #[serde(default)]
+    pub removed: u64,
+}
+
+impl Touched {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// What a reviewer had to say of work that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reviewed {
+    /// The agent, and its model where that is known.
+    pub by: String,
+    /// From 0 to 100; nothing where none was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<u8>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+}
+
+/// A file was damaged and the checks run again. A gate that holds has failed them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    pub file: String,
+    pub holds: bool,
+}

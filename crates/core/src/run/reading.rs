@@ -1,0 +1,177 @@
+//! What can be asked of a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Foreseen, Issue, Progress, Repeats, Run, Stage, Status, Stray, TaskState, Times};
+use crate::event::{Capped, Hand, Options, Planning, Usage};
+use crate::graph::Node;
+use crate::ids::{Places, TaskId};
+use crate::plan::{Plan, Task};
+use crate::units::{Millis, Tick, Timestamp};
+
+impl Run {
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The number of the last event applied.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub fn place(&self, task: &TaskId) -> Option<usize> {
+        self.places.get(task).map(|&place| place as usize)
+    }
+
+    pub(crate) fn places(&self) -> &Places<Node> {
+        &self.places
+    }
+
+    pub fn task(&self, place: usize) -> (&Task, &Progress) {
+        (&self.plan.tasks[place], &self.tasks[place])
+    }
+
+    pub fn progress(&self, place: usize) -> &Progress {
+        &self.tasks[place]
+    }
+
+    pub fn tasks(&self) -> impl Iterator<Item = (&Task, &Progress)> + Clone {
+        self.plan.tasks.iter().zip(&self.tasks)
+    }
+
+    pub fn count(&self, status: Status) -> u32 {
+        self.counts[status as usize]
+    }
+
+    /// How many of the tasks that were asked for have come to an end, whichever.
+    pub fn ended_count(&self) -> u32 {
+        Status::ALL.into_iter().filter(|status| status.is_end()).map(|status| self.count(status)).sum()
+    }
+
+    pub fn all_ended(&self) -> bool {
+        (self.ended_count() + self.entrants_ended()) as usize == self.tasks.len()
+    }
+
+    /// Whether a run is complete without this one.
+    pub fn is_dispensable(&self, place: usize) -> bool {
+        let execution = self.plan.execution.as_ref();
+        execution.is_some_and(|execution| execution.is_dispensable(&self.plan.tasks[place].id))
+    }
+
+    /// Whether everything has been done that is to be done.
+    pub fn is_all_good(&self) -> bool {
+        let good = |(place, _, progress): (usize, &Task, &Progress)| {
+            progress.state == TaskState::Completed || self.is_dispensable(place)
+        };
+        self.count(Status::Completed) == self.total()
+            || self.plan.execution.is_some() && self.asked().all(good)
+    }
+
+    pub fn spent(&self) -> Usage {
+        self.spent
+    }
+
+    /// Attempts of all tasks that were not interrupted.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// How many workers it has had use for at once.
+    pub fn executors(&self) -> u32 {
+        self.executors
+    }
+
+    pub fn created(&self) -> Timestamp {
+        self.created
+    }
+
+    pub fn ended(&self) -> Option<Timestamp> {
+        self.ended
+    }
+
+    /// Where the run's branch was put last, if anything has landed.
+    pub fn tip(&self) -> Option<&str> {
+        self.tip.as_deref()
+    }
+
+    /// Conflicts ahead among the tasks at work.
+    pub fn foreseen(&self) -> &[Foreseen] {
+        &self.foreseen
+    }
+
+    pub fn strays(&self) -> &[Stray] {
+        &self.strays
+    }
+
+    /// The tasks that agents have added.
+    pub fn follow_ups(&self) -> &BTreeSet<TaskId> {
+        &self.follow_ups
+    }
+
+    /// What agents found that somebody should look at.
+    pub fn issues(&self) -> &[Issue] {
+        &self.issues
+    }
+
+    /// How a task came to be done more than once, if it did.
+    pub fn repeats(&self, place: usize) -> Option<&Repeats> {
+        self.repeats.get(&(place as Node))
+    }
+
+    /// Who was engaged for it last; nobody for a command.
+    pub fn hand(&self, place: usize) -> Option<&Hand> {
+        self.hands.get(&(place as Node))
+    }
+
+    /// The model that was last heard of at work on it.
+    pub fn model(&self, place: usize) -> Option<&str> {
+        self.costs.last.get(&(place as Node)).map(|model| &**model)
+    }
+
+    /// What was used of each model that somebody named.
+    pub fn models(&self) -> &BTreeMap<Box<str>, Usage> {
+        &self.costs.models
+    }
+
+    /// What making its plan has used; part of what is spent, and of no task.
+    pub fn planning(&self) -> &[Planning] {
+        &self.costs.planning
+    }
+
+    pub fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// Whether it was told that this cap is near, of a task or of the run.
+    pub fn is_neared(&self, place: Option<usize>, what: Capped, cap: u64) -> bool {
+        self.costs.neared.contains(&(place.map(|place| place as Node), what, cap))
+    }
+
+    /// Agents whose providers took nothing from us until then and have not been heard of since.
+    pub fn parked(&self) -> &BTreeMap<String, Timestamp> {
+        &self.parked
+    }
+
+    /// How long coordinators have worked on it, time between them not counted.
+    pub fn active(&self) -> Millis {
+        self.active_before + (self.active_now - Tick(0))
+    }
+
+    /// As `active`, for whoever knows that its coordinator has been awake until now.
+    pub fn active_until(&self, tick: Tick) -> Millis {
+        self.active_before + (self.active_now.max(tick) - Tick(0))
+    }
+}

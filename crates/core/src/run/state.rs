@@ -1,0 +1,213 @@
+//! How tasks and a run stand: states that carry only what is valid in them.
+
+use crate::event::{
+    Change, DrainReason, Failure, Gate, Process, Question, Reviewed, RunOutcome, Severity, StopReason,
+    Touched, Usage,
+};
+use crate::ids::{Attempt, TaskId};
+use crate::measure::Measured;
+use crate::units::{Millis, Tick, Timestamp};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskState {
+    Pending,
+    Running(Running),
+    /// Those who race for it have begun.
+    Racing,
+    Waiting {
+        delay: Millis,
+        since: Timestamp,
+    },
+    /// For a person's answer.
+    Asking {
+        question: Box<Question>,
+        since: Timestamp,
+    },
+    Completed,
+    Failed(Failure),
+    Skipped {
+        culprit: Option<TaskId>,
+    },
+    Cancelled,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Running {
+    pub attempt: Attempt,
+    pub executor: u32,
+    pub since: Tick,
+    pub process: Option<Process>,
+    pub stopping: Option<StopReason>,
+    /// Set once the attempt has ended and only the task's own end is outstanding.
+    pub ended: bool,
+    /// What is being merged after a good end, and whether the branch may have been moved for it already.
+    pub landing: Option<Box<Landing>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    pub change: Change,
+    pub intent: Option<Intent>,
+    /// The number of the event by which it began: who ended first lands first.
+    pub since: u64,
+    /// When that was, in the present coordinator's time; its beginning where an earlier one saw it.
+    pub tick: Tick,
+}
+
+/// A move of the branch that may have been made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intent {
+    pub from: String,
+    /// The commit that holds the task's work.
+    pub to: String,
+    /// Where the branch ends up, with all that land together.
+    pub last: String,
+}
+
+/// Work that is on the run's branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    pub commit: String,
+    /// The commit it was before it was merged, squashed or rebased.
+    pub work: String,
+    pub touched: Touched,
+    pub gate: Option<Gate>,
+    pub reviewed: Option<Box<Reviewed>>,
+    pub measured: Option<Box<Measured>>,
+}
+
+impl Landed {
+    /// A change by the commit that holds it on the branch.
+    pub fn of(commit: String, change: Change) -> Landed {
+        let Change { base: _, commit: work, touched, gate, reviewed, measured } = change;
+        Landed { commit, work, touched, gate, reviewed, measured }
+    }
+}
+
+/// A conflict that has not cost anything yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreseen {
+    pub task: TaskId,
+    pub with: Option<TaskId>,
+    pub files: Vec<String>,
+}
+
+/// A change of the user's checkout or branches that was not ours, and who was at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    pub tasks: Vec<TaskId>,
+    pub what: Vec<String>,
+}
+
+/// What an agent found beside its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    pub task: TaskId,
+    pub severity: Severity,
+    pub words: String,
+}
+
+/// A task's state as people and exports name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    Pending,
+    Running,
+    Waiting,
+    Completed,
+    Failed,
+    Skipped,
+    Cancelled,
+}
+
+impl Status {
+    pub const ALL: [Status; 7] = [
+        Status::Pending,
+        Status::Running,
+        Status::Waiting,
+        Status::Completed,
+        Status::Failed,
+        Status::Skipped,
+        Status::Cancelled,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Running => "running",
+            Status::Waiting => "waiting",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Skipped => "skipped",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn is_end(self) -> bool {
+        matches!(self, Status::Completed | Status::Failed | Status::Skipped | Status::Cancelled)
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl TaskState {
+    pub fn status(&self) -> Status {
+        match self {
+            TaskState::Pending => Status::Pending,
+            TaskState::Running(_) | TaskState::Racing => Status::Running,
+            TaskState::Waiting { .. } | TaskState::Asking { .. } => Status::Waiting,
+            TaskState::Completed => Status::Completed,
+            TaskState::Failed(_) => Status::Failed,
+            TaskState::Skipped { .. } => Status::Skipped,
+            TaskState::Cancelled => Status::Cancelled,
+        }
+    }
+}
+
+/// What has become of one task so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub state: TaskState,
+    /// The newest attempt's number, 0 before the first.
+    pub last_attempt: u32,
+    /// Tries since it was last opened that ended by their own doing.
+    pub tried: u32,
+    pub interruptions: u32,
+    pub usage: Usage,
+    /// Time its attempts have run, all together.
+    pub worked: Millis,
+    pub executor: Option<u32>,
+    /// What it brought onto the run's branch.
+    pub landed: Option<Box<Landed>>,
+    pub first_started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+}
+
+impl Progress {
+    pub(super) fn new() -> Progress {
+        Progress {
+            state: TaskState::Pending,
+            last_attempt: 0,
+            tried: 0,
+            interruptions: 0,
+            usage: Usage::default(),
+            worked: Millis(0),
+            executor: None,
+            landed: None,
+            first_started: None,
+            ended: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Created,
+    Active,
+    Draining(DrainReason),
+    Stopped(DrainReason),
+    Finished(RunOutcome),
+}

@@ -1,0 +1,82 @@
+//! Who starts next, and with what.
+
+use super::{Action, Beginning, Scheduler, hands};
+use crate::event::{DrainReason, Event};
+use crate::graph::Node;
+use crate::ids::{Attempt, TaskId};
+use crate::run::{Stage, TaskState};
+use crate::units::Now;
+
+impl Scheduler {
+    /// Starts whatever can start now.
+    pub(super) fn dispatch(&mut self, now: Now) {
+        while self.may_start() {
+            if self.run_is_over_budget() {
+                return match self.ready.is_empty() {
+                    true => {}
+                    false => self.drain(now, DrainReason::Budget),
+                };
+            }
+            let Some(node) = self.ready.take() else { return };
+            match self.task_is_over_budget(node as usize) {
+                true => self.give_up(now, node as usize),
+                false => self.start_attempt(now, node as usize),
+            }
+        }
+    }
+
+    fn may_start(&self) -> bool {
+        self.run.stage() == Stage::Active
+            && !self.run.is_paused()
+            && (self.ready.working() as u32) < self.run.options().slots
+    }
+
+    fn start_attempt(&mut self, now: Now, place: usize) {
+        let task = self.graph.id(place as Node).clone();
+        let attempt = Attempt(self.run.progress(place).last_attempt + 1);
+        let executor = self.executors.take();
+        let hand = self.hand(place);
+        if let Some(hand) = &hand {
+            self.tell_of_other_specialist(now, place);
+            self.tell_of_stand_in(now, place, hand);
+        }
+        let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone() };
+        self.emit_about(now, Some(place), started);
+        self.arm_timeout(now, place);
+        let beginning = self.beginning(place);
+        self.act(Action::Start { task, attempt, executor, hand, beginning });
+    }
+
+    fn beginning(&self, place: usize) -> Option<Box<Beginning>> {
+        let repeats = self.run.repeats(place);
+        let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
+        let agent = self.run.hand(place).map(|hand| hand.agent.as_str());
+        let session = repeats.and_then(|repeats| repeats.session.clone());
+        let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
+        let told = self.run.raced_by(place).and_then(|race| self.run.repeats(race));
+        let words = told.into_iter().chain(repeats).flat_map(|repeats| repeats.words.clone()).collect();
+        let session = session.filter(|(with, _)| Some(with.as_str()) == agent);
+        let session = session.map(|(_, session)| session);
+        let beginning = Beginning {
+            onto: self.onto(place),
+            round,
+            session,
+            answers,
+            words,
+            before: hands::before(&self.run, place),
+            context: self.context(place),
+            secure: self.to_secure(place),
+        };
+        (beginning != Beginning::default()).then(|| Box::new(beginning))
+    }
+
+    /// The step before its group, if that went well.
+    fn context(&self, place: usize) -> Option<(TaskId, u32, Attempt)> {
+        let (task, _) = self.run.task(place);
+        let stage = self.run.plan().execution.as_ref()?.stage_of(&task.id)?;
+        let refresh = stage.refresh.as_ref().filter(|_| stage.tasks.contains(&task.id))?;
+        let progress = self.run.progress(self.run.place(refresh)?);
+        let done = progress.state == TaskState::Completed;
+        Some((refresh.clone(), progress.executor.filter(|_| done)?, Attempt(progress.last_attempt)))
+    }
+}
