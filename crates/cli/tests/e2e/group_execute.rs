@@ -181,6 +181,30 @@ fn one_fails_one_falls_back_one_is_blocked_and_the_others_land() {
     assert_eq!(results(&told), pairs(&expected));
 }
 
+/// Whatever bd does: nothing is closed that did not land, and when it behaves again nothing that landed stays open.
+#[test]
+fn under_faults_of_beads_closed_is_what_landed() {
+    for seed in 0..4 {
+        let mut world = tracker(&json!([
+            issue("app-1", &[]),
+            issue("app-2", &[("app-1", "blocks")]),
+            issue("bad-1", &[])
+        ]));
+        let task = |id: &str| json!({"id": id, "description": format!("[P:Group-g] Do {id}")});
+        world.write("tasks.json", &json!([task("app-1"), task("app-2"), task("bad-1")]).to_string());
+        let landed = |world: &World| -> BTreeSet<String> {
+            world.logged("task_completed").into_iter().filter(|task| task != "g.tests").collect()
+        };
+        world.set("FAKE_BD_FAULTS", format!("seed={seed},lock=15,lost=20,mute=15,garbage=8"));
+        let faulty = conductor(&world, &execute("g", &["--tests", "true"]));
+        assert!(closed(&world).is_subset(&landed(&world)), "seed {seed}: {}", faulty.stderr);
+        world.unset("FAKE_BD_FAULTS");
+        conductor(&world, &execute("g", &["--tests", "true"])).expect(100);
+        assert_eq!(closed(&world), names(&["app-1", "app-2"]), "seed {seed}");
+        assert_eq!(closed(&world), landed(&world));
+    }
+}
+
 /// For programs, the answer is the file and nothing else.
 #[test]
 fn as_json_the_answer_is_how_it_stands() {
