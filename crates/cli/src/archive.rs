@@ -92,6 +92,11 @@ impl Archive {
         let ours = match Repository::common_of(&self.directory) {
             Ok(common) => Some(common),
             Err(GitError::NotOne(_)) => None,
+            Err(error) if error.is_unusable() => {
+                let remedy = error.remedy().map(|remedy| format!(" ({remedy})")).unwrap_or_default();
+                anstream::eprintln!("conductor: {error}{remedy}; only runs of this very directory are seen");
+                None
+            }
             Err(error) => return Err(error.into()),
         };
         let mut asked: HashMap<PathBuf, bool> = HashMap::from([(self.directory.clone(), true)]);

@@ -22,6 +22,7 @@ pub(crate) enum Exit {
     Done = 0,
     Unexpected = 1,
     Usage = 2,
+    /// The file is invalid, or the repository cannot be used.
     InvalidFile = 3,
     NothingToDo = 4,
     /// All that is left waits for a person.
@@ -149,13 +150,9 @@ impl From<io::Error> for Fault {
 /// With what to do about it.
 impl From<GitError> for Fault {
     fn from(error: GitError) -> Fault {
-        let help = match &error {
-            GitError::Missing(_) => Some("install git, or see to it that it is on PATH"),
-            GitError::NotOne(_) | GitError::Bare(_) => Some("go to a checkout of the repository first"),
-            GitError::Unborn(_) => Some("make a first commit: git commit --allow-empty -m 'Start'"),
-            _ => None,
-        };
-        let fault = Fault::new(Exit::Unexpected, error);
+        let exit = if error.is_unusable() { Exit::InvalidFile } else { Exit::Unexpected };
+        let help = error.remedy();
+        let fault = Fault::new(exit, error);
         match help {
             Some(help) => fault.help(help),
             None => fault,

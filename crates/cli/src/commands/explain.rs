@@ -14,7 +14,7 @@ use conductor_core::run::Run;
 use conductor_core::scheduler::{self, Wait};
 use conductor_core::spec::{Origin, did_you_mean};
 use conductor_engine::control::{self, ControlError, Query, View};
-use conductor_engine::git::Repository;
+use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
 use conductor_engine::merge::short;
 use conductor_engine::prompt::{self, Facts};
@@ -82,7 +82,8 @@ async fn of_file(file: &Path, task: &str) -> Result<Subject, Fault> {
     let samples = samples(&directory, &plan).await?;
     let default = match Repository::common_of(&directory) {
         Ok(_) => Isolation::Worktree,
-        Err(_) => Isolation::None,
+        Err(GitError::NotOne(_)) => Isolation::None,
+        Err(error) => return Err(error.into()),
     };
     Ok(Subject::new(plan, place, default, directory, samples, None, origins))
 }

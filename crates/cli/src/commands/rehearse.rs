@@ -10,7 +10,7 @@ use conductor_core::forecast::{Basis, Estimate, Forecast, History, forecast};
 use conductor_core::graph::Node;
 use conductor_core::plan::Plan;
 use conductor_core::units::Usd;
-use conductor_engine::git::Repository;
+use conductor_engine::git::{GitError, Repository};
 use conductor_engine::history;
 use conductor_engine::home::Home;
 use conductor_engine::stores::Sqlite;
@@ -44,8 +44,10 @@ async fn remember(file: &Path, plan: &mut Plan) -> Result<History, Fault> {
     let directory = std::env::current_dir()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
     let source = full_name(&directory, file);
-    if Repository::common_of(&directory).is_ok() {
-        history::learn(&store, &source, plan).await?;
+    match Repository::common_of(&directory) {
+        Ok(_) => history::learn(&store, &source, plan).await?,
+        Err(GitError::NotOne(_)) => {}
+        Err(error) => return Err(error.into()),
     }
     Ok(history::past(&store, &directory, &source).await?)
 }

@@ -45,7 +45,7 @@ pub(crate) use arguments::{machine, typed};
 use audience::Audience;
 pub(crate) use finding::full_name;
 use finding::{complete_files, find, nothing_to_do};
-use places::{repository, rooms, world};
+use places::{foresee, repository, rooms, world};
 use signals::Signalled;
 use watching::Watched;
 
@@ -109,6 +109,7 @@ fn absent(plan: &Plan) -> Result<BTreeSet<String>, String> {
 
 fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
     let options = args.options(plan, None)?;
+    foresee(args, plan, &options, &args.directory)?;
     let graph = Graph::new(plan, options.strategy).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
     if args.ui() == Ui::Json {
         super::answer_json(&PlanFile::new(plan, &graph, options.slots))?;
@@ -125,13 +126,13 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
 
 async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> Result<Exit, Fault> {
     let Made { mut plan, source, turn } = made;
+    let mut options = args.options(&plan, None)?;
+    options.absent = absent;
+    let repository = repository(&args, &plan, &mut options, &args.directory)?;
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
     let id = new_id();
     let claim = home.claim(&id)?;
-    let mut options = args.options(&plan, None)?;
-    options.absent = absent;
-    let repository = repository(&args, &plan, &mut options, &args.directory)?;
     history::estimate(&store, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&store, &args.directory, &plan).await?;
     if repository.is_some() && !options.allow_overlap {
@@ -246,13 +247,7 @@ async fn carry_out(
         detach::settle(&id, &state)?;
     }
     let options = start.options.clone();
-    let file = Watched::new(
-        args,
-        source.clone(),
-        &run,
-        world.store.clone(),
-        yard.is_some() && !options.allow_overlap,
-    )?;
+    let file = Watched::new(args, source.clone(), &run, world.store.clone(), (&options, yard.is_some()))?;
     let (store, patches) = (world.store.clone(), args.typed.output.is_some());
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();

@@ -74,6 +74,13 @@ impl World {
         world
     }
 
+    /// As `with`, of a user who said that tasks are to work right there: agents may, and nothing is told of it.
+    pub(crate) fn in_place(tasks: &str) -> World {
+        let mut world = World::with(tasks);
+        world.set("CONDUCTOR_ISOLATION", "none");
+        world
+    }
+
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
         self.env.insert(name.into(), value.into());
     }

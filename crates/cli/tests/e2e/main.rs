@@ -30,6 +30,7 @@ mod group_execute;
 mod groups;
 mod init;
 mod input;
+mod isolation;
 mod keys;
 mod landing;
 mod ledger;

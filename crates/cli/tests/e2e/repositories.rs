@@ -14,9 +14,9 @@ fn run(world: &World, args: &[&str]) -> crate::harness::Live {
 fn what_is_no_repository_or_a_bare_one_is_told_and_nothing_starts() {
     let world = repository("tasks: [{ id: a, run: AGENT touch HERE/done }]");
     fs::remove_dir_all(world.path("repo/.git")).unwrap();
-    run(&world, &["--isolation", "worktree"]).ended().expect(1).says("is not in a git repository");
+    run(&world, &["--isolation", "worktree"]).ended().expect(3).says("is not in a git repository");
     git(&world, &["init", "-q", "--bare", "."]);
-    run(&world, &[]).ended().expect(1).says("is a bare repository").says("--isolation none");
+    run(&world, &[]).ended().expect(3).says("is a bare repository").says("--isolation none");
     assert!(!world.path("done").exists());
 }
 
@@ -25,7 +25,7 @@ fn a_first_commit_is_made_when_asked_for_and_touches_nothing_else() {
     let world = repository("tasks: [{ id: a, run: 'echo 1 > a.txt' }]");
     fs::remove_dir_all(world.path("repo/.git")).unwrap();
     git(&world, &["init", "-q", "-b", "main", "."]);
-    run(&world, &[]).ended().expect(1).says("has no commit yet").says("--first-commit");
+    run(&world, &[]).ended().expect(3).says("has no commit yet").says("--first-commit");
     run(&world, &["--first-commit"]).ended().expect(0);
     assert_eq!(git(&world, &["log", "--format=%s", "main"]), "Start");
     assert_eq!(

@@ -55,7 +55,7 @@ fn let_end(terminal: &Terminal<'_>, task: &str) {
 
 #[test]
 fn a_run_is_steered_from_another_terminal() {
-    let mut world = World::with(STEERED);
+    let mut world = World::in_place(STEERED);
     let Some(terminal) = open(&mut world, (80, 24), "-p 1") else { return };
     let mut album = Album(String::new());
     let shown = |at_work: usize, there: &[&str], gone: &[&str]| {
@@ -85,7 +85,7 @@ fn a_run_is_steered_from_another_terminal() {
 
 #[test]
 fn a_run_is_made_narrower_and_wider() {
-    let mut world = World::with(STEERED);
+    let mut world = World::in_place(STEERED);
     let Some(terminal) = open(&mut world, (80, 24), "-p 2") else { return };
     let mut album = Album(String::new());
     let path = |columns: u16| if columns < 60 { "  path 2 left" } else { "  critical path 2 tasks left" };
@@ -144,7 +144,7 @@ const STOPPING: [&str; 4] = [
 
 #[test]
 fn ctrl_c_once_finishes_what_runs() {
-    let mut world = World::with(TWO);
+    let mut world = World::in_place(TWO);
     let Some(terminal) = open(&mut world, (80, 24), "") else { return };
     let mut album = Album(String::new());
     terminal.wait_for(&["1 running", "working   at it"]);
@@ -159,7 +159,7 @@ fn ctrl_c_once_finishes_what_runs() {
 
 #[test]
 fn ctrl_c_twice_stops_what_runs_and_says_how_to_resume() {
-    let mut world = World::with(TWO);
+    let mut world = World::in_place(TWO);
     let Some(terminal) = open(&mut world, (80, 24), "") else { return };
     let mut album = Album(String::new());
     terminal.wait_for(&["1 running", "working   at it"]);
@@ -176,7 +176,7 @@ fn ctrl_c_twice_stops_what_runs_and_says_how_to_resume() {
 
 #[test]
 fn ctrl_c_thrice_kills_what_will_not_end() {
-    let mut world = World::with(DEAF);
+    let mut world = World::in_place(DEAF);
     let Some(terminal) = open(&mut world, (80, 24), "") else { return };
     let mut album = Album(String::new());
     terminal.world.wait_for_file("started");

@@ -106,7 +106,7 @@ tasks:
   - {{ id: fails, run: './leak.sh; exit 3', {environment} }}
   - {{ id: set-up, run: 'true', setup: [./leak.sh], {environment} }}
   - {{ id: checked, run: 'true', verify: ['./leak.sh; false'], fix_rounds: 1, {environment} }}
-  - {{ id: agent, prompt: do it, agent: leaky, {environment} }}
+  - {{ id: agent, prompt: do it, agent: leaky, isolation: none, {environment} }}
 "
     ));
     for args in [&["run", "tasks.yaml"][..], &["run", "tasks.yaml", "--json"]] {

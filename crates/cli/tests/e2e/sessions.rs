@@ -11,7 +11,7 @@ use crate::harness::{World, wait_for};
 /// A world with an agent that tells what it used, and does what its prompt says after `do:`. It remembers that, for when
 /// the same conversation goes on.
 fn world(tasks: &str) -> World {
-    let mut world = World::with(tasks);
+    let mut world = World::in_place(tasks);
     let bin = world.path("bin");
     fs::create_dir(&bin).unwrap();
     let text = r#"#!/bin/sh

@@ -34,7 +34,7 @@ fn let_go(terminal: &Terminal<'_>) {
 #[test]
 fn a_run_reads_well_at_every_size() {
     for (name, size) in [("80x24", (80, 24)), ("120x40", (120, 40)), ("40x10", (40, 10))] {
-        let mut world = World::with(MIXED);
+        let mut world = World::in_place(MIXED);
         let Some(terminal) = Terminal::open(&mut world, size, "run tasks.yaml -p 3") else { return };
         let said = if size.0 > 40 { "writing src/api.rs" } else { "api" };
         let during = wait_for("both to be at work", || {
@@ -52,7 +52,7 @@ fn a_run_reads_well_at_every_size() {
 
 #[test]
 fn a_new_size_is_drawn_for_and_nothing_that_stays_is_lost() {
-    let mut world = World::with(MIXED);
+    let mut world = World::in_place(MIXED);
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml -p 3") else { return };
     terminal.wait_for(&["2 running", "writing src/api.rs"]);
     for (columns, rows) in [(40, 10), (120, 40), (60, 24), (20, 5), (80, 24)] {
@@ -74,7 +74,7 @@ fn a_new_size_is_drawn_for_and_nothing_that_stays_is_lost() {
 
 #[test]
 fn without_colours_there_are_none() {
-    let mut world = World::with(MIXED);
+    let mut world = World::in_place(MIXED);
     world.set("NO_COLOR", "1");
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml -p 3") else { return };
     terminal.wait_for(&["2 running", "working"]);
@@ -92,7 +92,7 @@ tasks:
 
 #[test]
 fn termination_gives_the_terminal_back() {
-    let mut world = World::with(TWO);
+    let mut world = World::in_place(TWO);
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml") else { return };
     terminal.world.wait_for_file("started");
     terminal.wait_for(&["1 running"]);
@@ -107,7 +107,7 @@ fn termination_gives_the_terminal_back() {
 #[test]
 fn where_nobody_sits_at_the_terminal_there_are_plain_lines() {
     for (name, value) in [("CI", "true"), ("TERM", "dumb")] {
-        let mut world = World::with("tasks: [{ id: a, run: 'true' }]");
+        let mut world = World::in_place("tasks: [{ id: a, run: 'true' }]");
         let args = format!("run tasks.yaml; env {name}={value} {CONDUCTOR} run tasks.yaml");
         let Some(terminal) = Terminal::open(&mut world, (80, 24), &args) else { return };
         let text = wait_for("the end", || {
@@ -121,7 +121,7 @@ fn where_nobody_sits_at_the_terminal_there_are_plain_lines() {
 /// Ctrl-\ ends us on the spot; the terminal is left in order all the same.
 #[test]
 fn quitting_hard_gives_the_terminal_back() {
-    let mut world = World::with(TWO);
+    let mut world = World::in_place(TWO);
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml") else { return };
     terminal.world.wait_for_file("started");
     terminal.wait_for(&["1 running"]);
@@ -136,7 +136,7 @@ fn quitting_hard_gives_the_terminal_back() {
 
 #[test]
 fn put_into_the_background_and_back_it_goes_on_drawing() {
-    let mut world = World::with(TWO);
+    let mut world = World::in_place(TWO);
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "version") else { return };
     terminal.wait_for(&["ended with 0"]);
     terminal.tmux(&["respawn-pane", "-k", "bash --norc --noprofile -i"]);
@@ -163,7 +163,7 @@ fn it_is_drawn_no_more_often_than_an_eye_needs() {
         "tasks:\n  - {{ id: first, run: AGENT touch started then await go }}\n{many}  \
          - {{ id: last, run: AGENT await rest then sleep 3, dependencies: [first] }}\n"
     );
-    let mut world = World::with(&tasks);
+    let mut world = World::in_place(&tasks);
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml -p 4") else { return };
     terminal.world.wait_for_file("started");
     let file = terminal.record();
@@ -190,7 +190,7 @@ tasks:
   - { id: bad, run: AGENT touch started then await go then exit 3 }
   - { id: other, run: AGENT await go-on }
 ";
-    let mut world = World::with(tasks);
+    let mut world = World::in_place(tasks);
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "run tasks.yaml -p 2") else { return };
     terminal.world.wait_for_file("started");
     let file = terminal.record();
@@ -213,7 +213,7 @@ fn a_question_stands_out_until_it_is_answered() {
         echo '{\"type\":\"question\",\"id\":1,\"tool\":\"Bash\",\"input\":{\"command\":\"terraform apply\"}}'\n\
         read -r refused; read -r interrupt; exit 1 ;; esac\n\
         echo '{\"type\":\"result\",\"ok\":true,\"text\":\"done\"}'\n";
-    let mut world = World::with(
+    let mut world = World::in_place(
         "
 tasks:
   - { id: deploy, prompt: Deploy it., agent: asker, changes: optional, permissions: { ask: [Bash] } }

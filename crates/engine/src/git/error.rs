@@ -9,6 +9,9 @@ pub enum GitError {
     Missing(io::Error),
     #[error("{} is not in a git repository", .0.display())]
     NotOne(PathBuf),
+    /// There is a repository, and git refuses to read it: its words, and what helps.
+    #[error("git cannot read the repository of {}: {said}", .directory.display())]
+    Unreadable { directory: PathBuf, said: String, remedy: String },
     #[error("{} is a bare repository; tasks need a checkout to start from", .0.display())]
     Bare(PathBuf),
     #[error("the repository {} has no commit yet", .0.display())]
@@ -25,6 +28,33 @@ pub enum GitError {
 }
 
 impl GitError {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            GitError::Missing(_) => Some("install git, or make sure it is on PATH".to_owned()),
+            GitError::NotOne(_) | GitError::Bare(_) => {
+                Some("go to a checkout of the repository first".to_owned())
+            }
+            GitError::Unreadable { remedy, .. } => Some(remedy.clone()),
+            GitError::Unborn(_) => {
+                Some("make a first commit: git commit --allow-empty -m 'Start'".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// No repository can be worked in here, as opposed to something that went wrong in one.
+    pub fn is_unusable(&self) -> bool {
+        matches!(
+            self,
+            GitError::Missing(_)
+                | GitError::NotOne(_)
+                | GitError::Bare(_)
+                | GitError::Unborn(_)
+                | GitError::Unreadable { .. }
+        )
+    }
+
     /// A file could not be written, for whatever reason.
     pub fn is_unwritable(&self) -> bool {
         matches!(self, GitError::Failed { said, .. } if said.contains("unable to write"))

@@ -5,6 +5,7 @@
 //! that has no configuration but our own, and borrows the repository's object store. Only what must happen in the
 //! repository itself (its worktree list, its refs) is done there, with hooks and helpers switched off.
 
+mod discovery;
 mod error;
 mod foreign;
 mod glimpse;
@@ -59,42 +60,59 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository a directory is in. `NotOne` is for everybody to handle: there work is done in place.
+    /// The repository a directory is in. `NotOne` means that there is none, here or above: only there may work be done
+    /// in place without the user's word. A repository that git does not read is `Unreadable`.
     pub fn of(directory: &Path) -> Result<Repository, GitError> {
         let ask = |args: &[&str]| {
             let mut command = deaf(directory);
             command.args(args);
-            command
+            output(command).map_err(|error| discovery::refused(directory, error))
         };
         let found =
-            output(ask(&["rev-parse", "--is-bare-repository", "--path-format=absolute", "--git-common-dir"]));
-        let found = match found {
-            Ok(text) => text,
-            Err(GitError::Failed { .. }) => return Err(GitError::NotOne(directory.to_owned())),
-            Err(error) => return Err(error),
-        };
+            ask(&["rev-parse", "--is-bare-repository", "--path-format=absolute", "--git-common-dir"])?;
         let mut lines = found.lines();
         if lines.next() == Some("true") {
             return Err(GitError::Bare(directory.to_owned()));
         }
         let common = PathBuf::from(lines.next().unwrap_or_default());
-        let root = PathBuf::from(output(ask(&["rev-parse", "--show-toplevel"]))?);
-        let branch = output(ask(&["symbolic-ref", "--quiet", "HEAD"])).ok();
-        let head = output(ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]))
-            .map_err(|_| GitError::Unborn(root.clone()))?;
+        let root = PathBuf::from(ask(&["rev-parse", "--show-toplevel"])?);
+        let branch = ask(&["symbolic-ref", "--quiet", "HEAD"]).ok();
         let settings = settings(&common);
-        Ok(Repository { root, common, branch, head, settings })
+        let mut repository = Repository { root, common, branch, head: String::new(), settings };
+        repository.head = match ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
+            Ok(head) => head,
+            Err(_) => return Err(repository.headless()),
+        };
+        Ok(repository)
+    }
+
+    /// Why no commit is checked out: there is none yet, or it cannot be read. The latter must not be begun anew.
+    fn headless(&self) -> GitError {
+        let is_there = |branch: &str| {
+            let packed = std::fs::read_to_string(self.common.join("packed-refs")).unwrap_or_default();
+            let mut known = packed.lines().filter_map(|line| line.split_once(' '));
+            self.common.join(branch).is_file() || known.any(|(_, name)| name == branch)
+        };
+        // What git can resolve and has no commit for is broken as well.
+        let mut resolve = self.command();
+        resolve.args(["rev-parse", "--verify", "--quiet", "HEAD"]);
+        match &self.branch {
+            Some(branch) if !is_there(branch) && output(resolve).is_err() => GitError::Unborn(self.root.clone()),
+            _ => GitError::Unreadable {
+                directory: self.root.clone(),
+                said: "the commit that HEAD names cannot be read".to_owned(),
+                remedy: "see what is missing: git fsck; then bring it back from a clone or a backup, or check out \
+                         another branch"
+                    .to_owned(),
+            },
+        }
     }
 
     /// What all checkouts of the repository a directory is in have in common: its `.git`.
     pub fn common_of(directory: &Path) -> Result<PathBuf, GitError> {
         let mut command = deaf(directory);
         command.args(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
-        match output(command) {
-            Ok(text) => Ok(PathBuf::from(text)),
-            Err(GitError::Failed { .. }) => Err(GitError::NotOne(directory.to_owned())),
-            Err(error) => Err(error),
-        }
+        output(command).map(PathBuf::from).map_err(|error| discovery::refused(directory, error))
     }
 
     /// A command in the repository itself, with nothing of its own configuration that starts programs.
@@ -139,7 +157,8 @@ impl Repository {
         commit.env("GIT_AUTHOR_NAME", &name).env("GIT_AUTHOR_EMAIL", &email);
         commit.env("GIT_COMMITTER_NAME", &name).env("GIT_COMMITTER_EMAIL", &email);
         let commit = output(commit)?;
-        output(ask(&["update-ref", "-m", "conductor: first commit", "HEAD", &commit])).map(drop)
+        let absent = "0".repeat(commit.len());
+        output(ask(&["update-ref", "-m", "conductor: first commit", "HEAD", &commit, &absent])).map(drop)
     }
 
     /// What a ref points to; nothing where there is no such ref. Most are a small file, which needs no git to be read.

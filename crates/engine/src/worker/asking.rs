@@ -79,7 +79,7 @@ impl Worker {
             seat,
             workspaces,
             blocks: false,
-            before: None,
+            in_place: OnceLock::new(),
             skills: OnceLock::new(),
             course: &course,
         };

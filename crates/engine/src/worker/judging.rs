@@ -1,12 +1,24 @@
 //! What an attempt left: whether it is what was due, and what becomes of it otherwise.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use conductor_core::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::plan::{Changes, Task};
 use tokio::sync::watch;
 
 use super::{Stop, Visit, Worker};
+use crate::home::Home;
 use crate::transcript::Transcript;
-use crate::workspaces::{Guest, Seat, look};
+use crate::workspaces::{Guest, Look};
+
+/// The user's own directory, in which a task works.
+pub(super) struct Watched {
+    before: Arc<Look>,
+    /// Whether anything was changed by the end of any of its rounds.
+    changed: AtomicBool,
+}
 
 impl Worker {
     /// What the work left, if that is what the task was to leave.
@@ -25,7 +37,7 @@ impl Worker {
         // What setting up has changed is nobody's work.
         let change = change.filter(|change| untouched.is_none_or(|untouched| untouched != change.commit));
         if visit.seat.base.is_none() {
-            return self.due_in_place(visit).await.map(|()| None);
+            return self.due_in_place(visit).map(|()| None);
         }
         let mut change = due(visit.task, change)?;
         if let Some(change) = &mut change
@@ -40,19 +52,44 @@ impl Worker {
         Ok(change)
     }
 
-    /// In the user's own directory it can only be told whether anybody changed anything while it was at work. Where
-    /// nobody did, neither did it.
-    async fn due_in_place(&self, visit: &Visit<'_>) -> Result<(), Outcome> {
-        let Some(before) = visit.before else { return Ok(()) };
-        match self.looked(&visit.seat).await == Some(before) {
+    /// In the user's own directory it can only be told whether anything changed while the task was at work. Where
+    /// nothing did, neither did the task.
+    fn due_in_place(&self, visit: &Visit<'_>) -> Result<(), Outcome> {
+        match visit.in_place.get().is_some_and(|watched| !watched.changed.load(Ordering::Relaxed)) {
             true => due(visit.task, None).map(drop),
             false => Ok(()),
         }
     }
 
-    pub(super) async fn looked(&self, seat: &Seat) -> Option<u64> {
-        let directory = seat.directory.clone();
-        tokio::task::spawn_blocking(move || look(&directory)).await.ok().flatten()
+    /// What is there before the work itself begins: setting up is not the task's work.
+    pub(super) async fn look_before(&self, visit: &Visit<'_>) {
+        if visit.task.changes != Changes::Required || visit.blocks || visit.in_place.get().is_some() {
+            return;
+        }
+        let (directory, ours) = (visit.seat.directory.clone(), self.ours());
+        match tokio::task::spawn_blocking(move || Look::at(&directory, &ours)).await {
+            Ok(Some(before)) => {
+                let _ = visit.in_place.set(Watched { before: before.into(), changed: Default::default() });
+            }
+            _ => self.notice(format!(
+                "{} holds too many files to look at: whether {} changes any of them cannot be told",
+                visit.seat.directory.display(),
+                visit.order.task
+            )),
+        }
+    }
+
+    /// What is there after it, before our own checks write anything.
+    pub(super) async fn look_after(&self, visit: &Visit<'_>) {
+        let Some(watched) = visit.in_place.get() else { return };
+        let (before, directory, ours) = (watched.before.clone(), visit.seat.directory.clone(), self.ours());
+        let changed = tokio::task::spawn_blocking(move || before.is_changed(&directory, &ours)).await;
+        watched.changed.fetch_or(changed.unwrap_or(true), Ordering::Relaxed);
+    }
+
+    /// Where we write ourselves.
+    fn ours(&self) -> Vec<PathBuf> {
+        [Some(self.output.clone()), Home::root_of_environment().ok()].into_iter().flatten().collect()
     }
 
     /// Brings a workspace back to where it was: what is in it is nobody's work. Where that fails it is kept like any.

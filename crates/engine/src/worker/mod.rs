@@ -42,6 +42,7 @@ use crate::prompt::{self, Facts};
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
 use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, run_branch};
+use judging::Watched;
 use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 use talks::Talks;
@@ -122,8 +123,8 @@ struct Visit<'a> {
     seat: Seat,
     workspaces: Arc<dyn Workspaces>,
     blocks: bool,
-    /// What the directory looked like, where a change in it is due and cannot be told otherwise.
-    before: Option<u64>,
+    /// What was in the directory before the work, where a change in it is due and cannot be told otherwise.
+    in_place: OnceLock<Watched>,
     skills: OnceLock<Vec<Applied>>,
     course: &'a Course<'a>,
 }
@@ -163,10 +164,6 @@ impl Worker {
             seated.map_err(|outcome| (outcome, None))?
         };
         let seat = self.at_home(task, seat).map_err(|outcome| (outcome, None))?;
-        let before = match task.changes == Changes::Required && !blocks {
-            true => self.looked(&seat).await,
-            false => None,
-        };
         let visit = Visit {
             order,
             plan,
@@ -175,7 +172,7 @@ impl Worker {
             seat,
             workspaces,
             blocks,
-            before,
+            in_place: OnceLock::new(),
             skills: OnceLock::new(),
             course,
         };
@@ -220,6 +217,7 @@ impl Worker {
         let mut talks = Talks::new(visit);
         talks.questions = self.guarded(visit, talks.questions);
         self.apply_skills(visit, &talks, transcript, stop).await?;
+        self.look_before(visit).await;
         let mut feedback = talks.feedback(visit);
         loop {
             let round = feedback.as_ref().map_or(0, |(number, _)| *number);
@@ -293,6 +291,7 @@ impl Worker {
             }
             other => return Err(other),
         }
+        self.look_after(visit).await;
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
     }
 

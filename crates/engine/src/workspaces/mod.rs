@@ -34,7 +34,7 @@ use crate::git::{GitError, Repository};
 pub use census::{Rescue, Workspace, census, rescues, sitter};
 pub use clearing::{empty_trash, folders};
 pub use clone::Clones;
-pub use in_place::{InPlace, look};
+pub use in_place::{InPlace, Look};
 pub use layout::Layout;
 pub use names::{branch_word, rescue_refs, run_branch, task_branches};
 pub use resolving::{Resolution, Resolving, Solved, resolving_seat};

@@ -43,13 +43,14 @@ fn without(error: GitError) -> Finding {
     match error {
         GitError::NotOne(_) => Finding::warning(
             "repository",
-            "this is no git repository: tasks work right here, one tree for all",
+            "this is no git repository: commands work right here, prompts need --isolation none",
         )
         .remedy("git init, so that each gets a worktree of its own"),
         GitError::Unborn(_) => Finding::warning("repository", error.to_string())
             .remedy("make a first commit: git commit --allow-empty -m 'Start'"),
         error => {
-            Finding::problem("repository", error.to_string()).remedy("mend it, or go to another checkout")
+            let remedy = error.remedy().unwrap_or_else(|| "mend it, or go to another checkout".to_owned());
+            Finding::problem("repository", format!("{error}; no run starts here")).remedy(remedy)
         }
     }
 }

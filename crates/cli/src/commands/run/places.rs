@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use conductor_core::event::Options;
 use conductor_core::ids::RunId;
-use conductor_core::plan::{Isolation, Plan, Task};
+use conductor_core::plan::{Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
 use conductor_core::units::Millis;
 use conductor_engine::drive::World;
@@ -16,6 +16,7 @@ use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::stores::Sqlite;
 use conductor_engine::workspaces::{Rooms, Tenant};
 
+use super::super::talk;
 use super::arguments::Resolved;
 use crate::fault::{Exit, Fault};
 
@@ -42,18 +43,10 @@ pub(super) fn repository(
     options: &mut Options,
     directory: &Path,
 ) -> Result<Option<Repository>, Fault> {
-    let said = options.isolation.is_some() || plan.tasks.iter().any(|task| task.isolation.is_some());
-    let beside = |default: Option<Isolation>| {
-        let in_place = |task: &&Task| task.isolation.or(default) == Some(Isolation::None);
-        plan.tasks.iter().filter(|task| task.race().is_some()).find(in_place)
-    };
-    let wanted = |default: Option<Isolation>| {
-        plan.tasks.iter().any(|task| task.isolation.or(default) != Some(Isolation::None))
-    };
-    if let Some(task) = beside(options.isolation) {
+    if let Some(task) = racing_in_place(plan, options.isolation) {
         return Err(race_in_place(task));
     }
-    if !wanted(options.isolation) {
+    if !is_wanted(plan, options.isolation) {
         return Ok(None);
     }
     let found = match Repository::of(directory) {
@@ -62,14 +55,67 @@ pub(super) fn repository(
             Repository::begin(directory).map_err(no_repository)?;
             Some(Repository::of(directory).map_err(no_repository)?)
         }
-        Err(GitError::NotOne(_) | GitError::Missing(_)) if !said => None,
-        Err(error) => return Err(no_repository(error)),
+        Err(error) => {
+            outside(plan, options.isolation, directory, error)?;
+            None
+        }
     };
     options.isolation.get_or_insert(if found.is_some() { Isolation::Worktree } else { Isolation::None });
-    match beside(options.isolation) {
+    match racing_in_place(plan, options.isolation) {
         Some(task) => Err(race_in_place(task)),
         None => Ok(found),
     }
+}
+
+/// Whether a run would find what it needs of a repository. Nothing is made, asked or settled.
+pub(super) fn foresee(
+    args: &Resolved<'_>,
+    plan: &Plan,
+    options: &Options,
+    directory: &Path,
+) -> Result<(), Fault> {
+    if !is_wanted(plan, options.isolation) {
+        return Ok(());
+    }
+    match Repository::of(directory) {
+        Ok(_) => Ok(()),
+        Err(GitError::Unborn(_)) if args.typed.first_commit || is_attended() => Ok(()),
+        Err(error) => outside(plan, options.isolation, directory, error),
+    }
+}
+
+fn is_wanted(plan: &Plan, default: Option<Isolation>) -> bool {
+    plan.tasks.iter().any(|task| task.isolation.or(default) != Some(Isolation::None))
+}
+
+fn racing_in_place(plan: &Plan, default: Option<Isolation>) -> Option<&Task> {
+    let in_place = |task: &&Task| task.isolation.or(default) == Some(Isolation::None);
+    plan.tasks.iter().filter(|task| task.race().is_some()).find(in_place)
+}
+
+/// Outside of any repository a command works in place, which is told; a prompt does so only with the user's word. Where
+/// there is a repository that cannot be used, nothing does.
+fn outside(plan: &Plan, default: Option<Isolation>, directory: &Path, error: GitError) -> Result<(), Fault> {
+    let GitError::NotOne(_) = error else { return Err(no_repository(error)) };
+    let said = |task: &Task| task.isolation.or(default);
+    if plan.tasks.iter().any(|task| said(task).is_some_and(|said| said != Isolation::None)) {
+        return Err(no_repository(error));
+    }
+    if let Some(task) = unsaid_prompt(&plan.tasks, default) {
+        let message = format!("task '{}' is for an agent, and {error}; nothing was started", task.id);
+        return Err(Fault::new(Exit::InvalidFile, message).help(ITS_WORD));
+    }
+    talk(format!("no git repository here: commands work in place, in {}", directory.display()));
+    Ok(())
+}
+
+pub(super) const ITS_WORD: &str = "run it in a git checkout, where its work is kept apart; or let agents change \
+                                   the files here: --isolation none, or `isolation: none` in the file";
+
+/// A task that an agent would do in the user's own directory without the user having said so.
+pub(super) fn unsaid_prompt(tasks: &[Task], default: Option<Isolation>) -> Option<&Task> {
+    let is_prompt = |task: &&Task| matches!(task.work, Work::Prompt(_));
+    tasks.iter().filter(is_prompt).find(|task| task.isolation.or(default).is_none())
 }
 
 fn race_in_place(task: &Task) -> Fault {
@@ -82,13 +128,17 @@ fn may_begin(args: &Resolved<'_>, root: &Path) -> bool {
     if args.typed.first_commit {
         return true;
     }
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    if !is_attended() {
         return false;
     }
     anstream::eprint!("{} has no commit yet. Make an empty first one and go on? [Y/n] ", root.display());
     let mut answer = String::new();
     let _ = std::io::stdin().read_line(&mut answer);
     matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
+}
+
+fn is_attended() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Where the tasks are to work.
@@ -107,11 +157,16 @@ pub(super) fn rooms(
 }
 
 fn no_repository(error: GitError) -> Fault {
+    const IN_PLACE: &str = "or let tasks work on the files here: --isolation none";
     let help = match &error {
-        GitError::Unborn(_) => {
-            "let it be made: --first-commit; or make it yourself: git commit --allow-empty -m 'Start'"
-        }
-        _ => "run it in a checkout, or let tasks work where you are: --isolation none",
+        GitError::Unborn(_) => "let it be made: --first-commit; or make it yourself: \
+                                git commit --allow-empty -m 'Start'"
+            .to_owned(),
+        GitError::NotOne(_) | GitError::Bare(_) => format!("run it in a checkout, {IN_PLACE}"),
+        error => match error.remedy() {
+            Some(remedy) => format!("{remedy}; {IN_PLACE}"),
+            None => format!("mend it, {IN_PLACE}"),
+        },
     };
-    Fault::new(Exit::Unexpected, error).help(help)
+    Fault::new(Exit::InvalidFile, format!("{error}; nothing was started")).help(help)
 }

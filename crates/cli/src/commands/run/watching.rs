@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conductor_core::event::Options;
 use conductor_core::plan::{Amendment, Edit, Plan};
 use conductor_core::run::Run;
 use conductor_core::scheduler::{Refusal, Request};
@@ -17,6 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::absent;
 use super::arguments::{Chosen, Resolved};
+use super::places::{ITS_WORD, unsaid_prompt};
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 
@@ -32,6 +34,8 @@ pub(super) struct Watched {
     store: Arc<dyn Store>,
     /// Whether tasks are kept apart by what they touched in former runs.
     learns: bool,
+    /// Tasks work in the user's own directory, and the user has not said so: there is no repository.
+    in_place_unsaid: bool,
 }
 
 /// What tells one state of a file from another without reading it.
@@ -44,7 +48,7 @@ impl Watched {
         source: String,
         run: &Run,
         store: Arc<dyn Store>,
-        learns: bool,
+        (options, yard): (&Options, bool),
     ) -> Result<Option<Watched>, Fault> {
         if !args.typed.watch {
             return Ok(None);
@@ -60,7 +64,9 @@ impl Watched {
             // What it said when the run was left is not known any more: only what joined since counts.
             false => joined_since(&chosen.of_plan(diagnostics::load(&file)?)?, run),
         };
-        Ok(Some(Watched { file, source, chosen, known, store, learns }))
+        let learns = yard && !options.allow_overlap;
+        let in_place_unsaid = !yard && args.typed.isolation.is_none() && run.plan().isolation.is_none();
+        Ok(Some(Watched { file, source, chosen, known, store, learns, in_place_unsaid }))
     }
 
     pub(super) async fn watch(mut self, control: Control, words: UnboundedSender<String>) {
@@ -125,6 +131,12 @@ impl Watched {
     ) -> Result<(), String> {
         if amendment.is_empty() {
             return Ok(());
+        }
+        if let Some(task) = unsaid_prompt(&amendment.tasks, None).filter(|_| self.in_place_unsaid) {
+            return Err(format!(
+                "task '{}' is for an agent, and there is no git repository ({ITS_WORD})",
+                task.id
+            ));
         }
         let mut joining = Plan { tasks: amendment.tasks, ..plan.clone() };
         amendment.absent = absent(&joining)?;

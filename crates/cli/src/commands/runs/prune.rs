@@ -6,7 +6,7 @@ use conductor_core::ids::RunId;
 use conductor_core::units::Timestamp;
 use conductor_engine::checkpoints;
 use conductor_engine::clock::wall;
-use conductor_engine::git::Repository;
+use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::HomeError;
 use conductor_engine::process;
 use conductor_engine::stores::{StoredRun, was_written};
@@ -114,16 +114,19 @@ async fn judged(archive: &Archive, stored: &StoredRun, args: &args::RunsPrune) -
 fn worth_keeping(archive: &Archive, stored: &StoredRun) -> Option<String> {
     let run = &stored.id;
     let workspaces = census(&archive.home, std::slice::from_ref(run));
-    let branches = || {
-        let repository = Repository::of(&stored.directory).ok()?;
-        repository.refs(&task_branches(run)).ok().filter(|refs| !refs.is_empty())
+    let branches = match repository(stored).and_then(|found| match found {
+        Some(repository) => repository.refs(&task_branches(run)),
+        None => Ok(Vec::new()),
+    }) {
+        Ok(branches) => branches,
+        Err(error) => return Some(format!("what there is of it in its repository cannot be read: {error}")),
     };
     match workspaces {
         Err(error) => return Some(format!("its workspaces cannot be looked at: {error}")),
         Ok(found) if !found.is_empty() => {
             return Some(format!("there is work in its workspaces; first: conductor worktree clean {run}"));
         }
-        Ok(_) if branches().is_some() => {
+        Ok(_) if !branches.is_empty() => {
             return Some(format!(
                 "there is work on branches of its tasks; first: conductor worktree clean {run}"
             ));
@@ -136,9 +139,21 @@ fn worth_keeping(archive: &Archive, stored: &StoredRun) -> Option<String> {
     }
 }
 
+/// The repository it worked in, if there is one still.
+fn repository(stored: &StoredRun) -> Result<Option<Repository>, GitError> {
+    if !stored.directory.is_dir() {
+        return Ok(None);
+    }
+    match Repository::of(&stored.directory) {
+        Ok(repository) => Ok(Some(repository)),
+        Err(GitError::NotOne(_) | GitError::Unborn(_) | GitError::Bare(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// What it has kept in its repository, and the checkpoints that are of it.
 fn refs(stored: &StoredRun) -> Vec<String> {
-    let Ok(repository) = Repository::of(&stored.directory) else { return Vec::new() };
+    let Ok(Some(repository)) = repository(stored) else { return Vec::new() };
     let (run, branch) = (&stored.id, run_branch(&stored.id));
     let kept = repository.refs(&rescue_refs(run)).unwrap_or_default().into_iter().map(|(name, _)| name);
     let own = format!("{run}-");
@@ -185,7 +200,7 @@ async fn remove(archive: &Archive, verdict: &Verdict, args: &args::RunsPrune) ->
     archive.remove(run).await.map_err(words)?;
     discard(archive, run)?;
     drop(claim);
-    if let Some(repository) = stored.and_then(|stored| Repository::of(&stored.directory).ok()) {
+    if let Some(repository) = stored.and_then(|stored| repository(&stored).ok().flatten()) {
         for name in &verdict.refs {
             repository.delete_ref(name).map_err(|error| error.to_string())?;
         }

@@ -57,7 +57,7 @@ pub(crate) async fn clear_after_the_dead(home: &Home) {
 fn left_here(archive: &Archive, all: bool) -> Result<Vec<StoredRun>, Fault> {
     let is_over = |run: &StoredRun| matches!(run.status.as_str(), "completed" | "failed");
     let runs = archive.here()?;
-    let branches = branches_of(archive);
+    let branches = branches_of(archive)?;
     let left = |run: &StoredRun| {
         let folders = archive.home.run(&run.id).join("workspaces").exists();
         folders || branches.contains(run.id.as_str())
@@ -66,11 +66,15 @@ fn left_here(archive: &Archive, all: bool) -> Result<Vec<StoredRun>, Fault> {
 }
 
 /// The runs that have branches of tasks.
-fn branches_of(archive: &Archive) -> HashSet<String> {
+fn branches_of(archive: &Archive) -> Result<HashSet<String>, Fault> {
     const TASKS: &str = "refs/heads/conductor-task/";
-    let refs = Repository::of(&archive.directory).and_then(|repository| repository.refs(TASKS));
-    let names = refs.unwrap_or_default().into_iter();
-    names.filter_map(|(name, _)| Some(name.strip_prefix(TASKS)?.split('/').next()?.to_owned())).collect()
+    let refs = match Repository::of(&archive.directory) {
+        Ok(repository) => repository.refs(TASKS)?,
+        Err(GitError::NotOne(_) | GitError::Unborn(_) | GitError::Bare(_)) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let run = |(name, _): (String, String)| Some(name.strip_prefix(TASKS)?.split('/').next()?.to_owned());
+    Ok(refs.into_iter().filter_map(run).collect())
 }
 
 /// Saves what is in the workspaces of a run and takes them away.
