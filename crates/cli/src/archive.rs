@@ -20,6 +20,7 @@ use conductor_engine::planner::{self, KeptPlan};
 use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, was_written};
 use conductor_engine::workspaces::{Tenant, Yard};
 
+use crate::console;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
 
@@ -269,7 +270,7 @@ where
         match call().await {
             Err(StoreError::Unavailable { why }) => {
                 if told.as_ref() != Some(&why) {
-                    anstream::eprintln!("conductor: {why}; waiting for it");
+                    console::say(format_args!("conductor: {why}; waiting for it"));
                     told = Some(why);
                 }
                 tokio::time::sleep(Duration::from_millis(500)).await;

@@ -12,6 +12,7 @@ use conductor_engine::subagents;
 use serde_json::{Value, json};
 
 use crate::config;
+use crate::console;
 use crate::fault::{Exit, Fault};
 
 /// A line longer than this is named but not drawn.
@@ -246,10 +247,10 @@ impl Sheet {
     pub(crate) fn show(&self) {
         let renderer = Renderer::styled();
         for diagnostic in self.found.iter().take(MOST) {
-            anstream::eprintln!("{}\n", self.drawn(&renderer, diagnostic));
+            console::say(format_args!("{}\n", self.drawn(&renderer, diagnostic)));
         }
         if self.found.len() > MOST {
-            anstream::eprintln!("… and {} more\n", self.found.len() - MOST);
+            console::say(format_args!("… and {} more\n", self.found.len() - MOST));
         }
     }
 

@@ -14,6 +14,8 @@ use conductor_engine::resolve::ResolveError;
 use conductor_engine::stores::StoreError;
 use conductor_engine::workspaces::WorkspaceError;
 
+use crate::console;
+
 /// What the process says to whoever started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -30,6 +32,8 @@ pub(crate) enum Exit {
     BudgetReached = 6,
     AgentMissing = 7,
     StillRunning = 8,
+    /// A mistake in this program (a panic).
+    Internal = 70,
     TaskFailed = 100,
     ConflictLeft = 101,
     Interrupted = 130,
@@ -37,7 +41,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    pub(crate) const ALL: [Exit; 13] = [
+    pub(crate) const ALL: [Exit; 14] = [
         Exit::Done,
         Exit::Unexpected,
         Exit::Usage,
@@ -47,6 +51,7 @@ impl Exit {
         Exit::BudgetReached,
         Exit::AgentMissing,
         Exit::StillRunning,
+        Exit::Internal,
         Exit::TaskFailed,
         Exit::ConflictLeft,
         Exit::Interrupted,
@@ -93,10 +98,10 @@ impl Fault {
 
     pub(crate) fn show(&self) {
         if !self.message.is_empty() {
-            anstream::eprintln!("\x1b[1;31merror\x1b[0m: {}", self.message);
+            console::say(format_args!("\x1b[1;31merror\x1b[0m: {}", self.message));
         }
         if let Some(help) = &self.help {
-            anstream::eprintln!("\x1b[1;36mhelp\x1b[0m: {help}");
+            console::say(format_args!("\x1b[1;36mhelp\x1b[0m: {help}"));
         }
     }
 }

@@ -1,13 +1,18 @@
 //! The command line. Each command is a file of its name under `commands/`; this is the table of contents.
 
+// Printing macros panic where standard output or standard error cannot be written.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod archive;
 mod args;
 mod commands;
 mod config;
+mod console;
 mod diagnostics;
 mod end_block;
 mod fault;
 mod live;
+mod panics;
 mod progress;
 mod table;
 mod width;
@@ -18,10 +23,41 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Arguments, Command};
+use fault::{Exit, Fault};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let ended = match arguments.command {
+    panics::guarded(command).into()
+}
+
+fn command() -> Exit {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(other) => return explained(&other),
+    };
+    match carried_out(arguments) {
+        Ok(exit) => exit,
+        Err(fault) => {
+            fault.show();
+            fault.exit
+        }
+    }
+}
+
+/// Help and the version are answers; anything else is what is wrong with the command line.
+fn explained(other: &clap::Error) -> Exit {
+    match (other.print(), other.use_stderr()) {
+        (_, true) => Exit::Usage,
+        (Ok(()), false) => Exit::Done,
+        (Err(error), false) => {
+            let fault = Fault::from(error);
+            fault.show();
+            fault.exit
+        }
+    }
+}
+
+fn carried_out(arguments: Arguments) -> Result<Exit, Fault> {
+    match arguments.command {
         Command::Run(run) => commands::run::run(&run),
         Command::Plan(plan) => commands::plan::run(&plan),
         Command::Orchestrate(orchestrate) => commands::orchestrate::run(&orchestrate),
@@ -60,12 +96,5 @@ fn main() -> ExitCode {
         Command::Man(man) => commands::man::run(&man),
         Command::Schema(schema) => commands::schema::run(&schema),
         Command::Version(version) => commands::version::run(&version),
-    };
-    match ended {
-        Ok(exit) => exit.into(),
-        Err(fault) => {
-            fault.show();
-            fault.exit.into()
-        }
     }
 }

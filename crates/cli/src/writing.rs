@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::console;
 use crate::fault::{Exit, Fault};
 
 /// Whether somebody can be asked.
@@ -32,8 +33,7 @@ pub(crate) fn may_write(files: &[&Path], force: bool) -> Result<(), Fault> {
 
 /// A question and what was answered, without the spaces around it.
 pub(crate) fn ask(from: &mut impl BufRead, question: &str) -> io::Result<String> {
-    anstream::eprint!("{question}");
-    anstream::stderr().flush()?;
+    console::ask(question);
     let mut answer = String::new();
     from.read_line(&mut answer)?;
     Ok(answer.trim().to_owned())

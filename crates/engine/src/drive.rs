@@ -25,7 +25,7 @@ use crate::clock::{Clock, HEARTBEAT};
 use crate::control::{Counter, Glance, Heard, Listed, Query, View, Why};
 use crate::home::RunClaim;
 use crate::lookout::{AtWork, Lookout};
-use crate::process::{self, Keeper};
+use crate::process::{self, Teardown};
 use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
@@ -175,7 +175,7 @@ pub struct Drive {
     parked: Vec<PathBuf>,
     notices: mpsc::UnboundedSender<String>,
     to_keep: Option<std::process::Command>,
-    keeper: Option<Keeper>,
+    teardown: Teardown,
     finished: bool,
 }
 
@@ -228,6 +228,7 @@ impl Drive {
         let mut clock = Clock::start();
         let legacy = Legacy { reopen: start.reopen, left };
         let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), legacy)?;
+        let teardown = Teardown::new(id.clone());
         let drive = Drive {
             id,
             store,
@@ -247,7 +248,7 @@ impl Drive {
             parked: Vec::new(),
             notices,
             to_keep: keeper,
-            keeper: None,
+            teardown,
             finished: false,
         };
         Ok((drive, notice_reader))
@@ -298,8 +299,7 @@ impl Drive {
             counter.close().await;
         }
         looking.inspect(|looking| looking.abort());
-        self.keeper = None;
-        process::sweep_all(&self.id).await;
+        self.teardown.finish().await;
         self.look_a_last_time().await?;
         self.clear_rooms().await;
         Ok(Driven { run: self.scheduler.into_run(), parked: self.parked, claim: self.claim })
@@ -367,11 +367,8 @@ impl Drive {
     /// From the first process on that lasts; very short ones leave nothing that would need one.
     fn see_to_a_keeper(&mut self) {
         if let Some(mut command) = self.to_keep.take() {
-            match Keeper::start(&mut command) {
-                Ok(keeper) => self.keeper = Some(keeper),
-                Err(error) => {
-                    self.notice(format!("what we leave behind if we are killed would go on: {error}"))
-                }
+            if let Err(error) = self.teardown.keep(&mut command) {
+                self.notice(format!("what we leave behind if we are killed would go on: {error}"));
             }
         }
     }

@@ -3,6 +3,9 @@
 //! The core decides, this crate does: it reads clocks, starts processes, keeps files and the store, and runs the loop
 //! that connects them. Views (the command line, later the server) look on through `bus` and ask through `Control`.
 
+// Printing macros panic where standard output or standard error cannot be written.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod agents;
 pub mod amend;
 pub mod beads;

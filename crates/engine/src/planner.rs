@@ -30,7 +30,7 @@ use crate::agents::{self, AgentError};
 use crate::clock::wall;
 use crate::drive::Message;
 use crate::home::Home;
-use crate::process::{self, Keeper};
+use crate::process::{self, Teardown};
 use crate::worker::{Stop, Worker};
 
 pub use account::{Kept, Plan as KeptPlan, note_run, plans};
@@ -92,7 +92,8 @@ pub struct Planner {
     home: PathBuf,
     /// Where it was asked from.
     directory: PathBuf,
-    _keeper: Option<Keeper>,
+    /// Ends what its agent left when this goes.
+    _teardown: Teardown,
 }
 
 impl Planner {
@@ -114,7 +115,10 @@ impl Planner {
         let (reporter, reports) = mpsc::unbounded_channel();
         let (notifier, notices) = mpsc::unbounded_channel();
         let worker = Worker::for_questions(id, plan, place.clone(), folder.clone(), notifier, reporter);
-        let keeper = keeper.map(|mut command| Keeper::start(&mut command)).transpose()?;
+        let mut teardown = Teardown::new(worker.run.clone());
+        if let Some(mut command) = keeper {
+            teardown.keep(&mut command)?;
+        }
         Ok(Planner {
             worker,
             reports,
@@ -129,7 +133,7 @@ impl Planner {
             used: Vec::new(),
             home: home.root().to_owned(),
             directory: std::env::current_dir()?,
-            _keeper: keeper,
+            _teardown: teardown,
         })
     }
 

@@ -7,6 +7,9 @@
 //!
 //! It knows nothing of Conductor. `conductor demo` and the tests stand on it.
 
+// Printing macros panic where standard output or standard error cannot be written.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod agents;
 
 mod address;

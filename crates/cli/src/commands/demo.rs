@@ -195,6 +195,7 @@ async fn perform(mut command: Command) -> Result<ExitStatus, Fault> {
 fn exit(status: ExitStatus) -> Exit {
     match (status.code(), status.signal()) {
         (Some(0), _) => Exit::Done,
+        (Some(70), _) => Exit::Internal,
         (Some(100), _) => Exit::TaskFailed,
         (Some(101), _) => Exit::ConflictLeft,
         (Some(130), _) => Exit::Interrupted,

@@ -1,6 +1,6 @@
 //! `conductor diff`: what a task has changed, wherever its work is.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use conductor_core::event::Change;
 use conductor_core::plan::Isolation;
@@ -13,6 +13,7 @@ use conductor_engine::workspaces::{Yard, run_branch};
 use super::{block_on, talk};
 use crate::archive::{Archive, FoundTask};
 use crate::args::Diff;
+use crate::console;
 use crate::fault::{Exit, Fault};
 
 pub(crate) fn run(args: &Diff) -> Result<Exit, Fault> {
@@ -96,8 +97,8 @@ fn nothing(chosen: &FoundTask) -> Fault {
 /// As it is for programs; for people, so that nothing in it can fool the terminal.
 fn show(text: &[u8]) -> Result<(), Fault> {
     match io::stdout().is_terminal() {
-        false => io::stdout().lock().write_all(text)?,
-        true => anstream::stdout().lock().write_all(painted(&transcript::shown(text)).as_bytes())?,
+        false => console::answer_bytes(text)?,
+        true => console::answer(&painted(&transcript::shown(text)))?,
     }
     Ok(())
 }

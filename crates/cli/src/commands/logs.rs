@@ -1,6 +1,5 @@
 //! `conductor logs`: what a task's agent or command said, made safe to show.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use conductor_engine::transcript::{Reader, Speaker, shown};
 use super::{block_on, talk};
 use crate::archive::{Archive, Found, FoundTask};
 use crate::args;
+use crate::console;
 use crate::fault::{Exit, Fault};
 
 /// How often a task at work is listened to.
@@ -254,17 +254,14 @@ impl<'a> Listener<'a> {
         self.begun.extend_from_slice(words);
         let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let lines: Vec<u8> = self.begun.drain(..whole).collect();
-        let mut out = std::io::stdout().lock();
-        out.write_all(shown(&lines).as_bytes())?;
-        out.flush()?;
+        console::answer_bytes(shown(&lines).as_bytes())?;
         Ok(())
     }
 
     fn end_line(&mut self) -> Result<(), Fault> {
         if !self.begun.is_empty() {
             let rest = std::mem::take(&mut self.begun);
-            let mut out = std::io::stdout().lock();
-            writeln!(out, "{}", shown(&rest))?;
+            console::answer_bytes(format!("{}\n", shown(&rest)).as_bytes())?;
         }
         Ok(())
     }

@@ -35,8 +35,7 @@ pub(crate) mod version;
 pub(crate) mod wait;
 pub(crate) mod worktree;
 
-use std::io::Write as _;
-
+use crate::console;
 use crate::fault::Fault;
 
 /// One thread is enough, and spares waking another for every step: the work is done by other processes.
@@ -47,15 +46,14 @@ fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault>
 
 /// Something worth knowing, for whoever sits there.
 fn talk(text: impl std::fmt::Display) {
-    anstream::eprintln!("conductor: {text}");
+    console::say(format_args!("conductor: {text}"));
 }
 
 /// An answer on standard output.
 fn answer(text: &str) -> Result<(), Fault> {
-    let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
+    match text.ends_with('\n') {
+        true => console::answer(text)?,
+        false => console::answer(&format!("{text}\n"))?,
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::plan::{
 };
 use super::{answer, talk};
 use crate::args;
+use crate::console;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 use crate::writing;
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
     if !args.json {
         talk(format!("planned by {}: {}", answered.agent, spent(answered.used)));
         talk(format!("{} tasks, {slots} at once; the plan is {}", plan.tasks.len(), file.display()));
-        anstream::eprintln!("\n{}", table(&plan));
+        console::say(format_args!("\n{}", table(&plan)));
     }
     let mut typed = run_arguments(args, &file, slots)?;
     typed.planning = Some(Box::new(answered.planning.clone()));

@@ -19,6 +19,7 @@ use conductor_engine::transcript::{self, Speaker};
 use super::lines::{Lines, heading, near};
 use super::plain::Pulse;
 use super::{Progress, Stage};
+use crate::console;
 use crate::end_block::one_line;
 
 /// How much of what a task said is in its group; all of it is in its transcript.
@@ -40,7 +41,7 @@ pub(super) struct GitHub {
 
 impl GitHub {
     pub(super) fn new(stage: &Stage<'_>) -> GitHub {
-        anstream::eprintln!("{}", heading(stage.id, stage.run, stage.options));
+        console::say(heading(stage.id, stage.run, stage.options));
         // Its log shows colours, terminal or not.
         let colored = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         GitHub {
@@ -94,16 +95,16 @@ impl Progress for GitHub {
     }
 
     fn notice(&mut self, text: &str) {
-        anstream::eprintln!("conductor: {}", tame(text));
+        console::say(format_args!("conductor: {}", tame(text)));
     }
 
     fn tell(&mut self, text: &str) {
-        anstream::eprintln!("::notice title=Conductor::{}", escaped(text));
+        console::say(format_args!("::notice title=Conductor::{}", escaped(text)));
     }
 
     fn beat(&mut self) {
         if let Some(line) = self.pulse.line(std::time::Instant::now()) {
-            anstream::eprintln!("conductor: {line}");
+            console::say(format_args!("conductor: {line}"));
         }
     }
 
@@ -114,7 +115,7 @@ impl Progress for GitHub {
         let voices = &output::voices(&self.output, run);
         let subject = Subject { id, run, graph, ledger, source: None, voices };
         if let Err(error) = summarize(Path::new(&path), &report::markdown(&subject)) {
-            anstream::eprintln!("conductor: the step's summary could not be written: {error}");
+            console::say(format_args!("conductor: the step's summary could not be written: {error}"));
         }
     }
 }

@@ -18,6 +18,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Progress, Stage, terminal};
+use crate::console;
 use watch::Watch;
 
 /// How long after the last time it is drawn again, where something has happened; and where nothing has, for its clock.
@@ -74,7 +75,7 @@ impl Progress for Inline {
     fn notice(&mut self, text: &str) {
         let line = format!("conductor: {text}");
         if self.drawing.is_none() {
-            return anstream::eprintln!("{line}");
+            return console::say(line);
         }
         let _ = self.news.send(News::Line(line));
     }

@@ -14,6 +14,7 @@ use conductor_engine::bus::Records;
 
 use super::lines::{Lines, heading, is_colored};
 use super::{Progress, Stage};
+use crate::console;
 
 /// How many of those that run a heartbeat names.
 const NAMED: usize = 5;
@@ -25,7 +26,7 @@ pub(super) struct Plain {
 
 impl Plain {
     pub(super) fn new(stage: &Stage<'_>) -> Plain {
-        anstream::eprintln!("{}", heading(stage.id, stage.run, stage.options));
+        console::say(heading(stage.id, stage.run, stage.options));
         Plain { lines: Lines::new(stage.run, is_colored()), pulse: Pulse::default() }
     }
 }
@@ -45,17 +46,17 @@ impl Progress for Plain {
     }
 
     fn notice(&mut self, text: &str) {
-        anstream::eprintln!("conductor: {text}");
+        console::say(format_args!("conductor: {text}"));
     }
 
     fn tell(&mut self, text: &str) {
         super::terminal::ring(text);
-        anstream::eprintln!("conductor: {text}");
+        console::say(format_args!("conductor: {text}"));
     }
 
     fn beat(&mut self) {
         if let Some(line) = self.pulse.line(Instant::now()) {
-            anstream::eprintln!("conductor: {line}");
+            console::say(format_args!("conductor: {line}"));
         }
     }
 

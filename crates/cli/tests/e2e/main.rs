@@ -60,6 +60,7 @@ mod status;
 mod store;
 mod template;
 mod terminal;
+mod unwritable;
 mod validate;
 mod waiting;
 mod watching;

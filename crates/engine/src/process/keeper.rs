@@ -27,20 +27,20 @@ impl Keeper {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let starting = tree::starting();
         let child = command.spawn()?;
-        tree::remember(child.id());
+        // Not known as one that is waited for: while it lives, orphans are still recognised as such.
+        tree::remember_beside(child.id());
         drop(starting);
         Ok(Keeper { child })
     }
-}
 
-/// All is well: nobody needs it any more.
-impl Drop for Keeper {
-    fn drop(&mut self) {
+    /// All is well: everything it would end is ended. Only that is a word to it; where a keeper is merely dropped, as by
+    /// a panic, its pipe is closed without one, and it ends what is left.
+    pub(crate) fn dismiss(mut self) {
         if let Some(mut pipe) = self.child.stdin.take() {
             let _ = pipe.write_all(b".");
         }
         let _ = self.child.wait();
-        tree::forget(self.child.id());
+        tree::forget_beside(self.child.id());
     }
 }
 
@@ -63,5 +63,42 @@ pub fn keep(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
             tree::end_leftovers(run, &[]);
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes down what it hears, and that it has heard the end.
+    fn listener(folder: &std::path::Path) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "cat > heard && mv heard whole"]).current_dir(folder);
+        command
+    }
+
+    fn heard(folder: &std::path::Path) -> String {
+        let begun = Instant::now();
+        loop {
+            match std::fs::read_to_string(folder.join("whole")) {
+                Ok(words) => return words,
+                Err(error) if begun.elapsed() > Duration::from_secs(60) => panic!("{error}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_keeper_that_is_dismissed_is_told_that_all_is_well() {
+        let folder = tempfile::tempdir().unwrap();
+        Keeper::start(&mut listener(folder.path())).unwrap().dismiss();
+        assert_eq!(heard(folder.path()), ".");
+        let folder = tempfile::tempdir().unwrap();
+        let unwound = std::panic::catch_unwind(|| {
+            let _keeper = Keeper::start(&mut listener(folder.path())).unwrap();
+            panic!("as it is meant to");
+        });
+        assert!(unwound.is_err());
+        assert_eq!(heard(folder.path()), "", "a coordinator that fails has not said that all is well");
     }
 }

@@ -5,6 +5,7 @@
 mod exit;
 mod hearing;
 mod keeper;
+mod teardown;
 mod tree;
 
 use std::borrow::Cow;
@@ -23,8 +24,9 @@ use conductor_core::event::Process as ProcessName;
 use rustix::process::{Pid, Signal};
 
 pub use hearing::{Heard, hear_beside};
-pub(crate) use keeper::Keeper;
+use keeper::Keeper;
 pub use keeper::{GRACE_OF_ORPHANS, keep};
+pub(crate) use teardown::Teardown;
 pub use tree::{Mark, adopt_orphans, alive, end_leftovers, inside, sweep_all, under_way};
 
 /// How long a process that was asked to end may take before it is made to.

@@ -1,5 +1,9 @@
 //! `stand-in --script FILE`: the stand-in by itself, to try an agent CLI by hand.
 
+// Printing macros panic where standard output or standard error cannot be written.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,7 +27,8 @@ fn main() -> ExitCode {
     match arguments(std::env::args().skip(1)).and_then(serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("{why}");
+            // Where it cannot be said, the exit code still says it.
+            let _ = writeln!(std::io::stderr(), "{why}");
             ExitCode::from(2)
         }
     }
@@ -59,7 +64,7 @@ fn serve(arguments: Arguments) -> Result<(), String> {
         let text = std::fs::read_to_string(&file).map_err(|error| at_file(error.to_string()))?;
         let script: Script = serde_json::from_str(&text).map_err(|error| at_file(error.to_string()))?;
         stand_in.script(&name, script);
-        println!("{}", stand_in.base_url(&name));
+        writeln!(std::io::stdout(), "{}", stand_in.base_url(&name)).map_err(|error| error.to_string())?;
     }
     if arguments.until_eof {
         std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map_err(|error| error.to_string())?;

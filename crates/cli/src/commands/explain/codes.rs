@@ -121,6 +121,11 @@ fn of_exit(exit: Exit) -> (&'static str, &'static str) {
         Exit::StillRunning => {
             ("Another process works on this run.", "Wait for it to end, or stop it, and try again.")
         }
+        Exit::Internal => (
+            "Conductor itself failed: a mistake in the program, not in your file. Everything it had started was ended.",
+            "Nothing is lost: `conductor run --resume` goes on. Report what it said on standard error, with the output \
+             of `conductor version`.",
+        ),
         Exit::TaskFailed => (
             "At least one task failed; everything that does not need it went on.",
             "The end block names each with its last lines; `conductor explain TASK` tells more. Do them again with \

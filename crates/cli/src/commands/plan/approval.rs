@@ -10,6 +10,7 @@ use conductor_core::planner::Draft;
 use super::existing::written_in;
 use super::table;
 use crate::commands::talk;
+use crate::console;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 use crate::writing::{self, ask};
@@ -28,7 +29,7 @@ pub(crate) fn approve(place: &Path, text: String, write: impl Fn(&Draft) -> Stri
     writing::write(place, &text)?;
     loop {
         let plan = diagnostics::load(place)?;
-        anstream::eprintln!("\n{}", table(&plan));
+        console::say(format_args!("\n{}", table(&plan)));
         let answer = ask(&mut io::stdin().lock(), "[a]pprove, [d]rop ID, [e]dit, [q]uit? ")?;
         let mut words = answer.split_whitespace();
         match (words.next().unwrap_or_default(), words.next()) {

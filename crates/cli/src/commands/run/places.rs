@@ -18,6 +18,7 @@ use conductor_engine::workspaces::{Rooms, Tenant};
 
 use super::super::talk;
 use super::arguments::Resolved;
+use crate::console;
 use crate::fault::{Exit, Fault};
 
 pub(super) fn world(
@@ -131,7 +132,8 @@ fn may_begin(args: &Resolved<'_>, root: &Path) -> bool {
     if !is_attended() {
         return false;
     }
-    anstream::eprint!("{} has no commit yet. Make an empty first one and go on? [Y/n] ", root.display());
+    let root = root.display();
+    console::ask(format_args!("{root} has no commit yet. Make an empty first one and go on? [Y/n] "));
     let mut answer = String::new();
     let _ = std::io::stdin().read_line(&mut answer);
     matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")

@@ -14,6 +14,7 @@ use super::landing::{Case, Stopped};
 use super::{answer, talk};
 use crate::archive::{self, Archive, Found};
 use crate::args::{How, OfTask, WorktreeResolve};
+use crate::console;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
 
@@ -124,9 +125,11 @@ fn explain(case: &Case, open: &Resolution) -> Result<(), Fault> {
     answer(&open.folder.display().to_string())?;
     talk(format!("the conflict of {task} is laid out there; both sides changed:"));
     for path in &open.files {
-        anstream::eprintln!("    {}", one_line(path));
+        console::say(format_args!("    {}", one_line(path)));
     }
-    anstream::eprintln!("  when it is solved:  conductor worktree resolve {task} --run {run} --continue");
-    anstream::eprintln!("  to give it up:      conductor worktree resolve {task} --run {run} --abort");
+    console::say(format_args!(
+        "  when it is solved:  conductor worktree resolve {task} --run {run} --continue"
+    ));
+    console::say(format_args!("  to give it up:      conductor worktree resolve {task} --run {run} --abort"));
     Ok(())
 }

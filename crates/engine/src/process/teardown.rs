@@ -1,0 +1,81 @@
+//! Ending everything a run has started, on every way out of it.
+
+use std::io;
+use std::process::Command;
+
+use conductor_core::ids::RunId;
+
+use super::{Keeper, tree};
+
+/// Held by what starts processes for a run. By `finish` where it comes to its end; where it is dropped without that (an
+/// error, a panic), everything that carries the run's mark is ended there and then.
+pub(crate) struct Teardown {
+    run: RunId,
+    keeper: Option<Keeper>,
+    is_finished: bool,
+}
+
+impl Teardown {
+    pub(crate) fn new(run: RunId) -> Teardown {
+        Teardown { run, keeper: None, is_finished: false }
+    }
+
+    /// Starts the process that ends what is left behind if we are killed.
+    pub(crate) fn keep(&mut self, command: &mut Command) -> io::Result<()> {
+        self.keeper = Some(Keeper::start(command)?);
+        Ok(())
+    }
+
+    /// Every process of the run that is still there is ended, and only then is the keeper told that all is well.
+    pub(crate) async fn finish(&mut self) {
+        tree::sweep_all(&self.run).await;
+        self.is_finished = true;
+        self.dismiss();
+    }
+
+    /// The keeper stays where something could not be ended: it tries again.
+    fn dismiss(&mut self) {
+        if let Some(keeper) = self.keeper.take()
+            && tree::alive(&self.run).is_empty()
+        {
+            keeper.dismiss();
+        }
+    }
+}
+
+impl Drop for Teardown {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            tree::end_leftovers(&self.run, &[]);
+            self.dismiss();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Child, Stdio};
+
+    use super::*;
+
+    /// A process of that run in a group of its own, as an agent is.
+    fn agent(run: &RunId) -> Child {
+        let mut command = Command::new("sleep");
+        command.arg("600").env("CONDUCTOR_RUN", run.as_str()).process_group(0).stdin(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    #[test]
+    fn what_unwinds_past_a_teardown_leaves_no_process_behind() {
+        let run = RunId::parse("unwound").unwrap();
+        let mut child = agent(&run);
+        let unwound = std::panic::catch_unwind(|| {
+            let _teardown = Teardown::new(run.clone());
+            panic!("as it is meant to");
+        });
+        assert!(unwound.is_err());
+        // It would sleep on: only a signal ends it.
+        assert!(child.try_wait().unwrap().is_some_and(|status| status.code().is_none()));
+    }
+}
