@@ -364,7 +364,8 @@ impl Drive {
         }
     }
 
-    /// From the first process on that lasts; very short ones leave nothing that would need one.
+    /// Before the first agent, which spends from its first moment on, and from the first command on that lasts; very short
+    /// ones leave nothing that would need one.
     fn see_to_a_keeper(&mut self) {
         if let Some(mut command) = self.to_keep.take() {
             if let Err(error) = self.teardown.keep(&mut command) {
@@ -521,6 +522,9 @@ impl Drive {
     }
 
     fn start(&mut self, order: Order) {
+        if order.hand.is_some() {
+            self.see_to_a_keeper();
+        }
         let (stop, stopped) = watch::channel(Stop::No);
         self.attempts.insert(order.task.clone(), (order.attempt, stop));
         if self.lookout.is_some()

@@ -40,6 +40,7 @@ mod mcp;
 mod measure;
 mod notifications;
 mod orchestrate;
+mod orphans;
 mod plan;
 mod progress;
 mod questions;

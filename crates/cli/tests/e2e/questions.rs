@@ -151,8 +151,10 @@ sleep 600
 /// A2: the coordinator is killed and nobody takes the run up; what it left behind does not go on for ever.
 #[test]
 fn what_a_killed_coordinator_left_is_ended_if_nobody_takes_it_up() {
-    let works = "read -r task; echo > HERE/working; setsid sleep 600 & wait";
-    let mut world = world("tasks: [{ id: a, prompt: Do it, agent: works }]", &[("works", works)]);
+    // A command, for an agent that is spoken to cannot go on at all.
+    let tasks = "tasks: [{ id: a, run: 'echo > HERE/working; setsid sleep 600 & wait' }]";
+    let mut world = world(tasks, &[]);
+    world.write("tasks.yaml", &tasks.replace("HERE", world.path("").to_str().unwrap()));
     world.set("CONDUCTOR_ORPHAN_GRACE", "2s");
     let live = start(&world, &[]);
     world.wait_for_file("working");

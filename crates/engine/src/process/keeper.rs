@@ -2,7 +2,8 @@
 //! takes the run up in time, they are ended.
 //!
 //! The keeper is a process of our own that waits at a pipe. A word on it means that all is well; its end without a word
-//! means that whoever held the other side is gone.
+//! means that whoever held the other side is gone. Agents that were spoken to over a pipe of the coordinator's cannot work
+//! without it and are ended at once; commands get a while, in which another coordinator can take the run up and end them.
 
 use std::io::{self, Read, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -10,13 +11,16 @@ use std::time::{Duration, Instant};
 
 use conductor_core::ids::RunId;
 
-use super::tree;
+use super::tree::{self, Left};
 use crate::home::Home;
 
 /// How long what a killed coordinator left may go on, for somebody to take it up.
 pub const GRACE_OF_ORPHANS: Duration = Duration::from_secs(60);
 
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How often a coordinator whose pipe is gone is looked at until it is dead.
+const DEATH: Duration = Duration::from_millis(5);
 
 pub(crate) struct Keeper {
     child: Child,
@@ -25,6 +29,7 @@ pub(crate) struct Keeper {
 impl Keeper {
     pub(crate) fn start(command: &mut Command) -> io::Result<Keeper> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env(tree::COORDINATOR, tree::us());
         let starting = tree::starting();
         let child = command.spawn()?;
         // Not known as one that is waited for: while it lives, orphans are still recognised as such.
@@ -53,16 +58,19 @@ pub fn keep(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
         return;
     }
     let gone = Instant::now();
-    loop {
-        // First of all: of one who has just died the claim may still stand for a moment.
-        std::thread::sleep(LOOK.min(grace));
-        if home.is_live(run) || tree::alive(run).is_empty() {
-            return;
-        }
+    let coordinator = std::env::var(tree::COORDINATOR).unwrap_or_default();
+    // Its pipe goes with it, but not in the same instant. One that let go of the pipe and lives sees to its processes itself.
+    while tree::lives(&coordinator) && home.is_live(run) {
+        std::thread::sleep(DEATH);
+    }
+    // What another coordinator of the run starts meanwhile is none of ours: it carries that one's name.
+    let left = Left { run, coordinator: &coordinator };
+    left.end_talking();
+    while !left.is_over() {
         if gone.elapsed() >= grace {
-            tree::end_leftovers(run, &[]);
-            return;
+            return left.end();
         }
+        std::thread::sleep(LOOK.min(grace.saturating_sub(gone.elapsed())));
     }
 }
 

@@ -86,7 +86,7 @@ impl Running {
             .args(&launch.args)
             .env_clear()
             .envs(launch.env.iter())
-            .envs(mark.variables())
+            .envs(mark.variables(launch.talks))
             .current_dir(&launch.directory)
             .stdin(if launch.talks { Stdio::piped() } else { Stdio::null() })
             .stdout(output)

@@ -20,6 +20,9 @@ use super::pid;
 const RUN: &str = "CONDUCTOR_RUN";
 const TASK: &str = "CONDUCTOR_TASK";
 const ATTEMPT: &str = "CONDUCTOR_ATTEMPT";
+/// Which coordinator started a process, and that it is spoken to over a pipe of that coordinator.
+pub(super) const COORDINATOR: &str = "CONDUCTOR_COORDINATOR";
+const TALKS: &str = "CONDUCTOR_TALKS";
 
 /// A look at the process table costs about as much as starting a process, so after very short attempts one look
 /// serves all that ended in this time.
@@ -37,12 +40,14 @@ pub struct Mark {
 }
 
 impl Mark {
-    pub(super) fn variables(&self) -> [(&'static str, OsString); 3] {
-        [
+    pub(super) fn variables(&self, talks: bool) -> impl Iterator<Item = (&'static str, OsString)> {
+        let all = [
             (RUN, self.run.as_str().into()),
             (TASK, self.task.as_str().into()),
             (ATTEMPT, self.attempt.to_string().into()),
-        ]
+            (COORDINATOR, us().into()),
+        ];
+        all.into_iter().chain(talks.then(|| (TALKS, "1".into())))
     }
 
     fn is_on(&self, environment: &[u8]) -> bool {
@@ -51,6 +56,15 @@ impl Mark {
             && has(TASK, self.task.as_str())
             && has(ATTEMPT, &self.attempt.to_string())
     }
+}
+
+/// This process by a name that no other ever has: its number and when it was started.
+pub(super) fn us() -> &'static str {
+    static US: LazyLock<String> = LazyLock::new(|| {
+        let number = std::process::id();
+        format!("{number}.{}", start_time(number).unwrap_or(0))
+    });
+    &US
 }
 
 /// Main processes that somebody waits for: never stragglers.
@@ -197,14 +211,19 @@ pub fn end_leftovers(run: &RunId, noted: &[Process]) -> usize {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
     }
+    end_all(|environment| has_variable(environment, RUN, run.as_str()))
+}
+
+/// Ends every process whose environment says that it belongs, until a look finds none. Returns how many there were.
+fn end_all(belongs: impl Fn(&[u8]) -> bool) -> usize {
     let start = Instant::now();
     let mut found = HashSet::new();
     loop {
-        let marked = marked(run);
-        if marked.is_empty() || start.elapsed() > CHASE {
+        let living = living_with(&belongs);
+        if living.is_empty() || start.elapsed() > CHASE {
             return found.len();
         }
-        for process in marked {
+        for process in living {
             found.insert(process);
             kill(process);
         }
@@ -212,18 +231,56 @@ pub fn end_leftovers(run: &RunId, noted: &[Process]) -> usize {
     }
 }
 
-/// Living processes other than ourselves that carry the run's mark.
-fn marked(run: &RunId) -> Vec<u32> {
+/// What one coordinator of a run, which is dead, has started.
+pub(super) struct Left<'a> {
+    pub(super) run: &'a RunId,
+    pub(super) coordinator: &'a str,
+}
+
+impl Left<'_> {
+    /// Ends those that were spoken to over its pipe: without it they can do nothing but spend.
+    pub(super) fn end_talking(&self) {
+        end_all(|environment| self.is_on(environment) && has_variable(environment, TALKS, "1"));
+    }
+
+    pub(super) fn end(&self) {
+        end_all(|environment| self.is_on(environment));
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        living_with(&|environment: &[u8]| self.is_on(environment)).is_empty()
+    }
+
+    fn is_on(&self, environment: &[u8]) -> bool {
+        has_variable(environment, RUN, self.run.as_str())
+            && has_variable(environment, COORDINATOR, self.coordinator)
+    }
+}
+
+/// Living processes other than ourselves with such an environment.
+fn living_with(belongs: &impl Fn(&[u8]) -> bool) -> Vec<u32> {
     let us = std::process::id();
     processes()
-        .filter(|&process| process != us && has_variable(&environment(process), RUN, run.as_str()))
-        .filter(|&process| stat(process).is_some_and(|stat| stat.state != 'Z'))
+        .filter(|&process| process != us && belongs(&environment(process)))
+        .filter(|&process| is_alive(process))
         .collect()
+}
+
+fn is_alive(process: u32) -> bool {
+    stat(process).is_some_and(|stat| stat.state != 'Z')
+}
+
+/// Whether the process of this name (see `us`) is alive.
+pub(super) fn lives(name: &str) -> bool {
+    let parts = name.split_once('.').and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse().ok()?)));
+    parts.is_some_and(|(pid, start): (u32, u64)| {
+        stat(pid).is_some_and(|stat| stat.start_time == start && stat.state != 'Z')
+    })
 }
 
 /// Living processes of a run, by number.
 pub fn alive(run: &RunId) -> Vec<u32> {
-    marked(run)
+    living_with(&|environment: &[u8]| has_variable(environment, RUN, run.as_str()))
 }
 
 /// Living processes that have their working directory in a folder.
