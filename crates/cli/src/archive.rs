@@ -17,9 +17,10 @@ use conductor_engine::amend::Amendment;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
 use conductor_engine::planner::{self, KeptPlan};
-use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, was_written};
+use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, missing, was_written};
 use conductor_engine::workspaces::{Tenant, Yard};
 
+use crate::commands::talk;
 use crate::console;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
@@ -55,6 +56,9 @@ impl Archive {
         })?;
         let home = Home::open()?;
         if !home.database().exists() {
+            if let Some(error) = missing(&home) {
+                return Err(error.into());
+            }
             return Ok(Archive { home, store: None, runs: Vec::new(), directory });
         }
         let store = patiently(|| Sqlite::open(&home)).await?;
@@ -130,6 +134,11 @@ impl Archive {
         Ok(Found { stored: stored.clone(), records, run })
     }
 
+    /// As `read`, for a run that was not named: one that cannot be read is told and left out, and hides no other.
+    pub(crate) async fn read_or_leave_out(&self, stored: &StoredRun) -> Option<Found> {
+        self.read(stored).await.inspect_err(|fault| leave_out(&stored.id, fault)).ok()
+    }
+
     /// Forgets a run that nobody works on.
     pub(crate) async fn remove(&self, run: &RunId) -> Result<(), Fault> {
         let store = self.store()?;
@@ -156,7 +165,13 @@ impl Archive {
         let mut unfit = None;
         let mut newest = None;
         for stored in self.candidates(run)?.iter().take(LOOK_BACK) {
-            let found = self.read(stored).await?;
+            let found = match run {
+                Some(_) => self.read(stored).await?,
+                None => match self.read_or_leave_out(stored).await {
+                    Some(found) => found,
+                    None => continue,
+                },
+            };
             let place = TaskId::parse(task).ok().and_then(|id| found.run.place(&id));
             match place {
                 Some(place) if fits(&found, place) => return Ok(FoundTask { found, place }),
@@ -175,6 +190,13 @@ impl Archive {
             error.into()
         })
     }
+}
+
+fn leave_out(run: &RunId, fault: &Fault) {
+    talk(format!(
+        "run {run} cannot be read and is left out: {}; `conductor doctor` says more",
+        fault.message()
+    ));
 }
 
 pub(crate) fn nothing_here() -> Fault {

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::bus::Records;
 use crate::git::Repository;
 use crate::merge::short;
-use crate::stores::{Store, StoreError};
+use crate::stores::{EarlierRuns, StoreError};
 use crate::workspaces::run_branch;
 
 /// Below the root of a repository, or below the directory a run works in.
@@ -149,20 +149,16 @@ const RUNS: usize = 100;
 
 /// What has landed in former runs of one of these sources, as far as it fits; the newest run counts.
 pub async fn landed(
-    store: &dyn Store,
+    earlier: &mut EarlierRuns<'_>,
     sources: &[String],
     directory: &Path,
     fits: impl Fn(&Run, &Task) -> bool,
 ) -> Result<BTreeMap<String, Former>, StoreError> {
     let mut found = BTreeMap::new();
     let repository = Repository::of(directory).ok();
-    let runs = store.runs().await?.into_iter().filter(|run| sources.contains(&run.source));
+    let runs = earlier.list().await?.into_iter().filter(|run| sources.contains(&run.source));
     for stored in runs.take(RUNS) {
-        let records = match store.load(&stored.id).await {
-            Err(StoreError::Damaged { .. } | StoreError::NoSuchRun(_)) => continue,
-            records => records?,
-        };
-        let Ok(run) = Run::replay(&records) else { continue };
+        let Some(run) = earlier.run(&stored.id).await else { continue };
         for (task, progress) in run.tasks().filter(|(_, progress)| progress.state == TaskState::Completed) {
             if fits(&run, task) && !found.contains_key(task.id.as_str()) {
                 let commit = progress.landed.as_ref().map(|landed| landed.commit.as_str());
@@ -199,16 +195,15 @@ impl Former {
 
 /// The run of this directory that carries out a group and is not over, if there is one.
 pub async fn under_way(
-    store: &dyn Store,
+    earlier: &mut EarlierRuns<'_>,
     directory: &Path,
     groups: &[&str],
 ) -> Result<Option<(RunId, String)>, StoreError> {
     let folder = folder(directory);
-    let mut runs = store.runs().await?;
+    let mut runs = earlier.list().await?;
     runs.retain(|run| run.directory == directory || self::folder(&run.directory) == folder);
     for stored in runs.into_iter().take(RUNS) {
-        let Ok(records) = store.load(&stored.id).await else { continue };
-        let Ok(run) = Run::replay(&records) else { continue };
+        let Some(run) = earlier.run(&stored.id).await else { continue };
         let Some(execution) = &run.plan().execution else { continue };
         let theirs = execution.groups();
         let open = |group: &&str| {

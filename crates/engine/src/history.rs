@@ -10,18 +10,22 @@ use conductor_core::models::{self, Sample};
 use conductor_core::plan::Plan;
 use conductor_core::run::{Run, TaskState};
 
-use crate::stores::{Store, StoreError, StoredRun};
+use crate::stores::{EarlierRuns, StoreError, StoredRun};
 
 /// More files than this are remembered as the folders they are in.
 const MANY: usize = 50;
 
 /// Notes for each task that does not say what it will touch what it touched last time, so that tasks which met then do
-/// not run side by side now. Nothing where the file has never been run here, or its last run cannot be read.
-pub async fn learn(store: &dyn Store, source: &str, plan: &mut Plan) -> Result<(), StoreError> {
-    let last = store.runs().await?.into_iter().find(|run| run.source == source && is_telling(run));
-    let Some(last) = last else { return Ok(()) };
-    let records = store.load(&last.id).await?;
-    let Ok(run) = Run::replay(&records) else { return Ok(()) };
+/// not run side by side now. The newest run of the file that can be read counts; nothing where there is none.
+pub async fn learn(earlier: &mut EarlierRuns<'_>, source: &str, plan: &mut Plan) -> Result<(), StoreError> {
+    let mut last = None;
+    for run in earlier.list().await?.into_iter().filter(|run| run.source == source && is_telling(run)) {
+        last = earlier.run(&run.id).await;
+        if last.is_some() {
+            break;
+        }
+    }
+    let Some(run) = last else { return Ok(()) };
     let touched = touched(&run);
     for task in plan.tasks.iter_mut().filter(|task| task.files.is_empty()) {
         let race = || touched.get(task.entrant_of()?);
@@ -37,14 +41,18 @@ const RUNS: usize = 50;
 
 /// How models did in the last runs of this directory, where the plan wants one chosen; nothing, and no look at the
 /// store, where it does not. A run that cannot be read teaches nothing.
-pub async fn samples(store: &dyn Store, directory: &Path, plan: &Plan) -> Result<Vec<Sample>, StoreError> {
+pub async fn samples(
+    earlier: &mut EarlierRuns<'_>,
+    directory: &Path,
+    plan: &Plan,
+) -> Result<Vec<Sample>, StoreError> {
     if !plan.tasks.iter().any(|task| models::is_chosen(plan, task)) {
         return Ok(Vec::new());
     }
-    let runs = store.runs().await?.into_iter().filter(|run| run.directory == directory).take(RUNS);
+    let runs = earlier.list().await?.into_iter().filter(|run| run.directory == directory).take(RUNS);
     let mut tally = Tally::default();
     for run in runs {
-        if let Ok(records) = store.load(&run.id).await {
+        if let Some(records) = earlier.records(&run.id).await {
             records.iter().for_each(|record| tally.count(record));
             tally.at_work.clear();
         }
@@ -96,18 +104,21 @@ const TASKS: u64 = 5_000;
 
 /// How long tasks took, and what they used, in the last runs of a file and of its directory; only those that were
 /// completed count. The file's last run is read however large it is; a run that cannot be read teaches nothing.
-pub async fn past(store: &dyn Store, directory: &Path, source: &str) -> Result<History, StoreError> {
+pub async fn past(
+    earlier: &mut EarlierRuns<'_>,
+    directory: &Path,
+    source: &str,
+) -> Result<History, StoreError> {
     let mut history = History::new();
     let (mut read, mut known) = (0, false);
     let near = |run: &StoredRun| run.source == source || run.directory == directory;
-    let runs = store.runs().await?.into_iter().filter(|run| near(run) && is_telling(run));
+    let runs = earlier.list().await?.into_iter().filter(|run| near(run) && is_telling(run));
     for stored in runs.take(REMEMBERED) {
         let same_file = stored.source == source;
         if read + stored.tasks > TASKS && (known || !same_file) {
             continue;
         }
-        let Ok(records) = store.load(&stored.id).await else { continue };
-        let Ok(run) = Run::replay(&records) else { continue };
+        let Some(run) = earlier.run(&stored.id).await else { continue };
         remember(&mut history, &run, same_file);
         (read, known) = (read + stored.tasks, known || same_file);
     }
@@ -135,13 +146,13 @@ fn remember(history: &mut History, run: &Run, same_file: bool) {
 
 /// Notes for each task that does not say how long it will take what former runs say. Nothing is read where all do.
 pub async fn estimate(
-    store: &dyn Store,
+    earlier: &mut EarlierRuns<'_>,
     directory: &Path,
     source: &str,
     plan: &mut Plan,
 ) -> Result<(), StoreError> {
     if plan.tasks.iter().any(|task| task.estimate.is_none()) {
-        forecast::teach(plan, &past(store, directory, source).await?);
+        forecast::teach(plan, &past(earlier, directory, source).await?);
     }
     Ok(())
 }

@@ -64,7 +64,11 @@ async fn tell(args: &args::Cost) -> Result<Exit, Fault> {
     }
     let mut logs = Vec::new();
     for stored in runs.iter().rev() {
-        logs.push((stored.id.to_string(), archive.read(stored).await?.records));
+        let found = match args.all {
+            true => archive.read_or_leave_out(stored).await,
+            false => Some(archive.read(stored).await?),
+        };
+        logs.extend(found.map(|found| (stored.id.to_string(), found.records)));
     }
     let told = Told::new(args.by, &logs, plans, with_plans);
     match args.json {

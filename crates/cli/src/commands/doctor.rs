@@ -3,6 +3,7 @@
 mod machine;
 mod repository;
 mod state;
+mod witnesses;
 
 use serde::Serialize;
 use serde_json::json;

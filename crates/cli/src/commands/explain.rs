@@ -19,7 +19,7 @@ use conductor_engine::home::Home;
 use conductor_engine::merge::short;
 use conductor_engine::prompt::{self, Facts};
 use conductor_engine::skills::{self, Applied, Skill};
-use conductor_engine::stores::Sqlite;
+use conductor_engine::stores::{EarlierRuns, Sqlite};
 use conductor_engine::subagents;
 use conductor_engine::workspaces::run_branch;
 use conductor_engine::{agents, history};
@@ -95,7 +95,10 @@ async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, Fault> {
         return Ok(Vec::new());
     }
     let store = patiently(|| Sqlite::open(&home)).await?;
-    Ok(history::samples(&store, directory, plan).await?)
+    let mut earlier = EarlierRuns::of(&store);
+    let samples = history::samples(&mut earlier, directory, plan).await?;
+    earlier.notice().into_iter().for_each(talk);
+    Ok(samples)
 }
 
 async fn of_run(args: &Explain) -> Result<Subject, Fault> {

@@ -45,7 +45,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault>
 }
 
 /// Something worth knowing, for whoever sits there.
-fn talk(text: impl std::fmt::Display) {
+pub(crate) fn talk(text: impl std::fmt::Display) {
     console::say(format_args!("conductor: {text}"));
 }
 

@@ -13,11 +13,11 @@ use conductor_core::units::Usd;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::history;
 use conductor_engine::home::Home;
-use conductor_engine::stores::Sqlite;
+use conductor_engine::stores::{EarlierRuns, Sqlite};
 use serde_json::{Value, json};
 
 use super::run::{full_name, machine};
-use super::{answer, answer_json, block_on};
+use super::{answer, answer_json, block_on, talk};
 use crate::archive::patiently;
 use crate::args::Rehearse;
 use crate::diagnostics;
@@ -44,12 +44,15 @@ async fn remember(file: &Path, plan: &mut Plan) -> Result<History, Fault> {
     let directory = std::env::current_dir()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
     let source = full_name(&directory, file);
+    let mut earlier = EarlierRuns::of(&store);
     match Repository::common_of(&directory) {
-        Ok(_) => history::learn(&store, &source, plan).await?,
+        Ok(_) => history::learn(&mut earlier, &source, plan).await?,
         Err(GitError::NotOne(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(history::past(&store, &directory, &source).await?)
+    let past = history::past(&mut earlier, &directory, &source).await?;
+    earlier.notice().into_iter().for_each(talk);
+    Ok(past)
 }
 
 /// As `run` would have them.

@@ -29,7 +29,7 @@ use conductor_engine::groups::{self, Recorder};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
-use conductor_engine::stores::{NewRun, Sqlite, Store, StoredRun, file_name};
+use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, file_name};
 use conductor_engine::workspaces::{Yard, empty_trash};
 use conductor_engine::{agents, history, ledger, output, planner};
 
@@ -133,11 +133,13 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let store = patiently(|| Sqlite::open(&home)).await?;
     let id = new_id();
     let claim = home.claim(&id)?;
-    history::estimate(&store, &args.directory, &source, &mut plan).await?;
-    options.samples = history::samples(&store, &args.directory, &plan).await?;
+    let mut earlier = EarlierRuns::of(&store);
+    history::estimate(&mut earlier, &args.directory, &source, &mut plan).await?;
+    options.samples = history::samples(&mut earlier, &args.directory, &plan).await?;
     if repository.is_some() && !options.allow_overlap {
-        history::learn(&store, &source, &mut plan).await?;
+        history::learn(&mut earlier, &source, &mut plan).await?;
     }
+    earlier.notice().into_iter().for_each(talk);
     let new =
         NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.asked().count() };
     let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });

@@ -62,6 +62,7 @@ mod store;
 mod template;
 mod terminal;
 mod unwritable;
+mod used_home;
 mod validate;
 mod waiting;
 mod watching;

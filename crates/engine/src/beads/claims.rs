@@ -12,7 +12,7 @@ use conductor_core::run::{Run, TaskState};
 
 use super::closing::Notes;
 use crate::home::Home;
-use crate::stores::{Store, StoreError, StoredRun};
+use crate::stores::{EarlierRuns, StoreError, StoredRun};
 
 /// What runs of the same issues tell.
 #[derive(Debug, Default)]
@@ -31,24 +31,24 @@ pub fn turn(home: &Home) -> io::Result<File> {
     Ok(file)
 }
 
-/// Of all runs of the issues of a directory. One whose log is damaged claims nothing.
-pub async fn claims(home: &Home, store: &dyn Store, directory: &Path) -> Result<Claims, StoreError> {
+/// Of all runs of the issues of a directory. One that cannot be read claims nothing.
+pub async fn claims(
+    home: &Home,
+    earlier: &mut EarlierRuns<'_>,
+    directory: &Path,
+) -> Result<Claims, StoreError> {
     let sources = [super::source(directory), super::export_source(directory)];
     let mut claims = Claims::default();
     // A run of groups notes in its folder that it has issues.
     let ours = |run: &StoredRun| {
         sources.contains(&run.source) || run.directory == directory && Notes::is_kept(&home.run(&run.id))
     };
-    for stored in store.runs().await?.into_iter().filter(ours) {
+    for stored in earlier.list().await?.into_iter().filter(ours) {
         let notes = Notes::of(&home.run(&stored.id));
         if notes.is_complete() {
             continue;
         }
-        let records = match store.load(&stored.id).await {
-            Err(StoreError::Damaged { .. } | StoreError::NoSuchRun(_)) => continue,
-            records => records?,
-        };
-        if let Ok(run) = Run::replay(&records) {
+        if let Some(run) = earlier.run(&stored.id).await {
             claims.add(home, &stored, run, notes);
         }
     }

@@ -174,3 +174,66 @@ fn a_log_can_be_read_while_it_is_written() {
         assert_eq!(reader.load(&id).await.unwrap().len(), 400);
     });
 }
+
+/// A12. A run is read, created and removed while another is written, as `run --watch` does when it learns from the past.
+#[tokio::test]
+async fn two_runs_on_one_store_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> = Arc::new(open(dir.path()).await);
+    let (one, other) = (run_id("one"), run_id("other"));
+    for id in [&one, &other] {
+        let (new, first) = created(id);
+        store.create(&new, &first).await.unwrap();
+    }
+    for seq in 2..=20 {
+        store.append(&one, &[record(seq, Event::RunPaused { by: None })]).await.unwrap();
+        assert!(store.load(&other).await.is_ok());
+        if seq % 5 == 0 {
+            store.append(&other, &[record(seq / 5 + 1, Event::RunPaused { by: None })]).await.unwrap();
+        }
+    }
+    store.remove(&run_id("never")).await.unwrap();
+    assert_eq!((store.load(&one).await.unwrap().len(), store.load(&other).await.unwrap().len()), (20, 5));
+    let again = open(dir.path()).await;
+    assert_eq!((again.load(&one).await.unwrap().len(), again.load(&other).await.unwrap().len()), (20, 5));
+}
+
+/// A12, where an append is in flight while another run is read: what is acknowledged is noted for the run it is of.
+#[tokio::test]
+async fn an_append_in_flight_is_acknowledged_for_its_own_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    let (one, other) = (run_id("one"), run_id("other"));
+    for id in [&one, &other] {
+        let (new, first) = created(id);
+        store.create(&new, &first).await.unwrap();
+    }
+    store.load(&one).await.unwrap();
+    for seq in 2..=50 {
+        let records = [record(seq, Event::RunPaused { by: None })];
+        let (appended, read) = tokio::join!(store.append(&one, &records), store.load(&other));
+        appended.unwrap();
+        assert_eq!(read.unwrap().len(), 1);
+    }
+    assert_eq!(store.load(&one).await.unwrap().len(), 50);
+    assert_eq!(store.load(&other).await.unwrap().len(), 1);
+}
+
+/// A log is lengthened only at its end: one that has grown meanwhile is not written over, and says so.
+#[tokio::test]
+async fn a_record_that_contradicts_the_log_is_a_conflict() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first_store, second_store) = (open(dir.path()).await, open(dir.path()).await);
+    let id = run_id("r1");
+    let (new, first) = created(&id);
+    first_store.create(&new, &first).await.unwrap();
+    second_store.append(&id, &[started(2)]).await.unwrap();
+    let other = record(2, Event::RunPaused { by: None });
+    let error = first_store.append(&id, std::slice::from_ref(&other)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
+    let gap = first_store.append(&id, &[record(4, Event::RunPaused { by: None })]).await.unwrap_err();
+    assert!(matches!(gap, StoreError::Conflict { .. }), "{gap}");
+    // The same record once more is no contradiction, whoever wrote it.
+    first_store.append(&id, &[started(2), attempt_started(3, "a")]).await.unwrap();
+    assert_eq!(second_store.load(&id).await.unwrap().len(), 3);
+}

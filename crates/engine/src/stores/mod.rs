@@ -4,7 +4,9 @@
 
 #[cfg(test)]
 mod contract;
+mod earlier;
 mod sqlite;
+mod witness;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,9 @@ use conductor_core::ids::RunId;
 use conductor_core::units::Timestamp;
 use thiserror::Error;
 
-pub use sqlite::{Sqlite, integrity, schema_version, sqlite_version, was_written};
+pub use earlier::EarlierRuns;
+pub use sqlite::{Sqlite, integrity, schema_version, sqlite_version};
+pub use witness::{Cause, Excess, missing, was_written, witnessed};
 
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
@@ -24,11 +28,12 @@ pub trait Store: Send + Sync {
     /// When it completes, the run and its first record are durable.
     fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Task<'a, ()>;
 
-    /// When it completes, all of these are durable, in order; where it fails, none of them are. Appending what is there
-    /// already is not an error, so a call whose answer was lost can be repeated.
+    /// When it completes, all of these are durable, in order, right behind what the log held; where it fails, none of
+    /// them are. Appending what is there already is not an error, so a call whose answer was lost can be repeated; what
+    /// contradicts the log, or leaves a gap, is a conflict.
     fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Task<'a, ()>;
 
-    /// The whole log of a run, checked: complete, unbroken, readable by this version.
+    /// The whole log of a run, checked: complete, unbroken, readable by this version. It changes nothing.
     fn load<'a>(&'a self, run: &'a RunId) -> Task<'a, Vec<Record>>;
 
     /// Forgets a run and all that is known of it. One that is not there is no error.
@@ -78,8 +83,17 @@ pub enum StoreError {
     Newer { path: PathBuf, found: i64, known: i64 },
     #[error("{path} is damaged: {why}; the file was left as it is")]
     Damaged { path: PathBuf, why: String },
+    #[error(
+        "{path} is missing, but run {run} had been written to it; bring it back with its -wal file from a backup, or \
+         move {} away to begin anew", .path.with_file_name("runs").display()
+    )]
+    Missing { path: PathBuf, run: RunId },
     #[error("there is no run {0}")]
     NoSuchRun(RunId),
+    #[error(
+        "event {seq} of run {run} does not fit its log in {path}: another process has written to the run meanwhile"
+    )]
+    Conflict { path: PathBuf, run: RunId, seq: u64 },
     /// Nothing is lost and nothing is wrong: the same call will succeed when the cause is gone.
     #[error("{why}")]
     Unavailable { why: String },

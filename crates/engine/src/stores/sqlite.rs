@@ -1,14 +1,15 @@
 //! SQLite in WAL mode, one file for all runs.
 //!
-//! `synchronous = FULL`: a commit that returned survives a power cut. Beside each run's log stands a *witness*, eight
-//! bytes that say up to where the log has been acknowledged. It is written after the commit and never synced, so it can
-//! only lag behind; a log that ends before its witness has lost something, and is refused instead of believed.
+//! `synchronous = FULL`: a commit that returned survives a power cut. A log that ends before its witness (see `witness`)
+//! has lost something, and is refused instead of believed.
+//!
+//! Reading a run changes nothing about writing one: what is known of a log's end is kept for each run, and only by
+//! those who write to it.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use conductor_core::event::{Event, Record, RunOutcome};
@@ -20,6 +21,7 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions, Connection, Row};
 use tokio::sync::Mutex as AsyncMutex;
 
+use super::witness::{self, Cause, Excess, Witness, missing, witnessed};
 use super::{NewRun, Store, StoreError, StoredRun, Task};
 use crate::home::Home;
 
@@ -28,29 +30,36 @@ const EVENT_VERSION: i64 = 1;
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
+/// From the decision for an event to its witness, in milliseconds: the time of a commit on a busy disk.
+const SAME_MOMENT: i64 = 2_000;
+
 /// Another process may hold the write lock for a while; after this we say so, and go on waiting.
 const BUSY: Duration = Duration::from_secs(5);
 
 // One turn is one statement, whose rows come as one JSON array; only where the run's status changes is it a script.
 const ADD_EVENTS: &str = "
-    INSERT OR IGNORE INTO events (run, seq, at, tick, version, sum, body)
+    INSERT INTO events (run, seq, at, tick, version, sum, body)
     SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?);";
 const SET_STATUS: &str = "UPDATE runs SET status = ?, ended_at = ? WHERE key = ?;";
 
 pub struct Sqlite {
     path: PathBuf,
     home: Home,
-    connection: AsyncMutex<SqliteConnection>,
-    /// The run being written: its key, the chain's last link, and its witness.
-    open: Mutex<Option<OpenRun>>,
+    writer: AsyncMutex<Writer>,
 }
 
-struct OpenRun {
-    id: RunId,
+struct Writer {
+    connection: SqliteConnection,
+    /// The end of each log that this process has written to.
+    ends: HashMap<RunId, LogEnd>,
+}
+
+/// Where the next event of a run goes, and what it is chained to.
+struct LogEnd {
     key: i64,
     last_seq: u64,
     sum: u32,
-    witness: File,
+    witness: Witness,
 }
 
 impl Sqlite {
@@ -59,17 +68,14 @@ impl Sqlite {
         let path = home.database();
         // Two that make the database at the same moment would each make its tables.
         let _alone = home.alone().map_err(|error| unavailable(&error))?;
-        if path.exists() {
-            inspect(&path, home).await?;
+        match path.exists() {
+            true => inspect(&path, home).await?,
+            false => missing(home).map_or(Ok(()), Err)?,
         }
         let mut connection = connect(&path, false).await.map_err(|error| told(&path, error))?;
         MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(&path, error))?;
-        Ok(Sqlite {
-            path,
-            home: home.clone(),
-            connection: AsyncMutex::new(connection),
-            open: Mutex::new(None),
-        })
+        let writer = AsyncMutex::new(Writer { connection, ends: HashMap::new() });
+        Ok(Sqlite { path, home: home.clone(), writer })
     }
 
     fn told(&self, error: sqlx::Error) -> StoreError {
@@ -78,16 +84,6 @@ impl Sqlite {
 
     fn damaged(&self, why: impl Into<String>) -> StoreError {
         StoreError::Damaged { path: self.path.clone(), why: why.into() }
-    }
-
-    fn witness(&self, run: &RunId) -> io::Result<File> {
-        std::fs::create_dir_all(self.home.run(run))?;
-        File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(self.home.run(run).join("head"))
     }
 
     async fn key(&self, connection: &mut SqliteConnection, run: &RunId) -> Result<i64, StoreError> {
@@ -101,72 +97,128 @@ impl Sqlite {
 
     /// In one transaction: a run without its first record could never be read again.
     async fn create_run(&self, run: &NewRun, first: &Record) -> Result<(), StoreError> {
-        let witness = self.witness(&run.id).map_err(|error| unavailable(&error))?;
+        let witness = Witness::open(&self.home, &run.id).map_err(|error| unavailable(&error))?;
         let row = self.row(0, first)?;
-        let mut connection = self.connection.lock().await;
-        begin(&mut connection).await.map_err(|error| self.told(error))?;
-        let written = write_first(&mut connection, run, first, &row).await;
-        let key = end(&mut connection, written).await.map_err(|error| self.told(error))?;
-        *self.lock_open() = Some(OpenRun { id: run.id.clone(), key, last_seq: 0, sum: 0, witness });
-        self.acknowledge(&row);
+        let mut writer = self.writer.lock().await;
+        let connection = &mut writer.connection;
+        begin(connection).await.map_err(|error| self.told(error))?;
+        let written = write_first(connection, run, first, &row).await;
+        let key = end(connection, written).await.map_err(|error| self.told(error))?;
+        let mut end = LogEnd { key, last_seq: 0, sum: 0, witness };
+        end.acknowledge(&row);
+        writer.ends.insert(run.id.clone(), end);
         let _ = lengthen_log(&self.path);
         Ok(())
     }
 
     async fn append_records(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError> {
-        let (key, rows) = self.rows(run, records)?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        let mut connection = self.connection.lock().await;
-        let written = match records.iter().rev().find_map(status) {
-            None => add_events(&mut connection, key, &rows).await,
-            Some(status) => add_events_and_status(&mut connection, key, &rows, status).await,
+        let mut writer = self.writer.lock().await;
+        let Writer { connection, ends } = &mut *writer;
+        if !ends.contains_key(run) {
+            ends.insert(run.clone(), self.find_end(connection, run).await?);
+        }
+        let appended = match ends.get_mut(run) {
+            Some(end) => self.append_at(connection, run, end, records).await,
+            None => Err(StoreError::NoSuchRun(run.clone())),
         };
-        written.map_err(|error| self.told(error))?;
-        self.acknowledge(last);
+        if appended.is_err() {
+            // Whether it is in the log is looked up by the next one that writes to this run.
+            ends.remove(run);
+        }
+        appended
+    }
+
+    async fn append_at(
+        &self,
+        connection: &mut SqliteConnection,
+        run: &RunId,
+        end: &mut LogEnd,
+        records: &[Record],
+    ) -> Result<(), StoreError> {
+        self.check_known(connection, run, end, records).await?;
+        let rows = self.rows(run, end, records)?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        let written = match records.iter().rev().find_map(status) {
+            None => add_events(connection, end.key, &rows).await,
+            Some(status) => add_events_and_status(connection, end.key, &rows, status).await,
+        };
+        written.map_err(|error| match is_taken(&error) {
+            true => self.conflict(run, rows[0].seq),
+            false => self.told(error),
+        })?;
+        end.acknowledge(last);
         Ok(())
     }
 
-    /// The records as rows, each chained to the one before.
-    fn rows(&self, run: &RunId, records: &[Record]) -> Result<(i64, Vec<EventRow>), StoreError> {
-        let open = self.lock_open();
-        let open =
-            open.as_ref().filter(|open| open.id == *run).ok_or_else(|| StoreError::NoSuchRun(run.clone()))?;
-        let mut sum = open.sum;
+    /// The end of a log that was written by another store, or before this one was opened.
+    async fn find_end(&self, connection: &mut SqliteConnection, run: &RunId) -> Result<LogEnd, StoreError> {
+        let key = self.key(connection, run).await?;
+        // Looked at first, as whenever the two are compared.
+        let seen = witness::seen(&self.home, run);
+        let last: Option<(i64, i64)> =
+            sqlx::query_as("SELECT seq, sum FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1")
+                .bind(key)
+                .fetch_optional(connection)
+                .await
+                .map_err(|error| self.told(error))?;
+        let (last_seq, sum) = last.map_or((0, 0), |(seq, sum)| (seq as u64, sum as u32));
+        self.check_witness(run, last_seq, seen)?;
+        let witness = Witness::open(&self.home, run).map_err(|error| unavailable(&error))?;
+        let _ = lengthen_log(&self.path);
+        Ok(LogEnd { key, last_seq, sum, witness })
+    }
+
+    /// Records the log holds already have to be the very same; a call whose answer was lost is repeated.
+    async fn check_known(
+        &self,
+        connection: &mut SqliteConnection,
+        run: &RunId,
+        end: &LogEnd,
+        records: &[Record],
+    ) -> Result<(), StoreError> {
+        let Some(known) = records.iter().rfind(|record| record.seq <= end.last_seq) else { return Ok(()) };
+        let body = serde_json::to_string(&known.event).map_err(|error| self.failed(error))?;
+        let same: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM events WHERE run = ? AND seq = ? AND body = ?")
+                .bind(end.key)
+                .bind(known.seq as i64)
+                .bind(body)
+                .fetch_one(connection)
+                .await
+                .map_err(|error| self.told(error))?;
+        if same == 1 { Ok(()) } else { Err(self.conflict(run, known.seq)) }
+    }
+
+    /// The records that are new as rows, each chained to the one before.
+    fn rows(&self, run: &RunId, end: &LogEnd, records: &[Record]) -> Result<Vec<EventRow>, StoreError> {
+        let (mut seq, mut sum) = (end.last_seq, end.sum);
         let mut rows = Vec::with_capacity(records.len());
-        for record in records.iter().filter(|record| record.seq > open.last_seq) {
+        for record in records.iter().filter(|record| record.seq > end.last_seq) {
+            if record.seq != seq + 1 {
+                return Err(self.conflict(run, record.seq));
+            }
             let row = self.row(sum, record)?;
-            sum = row.sum;
+            (seq, sum) = (row.seq, row.sum);
             rows.push(row);
         }
-        Ok((open.key, rows))
+        Ok(rows)
     }
 
     fn row(&self, before: u32, record: &Record) -> Result<EventRow, StoreError> {
-        let body = serde_json::to_string(&record.event)
-            .map_err(|error| StoreError::Failed { path: self.path.clone(), why: error.to_string() })?;
+        let body = serde_json::to_string(&record.event).map_err(|error| self.failed(error))?;
         let sum = chained(before, record.seq, &body);
         Ok(EventRow { seq: record.seq, at: record.at, tick: record.tick, sum, body })
     }
 
-    fn acknowledge(&self, last: &EventRow) {
-        if let Some(open) = self.lock_open().as_mut() {
-            open.last_seq = last.seq;
-            open.sum = last.sum;
-            // Only a witness: where it cannot be written, the log itself is no worse.
-            let _ = open.witness.write_all_at(&last.seq.to_le_bytes(), 0);
-        }
-    }
-
     async fn load_records(&self, run: &RunId) -> Result<Vec<Record>, StoreError> {
-        let mut connection = self.connection.lock().await;
-        let key = self.key(&mut connection, run).await?;
-        // Looked at first: whoever works on the run may write on while its rows are read.
-        let witness = self.witness(run).map_err(|error| unavailable(&error))?;
-        let seen = seen_by(&witness);
+        let connection = &mut self.writer.lock().await.connection;
+        let key = self.key(connection, run).await?;
+        // Looked at first: the coordinator of the run may write on while its rows are read.
+        let seen = witness::seen(&self.home, run);
         let rows =
             sqlx::query("SELECT seq, at, tick, version, sum, body FROM events WHERE run = ? ORDER BY seq")
                 .bind(key)
-                .fetch_all(&mut *connection)
+                .fetch_all(connection)
                 .await
                 .map_err(|error| self.told(error))?;
         let (mut sum, mut records) = (0, Vec::with_capacity(rows.len()));
@@ -179,10 +231,6 @@ impl Sqlite {
             records.push(record);
         }
         self.check_witness(run, records.len() as u64, seen)?;
-        // Not before it is known to be whole: what is damaged is left as it is.
-        let _ = lengthen_log(&self.path);
-        *self.lock_open() =
-            Some(OpenRun { id: run.clone(), key, last_seq: records.len() as u64, sum, witness });
         Ok(records)
     }
 
@@ -207,35 +255,98 @@ impl Sqlite {
         match seen {
             seen if seen > last => Err(self.damaged(format!(
                 "the log of run {run} ends at event {last}, but {seen} had been written; \
-                 its end was lost, perhaps with conductor.db-wal"
+                 its end was lost, perhaps with conductor.db-wal, or its witness is wrong: \
+                 `conductor doctor` says which"
             ))),
             _ => Ok(()),
         }
     }
 
-    fn lock_open(&self) -> std::sync::MutexGuard<'_, Option<OpenRun>> {
-        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn conflict(&self, run: &RunId, seq: u64) -> StoreError {
+        StoreError::Conflict { path: self.path.clone(), run: run.clone(), seq }
+    }
+
+    fn failed(&self, error: impl std::fmt::Display) -> StoreError {
+        StoreError::Failed { path: self.path.clone(), why: error.to_string() }
     }
 
     /// Its events and attempts go along with it.
     async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
-        let mut connection = self.connection.lock().await;
-        let gone = sqlx::query("DELETE FROM runs WHERE id = ?").bind(run.as_str()).execute(&mut *connection);
+        let mut writer = self.writer.lock().await;
+        let gone =
+            sqlx::query("DELETE FROM runs WHERE id = ?").bind(run.as_str()).execute(&mut writer.connection);
         gone.await.map_err(|error| self.told(error))?;
-        let mut open = self.lock_open();
-        *open = open.take().filter(|open| open.id != *run);
+        writer.ends.remove(run);
         Ok(())
     }
 
     async fn list(&self) -> Result<Vec<StoredRun>, StoreError> {
-        let mut connection = self.connection.lock().await;
+        let connection = &mut self.writer.lock().await.connection;
         let rows = sqlx::query(
             "SELECT id, directory, source, tasks, status, created_at FROM runs ORDER BY created_at DESC, key DESC",
         )
-        .fetch_all(&mut *connection)
+        .fetch_all(connection)
         .await
         .map_err(|error| self.told(error))?;
         rows.iter().map(stored_run).collect::<Result<_, _>>().map_err(|error| self.told(error))
+    }
+
+    /// Witnesses that say more than their logs hold, with what is known of why.
+    pub async fn excesses(&self) -> Result<Vec<Excess>, StoreError> {
+        let said = witness::all(&self.home);
+        let connection = &mut self.writer.lock().await.connection;
+        let mut found = Vec::new();
+        for witness::Said { run, seen, written } in said {
+            let known: Option<(i64, i64, String)> = sqlx::query_as(
+                "SELECT key, (SELECT coalesce(max(seq), 0) FROM events WHERE run = key), status
+                 FROM runs WHERE id = ?",
+            )
+            .bind(run.as_str())
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(|error| self.told(error))?;
+            let Some((key, last, status)) = known.filter(|(_, last, _)| seen > *last as u64) else {
+                continue;
+            };
+            let other = self.written_by_another(connection, key, seen, written).await?;
+            let cause = match (other, status.as_str()) {
+                (Some(other), _) => Cause::OfAnotherRun(other),
+                (None, "completed" | "failed" | "stopped") => Cause::AfterTheEnd,
+                (None, _) => Cause::InTheMiddle,
+            };
+            found.push(Excess { run, log: last as u64, witness: seen, cause });
+        }
+        Ok(found)
+    }
+
+    /// Another run whose event of this number was recorded just before the witness was written.
+    async fn written_by_another(
+        &self,
+        connection: &mut SqliteConnection,
+        key: i64,
+        seq: u64,
+        written: i64,
+    ) -> Result<Option<RunId>, StoreError> {
+        let id: Option<String> = sqlx::query_scalar(
+            "SELECT id FROM runs JOIN events ON events.run = runs.key
+             WHERE runs.key != ? AND seq = ? AND at BETWEEN ? AND ? LIMIT 1",
+        )
+        .bind(key)
+        .bind(seq as i64)
+        .bind(written - SAME_MOMENT)
+        .bind(written)
+        .fetch_optional(connection)
+        .await
+        .map_err(|error| self.told(error))?;
+        Ok(id.and_then(|id| RunId::parse(&id)))
+    }
+}
+
+impl LogEnd {
+    fn acknowledge(&mut self, last: &EventRow) {
+        self.last_seq = last.seq;
+        self.sum = last.sum;
+        self.witness.note(last.seq);
     }
 }
 
@@ -382,26 +493,6 @@ fn stored_run(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<StoredRun> {
     })
 }
 
-/// Up to where a run's log had been acknowledged; 0 where nobody saw it.
-fn seen_by(witness: &File) -> u64 {
-    let mut bytes = [0; 8];
-    match witness.read_at(&mut bytes, 0) {
-        Ok(8) => u64::from_le_bytes(bytes),
-        _ => 0,
-    }
-}
-
-/// Whether a run had been written once, whatever the database says of it now.
-pub fn was_written(home: &Home, run: &RunId) -> bool {
-    File::open(home.run(run).join("head")).is_ok_and(|witness| seen_by(&witness) > 0)
-}
-
-fn any_witnessed(home: &Home) -> Option<RunId> {
-    let names = std::fs::read_dir(home.root().join("runs")).into_iter().flatten().flatten();
-    let mut runs = names.filter_map(|entry| RunId::parse(entry.file_name().to_str()?));
-    runs.find(|run| was_written(home, run))
-}
-
 /// Looks at an existing file without writing to it: is it ours, whole, and of a form we know?
 async fn inspect(path: &Path, home: &Home) -> Result<(), StoreError> {
     // Killed while it made the file, a process leaves a journal that only a writer can undo; once made, there is none.
@@ -420,7 +511,7 @@ async fn inspect(path: &Path, home: &Home) -> Result<(), StoreError> {
             .await
             .map_err(|error| told(path, error))?,
     };
-    let lost = if found.is_none() { any_witnessed(home) } else { None };
+    let lost = if found.is_none() { witnessed(home).next() } else { None };
     match (found, lost) {
         (Some(found), _) if found > known => {
             return Err(StoreError::Newer { path: path.to_owned(), found, known });
@@ -512,6 +603,11 @@ fn lengthen_log(database: &Path) -> io::Result<()> {
 
 fn unavailable(error: &io::Error) -> StoreError {
     StoreError::Unavailable { why: format!("the state directory cannot be written: {error}") }
+}
+
+/// Whether a row of that key is there already.
+fn is_taken(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(database) if database.is_unique_violation())
 }
 
 /// SQLite's primary result codes, sorted into what they mean for us.

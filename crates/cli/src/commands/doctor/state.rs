@@ -10,7 +10,7 @@ use conductor_engine::process;
 use conductor_engine::stores::{Sqlite, Store as _, StoredRun, integrity};
 use conductor_engine::workspaces::{census, empty_trash};
 
-use super::{Finding, size};
+use super::{Finding, size, witnesses};
 use crate::config::{self, Config};
 
 pub(super) fn configs() -> Vec<Finding> {
@@ -79,6 +79,7 @@ pub(super) async fn home(fix: bool) -> Vec<Finding> {
     let (database, runs) = database(&home).await;
     findings.push(database);
     if let Some(runs) = runs {
+        findings.extend(witnesses::excesses(&home, fix).await);
         findings.extend(dead_runs(&home, &runs, fix).await);
     }
     findings.extend(trash(&home, fix));
@@ -141,7 +142,7 @@ fn room(home: &Home) -> Finding {
 async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
     let path = home.database();
     if !path.exists() {
-        return (Finding::ok("database", "none yet; the first run makes it"), None);
+        return (witnesses::without_database(home), None);
     }
     let bad = |why: String| {
         let aside = format!("keep {} for an inquiry and move it and conductor.db-wal away", path.display());

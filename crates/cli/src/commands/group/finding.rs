@@ -16,7 +16,7 @@ const LOOK_BACK: usize = 100;
 pub(super) async fn all(archive: &Archive) -> Result<Vec<(RunId, Metadata)>, Fault> {
     let mut groups: Vec<(RunId, Metadata)> = Vec::new();
     for stored in archive.here()?.iter().take(LOOK_BACK) {
-        let Ok(found) = archive.read(stored).await else { continue };
+        let Some(found) = archive.read_or_leave_out(stored).await else { continue };
         let Some(execution) = found.run.plan().execution.clone() else { continue };
         for group in execution.groups() {
             let known = groups.iter().any(|(_, metadata)| metadata.group_id == group);
@@ -32,7 +32,13 @@ pub(super) async fn all(archive: &Archive) -> Result<Vec<(RunId, Metadata)>, Fau
 pub(super) async fn meant(archive: &Archive, of: &OfGroup) -> Result<(Found, Metadata), Fault> {
     let mut others = vec![SEQUENTIAL.to_owned()];
     for stored in archive.candidates(of.run.as_deref())?.iter().take(LOOK_BACK) {
-        let found = archive.read(stored).await?;
+        let found = match of.run {
+            Some(_) => archive.read(stored).await?,
+            None => match archive.read_or_leave_out(stored).await {
+                Some(found) => found,
+                None => continue,
+            },
+        };
         if let Some(metadata) = Metadata::of(&found.run, &of.group_id) {
             return Ok((found, metadata));
         }

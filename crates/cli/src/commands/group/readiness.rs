@@ -13,7 +13,7 @@ use conductor_core::subagents::{Known, assign};
 use conductor_engine::beads::{self, Claims, Inquiry, Issue};
 use conductor_engine::groups::{self, Former};
 use conductor_engine::home::Home;
-use conductor_engine::stores::Sqlite;
+use conductor_engine::stores::{EarlierRuns, Sqlite};
 use conductor_engine::subagents;
 
 use crate::archive::patiently;
@@ -47,15 +47,17 @@ pub(super) async fn of(
     }
     let beads = Beads::read(directory, &home, &store, only_looks).await?;
     let sources = [source.to_owned(), beads::source(directory), beads::export_source(directory)];
-    let landed = patiently(|| groups::landed(&store, &sources, directory, |_, _| true)).await?;
+    let mut earlier = EarlierRuns::of(&store);
+    let landed = groups::landed(&mut earlier, &sources, directory, |_, _| true).await?;
     let same = |run: &Run, task: &Task| {
         run.plan().execution.is_some()
             && chosen.plan.task(&task.id).is_some_and(|known| known.work == task.work)
     };
     let before = match args.again {
         true => BTreeMap::new(),
-        false => patiently(|| groups::landed(&store, &sources[..1], directory, same)).await?,
+        false => groups::landed(&mut earlier, &sources[..1], directory, same).await?,
     };
+    earlier.notice().into_iter().for_each(talk);
     let done: Vec<Done> = chosen.plan.asked().filter_map(|task| beads.done(task, &before)).collect();
     if args.group_id.is_none() {
         refuse_unmerged(&done, &before)?;
@@ -78,7 +80,7 @@ pub(super) async fn of(
 async fn refuse_twice(store: &Sqlite, directory: &Path, chosen: &Chosen) -> Result<(), Fault> {
     let mut names: Vec<&str> = chosen.plan.tasks.iter().filter_map(|task| task.group.as_deref()).collect();
     names.dedup();
-    match patiently(|| groups::under_way(store, directory, &names)).await? {
+    match groups::under_way(&mut EarlierRuns::of(store), directory, &names).await? {
         None => Ok(()),
         Some((run, group)) => {
             let message = format!("group {group} is being carried out in run {run}, or was left in it");

@@ -11,7 +11,7 @@ use conductor_core::select::select;
 use conductor_engine::beads::{self, Bd, Claims, Closer, Settled};
 use conductor_engine::drive::Drive;
 use conductor_engine::home::Home;
-use conductor_engine::stores::Sqlite;
+use conductor_engine::stores::{EarlierRuns, Sqlite};
 
 use super::arguments::Resolved;
 use crate::archive::patiently;
@@ -65,7 +65,9 @@ pub(crate) async fn claimed(
     store: &Sqlite,
     directory: &Path,
 ) -> Result<Claims, Fault> {
-    let mut claims = patiently(|| beads::claims(home, store, directory)).await?;
+    let mut earlier = EarlierRuns::of(store);
+    let mut claims = beads::claims(home, &mut earlier, directory).await?;
+    earlier.notice().into_iter().for_each(talk);
     if let Some(bd) = bd {
         for (id, run) in std::mem::take(&mut claims.unsettled) {
             let settled = beads::settle(bd, &id, &run, &home.run(&id));

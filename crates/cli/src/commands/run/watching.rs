@@ -13,7 +13,7 @@ use conductor_core::run::Run;
 use conductor_core::scheduler::{Refusal, Request};
 use conductor_engine::drive::Control;
 use conductor_engine::history;
-use conductor_engine::stores::Store;
+use conductor_engine::stores::{EarlierRuns, Store};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::absent;
@@ -140,12 +140,13 @@ impl Watched {
         }
         let mut joining = Plan { tasks: amendment.tasks, ..plan.clone() };
         amendment.absent = absent(&joining)?;
+        // What earlier runs tell is good to know, and no reason to fail; what cannot be read was told at the start.
+        let mut earlier = EarlierRuns::of(self.store.as_ref());
         if self.learns {
-            // What former runs touched is good to know, and no reason to fail.
-            let _ = history::learn(self.store.as_ref(), &self.source, &mut joining).await;
+            let _ = history::learn(&mut earlier, &self.source, &mut joining).await;
         }
         if let Some(directory) = self.file.parent() {
-            let _ = history::estimate(self.store.as_ref(), directory, &self.source, &mut joining).await;
+            let _ = history::estimate(&mut earlier, directory, &self.source, &mut joining).await;
         }
         amendment.tasks = joining.tasks;
         loop {

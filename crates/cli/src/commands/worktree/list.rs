@@ -101,7 +101,7 @@ impl Readings<'_> {
     async fn of(&mut self, run: &RunId) -> Result<Option<&Found>, Fault> {
         if !self.read.contains_key(run) {
             let found = match self.archive.known(run) {
-                Some(stored) => Some(self.archive.read(stored).await?),
+                Some(stored) => self.archive.read_or_leave_out(stored).await,
                 None => None,
             };
             self.read.insert(run.clone(), found);
