@@ -99,7 +99,9 @@ impl Archive {
             Err(GitError::NotOne(_)) => None,
             Err(error) if error.is_unusable() => {
                 let remedy = error.remedy().map(|remedy| format!(" ({remedy})")).unwrap_or_default();
-                console::say(format!("conductor: {error}{remedy}; only runs of this very directory are seen"));
+                console::say(format_args!(
+                    "conductor: {error}{remedy}; only runs of this very directory are seen"
+                ));
                 None
             }
             Err(error) => return Err(error.into()),

@@ -367,10 +367,10 @@ impl Drive {
     /// Before the first agent, which spends from its first moment on, and from the first command on that lasts; very short
     /// ones leave nothing that would need one.
     fn see_to_a_keeper(&mut self) {
-        if let Some(mut command) = self.to_keep.take() {
-            if let Err(error) = self.teardown.keep(&mut command) {
-                self.notice(format!("what we leave behind if we are killed would go on: {error}"));
-            }
+        if let Some(mut command) = self.to_keep.take()
+            && let Err(error) = self.teardown.keep(&mut command)
+        {
+            self.notice(format!("what we leave behind if we are killed would go on: {error}"));
         }
     }
 
