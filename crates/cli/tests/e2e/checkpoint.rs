@@ -115,8 +115,8 @@ fn mistakes_are_told_apart() {
     conductor(&world, &["checkpoint", "create", "x"]).expect(1).says("no branch is checked out here");
     for args in [&["checkpoint", "list"][..], &["checkpoint", "create"], &["checkpoint", "rollback", "start"]]
     {
-        world.conductor(args).expect(1).says("is not in a git repository").says("go to a checkout");
+        world.conductor(args).expect(3).says("is not in a git repository").says("go to a checkout");
     }
     world.set("PATH", world.path("nowhere"));
-    conductor(&world, &["checkpoint", "list"]).expect(1).says("git cannot be started");
+    conductor(&world, &["checkpoint", "list"]).expect(3).says("git cannot be started");
 }

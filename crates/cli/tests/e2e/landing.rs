@@ -95,7 +95,7 @@ fn a_repository_without_a_commit_is_told_what_to_do() {
     std::fs::create_dir_all(world.path("repo")).unwrap();
     world.write("tasks.yaml", "tasks: [{ id: a, run: AGENT touch done }]");
     git(&world, &["init", "-q", "."]);
-    let refused = world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(1);
+    let refused = world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(3);
     refused.says("has no commit yet").says("git commit --allow-empty");
     world.spawn(&mut command(&world, &["run", "../tasks.yaml", "--isolation", "none"])).ended().expect(0);
 }

@@ -16,7 +16,7 @@ const BOUND: Duration = Duration::from_secs(10);
 
 /// A world with an agent `talker` that is told its task and then carries out a script.
 fn talking(tasks: &str, script: &str) -> World {
-    let mut world = World::with(tasks);
+    let mut world = World::in_place(tasks);
     let bin = world.path("bin");
     fs::create_dir(&bin).unwrap();
     let program = bin.join("conductor-agent-talker");
@@ -52,7 +52,7 @@ tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; e
         "setsid sh -c 'echo up > child; exec sleep 600' & while :; do echo x >> asked; sleep 0.02; done",
     );
     let live = world.start(&["run", "tasks.yaml", "-p", "2"]);
-    ["command", "child", "asked"].map(|file| world.wait_for_file(file));
+    ["command", "child", "asked"].iter().for_each(|file| world.wait_for_file(file));
     wait_for("both to be noted", || (world.logged("process_started").len() == 2).then_some(()));
     let run = world.run_id();
     assert!(of_task(&run, "agent").len() > 1);
@@ -86,7 +86,7 @@ fn three_claudes_ask_nothing_more_once_their_coordinator_is_killed() {
         bench.script(name, script.finish("Done."));
     }
     let live = bench.run(&["-p", "3"]);
-    ["one", "two", "three"].map(|name| bench.await_requests(name, 2));
+    ["one", "two", "three"].iter().for_each(|name| bench.await_requests(name, 2));
     let run = bench.world.run_id();
     let died = kill(live);
     wait_for("the agents to go", || leftovers(&run).is_empty().then_some(()));
