@@ -9,9 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
 use crate::git::{GitError, Repository};
-use crate::workspaces::{WorkspaceError, Yard, branch_word, run_branch};
+use crate::workspaces::{WorkspaceError, Yard, branch_word};
 
-const TAGS: &str = "refs/tags/conductor-checkpoint/";
+/// Where the tags are. The second is for a repository that has a tag of the first one's name: git has no tag beside a
+/// folder of its name.
+const FOLDERS: [&str; 2] = ["conductor-checkpoint", "conductor-run-checkpoint"];
 const BRANCH: &str = "Conductor-Branch: ";
 
 #[derive(Debug, Error)]
@@ -36,12 +38,14 @@ pub struct Checkpoint {
     pub about: String,
     /// Seconds since 1970.
     pub at: i64,
+    /// The ref it is kept by.
+    pub tag: String,
 }
 
 impl Checkpoint {
     /// The ref it is kept by.
     pub fn full_name(&self) -> String {
-        format!("{TAGS}{}", self.name)
+        self.tag.clone()
     }
 }
 
@@ -66,7 +70,7 @@ pub fn create(
     about: &str,
 ) -> Result<Checkpoint, CheckpointError> {
     let commit = repository.read_ref(branch)?.ok_or_else(|| GitError::NoRef(branch.to_owned()))?;
-    if repository.read_ref(&format!("{TAGS}{}", branch_word(name)))?.is_some() {
+    if find(repository, name)?.is_some() {
         return Err(CheckpointError::Taken(name.to_owned()));
     }
     Ok(set(repository, name, branch, &commit, about)?)
@@ -79,7 +83,8 @@ fn set(
     commit: &str,
     about: &str,
 ) -> Result<Checkpoint, GitError> {
-    let tag = format!("conductor-checkpoint/{}", branch_word(name));
+    let taken = repository.read_ref(&format!("refs/tags/{}", FOLDERS[0]))?.is_some();
+    let tag = format!("{}/{}", FOLDERS[usize::from(taken)], branch_word(name));
     let message = format!("{}\n\n{BRANCH}{branch}\n", plain(about));
     repository.tag(&tag, commit, &message)?;
     find(repository, name)?.ok_or(GitError::NoRef(tag))
@@ -111,7 +116,7 @@ pub(crate) fn secure(
         return Ok(known.clone());
     }
     let name = format!("{}-{:x}", yard.run(), fastrand::u32(..));
-    let made = set(repository, &name, &run_branch(yard.run()), &tip, &format!("before: {what}"))?;
+    let made = set(repository, &name, yard.branch(), &tip, &format!("before: {what}"))?;
     Ok(last.insert(made).clone())
 }
 
@@ -123,15 +128,16 @@ pub fn find(repository: &Repository, name: &str) -> Result<Option<Checkpoint>, G
 
 /// All of them, newest first. Tags that name no branch are none of ours, whatever they are called.
 pub fn list(repository: &Repository) -> Result<Vec<Checkpoint>, GitError> {
-    let mut all: Vec<Checkpoint> = repository
-        .tags(TAGS)?
+    let below = |folder: &str| format!("refs/tags/{folder}/");
+    let tags = [repository.tags(&below(FOLDERS[0]))?, repository.tags(&below(FOLDERS[1]))?].concat();
+    let mut all: Vec<Checkpoint> = tags
         .into_iter()
-        .filter_map(|(name, commit, at, message)| {
+        .filter_map(|(tag, commit, at, message)| {
             // The last such line is ours, whatever is said in the text above it.
             let branch = message.lines().rev().find_map(|line| line.strip_prefix(BRANCH))?.to_owned();
             let about = message.lines().next().unwrap_or_default().to_owned();
-            let name = name.strip_prefix(TAGS).unwrap_or(&name).to_owned();
-            branch.starts_with("refs/heads/").then_some(Checkpoint { name, branch, commit, about, at })
+            let name = tag.rsplit('/').next().unwrap_or(&tag).to_owned();
+            branch.starts_with("refs/heads/").then_some(Checkpoint { name, branch, commit, about, at, tag })
         })
         .collect();
     all.sort_by(|a, b| (b.at, &a.name).cmp(&(a.at, &b.name)));

@@ -19,7 +19,7 @@ use crate::bus::Records;
 use crate::git::Repository;
 use crate::merge::short;
 use crate::stores::{EarlierRuns, StoreError};
-use crate::workspaces::run_branch;
+use crate::workspaces::RunRefs;
 
 /// Below the root of a repository, or below the directory a run works in.
 pub const FOLDER: &str = ".flow/maestro/parallel_groups";
@@ -138,7 +138,7 @@ pub fn write_reports(output: &Path, id: &RunId, run: &Run, records: &[Record]) -
 pub struct Former {
     pub run: RunId,
     /// Whether it is on the run's branch only, and not in what is checked out.
-    pub unmerged: bool,
+    pub unmerged: Option<String>,
     pub subagent: Option<String>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
@@ -164,7 +164,7 @@ pub async fn landed(
                 let commit = progress.landed.as_ref().map(|landed| landed.commit.as_str());
                 let former = Former {
                     run: stored.id.clone(),
-                    unmerged: is_unmerged(&stored.id, commit, repository.as_ref()),
+                    unmerged: unmerged(&stored.id, commit, repository.as_ref()),
                     subagent: task.subagent_type.clone(),
                     started: progress.first_started,
                     ended: progress.ended,
@@ -177,17 +177,19 @@ pub async fn landed(
 }
 
 /// Where its branch is gone, somebody has merged it in their own way and cleared up.
-fn is_unmerged(run: &RunId, commit: Option<&str>, repository: Option<&Repository>) -> bool {
-    let (Some(commit), Some(repository)) = (commit, repository) else { return false };
-    let held = repository.contains(&repository.head, commit);
-    matches!((held, repository.read_ref(&run_branch(run))), (Ok(false), Ok(Some(_))))
+fn unmerged(run: &RunId, commit: Option<&str>, repository: Option<&Repository>) -> Option<String> {
+    let repository = repository?;
+    if repository.contains(&repository.head, commit?).unwrap_or(true) {
+        return None;
+    }
+    let branch = RunRefs::of(repository, run).ok()?.branch;
+    repository.read_ref(&branch).ok()?.map(|_| short(&branch))
 }
 
 impl Former {
     /// Why whoever waits for it cannot begin, where that is so.
     pub fn objection(&self, on: &str) -> Option<String> {
-        let branch = short(&run_branch(&self.run));
-        self.unmerged.then(|| {
+        self.unmerged.as_ref().map(|branch| {
             format!("{on} has landed on {branch}, which is not merged into what is checked out: git merge {branch}")
         })
     }

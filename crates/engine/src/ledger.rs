@@ -7,7 +7,7 @@ use conductor_core::ledger::Ledger;
 use conductor_core::run::Run;
 
 use crate::process;
-use crate::workspaces::{WorkspaceError, Yard, run_branch, task_branches};
+use crate::workspaces::{WorkspaceError, Yard};
 
 /// Blocks.
 pub fn take(id: &RunId, run: &Run, yard: &Yard, parked: &[PathBuf]) -> Result<Ledger, WorkspaceError> {
@@ -24,9 +24,8 @@ pub fn take(id: &RunId, run: &Run, yard: &Yard, parked: &[PathBuf]) -> Result<Le
 
 /// The branch itself says what is on it.
 fn landed(ledger: &mut Ledger, run: &Run, yard: &Yard) -> Result<(), WorkspaceError> {
-    let branch = run_branch(yard.run());
     let commits = || run.asked().filter_map(|(_, task, progress)| Some((task, progress.landed.as_ref()?)));
-    let reachable = match yard.repository().read_ref(&branch)? {
+    let reachable = match yard.repository().read_ref(yard.branch())? {
         Some(tip) => yard.shadow().reachable(&tip, commits().map(|(_, landed)| landed.commit.as_str()))?,
         None => Default::default(),
     };
@@ -47,9 +46,9 @@ fn leaked(ledger: &mut Ledger, yard: &Yard, parked: &[PathBuf]) -> Result<(), Wo
             ledger.leaked.push(format!("worktree {}", tree.display()));
         }
     }
-    let prefix = task_branches(yard.run());
+    let prefix = yard.task_branches();
     let resolving: Vec<String> = yard.resolving()?.iter().map(|word| format!("{prefix}{word}")).collect();
-    let branches = yard.repository().refs(&prefix)?;
+    let branches = yard.repository().refs(prefix)?;
     let left = branches.into_iter().filter(|(name, _)| !resolving.contains(name));
     ledger.leaked.extend(left.map(|(name, _)| format!("branch {name}")));
     Ok(())

@@ -11,7 +11,7 @@ use conductor_core::scheduler::{Car, Side};
 
 use crate::checkpoints;
 use crate::git::{Merge, Shadow};
-use crate::workspaces::{WorkspaceError, Yard, run_branch};
+use crate::workspaces::{WorkspaceError, Yard};
 
 /// What merging came to: commits from the branch's place upwards, and who does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ fn coupled(
             None => Ok(Err(failure)),
             Some(side) => {
                 let what = format!("the conflict of {} is decided", task.id);
-                checkpoints::before(yard, &what, &run_branch(yard.run()), tip)?;
+                checkpoints::before(yard, &what, yard.branch(), tip)?;
                 coupling.merged(Some(side))
             }
         },
@@ -236,8 +236,8 @@ pub enum Synced {
 /// Merges what the user has gone on to into the run's branch, so that their branch can be brought forward to it again.
 /// Blocks.
 pub fn sync(yard: &Yard, with: &str) -> Result<Synced, WorkspaceError> {
-    let (shadow, branch) = (yard.shadow(), run_branch(yard.run()));
-    let (head, name) = (yard.repository().head.clone(), short(&branch));
+    let (shadow, branch) = (yard.shadow(), yard.branch());
+    let (head, name) = (yard.repository().head.clone(), short(branch));
     let tip = yard.tip()?;
     if shadow.contains(&tip, &head)? {
         return Ok(Synced::Already);
@@ -254,7 +254,7 @@ pub fn sync(yard: &Yard, with: &str) -> Result<Synced, WorkspaceError> {
     if let Some(checkout) = dirty_checkout(yard)? {
         return Ok(Synced::Dirty(checkout));
     }
-    checkpoints::before(yard, &format!("{with} is merged into {name}"), &branch, &tip)?;
+    checkpoints::before(yard, &format!("{with} is merged into {name}"), branch, &tip)?;
     Ok(match advance(yard, &tip, &to)? {
         Advanced::Done => Synced::Done { to },
         Advanced::Dirty(checkout) => Synced::Dirty(checkout),
@@ -277,7 +277,7 @@ pub(crate) fn advance(yard: &Yard, from: &str, to: &str) -> Result<Advanced, Wor
         return Ok(Advanced::Dirty(checkout));
     }
     let repository = yard.repository();
-    let moved = match repository.checkout_of(&run_branch(yard.run()))? {
+    let moved = match repository.checkout_of(yard.branch())? {
         None => yard.move_tip(from, to)?,
         Some(_) if yard.tip()? != from => false,
         Some(checkout) => {
@@ -291,7 +291,7 @@ pub(crate) fn advance(yard: &Yard, from: &str, to: &str) -> Result<Advanced, Wor
 /// A checkout of the run's branch that has changes which are not committed.
 fn dirty_checkout(yard: &Yard) -> Result<Option<PathBuf>, WorkspaceError> {
     let repository = yard.repository();
-    Ok(match repository.checkout_of(&run_branch(yard.run()))? {
+    Ok(match repository.checkout_of(yard.branch())? {
         Some(checkout) if repository.is_dirty(&checkout)? => Some(checkout),
         _ => None,
     })
@@ -300,11 +300,11 @@ fn dirty_checkout(yard: &Yard) -> Result<Option<PathBuf>, WorkspaceError> {
 /// Puts the run's work where the user wants it. Their branch is only ever brought forward, and only when nobody else
 /// moved it, its checkout, if there is one, has nothing uncommitted, and nobody changed what git runs there. Blocks.
 pub fn bring_home(yard: &Yard, into_branch: bool) -> Result<Ending, WorkspaceError> {
-    let (repository, full) = (yard.repository(), run_branch(yard.run()));
+    let (repository, full) = (yard.repository(), yard.branch());
     let tip = yard.tip()?;
-    let branch = short(&full);
+    let branch = short(full);
     if yard.shadow().contains(&repository.head, &tip)? {
-        repository.delete_ref(&full)?;
+        repository.delete_ref(full)?;
         return Ok(Ending::Unchanged);
     }
     if !into_branch {

@@ -22,7 +22,7 @@ use crate::git::GitError;
 use crate::merge::{self, Advanced};
 use crate::train::{self, Broken, Fit, SCRATCH};
 use crate::worker::{Mail, Stop, Worker};
-use crate::workspaces::{Resolution, Resolving, Rooms, WorkspaceError, Yard, run_branch};
+use crate::workspaces::{Resolution, Resolving, Rooms, WorkspaceError, Yard};
 use crate::{process, transcript, whereabouts};
 
 /// How often somebody else may move the branch while we check.
@@ -154,7 +154,7 @@ impl Bench {
                 Advanced::Moved => {}
             }
         }
-        let branch = merge::short(&run_branch(self.amendment.id()));
+        let branch = merge::short(self.yard.branch());
         Err(WorkspaceError::Contested(branch).into())
     }
 
@@ -251,11 +251,11 @@ impl Bench {
 
     /// A run of which nothing has landed has no branch once it is over; what was made for nothing goes again.
     fn drop_unused_branch(&self) -> Result<(), ResolveError> {
-        let (repository, branch) = (self.yard.repository(), run_branch(self.amendment.id()));
+        let (repository, branch) = (self.yard.repository(), self.yard.branch());
         let unused = self.run().tip().is_none() && self.run().all_ended() && !self.landed;
-        let at_start = || repository.read_ref(&branch).map(|now| now.as_ref() == Some(&repository.head));
+        let at_start = || repository.read_ref(branch).map(|now| now.as_ref() == Some(&repository.head));
         if unused && at_start()? {
-            repository.delete_ref(&branch)?;
+            repository.delete_ref(branch)?;
         }
         Ok(())
     }

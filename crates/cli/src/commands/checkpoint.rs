@@ -6,7 +6,7 @@ use conductor_engine::checkpoints::{self, Checkpoint, RolledBack};
 use conductor_engine::git::Repository;
 use conductor_engine::merge::short;
 use conductor_engine::stores::StoredRun;
-use conductor_engine::workspaces::run_branch;
+use conductor_engine::workspaces::{RunRefs, run_of_branch};
 use serde_json::json;
 
 use super::{answer, answer_json, block_on, talk};
@@ -61,7 +61,8 @@ fn current_branch() -> Result<(Repository, String), Fault> {
 
 async fn branch_of_run(word: &str) -> Result<(Repository, String), Fault> {
     let stored = Archive::open().await?.named(word)?;
-    let (repository, branch) = (archive::repository(&stored)?, run_branch(&stored.id));
+    let repository = archive::repository(&stored)?;
+    let RunRefs { branch, .. } = RunRefs::of(&repository, &stored.id)?;
     match repository.read_ref(&branch)? {
         Some(_) => Ok((repository, branch)),
         None => {
@@ -95,7 +96,7 @@ fn list(args: &CheckpointList) -> Result<Exit, Fault> {
 }
 
 fn entry(known: &Checkpoint) -> serde_json::Value {
-    let Checkpoint { name, branch, commit, about, at } = known;
+    let Checkpoint { name, branch, commit, about, at, .. } = known;
     let at = jiff::Timestamp::from_second(*at).map(|at| at.to_string()).ok();
     json!({ "name": name, "branch": short(branch), "commit": commit, "at": at, "about": about })
 }
@@ -113,7 +114,7 @@ async fn rollback(args: &CheckpointRollback) -> Result<Exit, Fault> {
         None => return Err(unknown(&repository, &args.name)?),
     };
     let archive = Archive::open().await?;
-    let of_run = to.branch.strip_prefix("refs/heads/conductor/").and_then(RunId::parse);
+    let of_run = run_of_branch(&to.branch);
     match of_run.and_then(|run| archive.known(&run).cloned()) {
         Some(stored) => roll_run_back(&archive, &stored, &to).await,
         None => told(&to, checkpoints::roll_back(&repository, &to)?),

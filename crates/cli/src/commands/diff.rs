@@ -8,7 +8,7 @@ use conductor_core::run::Status;
 use conductor_engine::merge::short;
 use conductor_engine::transcript;
 use conductor_engine::whereabouts::{self, Whereabouts};
-use conductor_engine::workspaces::{Yard, run_branch};
+use conductor_engine::workspaces::Yard;
 
 use super::{block_on, talk};
 use crate::archive::{Archive, FoundTask};
@@ -46,7 +46,7 @@ async fn diff(args: &Diff) -> Result<Exit, Fault> {
 /// What it was and what it is, as git can tell them apart; nothing where it is the same.
 fn ends(chosen: &FoundTask, isolation: Isolation, yard: &Yard) -> Result<Option<(String, String)>, Fault> {
     let (found, task) = (&chosen.found, &chosen.task().id);
-    let (run, branch) = (&found.stored.id, short(&run_branch(&found.stored.id)));
+    let (run, branch) = (&found.stored.id, short(yard.branch()));
     let whole = |from: String, to: String| match yard.shadow().has(&to)? {
         true => Ok(Some((from, to))),
         false => {

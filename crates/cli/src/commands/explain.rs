@@ -19,9 +19,9 @@ use conductor_engine::home::Home;
 use conductor_engine::merge::short;
 use conductor_engine::prompt::{self, Facts};
 use conductor_engine::skills::{self, Applied, Skill};
-use conductor_engine::stores::{EarlierRuns, Sqlite};
+use conductor_engine::stores::{EarlierRuns, Sqlite, StoredRun};
 use conductor_engine::subagents;
-use conductor_engine::workspaces::run_branch;
+use conductor_engine::workspaces::RunRefs;
 use conductor_engine::{agents, history};
 
 use super::{answer, answer_json, block_on, talk};
@@ -230,7 +230,11 @@ impl Subject {
         let supposed = || self.task().dependencies.iter().map(|on| (on.id.clone(), None)).collect();
         let before = self.run().map_or_else(supposed, |run| scheduler::before(run, self.place));
         let apart = self.isolation != Isolation::None;
-        let branch = self.found.as_ref().map(|found| short(&run_branch(&found.found.stored.id)));
+        let branch = self.found.as_ref().map(|found| {
+            let StoredRun { id, directory, .. } = &found.found.stored;
+            let refs = Repository::of(directory).and_then(|repository| RunRefs::of(&repository, id));
+            short(&refs.unwrap_or_else(|_| RunRefs::usual(id)).branch)
+        });
         let facts = Facts {
             before: &before,
             branch: branch.filter(|_| apart),

@@ -39,6 +39,7 @@ mod manual;
 mod mcp;
 mod measure;
 mod notifications;
+mod odd_repositories;
 mod orchestrate;
 mod orphans;
 mod plan;

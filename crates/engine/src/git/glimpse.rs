@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{GitError, Repository, Shadow, output};
+use crate::workspaces::{run_of_branch, run_of_task_branch};
 
 /// Everything that differs from the index, everything untracked, every ref but ours.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -82,13 +83,11 @@ impl Shadow {
 }
 
 fn is_ours(name: &str) -> bool {
-    const OURS: [&str; 4] = [
-        "refs/heads/conductor/",
-        "refs/heads/conductor-task/",
-        "refs/conductor/",
-        "refs/tags/conductor-checkpoint/",
-    ];
+    const OURS: [&str; 3] =
+        ["refs/conductor/", "refs/tags/conductor-checkpoint/", "refs/tags/conductor-run-checkpoint/"];
     OURS.iter().any(|prefix| name.starts_with(prefix))
+        || run_of_branch(name).is_some()
+        || run_of_task_branch(name).is_some()
 }
 
 fn shown(path: &Path, root: &Path) -> String {

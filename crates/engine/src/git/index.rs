@@ -17,9 +17,6 @@ const HEADER: usize = 12;
 /// Ten numbers: times, device, inode, mode, owner, group, size.
 const STAT: usize = 40;
 const MODE: Range<usize> = 24..28;
-const OBJECT: usize = 20;
-/// What comes before an entry's name.
-const FIXED: usize = STAT + OBJECT + 2;
 /// A flag that says there are two bytes more of them.
 const EXTENDED: u16 = 0x4000;
 const NAME_LENGTH: u16 = 0x0fff;
@@ -35,6 +32,8 @@ pub struct Link {
 pub(super) struct Index {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    /// How many bytes the name of an object has.
+    object: usize,
 }
 
 struct Entry {
@@ -44,16 +43,17 @@ struct Entry {
 
 impl Index {
     /// One that is not there yet has no entries.
-    pub(super) fn read(path: &Path) -> io::Result<Index> {
+    pub(super) fn read(path: &Path, sha256: bool) -> io::Result<Index> {
+        let object = if sha256 { 32 } else { 20 };
         let bytes = match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Index { bytes: Vec::new(), entries: Vec::new() });
+                return Ok(Index { bytes: Vec::new(), entries: Vec::new(), object });
             }
             bytes => bytes?,
         };
-        let entries = entries(&bytes)
+        let entries = entries(&bytes, object)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no index of a known format"))?;
-        Ok(Index { bytes, entries })
+        Ok(Index { bytes, entries, object })
     }
 
     pub(super) fn links(&self) -> Vec<Link> {
@@ -70,7 +70,7 @@ impl Index {
     }
 
     fn object(&self, entry: &Entry) -> String {
-        let object = &self.bytes[entry.start + STAT..][..OBJECT];
+        let object = &self.bytes[entry.start + STAT..][..self.object];
         object.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -101,7 +101,7 @@ impl Index {
     /// Without a checksum, as `index.skipHash` has it: git puts one in when it writes the index next.
     pub(super) fn write(mut self, path: &Path) -> io::Result<()> {
         let end = self.bytes.len();
-        self.bytes[end.saturating_sub(OBJECT)..].fill(0);
+        self.bytes[end.saturating_sub(self.object)..].fill(0);
         let mut lock = path.as_os_str().to_owned();
         lock.push(".lock");
         fs::write(&lock, &self.bytes)?;
@@ -114,7 +114,9 @@ fn number(bytes: &[u8], at: Range<usize>) -> u32 {
 }
 
 /// Where the entries are; nothing where it is not laid out as we know it.
-fn entries(bytes: &[u8]) -> Option<Vec<Entry>> {
+fn entries(bytes: &[u8], object: usize) -> Option<Vec<Entry>> {
+    // What comes before an entry's name, with two bytes of flags at its end.
+    let before = STAT + object + 2;
     let header = bytes.get(..HEADER).filter(|header| header.starts_with(b"DIRC"))?;
     if !matches!(number(header, 4..8), 2 | 3) {
         return None;
@@ -123,8 +125,8 @@ fn entries(bytes: &[u8]) -> Option<Vec<Entry>> {
     let mut start = HEADER;
     let mut entries = Vec::new();
     for _ in 0..count {
-        let flags = u16::from_be_bytes(bytes.get(start + FIXED - 2..start + FIXED)?.try_into().ok()?);
-        let fixed = if flags & EXTENDED == 0 { FIXED } else { FIXED + 2 };
+        let flags = u16::from_be_bytes(bytes.get(start + before - 2..start + before)?.try_into().ok()?);
+        let fixed = if flags & EXTENDED == 0 { before } else { before + 2 };
         let rest = bytes.get(start + fixed..)?;
         let length = match flags & NAME_LENGTH {
             // So long that it did not fit; a zero ends it.
@@ -176,13 +178,13 @@ mod tests {
     #[test]
     fn it_names_what_git_names_and_finds_the_gitlinks() {
         let (dir, path) = repository();
-        let index = Index::read(&path).unwrap();
+        let index = Index::read(&path, false).unwrap();
         let ours: Vec<String> =
             index.entries.iter().map(|entry| index.path(entry).display().to_string()).collect();
         assert_eq!(ours.join("\n"), git(dir.path(), &["ls-files"]));
         assert_eq!(index.links(), [Link { path: "libs/sub".into(), commit: COMMIT.into() }]);
         git(dir.path(), &["update-index", "--skip-worktree", "f"]);
-        assert_eq!(Index::read(&path).unwrap().links().len(), 1, "version 3 too");
+        assert_eq!(Index::read(&path, false).unwrap().links().len(), 1, "version 3 too");
     }
 
     #[test]
@@ -193,7 +195,7 @@ mod tests {
         let file = fs::File::open(dir.path().join(name)).unwrap();
         file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(10)).unwrap();
         assert_eq!(git(dir.path(), &["ls-files", "--modified"]).lines().next(), Some("fff"));
-        let mut index = Index::read(&path).unwrap();
+        let mut index = Index::read(&path, false).unwrap();
         index.stamp(name, &fs::metadata(dir.path().join(name)).unwrap());
         index.write(&path).unwrap();
         assert!(!git(dir.path(), &["ls-files", "--modified"]).contains("fff"));
@@ -208,10 +210,10 @@ mod tests {
         let other = dir.path().join("other");
         for end in [0, 3, HEADER - 1, HEADER + 30, HEADER + 70] {
             fs::write(&other, &whole[..end]).unwrap();
-            assert!(Index::read(&other).is_err(), "cut after {end}");
+            assert!(Index::read(&other, false).is_err(), "cut after {end}");
         }
         git(dir.path(), &["update-index", "--index-version", "4"]);
-        assert!(Index::read(&path).is_err());
-        assert!(Index::read(&dir.path().join("none")).unwrap().links().is_empty());
+        assert!(Index::read(&path, false).is_err());
+        assert!(Index::read(&dir.path().join("none"), false).unwrap().links().is_empty());
     }
 }

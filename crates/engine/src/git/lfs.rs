@@ -192,7 +192,7 @@ impl Shadow {
         let mut list = self.in_tree(tree, index);
         list.args(["ls-files", "-z", "--", ":(top,attr:filter=lfs)"]);
         let names = bytes(list)?;
-        let mut known = Index::read(index).map_err(|source| file(index, source))?;
+        let mut known = Index::read(index, self.sha256).map_err(|source| file(index, source))?;
         let (mut now, mut not) = (0, 0);
         for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
             let name = Path::new(OsStr::from_bytes(name));

@@ -182,8 +182,8 @@ impl Repository {
     /// Moves a ref if it still is where it was; `old` empty makes it, `new` empty takes it away. Whether it was moved.
     pub fn move_ref(&self, name: &str, new: &str, old: &str) -> Result<bool, GitError> {
         let mut command = self.command();
-        let zero = "0000000000000000000000000000000000000000";
-        let or_zero = |commit: &str| if commit.is_empty() { zero.to_owned() } else { commit.to_owned() };
+        let zero = "0".repeat(new.len().max(old.len()));
+        let or_zero = |commit: &str| if commit.is_empty() { zero.clone() } else { commit.to_owned() };
         command.args(["update-ref", "--no-deref", "--create-reflog", "-m", "conductor"]);
         command.arg(name).arg(or_zero(new)).arg(or_zero(old));
         match output(command) {
@@ -227,6 +227,59 @@ impl Repository {
         command.args(["for-each-ref", "--format=%(refname) %(objectname)", prefix]);
         let text = output(command)?;
         Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(a, b)| (a.into(), b.into())).collect())
+    }
+
+    /// Names of all refs that are one of these or below one.
+    pub fn named(&self, names: &[String]) -> Result<Vec<String>, GitError> {
+        let mut command = self.command();
+        command.args(["for-each-ref", "--format=%(refname)"]).args(names);
+        Ok(output(command)?.lines().map(str::to_owned).collect())
+    }
+
+    /// The commit that is checked out in a linked worktree, whose git directory this is.
+    pub fn worktree_head(&self, git: &Path) -> Result<Option<String>, GitError> {
+        let named = std::fs::read_to_string(git.join("HEAD")).unwrap_or_default();
+        if !self.has_ref_table() {
+            return match named.trim().strip_prefix("ref: ") {
+                None => Ok(Some(named.trim().to_owned())),
+                Some(branch) => self.read_ref(branch),
+            };
+        }
+        let mut command = self.in_worktree(git);
+        command.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+        match output(command) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(GitError::Failed { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says to git in a linked worktree which branch is checked out there.
+    pub fn put_worktree_on(&self, git: &Path, branch: &str) -> Result<(), GitError> {
+        let head = git.join("HEAD");
+        if !self.has_ref_table() {
+            return std::fs::write(&head, format!("ref: {branch}\n"))
+                .map_err(|source| GitError::File { path: head, source });
+        }
+        let mut command = self.in_worktree(git);
+        command.args(["symbolic-ref", "HEAD", branch]);
+        output(command).map(drop)
+    }
+
+    /// In such a repository the files `HEAD` and those below `refs` say nothing.
+    fn has_ref_table(&self) -> bool {
+        self.common.join("reftable").is_dir()
+    }
+
+    fn in_worktree(&self, git: &Path) -> Command {
+        let mut command = deaf(&self.common);
+        command.env("GIT_DIR", git).env("GIT_COMMON_DIR", &self.common);
+        command
+    }
+
+    /// Whether objects have names of 64 digits instead of 40.
+    pub fn is_sha256(&self) -> bool {
+        self.head.len() == 64
     }
 
     /// Refs below a prefix, with their commits' first lines.

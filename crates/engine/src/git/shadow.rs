@@ -21,6 +21,8 @@ pub struct Shadow {
     pub(super) email: String,
     /// Where Git LFS is installed.
     pub(super) lfs: Option<Lfs>,
+    /// Whether objects have names of 64 digits instead of 40.
+    pub(super) sha256: bool,
 }
 
 /// What merging two commits in memory came to.
@@ -53,7 +55,7 @@ impl Shadow {
         let (name, email) = repository.identity();
         let git = repository.common.clone();
         let lfs = lfs::program().map(|program| Lfs::new(program, &git));
-        Shadow { directory, git, name, email, lfs }.made()
+        Shadow { directory, git, name, email, lfs, sha256: repository.is_sha256() }.made()
     }
 
     /// The shadow of another git directory, whose commits are made in the same name. What is ours does not differ from one
@@ -68,16 +70,24 @@ impl Shadow {
         for folder in ["objects", "refs", "info"] {
             fs::create_dir_all(self.directory.join(folder)).map_err(file)?;
         }
-        for (name, text) in [
-            ("HEAD", "ref: refs/heads/none\n"),
-            ("config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
-        ] {
+        let config = format!("[core]\n{}\tbare = true\n", self.format()) + self.extensions();
+        for (name, text) in [("HEAD", "ref: refs/heads/none\n"), ("config", config.as_str())] {
             let path = self.directory.join(name);
             if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
                 fs::write(&path, text).map_err(file)?;
             }
         }
         Ok(self)
+    }
+
+    /// Which format a git directory has that is to read these objects, as a part of its `[core]`.
+    pub fn format(&self) -> &'static str {
+        if self.sha256 { "\trepositoryformatversion = 1\n" } else { "\trepositoryformatversion = 0\n" }
+    }
+
+    /// What else is to be in its config for that.
+    pub fn extensions(&self) -> &'static str {
+        if self.sha256 { "[extensions]\n\tobjectformat = sha256\n" } else { "" }
     }
 
     /// Nobody's configuration but ours: no system, no user, no repository; no hooks, no attributes from outside.
@@ -175,7 +185,8 @@ impl Shadow {
 
     /// The commits of other repositories that an index of ours has.
     pub fn links(&self, index: &Path) -> Result<Vec<Link>, GitError> {
-        let read = Index::read(index).map_err(|source| GitError::File { path: index.to_owned(), source })?;
+        let read = Index::read(index, self.sha256)
+            .map_err(|source| GitError::File { path: index.to_owned(), source })?;
         Ok(read.links())
     }
 

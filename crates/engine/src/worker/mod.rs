@@ -41,7 +41,7 @@ use crate::process::{Exit, Mark};
 use crate::prompt::{self, Facts};
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
-use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces, run_branch};
+use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces};
 use judging::Watched;
 use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
@@ -393,7 +393,7 @@ impl Worker {
         let apart = visit.seat.base.is_some();
         let facts = Facts {
             before: visit.order.beginning.as_ref().map_or(&[][..], |beginning| &beginning.before),
-            branch: apart.then(|| short(&run_branch(&self.run))),
+            branch: self.rooms.yard().filter(|_| apart).map(|yard| short(yard.branch())),
             ports: seat
                 .env
                 .iter()

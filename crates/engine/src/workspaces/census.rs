@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::ids::RunId;
 
 use super::clearing::folders;
-use super::names::{run_branch, task_branches};
+use super::names::{RunRefs, run_of_task_branch};
 use super::resolving::is_resolving;
 use crate::git::{GitError, Repository};
 use crate::home::Home;
@@ -62,7 +62,8 @@ pub fn sitter(home: &Home, workspace: &Workspace) -> Option<String> {
 fn branch_in(git: &Path, run: &RunId) -> Option<String> {
     let head = fs::read_to_string(git.join("HEAD")).ok()?;
     let branch = head.trim().strip_prefix("ref: ")?;
-    branch.strip_prefix(&task_branches(run)).map(str::to_owned)
+    run_of_task_branch(branch).filter(|of| of == run)?;
+    branch.splitn(5, '/').nth(4).map(str::to_owned)
 }
 
 /// Work that is on no branch.
@@ -96,8 +97,8 @@ pub fn rescues(repository: &Repository) -> Result<Vec<Rescue>, GitError> {
 
 /// Compared with what has landed in its run, or with what is checked out where that is gone.
 fn touched(repository: &Repository, run: &str, commit: &str) -> Option<usize> {
-    let branch = RunId::parse(run).map(|run| run_branch(&run));
-    let landed = branch.and_then(|branch| repository.read_ref(&branch).ok().flatten());
+    let refs = RunId::parse(run).and_then(|run| RunRefs::of(repository, &run).ok());
+    let landed = refs.and_then(|refs| repository.read_ref(&refs.branch).ok().flatten());
     let other = landed.as_deref().unwrap_or(&repository.head);
     repository.touched_since(other, commit).ok()
 }

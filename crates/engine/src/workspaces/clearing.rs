@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::modules::Taken;
-use super::names::{rescue_refs, run_branch, task_branches};
+use super::names::rescue_refs;
 use super::resolving::is_resolving;
 use super::turns::side_by_side;
 use super::yard::{Yard, locked};
@@ -50,7 +50,7 @@ impl Yard {
 
     /// Where the branch is, or was when it was last seen.
     pub(crate) fn last_tip(&self) -> Result<String, WorkspaceError> {
-        if let Some(now) = self.repository.read_ref(&run_branch(&self.run))? {
+        if let Some(now) = self.repository.read_ref(self.branch())? {
             return Ok(now);
         }
         let known = locked(&self.tip).clone();
@@ -63,14 +63,14 @@ impl Yard {
     fn clear_branches(&self, tip: &str, works: &HashSet<String>) -> Result<(), WorkspaceError> {
         locked(&self.leases).clear();
         let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
-        let prefix = task_branches(&self.run);
+        let prefix = self.task_branches();
         let resolving = self.resolving()?;
-        let branches = self.repository.refs(&prefix)?;
+        let branches = self.repository.refs(prefix)?;
         let landed = self.shadow.reachable(tip, branches.iter().map(|(_, commit)| commit.as_str()))?;
         let rescued: Vec<String> = self.rescued()?.into_iter().map(|(_, commit)| commit).collect();
         let mut moves = Vec::new();
         for (name, commit) in branches {
-            let task = name.strip_prefix(&prefix).unwrap_or_default();
+            let task = name.strip_prefix(prefix).unwrap_or_default();
             if resolving.iter().any(|word| word == task) {
                 continue;
             }

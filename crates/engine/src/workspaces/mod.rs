@@ -36,7 +36,7 @@ pub use clearing::{empty_trash, folders};
 pub use clone::Clones;
 pub use in_place::{InPlace, Look};
 pub use layout::Layout;
-pub use names::{branch_word, rescue_refs, run_branch, task_branches};
+pub use names::{RunRefs, branch_word, rescue_refs, run_of_branch, run_of_task_branch};
 pub use resolving::{Resolution, Resolving, Solved, resolving_seat};
 pub use worktree::Worktrees;
 pub use yard::Yard;

@@ -49,8 +49,9 @@ impl Private<'_> {
     fn config(&self) -> String {
         let (name, email) = self.shadow.identity();
         format!(
-            "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[user]\n\tname = {}\n\temail = \
-             {}\n{}",
+            "[core]\n{}\tfilemode = true\n\tbare = false\n{}[user]\n\tname = {}\n\temail = {}\n{}",
+            self.shadow.format(),
+            self.shadow.extensions(),
             quoted(name),
             quoted(email),
             self.shadow.lfs_settings()

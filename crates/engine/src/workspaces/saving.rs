@@ -81,11 +81,7 @@ impl Yard {
         let (head, branch) = match &folder.objects {
             Some(_) => (head_of(&folder.git), None),
             None => {
-                let named = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
-                let head = match named.trim().strip_prefix("ref: ") {
-                    None => Some(named.trim().to_owned()),
-                    Some(branch) => self.repository.read_ref(branch)?,
-                };
+                let head = self.repository.worktree_head(&folder.git)?;
                 (head, self.repository.read_ref(&self.task_branch(&guest.task))?)
             }
         };

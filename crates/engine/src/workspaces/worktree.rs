@@ -2,7 +2,7 @@
 //!
 //! An executor has one task at a time, so its worktree never has two; making one ready again is a reset and a clean,
 //! many times cheaper than a new one, and there are never more of them than tasks at once. Every task has its own
-//! branch, `conductor-task/<run>/<task>`; what lands is on `conductor/<run>`.
+//! branch, `conductor-task/<run>/<task>`; what lands is on `conductor/<run>` (see `names` for where these are taken).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,8 +57,7 @@ impl Worktrees {
 
     /// Says to git in the folder which branch is checked out there.
     pub(super) fn put_on(&self, branch: &str, folder: &Folder) -> Result<(), WorkspaceError> {
-        let head = folder.git.join("HEAD");
-        fs::write(&head, format!("ref: {branch}\n")).map_err(|source| file(&head, source))
+        Ok(self.yard.repository.put_worktree_on(&folder.git, branch)?)
     }
 
     fn clear_the_way(&self, folder: &Folder) -> Result<(), WorkspaceError> {

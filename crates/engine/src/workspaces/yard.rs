@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::clearing::folders;
 use super::layout::{Folder, Layout};
 use super::modules::Ground;
-use super::names::{branch_word, rescue_refs, run_branch, task_branches};
+use super::names::{RunRefs, branch_word, rescue_refs};
 use super::ports::{self, Lease};
 use super::turns::Turns;
 use super::{Guest, Seat, WorkspaceError, file};
@@ -25,6 +25,7 @@ pub struct Yard {
     pub(super) repository: Repository,
     pub(super) shadow: Shadow,
     pub(super) run: RunId,
+    pub(super) refs: RunRefs,
     pub(super) layout: Layout,
     /// Ignored files that stay when a folder is used again.
     pub(super) keep: Vec<String>,
@@ -61,9 +62,12 @@ impl Yard {
         let yard = Yard::look(repository, run, layout, keep, tip)?;
         let desk = yard.layout.desk();
         fs::create_dir_all(&desk).map_err(|source| file(&desk, source))?;
-        let branch = run_branch(run);
-        if tip.is_none() && yard.repository.read_ref(&branch)?.is_none() {
-            yard.repository.move_ref(&branch, &yard.repository.head, "")?;
+        let branch = yard.branch();
+        if tip.is_none()
+            && yard.repository.read_ref(branch)?.is_none()
+            && !yard.repository.move_ref(branch, &yard.repository.head, "")?
+        {
+            return Err(WorkspaceError::Broken(format!("git does not let {branch} be made")));
         }
         Ok(yard)
     }
@@ -79,6 +83,7 @@ impl Yard {
         Ok(Yard {
             shadow: Shadow::open(&repository, layout.state.join("git"))?,
             run: run.clone(),
+            refs: RunRefs::of(&repository, run)?,
             layout,
             keep,
             list: Mutex::new(()),
@@ -114,6 +119,16 @@ impl Yard {
         &self.run
     }
 
+    /// The full name of the branch its work lands on.
+    pub fn branch(&self) -> &str {
+        &self.refs.branch
+    }
+
+    /// Where the branches of its tasks are.
+    pub fn task_branches(&self) -> &str {
+        &self.refs.tasks
+    }
+
     /// The state directory of all runs.
     pub fn home(&self) -> &Path {
         &self.layout.home
@@ -130,14 +145,14 @@ impl Yard {
     /// Where the run's branch is now. Whoever adds to it is welcome; where it was taken away or set back, it is put
     /// where it was, for what has landed has landed.
     pub fn tip(&self) -> Result<String, WorkspaceError> {
-        let branch = run_branch(&self.run);
-        let now = self.repository.read_ref(&branch)?;
+        let branch = self.branch();
+        let now = self.repository.read_ref(branch)?;
         let mut known = locked(&self.tip);
         let tip = match (now, known.as_ref()) {
             (Some(now), None) => now,
             (Some(now), Some(known)) if now == *known || self.shadow.contains(&now, known)? => now,
             (now, Some(known)) => {
-                self.restore(&branch, known, now.as_deref())?;
+                self.restore(branch, known, now.as_deref())?;
                 known.clone()
             }
             (None, None) => return Err(WorkspaceError::Broken(format!("{branch} is gone"))),
@@ -157,7 +172,7 @@ impl Yard {
 
     /// Moves the run's branch if it still is where it was, or finds that it has been moved so already.
     pub fn move_tip(&self, from: &str, to: &str) -> Result<bool, WorkspaceError> {
-        let moved = self.repository.move_ref(&run_branch(&self.run), to, from)?;
+        let moved = self.repository.move_ref(self.branch(), to, from)?;
         if moved {
             *locked(&self.tip) = Some(to.to_owned());
             return Ok(true);
@@ -234,7 +249,7 @@ impl Yard {
     }
 
     pub(super) fn task_branch(&self, task: &TaskId) -> String {
-        format!("{}{}", task_branches(&self.run), branch_word(task.as_str()))
+        format!("{}{}", self.task_branches(), branch_word(task.as_str()))
     }
 
     pub(super) fn keep_commit(&self, name: &str, commit: &str) -> Result<String, WorkspaceError> {
@@ -257,7 +272,7 @@ impl Yard {
         }
         match self.shadow.merge(onto, &tip, None)? {
             Merge::Clean { tree } => {
-                let message = format!("Merge {} into the work of its epic\n", run_branch(&self.run));
+                let message = format!("Merge {} into the work of its epic\n", self.branch());
                 Ok(self.shadow.commit(&tree, &[onto, &tip], &message)?)
             }
             Merge::Conflict { files, .. } => Err(WorkspaceError::EpicConflict(files.join(", "))),

@@ -10,7 +10,7 @@ use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::HomeError;
 use conductor_engine::process;
 use conductor_engine::stores::{StoredRun, was_written};
-use conductor_engine::workspaces::{census, empty_trash, rescue_refs, run_branch, task_branches};
+use conductor_engine::workspaces::{RunRefs, census, empty_trash, rescue_refs, run_of_branch};
 use serde::Serialize;
 
 use super::{answer, answer_json, plans, talk};
@@ -115,7 +115,7 @@ fn worth_keeping(archive: &Archive, stored: &StoredRun) -> Option<String> {
     let run = &stored.id;
     let workspaces = census(&archive.home, std::slice::from_ref(run));
     let branches = match repository(stored).and_then(|found| match found {
-        Some(repository) => repository.refs(&task_branches(run)),
+        Some(repository) => repository.refs(&RunRefs::of(&repository, run)?.tasks),
         None => Ok(Vec::new()),
     }) {
         Ok(branches) => branches,
@@ -154,11 +154,12 @@ fn repository(stored: &StoredRun) -> Result<Option<Repository>, GitError> {
 /// What it has kept in its repository, and the checkpoints that are of it.
 fn refs(stored: &StoredRun) -> Vec<String> {
     let Ok(Some(repository)) = repository(stored) else { return Vec::new() };
-    let (run, branch) = (&stored.id, run_branch(&stored.id));
+    let run = &stored.id;
     let kept = repository.refs(&rescue_refs(run)).unwrap_or_default().into_iter().map(|(name, _)| name);
     let own = format!("{run}-");
     let checkpoints = checkpoints::list(&repository).unwrap_or_default().into_iter();
-    let checkpoints = checkpoints.filter(|known| known.branch == branch || known.name.starts_with(&own));
+    let checkpoints = checkpoints
+        .filter(|known| run_of_branch(&known.branch).as_ref() == Some(run) || known.name.starts_with(&own));
     kept.chain(checkpoints.map(|known| known.full_name())).collect()
 }
 

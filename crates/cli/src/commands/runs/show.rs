@@ -7,7 +7,7 @@ use conductor_core::report::SummaryFile;
 use conductor_engine::git::Repository;
 use conductor_engine::ledger;
 use conductor_engine::merge::{Ending, short};
-use conductor_engine::workspaces::run_branch;
+use conductor_engine::workspaces::RunRefs;
 
 use super::{answer, answer_json};
 use crate::archive::{Archive, Found};
@@ -49,8 +49,8 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, Fault> {
 
 /// The run's branch as far as it is there and the run is over.
 fn ending(found: &Found) -> Option<Ending> {
-    let branch = run_branch(&found.stored.id);
     let repository = Repository::of(&found.stored.directory).ok()?;
+    let RunRefs { branch, .. } = RunRefs::of(&repository, &found.stored.id).ok()?;
     let there = repository.read_ref(&branch).ok().flatten();
     match (found.run.all_ended(), there) {
         (false, _) => None,

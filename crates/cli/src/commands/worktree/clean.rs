@@ -7,7 +7,9 @@ use conductor_core::plan::Isolation;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
 use conductor_engine::stores::StoredRun;
-use conductor_engine::workspaces::{Rooms, Workspace, census, empty_trash, task_branches, works};
+use conductor_engine::workspaces::{
+    Rooms, RunRefs, Workspace, census, empty_trash, run_of_task_branch, works,
+};
 
 use super::{answer, talk};
 use crate::archive::{self, Archive};
@@ -67,13 +69,12 @@ fn left_here(archive: &Archive, all: bool) -> Result<Vec<StoredRun>, Fault> {
 
 /// The runs that have branches of tasks.
 fn branches_of(archive: &Archive) -> Result<HashSet<String>, Fault> {
-    const TASKS: &str = "refs/heads/conductor-task/";
     let refs = match Repository::of(&archive.directory) {
-        Ok(repository) => repository.refs(TASKS)?,
+        Ok(repository) => repository.refs("refs/heads/")?,
         Err(GitError::NotOne(_) | GitError::Unborn(_) | GitError::Bare(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    let run = |(name, _): (String, String)| Some(name.strip_prefix(TASKS)?.split('/').next()?.to_owned());
+    let run = |(name, _): (String, String)| Some(run_of_task_branch(&name)?.to_string());
     Ok(refs.into_iter().filter_map(run).collect())
 }
 
@@ -101,7 +102,7 @@ async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Clear
         return Ok(Cleared::default());
     }
     let repository = archive::repository(stored)?;
-    if before == 0 && repository.refs(&task_branches(&stored.id))?.is_empty() {
+    if before == 0 && repository.refs(&RunRefs::of(&repository, &stored.id)?.tasks)?.is_empty() {
         return Ok(Cleared::default());
     }
     let yard = archive::tenant(&archive.home, stored, run).visit(repository)?;

@@ -11,7 +11,6 @@ use conductor_engine::resolve::{Bench, Brought};
 use conductor_engine::stores::StoredRun;
 use conductor_engine::transcript;
 use conductor_engine::worker::Stop;
-use conductor_engine::workspaces::run_branch;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -76,6 +75,7 @@ impl Case {
 
     /// Puts everything away and tells what came of it.
     pub(super) async fn close(self, ended: Result<Brought, Fault>, stopped: &Stopped) -> Result<Exit, Fault> {
+        let branch = short(self.bench.yard().branch());
         let run = self.bench.close().await;
         // With the bench, everybody is gone who had something to say.
         let _ = self.talking.await;
@@ -83,7 +83,7 @@ impl Case {
             talk(format!("the folder you are in is gone: cd {}", self.stored.directory.display()));
         }
         let (brought, run) = (ended?, run?);
-        report(&self.stored.id, &self.task, &run, brought, stopped)
+        report((&self.stored.id, &branch), &self.task, &run, brought, stopped)
     }
 }
 
@@ -105,17 +105,16 @@ fn not_failed(run: &RunId, task: &TaskId, status: Status) -> Fault {
 }
 
 fn report(
-    run: &RunId,
+    (run, branch): (&RunId, &str),
     task: &TaskId,
     state: &Run,
     brought: Brought,
     stopped: &Stopped,
 ) -> Result<Exit, Fault> {
-    let branch = short(&run_branch(run));
     match brought {
         Brought::Landed(change) => {
             answer(&format!("{task} landed on {branch} as {:.10}", change.commit))?;
-            next(run, state, &branch);
+            next(run, state, branch);
             Ok(Exit::Done)
         }
         Brought::Conflict(failure) => {

@@ -6,9 +6,7 @@ use conductor_core::scheduler::Side;
 use conductor_engine::git::Merge;
 use conductor_engine::merge::short;
 use conductor_engine::resolve::{Brought, ResolveError};
-use conductor_engine::workspaces::{
-    Resolution, Resolving, WorkspaceError, census, resolving_seat, run_branch,
-};
+use conductor_engine::workspaces::{Resolution, Resolving, WorkspaceError, census, resolving_seat};
 
 use super::landing::{Case, Stopped};
 use super::{answer, talk};
@@ -74,7 +72,10 @@ async fn proceed(case: &mut Case, stopped: &Stopped) -> Result<Brought, Fault> {
                 .help(format!("begin with: conductor worktree resolve {task} --run {run}")))
         }
         Ok(Brought::Conflict(failure)) => {
-            talk(format!("{} has gone on; the new conflict is in the same folder", short(&run_branch(&run))));
+            talk(format!(
+                "{} has gone on; the new conflict is in the same folder",
+                short(case.bench.yard().branch())
+            ));
             Ok(Brought::Conflict(failure))
         }
         brought => Ok(brought?),

@@ -2,7 +2,7 @@
 
 use conductor_engine::merge::{self, Synced, short};
 use conductor_engine::transcript;
-use conductor_engine::workspaces::run_branch;
+use conductor_engine::workspaces::RunRefs;
 
 use super::{answer, talk};
 use crate::archive::{self, Archive};
@@ -14,13 +14,14 @@ pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, Fault> {
     let archive = Archive::open().await?;
     for stored in archive.candidates(args.run.as_deref())? {
         let repository = archive::repository(&stored)?;
-        if repository.read_ref(&run_branch(&stored.id))?.is_none() {
+        let RunRefs { branch, .. } = RunRefs::of(&repository, &stored.id)?;
+        if repository.read_ref(&branch)?.is_none() {
             continue;
         }
         let amendment = archive.amend(&stored.id).await?;
         let with = repository.branch.as_deref().map_or_else(|| format!("{:.10}", repository.head), short);
         let yard = archive::tenant(&archive.home, &stored, amendment.run()).visit(repository)?;
-        return report(merge::sync(&yard, &with)?, &short(&run_branch(&stored.id)), &with);
+        return report(merge::sync(&yard, &with)?, &short(&branch), &with);
     }
     let which =
         args.run.as_ref().map_or_else(|| "no run here".to_owned(), |run| format!("run {run} does not"));
