@@ -132,6 +132,8 @@ impl From<DriveError> for Fault {
         match error {
             DriveError::Store(error) => error.into(),
             DriveError::Graph(error) => Fault::new(Exit::InvalidFile, error),
+            DriveError::Unrecorded { .. } => Fault::new(Exit::Interrupted, error),
+            DriveError::Illegal(_) | DriveError::Panicked(_) => Fault::new(Exit::Internal, error),
         }
     }
 }

@@ -38,7 +38,7 @@ use crate::event::{
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
 use crate::plan::Plan;
-use crate::run::{Run, Running, Stage, Status, TaskState};
+use crate::run::{IllegalEvent, Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick};
 
 pub use amending::objection;
@@ -77,6 +77,8 @@ pub struct Scheduler {
     /// Tasks whose work is good and only measured any more.
     accepted: BTreeSet<Node>,
     done: bool,
+    /// An event that the run refused: what is held here does not fit it any more.
+    illegal: Option<IllegalEvent>,
     out: Decision,
 }
 
@@ -105,6 +107,7 @@ impl Scheduler {
             timeouts: timeouts(run.plan()),
             accepted: BTreeSet::new(),
             done: false,
+            illegal: None,
             out: Decision::default(),
             run,
             graph,
@@ -184,16 +187,21 @@ impl Scheduler {
     }
 
     fn conclude(&mut self, now: Now) -> Decision {
-        // Who starts may depend on how a race came out, and how it comes out on who cannot start any more.
-        while self.see_to_races(now) {}
+        // Who starts may depend on how a race came out, and how it comes out on who cannot start any more. Where an event
+        // was refused nothing changes any more, so a race would be seen to for ever.
+        while self.illegal.is_none() && self.see_to_races(now) {}
         self.lift_escalation(now);
         self.dispatch(now);
-        while self.see_to_races(now) {
+        while self.illegal.is_none() && self.see_to_races(now) {
             self.dispatch(now);
         }
         self.board_epics();
         self.settle(now);
-        std::mem::take(&mut self.out)
+        let decision = std::mem::take(&mut self.out);
+        match &self.illegal {
+            None => decision,
+            Some(_) => Decision { illegal: self.illegal.clone(), ..Decision::default() },
+        }
     }
 
     /// Makes an event part of the run and of the decision.
@@ -201,11 +209,15 @@ impl Scheduler {
         self.emit_about(now, None, event);
     }
 
+    /// After one that the run refuses none is emitted any more.
     fn emit_about(&mut self, now: Now, place: Option<usize>, event: Event) {
+        if self.illegal.is_some() {
+            return;
+        }
         let record = Record { seq: self.run.seq() + 1, at: now.at, tick: now.tick, event };
         match self.run.apply_at(&record, place) {
             Ok(()) => self.out.records.push(record),
-            Err(illegal) => debug_assert!(false, "the scheduler decided something illegal: {illegal}"),
+            Err(illegal) => self.illegal = Some(illegal),
         }
     }
 

@@ -20,11 +20,7 @@ impl Bus {
         receiver
     }
 
-    pub(crate) fn publish(&mut self, records: Vec<Record>) {
-        if records.is_empty() || self.onlookers.is_empty() {
-            return;
-        }
-        let records: Records = records.into();
+    pub(crate) fn publish(&mut self, records: Records) {
         self.onlookers.retain(|onlooker| onlooker.send(records.clone()).is_ok());
     }
 }

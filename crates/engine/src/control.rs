@@ -93,6 +93,9 @@ pub struct Glance {
     pub directory: PathBuf,
     pub pid: u32,
     pub snapshot: Snapshot,
+    /// Why the store cannot be written, where it cannot: the last of this is not durable then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,19 +1,27 @@
 //! The loop: gather what happened, let the scheduler decide, make it durable, tell it, do it.
 //!
-//! Nothing is done before the event that announces it is in the store. All that has piled up while a turn was being
-//! written goes into the next one, so the busier the run, the fewer the commits.
+//! Nothing is done before the event that announces it is in the store, but for stopping (`holding`). All that has piled
+//! up while a turn was being written goes into the next one, so the busier the run, the fewer the commits. However it
+//! ends, everything it has started is ended (`ending`).
 
-use std::collections::HashMap;
+mod ending;
+mod holding;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Event, Options, Record, Report};
+use conductor_core::event::{Failure, FailureClass, Options, Outcome, Report};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::Task;
-use conductor_core::run::{Progress, Run, TaskState};
-use conductor_core::scheduler::{Action, Car, Decision, Input, Legacy, Refusal, Request, Scheduler};
+use conductor_core::run::{IllegalEvent, Progress, Run, TaskState};
+use conductor_core::scheduler::{
+    Action, Car, Decision, Input, LeftBehind, Legacy, Refusal, Request, Scheduler,
+};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -25,19 +33,17 @@ use crate::clock::{Clock, HEARTBEAT};
 use crate::control::{Counter, Glance, Heard, Listed, Query, View, Why};
 use crate::home::RunClaim;
 use crate::lookout::{AtWork, Lookout};
+use crate::panics::caught;
 use crate::process::{self, Teardown};
 use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
 use crate::worker::{Crowd, Mail, Order, Stop, Worker, aside};
 use crate::workspaces::{Rooms, Yard, works};
+use holding::Turn;
 
 /// The number of a process and what an agent has used wait for company; everything else is acted on at once.
 const LAZY: Duration = Duration::from_millis(50);
-
-/// While the store cannot be written: first and longest wait before the next try.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Error)]
 pub enum DriveError {
@@ -45,6 +51,15 @@ pub enum DriveError {
     Graph(#[from] GraphError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The user killed the run while the store could not be written.
+    #[error("the end of the run could not be recorded: {why}")]
+    Unrecorded { why: String },
+    /// A mistake in the rules: nothing of what was to follow is recorded or done.
+    #[error("internal error: the run decided what its own rules refuse: {0}")]
+    Illegal(#[from] IllegalEvent),
+    /// A mistake in this program.
+    #[error("internal error: {0}")]
+    Panicked(String),
 }
 
 /// What comes in from attempts and from people.
@@ -171,6 +186,19 @@ pub struct Drive {
     merging: Option<watch::Sender<Stop>>,
     at_work: AtWork,
     lookout: Option<(Arc<Lookout>, Duration)>,
+    /// What has come in and is still to be decided.
+    arrived: Vec<Arrival>,
+    /// Up to which event everything is in the store.
+    durable: u64,
+    /// Why the store cannot be written, as long as it cannot.
+    away: Option<String>,
+    /// Since when something waits for the store, and whether the user knows that an end does.
+    missed_since: Option<Instant>,
+    told_unrecorded: bool,
+    /// The user wants everything ended at once.
+    is_killed: bool,
+    /// Stopped while their start was still to be recorded: they do not begin.
+    called_off: HashSet<(TaskId, Attempt)>,
     /// Folders that could not be cleared because somebody is in them.
     parked: Vec<PathBuf>,
     notices: mpsc::UnboundedSender<String>,
@@ -225,6 +253,7 @@ impl Drive {
         });
         let (left, troubles) = worker.rooms.rescue_left(&run);
         troubles.into_iter().for_each(|trouble| worker.notice(trouble));
+        let durable = run.seq();
         let mut clock = Clock::start();
         let legacy = Legacy { reopen: start.reopen, left };
         let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), legacy)?;
@@ -245,6 +274,13 @@ impl Drive {
             merging: None,
             at_work,
             lookout,
+            arrived: Vec::new(),
+            durable,
+            away: None,
+            missed_since: None,
+            told_unrecorded: false,
+            is_killed: false,
+            called_off: HashSet::new(),
             parked: Vec::new(),
             notices,
             to_keep: keeper,
@@ -273,77 +309,88 @@ impl Drive {
 
     /// Drives the run until nothing is left to do or to wait for.
     pub async fn run(mut self) -> Result<Driven, DriveError> {
-        let looking = self
-            .lookout
-            .clone()
-            .map(|(lookout, every)| tokio::spawn(lookout.keep(every, self.control.messages.clone())));
+        let looking = self.lookout.clone().map(|(lookout, every)| {
+            let (keeping, notices) =
+                (lookout.keep(every, self.control.messages.clone()), self.notices.clone());
+            tokio::spawn(async move {
+                if let Err(panic) = caught(keeping).await {
+                    let _ = notices
+                        .send(format!("internal error: conflicts are not looked for any more: {panic}"));
+                }
+            })
+        });
         let counter = Counter::open(self.claim.directory(), self.control.clone());
         if let Err(error) = &counter {
             self.notice(format!("nobody can ask anything of this run from outside: {error}"));
         }
-        if let Some(first) = self.first.take() {
-            self.carry_out(first).await?;
-        }
-        while !self.finished {
-            let arrivals = self.gather().await;
-            let (decision, words) = self.decide(arrivals);
-            self.carry_out(decision).await?;
-            for (waits, word) in words {
-                let _ = waits.send(word);
-            }
-        }
-        // Whoever asks too late is told that nobody is there any more.
-        self.messages.close();
-        while self.messages.try_recv().is_ok() {}
+        let driven = caught(self.take_turns()).await.unwrap_or_else(|panic| Err(DriveError::Panicked(panic)));
         if let Ok(counter) = counter {
-            counter.close().await;
+            self.close(counter).await;
         }
         looking.inspect(|looking| looking.abort());
+        if let Err(error) = driven {
+            self.end_all(&error).await;
+            return Err(error);
+        }
         self.teardown.finish().await;
         self.look_a_last_time().await?;
+        self.messages.close();
+        while self.messages.try_recv().is_ok() {}
         self.clear_rooms().await;
         Ok(Driven { run: self.scheduler.into_run(), parked: self.parked, claim: self.claim })
     }
 
-    /// Everything that has happened, as soon as anything has that cannot wait.
+    async fn take_turns(&mut self) -> Result<(), DriveError> {
+        if let Some(Decision { records, actions, illegal, .. }) = self.first.take() {
+            self.carry_out(Turn { records, actions, illegal, ..Turn::default() }).await?;
+        }
+        while !self.finished {
+            let arrivals = self.gather().await;
+            let turn = self.decide(arrivals);
+            self.carry_out(turn).await?;
+        }
+        Ok(())
+    }
+
+    /// Everything that has happened, as soon as anything has that cannot wait. Nothing is lost where it is called off.
     async fn gather(&mut self) -> Vec<Arrival> {
-        let mut inputs = Vec::new();
         let due = self.scheduler.next_deadline().map_or(HEARTBEAT, |tick| self.clock.until(tick));
-        let mut latest = Instant::now() + due.min(HEARTBEAT);
+        let longest = if self.arrived.is_empty() { HEARTBEAT } else { LAZY };
+        let mut latest = Instant::now() + due.min(longest);
         loop {
             let woken = tokio::select! {
                 biased;
                 message = self.messages.recv() => message,
                 () = tokio::time::sleep_until(latest) => None,
             };
-            let mut urgent = self.accept(woken, &mut inputs);
+            let mut urgent = self.accept(woken);
             while let Ok(message) = self.messages.try_recv() {
-                urgent |= self.accept(Some(message), &mut inputs);
+                urgent |= self.accept(Some(message));
             }
             let now = Instant::now();
             if urgent || now >= latest {
-                return inputs;
+                return std::mem::take(&mut self.arrived);
             }
             latest = latest.min(now + LAZY);
         }
     }
 
-    fn accept(&mut self, message: Option<Message>, inputs: &mut Vec<Arrival>) -> bool {
+    fn accept(&mut self, message: Option<Message>) -> bool {
         match message {
             Some(Message::Input(input)) => {
                 if matches!(input, Input::ProcessStarted { .. }) {
                     self.see_to_a_keeper();
                 }
                 let urgent = !matches!(input, Input::ProcessStarted { .. } | Input::UsageReported { .. });
-                inputs.push(input.into());
+                self.arrived.push(input.into());
                 urgent
             }
             Some(Message::Asked(request, waits)) => {
-                inputs.push(Arrival { input: Input::Asked(request), waits: Some(waits) });
+                self.arrived.push(Arrival { input: Input::Asked(request), waits: Some(waits) });
                 true
             }
             Some(Message::Told(input, waits)) => {
-                inputs.push(Arrival { input, waits: Some(waits) });
+                self.arrived.push(Arrival { input, waits: Some(waits) });
                 true
             }
             Some(Message::Look(query, waits)) => {
@@ -351,14 +398,13 @@ impl Drive {
                 false
             }
             Some(Message::Follow(waits)) => {
-                let _ = waits.send((self.scheduler.run().seq(), self.bus.subscribe()));
+                let _ = waits.send((self.durable, self.bus.subscribe()));
                 false
             }
             Some(Message::KillAll) => {
-                for stop in self.attempts.values().map(|(_, stop)| stop).chain(&self.merging) {
-                    let _ = stop.send(Stop::Kill);
-                }
-                false
+                self.is_killed = true;
+                self.kill_all();
+                true
             }
             None => false,
         }
@@ -374,7 +420,7 @@ impl Drive {
         }
     }
 
-    /// All that was decided is durable when this is asked.
+    /// As it was decided; while the store cannot be written, the last of it is not durable yet.
     fn view(&mut self, query: Query) -> Result<View, Refusal> {
         let now = self.clock.now();
         let known = |task: TaskId| self.scheduler.run().place(&task).ok_or(Refusal::UnknownTask(task));
@@ -382,8 +428,8 @@ impl Drive {
             Query::Snapshot => {
                 let mut snapshot = self.scheduler.snapshot(now);
                 self.worker.board.complete(&mut snapshot);
-                let (run, directory) = (self.id.clone(), self.directory.clone());
-                View::Snapshot(Box::new(Glance { run, directory, pid: std::process::id(), snapshot }))
+                let (run, directory, away) = (self.id.clone(), self.directory.clone(), self.away.clone());
+                View::Snapshot(Box::new(Glance { run, directory, pid: std::process::id(), snapshot, away }))
             }
             Query::Why(task) => {
                 let place = known(task)?;
@@ -410,71 +456,31 @@ impl Drive {
     }
 
     /// Ends that were reported count before deadlines that have passed: whoever made it in time has made it.
-    fn decide(&mut self, arrivals: Vec<Arrival>) -> (Decision, Words) {
+    fn decide(&mut self, arrivals: Vec<Arrival>) -> Turn {
         let now = self.clock.now();
         let due = self.scheduler.next_deadline().is_some_and(|tick| tick <= now.tick);
         let timer = due.then_some(Input::TimerDue.into());
-        let (mut all, mut words) = (Decision::default(), Words::new());
+        let mut turn = Turn::default();
         for Arrival { input, waits } in arrivals.into_iter().chain(timer) {
-            if let Input::AttemptEnded { task, attempt, .. } = &input
-                && self.attempts.get(task).is_some_and(|(current, _)| current == attempt)
-            {
-                self.attempts.remove(task);
-                drop(self.worker.mail.take(task));
-                self.at_work.ends(task);
-            }
+            self.note_end(&input);
             if input == Input::Asked(Request::Stop) {
                 // What is being checked before it lands is put off; what is being moved is moved.
                 self.merging.iter().for_each(ask);
             }
             let decision = self.scheduler.handle(now, input);
-            all.records.extend(decision.records);
-            all.actions.extend(decision.actions);
+            if decision.illegal.is_some() {
+                turn.illegal = decision.illegal;
+                break;
+            }
+            turn.records.extend(decision.records);
+            turn.actions.extend(decision.actions);
             match (waits, decision.refused) {
-                (Some(waits), refused) => words.push((waits, refused.map_or(Ok(()), Err))),
+                (Some(waits), refused) => turn.words.push((waits, refused.map_or(Ok(()), Err))),
                 (None, Some(refusal)) => self.notice(refusal.to_string()),
                 (None, None) => {}
             }
         }
-        (all, words)
-    }
-
-    async fn carry_out(&mut self, decision: Decision) -> Result<(), DriveError> {
-        if !decision.records.is_empty() {
-            self.append(&decision.records).await?;
-            if decision.records.iter().any(|record| matches!(record.event, Event::PlanAmended { .. })) {
-                self.worker.plan.set(self.scheduler.run().plan().clone());
-            }
-            self.bus.publish(decision.records);
-        }
-        for action in decision.actions {
-            self.perform(action);
-        }
-        Ok(())
-    }
-
-    /// Waits for a full disk or a foreign lock to go away; only what no waiting can mend is an error.
-    async fn append(&mut self, records: &[Record]) -> Result<(), DriveError> {
-        let mut wait = FIRST_WAIT;
-        let mut told = None;
-        loop {
-            match self.store.append(&self.id, records).await {
-                Ok(()) if told.is_some() => {
-                    self.notice("the store can be written again, going on".to_owned());
-                    return Ok(());
-                }
-                Ok(()) => return Ok(()),
-                Err(StoreError::Unavailable { why }) => {
-                    if told.as_ref() != Some(&why) {
-                        self.notice(format!("{why}; nothing is lost, waiting for it"));
-                        told = Some(why);
-                    }
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(LONGEST_WAIT);
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
+        turn
     }
 
     fn perform(&mut self, action: Action) {
@@ -484,13 +490,7 @@ impl Drive {
                     self.start(Order { place, task, attempt, executor, hand, beginning });
                 }
             }
-            Action::Stop { task, attempt, .. } => {
-                if let Some((current, stop)) = self.attempts.get(&task)
-                    && *current == attempt
-                {
-                    ask(stop);
-                }
-            }
+            Action::Stop { task, attempt, .. } => self.stop(&task, attempt),
             Action::Say { task, attempt, words } => {
                 if self.attempts.get(&task).is_some_and(|(current, _)| *current == attempt) {
                     self.worker.mail.put(&task, words);
@@ -507,14 +507,28 @@ impl Drive {
         let Some(yard) = self.yard() else { return };
         let (stop, stopped) = watch::channel(Stop::No);
         self.merging = Some(stop);
-        tokio::spawn(train::integrate(self.worker.clone(), yard, cars, stopped));
+        let worker = self.worker.clone();
+        let aboard: Vec<(TaskId, Attempt)> = cars.iter().map(|car| (car.task.clone(), car.attempt)).collect();
+        tokio::spawn(async move {
+            if let Err(panic) = caught(train::integrate(worker.clone(), yard, cars, stopped)).await {
+                let left = |(task, attempt)| LeftBehind { task, attempt, failure: internal(&panic) };
+                let failed = aboard.into_iter().map(left).collect();
+                worker.report(Input::MergesPrepared { from: String::new(), stacked: Vec::new(), failed });
+            }
+        });
     }
 
     fn move_branch(&mut self, from: String, to: String) {
         let Some(yard) = self.yard() else { return };
         let (stop, stopped) = watch::channel(Stop::No);
         self.merging = Some(stop);
-        tokio::spawn(train::move_branch(self.worker.clone(), yard, from, to, stopped));
+        let worker = self.worker.clone();
+        tokio::spawn(async move {
+            let moving = train::move_branch(worker.clone(), yard, from, to.clone(), stopped);
+            if let Err(panic) = caught(moving).await {
+                worker.report(Input::BranchStuck { to, failure: internal(&panic) });
+            }
+        });
     }
 
     fn yard(&self) -> Option<Arc<Yard>> {
@@ -522,6 +536,9 @@ impl Drive {
     }
 
     fn start(&mut self, order: Order) {
+        if self.called_off.remove(&(order.task.clone(), order.attempt)) {
+            return self.worker.report(ended(&order, Outcome::Interrupted));
+        }
         if order.hand.is_some() {
             self.see_to_a_keeper();
         }
@@ -532,7 +549,26 @@ impl Drive {
         {
             self.at_work.begins(&order.task, self.worker.guest(&order).seat());
         }
-        tokio::spawn(self.worker.clone().work(order, stopped));
+        let worker = self.worker.clone();
+        tokio::spawn(async move {
+            if let Err(panic) = caught(worker.clone().work(order.clone(), stopped)).await {
+                worker.sweep(&order).await;
+                worker.report(ended(&order, Outcome::Failed(internal(&panic))));
+            }
+        });
+    }
+
+    /// One that has not begun, because its start is still to be recorded, never begins.
+    fn stop(&mut self, task: &TaskId, attempt: Attempt) {
+        match self.attempts.get(task) {
+            Some((current, stop)) if *current == attempt => ask(stop),
+            _ => drop(self.called_off.insert((task.clone(), attempt))),
+        }
+    }
+
+    /// How everything that is at work is told to end.
+    fn stops(&self) -> impl Iterator<Item = &watch::Sender<Stop>> {
+        self.attempts.values().map(|(_, stop)| stop).chain(&self.merging)
     }
 
     /// What somebody did in the last moments counts too.
@@ -540,8 +576,8 @@ impl Drive {
         let Some((lookout, _)) = self.lookout.clone() else { return Ok(()) };
         let seen = tokio::task::spawn_blocking(move || lookout.checkout()).await.ok().flatten();
         if let Some(input) = seen {
-            let (decision, _) = self.decide(vec![input.into()]);
-            self.carry_out(decision).await?;
+            let turn = self.decide(vec![input.into()]);
+            self.carry_out(turn).await?;
         }
         Ok(())
     }
@@ -569,6 +605,16 @@ fn listed((task, progress): (&Task, &Progress)) -> Listed {
         dependencies: task.dependencies.iter().map(|on| on.id.clone()).collect(),
         commit: progress.landed.as_ref().map(|landed| landed.commit.clone()),
     }
+}
+
+fn ended(order: &Order, outcome: Outcome) -> Input {
+    let (task, attempt) = (order.task.clone(), order.attempt);
+    Input::AttemptEnded { task, attempt, outcome, change: None, phases: None }
+}
+
+/// Not the work's fault.
+fn internal(panic: &str) -> Failure {
+    Failure::new(FailureClass::Internal, format!("internal error: {panic}"))
 }
 
 /// Whoever is to be killed already is not asked any more: only the last word is heard.

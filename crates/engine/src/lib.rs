@@ -27,6 +27,7 @@ mod mcp;
 pub mod merge;
 pub mod notify;
 pub mod output;
+mod panics;
 pub mod planner;
 pub mod prices;
 pub mod process;

@@ -8,6 +8,7 @@ pub(crate) mod issues;
 mod keys;
 mod places;
 mod signals;
+mod unfinished;
 mod watching;
 
 use std::collections::BTreeSet;
@@ -270,7 +271,9 @@ async fn carry_out(
     let signalled = signals::watch(drive.control(), audience.words());
     let looks = keys::watch(drive.control(), args.ui() != Ui::Json);
     let watching = file.map(|file| tokio::spawn(file.watch(drive.control(), audience.words())));
-    let Driven { run: ended, parked, claim: _claim } = audience.follow(drive.run(), looks).await?;
+    let driven = audience.follow(drive.run(), looks).await;
+    let Driven { run: ended, parked, claim: _claim } =
+        driven.map_err(|error| unfinished::fault(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
     scribe.finish();
     let graph = match Arc::ptr_eq(ended.plan(), run.plan()) {

@@ -48,19 +48,21 @@ pub(crate) struct Seen {
     /// Who drives it, if anybody does.
     pub(crate) pid: Option<u32>,
     pub(crate) snapshot: Snapshot,
+    /// Why its store cannot be written, where it cannot.
+    pub(crate) away: Option<String>,
 }
 
 impl Seen {
     pub(crate) fn live(glance: Glance) -> Seen {
-        let Glance { run, directory, pid, snapshot } = glance;
+        let Glance { run, directory, pid, snapshot, away } = glance;
         let (run, directory) = (run.to_string(), directory.display().to_string());
-        Seen { run, directory, pid: Some(pid), snapshot }
+        Seen { run, directory, pid: Some(pid), snapshot, away }
     }
 
     pub(crate) fn left(found: Found) -> Seen {
         let run = found.stored.id.to_string();
         let directory = found.stored.directory.display().to_string();
-        Seen { run, directory, pid: None, snapshot: Snapshot::of(&found.run) }
+        Seen { run, directory, pid: None, snapshot: Snapshot::of(&found.run), away: None }
     }
 }
 
@@ -73,6 +75,7 @@ pub(crate) fn json(seen: &Seen) -> Value {
         "live": seen.pid.is_some(),
         "pid": seen.pid,
         "directory": seen.directory,
+        "store_away": seen.away,
         "state": s.state,
         "why": s.why,
         "seq": s.seq,

@@ -60,6 +60,8 @@ mod signals;
 mod specialists;
 mod status;
 mod store;
+mod store_away;
+mod teardown;
 mod template;
 mod terminal;
 mod unwritable;

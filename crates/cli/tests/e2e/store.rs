@@ -49,12 +49,12 @@ tasks:
 }
 
 /// Another process that has the database for itself.
-struct Holder {
+pub(crate) struct Holder {
     shell: Child,
 }
 
 impl Holder {
-    fn lock(world: &World) -> Holder {
+    pub(crate) fn lock(world: &World) -> Holder {
         let mut command = world.command_of("sqlite3");
         command.args(["-cmd", ".timeout 20000"]).arg(world.database());
         let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -66,7 +66,7 @@ impl Holder {
         Holder { shell }
     }
 
-    fn release(mut self) {
+    pub(crate) fn release(mut self) {
         let stdin = self.shell.stdin.as_mut().unwrap();
         writeln!(stdin, "COMMIT;\n.quit").unwrap();
         self.shell.wait().unwrap();

@@ -61,6 +61,8 @@ pub enum FailureClass {
     Rejected,
     /// The provider failed, or cannot be reached.
     Provider,
+    /// Conductor itself failed while it worked on the attempt.
+    Internal,
 }
 
 impl FailureClass {
@@ -96,7 +98,8 @@ impl FailureClass {
             | C::NoChanges
             | C::Unwanted
             | C::Unverified
-            | C::Conflict => false,
+            | C::Conflict
+            | C::Internal => false,
         }
     }
 }

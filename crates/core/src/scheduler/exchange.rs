@@ -8,6 +8,7 @@ use crate::event::{
     Usage,
 };
 use crate::ids::{Attempt, TaskId};
+use crate::run::IllegalEvent;
 use crate::units::Timestamp;
 
 /// Everything that can happen to a run from outside.
@@ -146,6 +147,9 @@ pub struct Decision {
     pub records: Vec<Record>,
     pub actions: Vec<Action>,
     pub refused: Option<Refusal>,
+    /// What was to be decided does not fit the run: a mistake in the rules. Then nothing is decided, there are neither
+    /// records nor actions, and the scheduler decides nothing any more.
+    pub illegal: Option<IllegalEvent>,
 }
 
 /// What a run that was left is taken up with.

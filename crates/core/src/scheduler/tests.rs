@@ -3,6 +3,7 @@
 mod amending;
 mod budget;
 mod hands;
+mod illegal;
 mod landing;
 mod properties;
 mod questions;
@@ -62,7 +63,9 @@ impl Script {
         (script, told)
     }
 
+    #[track_caller]
     fn told(&mut self, decision: Decision) -> String {
+        assert_eq!(decision.illegal, None);
         self.actions = decision.actions.clone();
         let mut words = Vec::new();
         for record in &decision.records {

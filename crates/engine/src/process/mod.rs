@@ -26,7 +26,7 @@ use rustix::process::{Pid, Signal};
 pub use hearing::{Heard, hear_beside};
 use keeper::Keeper;
 pub use keeper::{GRACE_OF_ORPHANS, keep};
-pub(crate) use teardown::Teardown;
+pub(crate) use teardown::{Teardown, sweep};
 pub use tree::{Mark, adopt_orphans, alive, end_leftovers, inside, sweep_all, under_way};
 
 /// How long a process that was asked to end may take before it is made to.
@@ -70,6 +70,8 @@ pub struct Running {
     child: Child,
     group: Pid,
     mark: Mark,
+    /// Its main process has been collected: the number may be another's by now.
+    is_over: bool,
 }
 
 impl Running {
@@ -100,7 +102,7 @@ impl Running {
         tree::remember(child.id());
         drop(starting);
         let group = pid(child.id()).ok_or_else(|| io::Error::other("the process has no number"))?;
-        Ok(Running { child, group, mark })
+        Ok(Running { child, group, mark, is_over: false })
     }
 
     pub fn name(&self) -> ProcessName {
@@ -137,9 +139,22 @@ impl Running {
         // The dead main process still holds the group's number, so this cannot hit a stranger.
         let _ = rustix::process::kill_process_group(self.group, Signal::KILL);
         let status = self.child.wait()?;
+        self.is_over = true;
         tree::forget(self.child.id());
         tree::sweep_soon(&self.mark, lived).await;
         Ok(status.into())
+    }
+}
+
+/// One that is let go of before its end, by an error or a panic, does not go on.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = rustix::process::kill_process_group(self.group, Signal::KILL);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            tree::forget(self.child.id());
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use conductor_core::ids::RunId;
 
-use super::{Keeper, tree};
+use super::{Keeper, Mark, tree};
 
 /// Held by what starts processes for a run. By `finish` where it comes to its end; where it is dropped without that (an
 /// error, a panic), everything that carries the run's mark is ended there and then.
@@ -50,6 +50,11 @@ impl Drop for Teardown {
             self.dismiss();
         }
     }
+}
+
+/// Ends every process that carries this mark and that is not waited for.
+pub(crate) async fn sweep(mark: &Mark) {
+    tree::sweep(mark).await;
 }
 
 #[cfg(test)]

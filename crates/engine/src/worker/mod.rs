@@ -37,7 +37,7 @@ use crate::clock::wall;
 use crate::drive::{Control, Message};
 use crate::mcp::{Desk, Office, Pass};
 use crate::merge::short;
-use crate::process::{Exit, Mark};
+use crate::process::{self, Exit, Mark};
 use crate::prompt::{self, Facts};
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
@@ -479,6 +479,11 @@ impl Worker {
 
     pub(crate) fn notice(&self, text: String) {
         let _ = self.notices.send(self.caller.secrets().text(&text).into_owned());
+    }
+
+    /// Ends what is left of an attempt that could not come to its own end.
+    pub(crate) async fn sweep(&self, order: &Order) {
+        process::sweep(&self.mark(order)).await;
     }
 
     fn mark(&self, order: &Order) -> Mark {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fault::Exit;
 
-const CLASSES: [FailureClass; 20] = [
+const CLASSES: [FailureClass; 21] = [
     FailureClass::Exit,
     FailureClass::Killed,
     FailureClass::TimedOut,
@@ -27,6 +27,7 @@ const CLASSES: [FailureClass; 20] = [
     FailureClass::TooLong,
     FailureClass::Rejected,
     FailureClass::Provider,
+    FailureClass::Internal,
 ];
 
 pub(super) struct Code {
@@ -228,6 +229,11 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
         C::Provider => (
             "The provider failed, or cannot be reached. It is tried again.",
             "See to the network and to the provider's status page.",
+        ),
+        C::Internal => (
+            "Conductor itself failed while it worked on the attempt: a mistake in the program, not in your file. It is \
+             not tried again.",
+            "Report what it said on standard error; do it again with `conductor run --resume --retry-failed`.",
         ),
     }
 }

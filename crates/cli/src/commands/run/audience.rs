@@ -74,7 +74,7 @@ impl Audience {
                 Some(text) = looks.next() => self.view.notice(&text),
                 Some(shown) = self.shown.recv() => show(self.view.as_mut(), shown),
                 () = beat(&mut self.pulse) => self.view.beat(),
-                ended = &mut driven => break ended?,
+                ended = &mut driven => break ended,
             }
         };
         drop(looks);
@@ -86,7 +86,7 @@ impl Audience {
         }
         self.notifier.iter().for_each(Notifier::settle);
         self.show_the_rest();
-        Ok(ended)
+        ended
     }
 
     /// Everybody is told, or has had time enough to be.

@@ -54,7 +54,9 @@ fn head(seen: &Seen) -> String {
     };
     let why = s.why.map(|why| format!(" ({})", reason(why))).unwrap_or_default();
     let by = seen.pid.map(|pid| format!(", by process {pid}")).unwrap_or_default();
-    format!("run {}: {state}{why}, {}\nin {}{by}\n", seen.run, figures(s), one_line(&seen.directory))
+    let away =
+        seen.away.as_deref().map(|why| format!("{}; waiting for it\n", one_line(why))).unwrap_or_default();
+    format!("run {}: {state}{why}, {}\nin {}{by}\n{away}", seen.run, figures(s), one_line(&seen.directory))
 }
 
 fn figures(s: &Snapshot) -> String {

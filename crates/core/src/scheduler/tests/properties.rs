@@ -60,6 +60,7 @@ impl Checked {
     }
 
     fn take(&mut self, decision: Decision) {
+        assert_eq!(decision.illegal, None);
         for record in &decision.records {
             if let Event::TaskCompleted { task, commit } = &record.event {
                 *self.completed.entry(task.clone()).or_default() += 1;

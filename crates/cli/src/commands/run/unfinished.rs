@@ -1,0 +1,28 @@
+//! What is said of a run that could not be driven to its end. Everything it had started is ended by then.
+
+use conductor_core::ids::RunId;
+use conductor_engine::drive::DriveError;
+
+use super::signals::Signalled;
+use crate::fault::{Exit, Fault};
+
+pub(super) fn fault(id: &RunId, error: DriveError, signalled: Option<Signalled>) -> Fault {
+    let resume = format!("conductor run --resume {id}");
+    match error {
+        DriveError::Unrecorded { .. } => {
+            let exit = match signalled {
+                Some(Signalled::Terminate) => Exit::Terminated,
+                Some(Signalled::Interrupt) | None => Exit::Interrupted,
+            };
+            Fault::new(exit, error).help(format!("when the store can be written again: {resume}"))
+        }
+        DriveError::Store(_) => Fault::from(error).help(format!(
+            "run {id} was ended, with everything it had started; `conductor doctor` looks at the store, and {resume} goes \
+             on from what it holds"
+        )),
+        DriveError::Illegal(_) | DriveError::Panicked(_) => Fault::from(error).help(format!(
+            "nothing is lost: {resume} goes on; please report this, with the output of `conductor version`"
+        )),
+        DriveError::Graph(_) => error.into(),
+    }
+}
