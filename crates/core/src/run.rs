@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::event::{Again, Capped, Change, Event, Hand, Options, Outcome, Planning, Record, Report, Usage};
+use crate::event::{
+    Again, Capped, Change, Event, Hand, ModelUsage, Options, Outcome, Planning, Record, Report, Usage,
+};
 use crate::graph::Node;
 use crate::ids::{Places, TaskId};
 use crate::plan::{Amendment, Plan};
@@ -59,6 +61,8 @@ struct Costs {
     /// Caps that were told to be near.
     neared: BTreeSet<(Option<Node>, Capped, u64)>,
     planning: Vec<Planning>,
+    /// What attempts under way have used, by model.
+    open: BTreeMap<Node, Vec<ModelUsage>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -322,6 +326,7 @@ impl Run {
                 if let Some(hand) = hand {
                     self.hands.insert(place as Node, hand.as_ref().clone());
                 }
+                self.costs.open.remove(&(place as Node));
                 progress.last_attempt = attempt.0;
                 progress.executor = Some(*executor);
                 self.executors = self.executors.max(*executor);
@@ -330,6 +335,11 @@ impl Run {
             Event::UsageReported { usage, model, .. } => {
                 progress.usage += *usage;
                 self.spent += *usage;
+                let open = self.costs.open.entry(place as Node).or_default();
+                match open.iter_mut().find(|known| known.model == *model) {
+                    Some(known) => known.usage += *usage,
+                    None => open.push(ModelUsage { model: model.clone(), usage: *usage }),
+                }
                 if let Some(model) = model {
                     *self.costs.models.entry(model.clone()).or_default() += *usage;
                     self.costs.last.insert(place as Node, model.clone());
@@ -339,6 +349,7 @@ impl Run {
                 }
             }
             Event::AttemptEnded { outcome, elapsed, .. } => {
+                self.costs.open.remove(&(place as Node));
                 progress.worked += *elapsed;
                 match outcome {
                     Outcome::Interrupted | Outcome::Asked(_) => progress.interruptions += 1,

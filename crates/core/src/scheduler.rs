@@ -42,7 +42,7 @@ use crate::run::{IllegalEvent, Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick};
 
 pub use amending::objection;
-pub use exchange::{Action, Beginning, Decision, Input, Legacy};
+pub use exchange::{Action, Beginning, Decision, Input, LeftUsage, Legacy};
 pub use following::{ASK_HUMAN, FOLLOW_UP};
 pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
@@ -119,6 +119,7 @@ impl Scheduler {
         scheduler.skip_blocked(now);
         scheduler.rebuild(now);
         scheduler.board_leftovers();
+        scheduler.count_leftovers(now, legacy.used);
         scheduler.interrupt_leftovers(now, legacy.left);
         scheduler.arm_run_deadline(now);
         scheduler.pause_for_escalation(now);

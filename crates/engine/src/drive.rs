@@ -38,7 +38,7 @@ use crate::process::{self, Teardown};
 use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
-use crate::worker::{Crowd, Mail, Order, Stop, Worker, aside};
+use crate::worker::{Crowd, Mail, Order, Stop, Worker, aside, left_usage};
 use crate::workspaces::{Rooms, Yard, works};
 use holding::Turn;
 
@@ -219,6 +219,7 @@ impl Drive {
         process::adopt_orphans();
         process::end_leftovers(&id, &noted(&run));
         let caller = Caller::new(std::env::vars_os());
+        let (used, uncounted) = left_usage(&run, &world.output);
         rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
@@ -244,6 +245,7 @@ impl Drive {
             notices: notices.clone(),
             reports: sender.clone(),
             unpriced: Default::default(),
+            accounts: Default::default(),
             debuts: Default::default(),
             baselines: Default::default(),
             crowd: Crowd::new(&start.options.limits),
@@ -252,10 +254,10 @@ impl Drive {
             limits: start.options.limits.clone(),
         });
         let (left, troubles) = worker.rooms.rescue_left(&run);
-        troubles.into_iter().for_each(|trouble| worker.notice(trouble));
+        troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
         let durable = run.seq();
         let mut clock = Clock::start();
-        let legacy = Legacy { reopen: start.reopen, left };
+        let legacy = Legacy { reopen: start.reopen, left, used };
         let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), legacy)?;
         let teardown = Teardown::new(id.clone());
         let drive = Drive {

@@ -95,6 +95,7 @@ impl Bench {
             // There is no loop to report to: how a check ended is what it returns.
             reports: mpsc::unbounded_channel().0,
             unpriced: Default::default(),
+            accounts: Default::default(),
             debuts: Default::default(),
             baselines: Default::default(),
             crowd: Default::default(),

@@ -181,7 +181,11 @@ fn left_open(run: &Run) -> HashMap<TaskId, Open> {
             model: run.model(place).map(str::to_owned).or_else(|| hand.model.clone()),
             session: session.filter(|(with, _)| *with == hand.agent).map(|(_, session)| session),
             since: None,
-            used: None,
+            used: run.used_in_attempt(place).iter().fold(None, |sum, one| {
+                let mut sum = sum.unwrap_or_default();
+                sum += one.usage;
+                Some(sum)
+            }),
         };
         (!running.ended).then(|| (task.id.clone(), open))
     });
@@ -202,10 +206,7 @@ impl Book {
             }
             Event::UsageReported { task, usage, model, .. } => {
                 if let Some(open) = self.open.get_mut(task) {
-                    // Where the beginning was missed, a sum would not be one.
-                    if open.since.is_some() {
-                        *open.used.get_or_insert_default() += *usage;
-                    }
+                    *open.used.get_or_insert_default() += *usage;
                     open.model = model.as_deref().map(str::to_owned).or(open.model.take());
                 }
             }

@@ -40,6 +40,8 @@ const LINE: u64 = 64 << 10;
 
 const SPOOL: &str = "spool.log";
 const STREAM: &str = "spool.jsonl";
+const ACCOUNT: &str = "spool.account";
+const NEW_ACCOUNT: &str = "spool.account.new";
 
 /// The merge train speaks under no executor's number.
 pub const MERGE: u32 = 0;
@@ -66,6 +68,30 @@ impl Speaker<'_> {
     /// Where what it said to us is kept, word by word.
     pub fn stream(&self) -> PathBuf {
         self.transcript().with_extension("jsonl")
+    }
+
+    /// Where it is noted whose stream is being written, and what had been used before.
+    pub(crate) fn account(&self) -> PathBuf {
+        self.folder().join(ACCOUNT)
+    }
+
+    /// The note is there as a whole or not at all.
+    pub(crate) fn write_account(&self, note: &[u8]) -> io::Result<()> {
+        let new = self.folder().join(NEW_ACCOUNT);
+        fs::write(&new, note)?;
+        fs::rename(new, self.account())
+    }
+
+    /// The stream that an attempt of a dead coordinator wrote last, wherever it is by now.
+    pub(crate) fn left_stream(&self) -> io::Result<Option<Transcript>> {
+        for path in [self.folder().join(STREAM), self.stream()] {
+            match File::open(&path) {
+                Ok(file) => return Ok(Some(Transcript::new(path, self.stream(), file))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     fn folder(&self) -> PathBuf {
@@ -324,6 +350,9 @@ pub fn clear_spools(output: &Path, executors: u32) {
             if fs::metadata(&spool).is_ok_and(|metadata| metadata.len() == 0) {
                 let _ = fs::remove_file(&spool);
             }
+        }
+        for note in [ACCOUNT, NEW_ACCOUNT] {
+            let _ = fs::remove_file(folder.join(note));
         }
         // Goes only if nothing is in it.
         let _ = fs::remove_dir(folder);

@@ -4,12 +4,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
+use conductor_testkit::{Answered, Script, Usage};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::backends::{Bench, prompt};
 use crate::harness::{Live, World, carries, leftovers, wait_for};
+use crate::repository::command;
 
 /// Far below the minute that commands get. What is meant is a second; the tests print what it was.
 const BOUND: Duration = Duration::from_secs(10);
@@ -25,6 +27,8 @@ fn talking(tasks: &str, script: &str) -> World {
     let inherited = std::env::var_os("PATH").unwrap();
     let path = std::iter::once(bin).chain(std::env::split_paths(&inherited));
     world.set("PATH", std::env::join_paths(path).unwrap());
+    // There is no repository here: what an agent does is done in place.
+    world.set("CONDUCTOR_ISOLATION", "none");
     world
 }
 
@@ -93,4 +97,129 @@ fn three_claudes_ask_nothing_more_once_their_coordinator_is_killed() {
     let took = died.elapsed();
     eprintln!("three claudes were ended {} ms after their coordinator", took.as_millis());
     assert!(took < BOUND, "{took:?}");
+}
+
+/// Says what it used, once for each time it is asked, and notes that beside.
+const SPENDER: &str = r#"
+spend() {
+  echo '{"type":"usage","model":"claude-opus-5-5","input":1000,"output":0,"turns":1}'
+  echo 1000 >> handed-out
+}
+spend
+if [ -e again ]; then echo '{"type":"result","ok":true,"text":"done"}'; exit 0; fi
+touch "begun-$(wc -l < handed-out)"
+while [ ! -e go ]; do sleep 0.01; done
+spend; spend; spend
+touch spent
+exec sleep 600
+"#;
+
+/// Has the agent spend while the coordinator hears nothing, and kills that.
+fn spend_unheard(world: &World, live: Live) {
+    live.signal(Signal::STOP);
+    world.write("go", "");
+    world.wait_for_file("spent");
+    kill(live);
+}
+
+fn handed_out(world: &World) -> u64 {
+    world.read("handed-out").lines().map(|line| line.parse::<u64>().unwrap()).sum()
+}
+
+fn recorded(world: &World) -> u64 {
+    let query = "SELECT sum(json_extract(body, '$.usage_reported.usage.tokens')) FROM events";
+    world.try_sql(query).ok().and_then(|sum| sum.trim().parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn what_agents_spent_unheard_is_counted_when_the_run_is_taken_up() {
+    let world = talking("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", SPENDER);
+    let live = world.start(&["run", "tasks.yaml"]);
+    wait_for("what it said first", || (recorded(&world) == 1000).then_some(()));
+    spend_unheard(&world, live);
+    assert_eq!(recorded(&world), 1000, "it was not heard");
+    world.write("again", "");
+    world.conductor(&["run", "--resume"]).expect(0);
+    assert_eq!(handed_out(&world), 5000);
+    assert_eq!(recorded(&world), 5000);
+    assert_eq!(world.summary()["results"][0]["tokens"], 5000, "{}", world.summary());
+    // Everything of the attempt that was cut short is in its line, too.
+    let lines = fs::read_to_string(world.home().join("sessions.jsonl")).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<(&str, u64)> = lines
+        .iter()
+        .map(|line| (line["status"].as_str().unwrap(), line["tokens"].as_u64().unwrap_or(0)))
+        .collect();
+    assert_eq!(told, [("interrupted", 4000), ("completed", 1000)]);
+}
+
+#[test]
+fn what_was_heard_is_not_counted_twice_though_an_attempt_opens_several_streams() {
+    let world = talking(
+        "
+config: { agent: talker, fix_rounds: 1 }
+tasks: [{ id: agent, prompt: 'work', verify: ['test -e again'] }]
+",
+        // The first round ends well and is sent back; the second goes on until it is killed.
+        &SPENDER.replacen("spend\n", "spend\n[ -e round ] || { touch round; echo '{\"type\":\"result\",\"ok\":true,\"text\":\"done\"}'; exit 0; }\n", 1),
+    );
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("begun-2");
+    wait_for("both rounds", || (recorded(&world) == 2000).then_some(()));
+    spend_unheard(&world, live);
+    world.write("again", "");
+    world.conductor(&["run", "--resume"]).expect(0);
+    assert_eq!(handed_out(&world), 6000);
+    assert_eq!(recorded(&world), 6000);
+}
+
+#[test]
+fn a_run_whose_cap_was_passed_unheard_starts_nothing_more() {
+    let world = talking(
+        "{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }, { id: next, prompt: 'work' }] }",
+        SPENDER,
+    );
+    let live = world.start(&["run", "tasks.yaml", "-p", "1", "--max-cost", "0.01"]);
+    wait_for("what it said first", || (recorded(&world) == 1000).then_some(()));
+    spend_unheard(&world, live);
+    world.write("again", "");
+    world.conductor(&["run", "--resume"]).expect(6);
+    assert_eq!(world.logged("attempt_started"), ["agent"], "nothing more is started");
+    assert_eq!((handed_out(&world), recorded(&world)), (4000, 4000));
+}
+
+/// The same with the real Claude Code and three at once, whose provider knows what it handed out.
+#[test]
+fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
+    let names = ["one", "two", "three"];
+    let tasks: String = names.map(|name| prompt(name, "")).concat();
+    let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
+    for name in names {
+        let script = Script::new().run(format!("echo {name} > {name}.txt")).run("sleep 600");
+        bench.script(name, script.finish("Done."));
+    }
+    let live = bench.run(&["-p", "3"]);
+    names.map(|name| bench.await_requests(name, 1));
+    live.signal(Signal::STOP);
+    let run = bench.world.run_id();
+    // All that can be said without us is said when nothing is asked any more: each waits for leave to run its command.
+    wait_for("each to have been answered", || {
+        let streams = (1..=3).map(|executor| {
+            let spool = format!("runs/{run}/executor_{executor}/spool.jsonl");
+            fs::read_to_string(bench.world.home().join(spool)).unwrap_or_default()
+        });
+        streams.into_iter().all(|stream| stream.contains("control_request")).then_some(())
+    });
+    kill(live);
+    names.map(|name| {
+        bench.script(name, Script::new().run(format!("echo {name} > {name}.txt")).finish("Done."))
+    });
+    bench.world.spawn(&mut command(&bench.world, &["run", "--resume"])).ended().expect(0);
+    let answers = names.into_iter().flat_map(|name| bench.stand_in.requests(name));
+    let paid =
+        |answer: &Answered| matches!(answer, Answered::Text | Answered::Called(_) | Answered::Prepared(_));
+    let answers = answers.filter(|request| request.turn.is_some() && paid(&request.answer)).count() as u64;
+    assert!(answers >= 9, "{answers}");
+    let Usage { input, output, cache_read, cache_write } = Usage::default();
+    assert_eq!(recorded(&bench.world), answers * (input + output + cache_read + cache_write));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Foreseen, Issue, Progress, Repeats, Run, Stage, Status, Stray, TaskState, Times};
-use crate::event::{Capped, Hand, Options, Planning, Usage};
+use crate::event::{Capped, Hand, ModelUsage, Options, Planning, Usage};
 use crate::graph::Node;
 use crate::ids::{Places, TaskId};
 use crate::plan::{Plan, Task};
@@ -144,6 +144,11 @@ impl Run {
     /// What was used of each model that somebody named.
     pub fn models(&self) -> &BTreeMap<Box<str>, Usage> {
         &self.costs.models
+    }
+
+    /// What its attempt that is under way has used so far, by model.
+    pub fn used_in_attempt(&self, place: usize) -> &[ModelUsage] {
+        self.costs.open.get(&(place as Node)).map_or(&[], Vec::as_slice)
     }
 
     /// What making its plan has used; part of what is spent, and of no task.

@@ -1,6 +1,6 @@
 //! Caps on cost, tokens, turns, attempts and time, of one task and of the whole run.
 
-use super::Scheduler;
+use super::{LeftUsage, Scheduler};
 use crate::event::{Capped, DrainReason, Event, Failure, FailureClass, StopReason, Usage};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
@@ -38,6 +38,16 @@ impl Scheduler {
             if self.run.options().limits.on_budget == OnBudget::Stop {
                 self.stop_paid_attempts(now);
             }
+        }
+    }
+
+    /// What attempts of a dead coordinator have used counts before anything starts. They are dead: there is none to stop,
+    /// and whether their tasks or the run may go on is asked when they would start again.
+    pub(super) fn count_leftovers(&mut self, now: Now, used: Vec<LeftUsage>) {
+        for LeftUsage { task, attempt, usage, model } in used {
+            let Some((place, _)) = self.current(&task, attempt) else { continue };
+            self.emit(now, Event::UsageReported { task, attempt, usage, model });
+            self.tell_what_is_near(now, place);
         }
     }
 

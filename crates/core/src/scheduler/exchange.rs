@@ -159,4 +159,15 @@ pub struct Legacy {
     pub reopen: bool,
     /// What those had done who were at work, where they can go on with it.
     pub left: BTreeMap<TaskId, Change>,
+    /// What those had used beyond what is recorded.
+    pub used: Vec<LeftUsage>,
+}
+
+/// What an attempt of a dead coordinator has used beyond what is recorded of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftUsage {
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub usage: Usage,
+    pub model: Option<Box<str>>,
 }

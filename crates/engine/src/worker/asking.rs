@@ -44,6 +44,7 @@ impl Worker {
             notices,
             reports,
             unpriced: Default::default(),
+            accounts: Default::default(),
             debuts: Default::default(),
             baselines: Default::default(),
             crowd: Default::default(),

@@ -1,5 +1,6 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
+mod accounts;
 mod asking;
 mod baselines;
 mod checks;
@@ -47,6 +48,7 @@ use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 use talks::Talks;
 
+pub(crate) use accounts::{Accounts, left_usage};
 pub(crate) use baselines::Baselines;
 pub(crate) use checks::Check;
 pub(crate) use crowd::Crowd;
@@ -103,6 +105,7 @@ pub struct Worker {
     pub(crate) reports: mpsc::UnboundedSender<Message>,
     /// Models that were told to have no known price.
     pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
+    pub(crate) accounts: Accounts,
     pub(crate) debuts: Debuts,
     pub(crate) baselines: Baselines,
     pub(crate) crowd: Crowd,
@@ -331,6 +334,12 @@ impl Worker {
         let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
         let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
         let stream = stream.map_err(|error| unfit_stream(&error))?;
+        if stream.is_some()
+            && let Err(error) = self.accounts.note(&self.speaker(visit.order), brief.task, brief.session)
+        {
+            let task = &visit.order.task;
+            self.notice(format!("what {task} spends if we are killed could not be counted later: {error}"));
+        }
         let mark = self.marks.stream(visit.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());

@@ -9,7 +9,7 @@ use std::process::ChildStdin;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use conductor_core::event::{Failure, FailureClass, Outcome, Usage};
+use conductor_core::event::{Failure, FailureClass, ModelUsage, Outcome, Usage};
 use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::{Task, Work};
 use conductor_core::scheduler::Input;
@@ -123,7 +123,9 @@ impl Conversation {
         if let Some(debut) = self.debut.take_if(|debut| debut.is_overdue()) {
             debut.made();
         }
-        for (model, usage) in self.hear(transcript, &worker.plan.get().prices)? {
+        for used in self.hear(transcript, &worker.plan.get().prices)? {
+            worker.accounts.report(&order.task, order.attempt, &used);
+            let ModelUsage { model, usage } = used;
             if usage.unpriced > 0 {
                 worker.warn_unpriced(model.as_deref());
             }
@@ -137,8 +139,8 @@ impl Conversation {
     }
 
     /// As `listen`, but tells whoever calls what was used. What it said for people goes to the transcript.
-    fn hear(&mut self, transcript: &mut Transcript, own: &prices::Own) -> io::Result<Bills> {
-        let mut used = Bills::new();
+    fn hear(&mut self, transcript: &mut Transcript, own: &prices::Own) -> io::Result<Vec<ModelUsage>> {
+        let mut used = Vec::new();
         let mut news = String::new();
         while let Some(stream) = &mut self.stream
             && self.lines.fill(stream)?
@@ -240,39 +242,37 @@ pub fn overhear(
     Ok(clock().saturating_sub(begun))
 }
 
-/// What was used of each model.
-type Bills = Vec<(Option<Box<str>>, Usage)>;
-
-fn add(all: &mut Bills, more: Bills) {
-    for (model, usage) in more {
-        match all.iter_mut().find(|(known, _)| *known == model) {
-            Some((_, sum)) => *sum += usage,
-            None => all.push((model, usage)),
+pub(super) fn add(all: &mut Vec<ModelUsage>, more: Vec<ModelUsage>) {
+    for used in more {
+        match all.iter_mut().find(|known| known.model == used.model) {
+            Some(known) => known.usage += used.usage,
+            None => all.push(used),
         }
     }
 }
 
 /// What was used of each model, by the prices there are. Where one of them has none, what the agent says itself is taken
 /// for all of it; where it says nothing, its tokens are told to be unpriced.
-fn bills(heard: &Heard, own: &prices::Own) -> Bills {
+pub(super) fn bills(heard: &Heard, own: &prices::Own) -> Vec<ModelUsage> {
     let mut unknown = heard.used.is_empty();
-    let mut bills: Vec<(Option<Box<str>>, Usage)> = Vec::new();
+    let mut bills = Vec::new();
     for tokens in &heard.used {
         let price = prices::price(own, tokens);
         unknown |= price.is_none();
         let unpriced = if price.is_none() { tokens.total() } else { 0 };
         let cost = price.unwrap_or_default();
         let model = (!tokens.model.is_empty()).then(|| tokens.model.as_str().into());
-        bills.push((model, Usage { cost, tokens: tokens.total(), turns: tokens.turns, unpriced }));
+        let usage = Usage { cost, tokens: tokens.total(), turns: tokens.turns, unpriced };
+        bills.push(ModelUsage { model, usage });
     }
     if let Some(told) = heard.cost.filter(|_| unknown) {
-        bills.iter_mut().for_each(|(_, usage)| (usage.cost, usage.unpriced) = (Usd::default(), 0));
+        bills.iter_mut().for_each(|bill| (bill.usage.cost, bill.usage.unpriced) = (Usd::default(), 0));
         match bills.first_mut() {
-            Some((_, usage)) => usage.cost = told,
-            None => bills.push((None, Usage { cost: told, ..Usage::default() })),
+            Some(bill) => bill.usage.cost = told,
+            None => bills.push(ModelUsage { model: None, usage: Usage { cost: told, ..Usage::default() } }),
         }
     }
-    bills.retain(|(_, usage)| *usage != Usage::default());
+    bills.retain(|bill| bill.usage != Usage::default());
     bills
 }
 
@@ -331,7 +331,7 @@ mod tests {
         let cost = |used: Vec<Tokens>, cost: Option<Usd>| {
             let bills = bills(&Heard { used, cost, ..Heard::default() }, &prices::Own::new());
             let sum = |a: (Usd, u64), b: (Usd, u64)| (a.0 + b.0, a.1 + b.1);
-            bills.into_iter().map(|(_, usage)| (usage.cost, usage.unpriced)).reduce(sum)
+            bills.into_iter().map(|bill| (bill.usage.cost, bill.usage.unpriced)).reduce(sum)
         };
         let (told, taken) = (Some(Usd(7)), Some((Usd(7), 0)));
         assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some((Usd(4000), 0)));

@@ -116,6 +116,40 @@ fn a_task_that_has_used_up_its_own_is_not_begun_again() {
     assert_eq!(told, ["reopen a", "failed a (Budget)", "finished (Failed)"]);
 }
 
+#[test]
+fn what_was_spent_after_the_coordinator_died_counts_before_anything_starts() {
+    let spent = |dollars: f64| Usage { cost: Usd::from_dollars(dollars), tokens: 10, turns: 1, unpriced: 0 };
+    let taken_up = |task_cap: Option<f64>| {
+        let mut plan = prompts("a; b");
+        plan.tasks[0].max_cost = task_cap.map(Usd::from_dollars);
+        let mut options = queue(1);
+        options.limits.max_cost = Some(Usd::from_dollars(1.0));
+        let (mut s, _) = Script::start(plan, options.clone());
+        s.use_up("a", 0.3);
+        let run = Run::replay(&s.log).unwrap();
+        assert_eq!(run.used_in_attempt(0), [ModelUsage { model: None, usage: run.spent() }]);
+        let task = run.plan().tasks[0].id.clone();
+        let (dead, stale) = (Attempt(1), Attempt(7));
+        let left =
+            |attempt, dollars| LeftUsage { task: task.clone(), attempt, usage: spent(dollars), model: None };
+        let used = if task_cap.is_some() { 0.3 } else { 0.8 };
+        let used = vec![left(dead, used), left(stale, 5.0)];
+        let (scheduler, decision) =
+            Scheduler::take_up(run, options, now(9), Legacy { used, ..Legacy::default() }).unwrap();
+        assert_eq!(scheduler.run().used_in_attempt(0), [], "the attempt is over");
+        let told: Vec<String> = decision.records.iter().filter_map(|record| tell(&record.event)).collect();
+        (scheduler.run().spent().cost, told.join(", "))
+    };
+    assert_eq!(
+        taken_up(None),
+        (Usd::from_dollars(1.1), "interrupted a, drain (Budget), stopped (Budget)".to_owned())
+    );
+    assert_eq!(
+        taken_up(Some(0.5)),
+        (Usd::from_dollars(0.6), "interrupted a, failed a (Budget), start b".to_owned())
+    );
+}
+
 const MOST: u64 = 9;
 const CAP: u64 = 30;
 

@@ -1,0 +1,207 @@
+//! What attempts have used, as far as it was reported, and a note of it beside each stream that is opened.
+//!
+//! A coordinator that is killed has not recorded the last of what it heard, and heard nothing of what its agents said
+//! after that. All of it is in their streams. An attempt opens several streams, one after the other, and only the newest
+//! is still there as it was written: the note says what was reported before it. What the note and the stream come to,
+//! less what is recorded, is what is missing.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use conductor_core::event::{ModelUsage, Usage};
+use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::plan::{Plan, Task};
+use conductor_core::run::{Run, TaskState};
+use conductor_core::scheduler::LeftUsage;
+use conductor_core::units::Usd;
+use serde::{Deserialize, Serialize};
+
+use super::lines::Lines;
+use super::talking::{add, bills};
+use crate::agents::{self, Brief, Caller, Questions, Session, Translator};
+use crate::prices;
+use crate::transcript::{Speaker, Transcript};
+use crate::workspaces::Seat;
+
+/// What attempts under way have reported.
+#[derive(Default)]
+pub(crate) struct Accounts {
+    reported: Mutex<HashMap<TaskId, (Attempt, Vec<ModelUsage>)>>,
+}
+
+impl Accounts {
+    pub(super) fn report(&self, task: &TaskId, attempt: Attempt, used: &ModelUsage) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let (current, sums) = reported.entry(task.clone()).or_insert_with(|| (attempt, Vec::new()));
+        if *current != attempt {
+            (*current, *sums) = (attempt, Vec::new());
+        }
+        add(sums, vec![used.clone()]);
+    }
+
+    fn of(&self, task: &TaskId, attempt: Attempt) -> Vec<ModelUsage> {
+        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = reported.get(task).filter(|(current, _)| *current == attempt);
+        own.map_or_else(Vec::new, |(_, sums)| sums.clone())
+    }
+
+    /// Notes whose stream begins now and what was reported before it.
+    pub(super) fn note(&self, speaker: &Speaker<'_>, task: &Task, session: &Session) -> io::Result<()> {
+        let note = Note {
+            task: speaker.task.clone(),
+            attempt: speaker.attempt,
+            agent: task.agent_name().to_owned(),
+            model: task.model.clone(),
+            session: session.id.clone(),
+            begun: session.begun,
+            before: self.of(speaker.task, speaker.attempt),
+        };
+        speaker.write_account(&serde_json::to_vec(&note)?)
+    }
+}
+
+/// Who speaks in a stream, and what had been reported before.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    task: TaskId,
+    attempt: Attempt,
+    agent: String,
+    model: Option<String>,
+    session: String,
+    begun: bool,
+    before: Vec<ModelUsage>,
+}
+
+/// What attempts of a dead coordinator have used beyond what is recorded, and what could not be read. Nothing writes to
+/// their streams any more.
+pub(crate) fn left_usage(run: &Run, output: &std::path::Path) -> (Vec<LeftUsage>, Vec<String>) {
+    let (mut left, mut troubles) = (Vec::new(), Vec::new());
+    for (place, (task, progress)) in run.tasks().enumerate() {
+        let TaskState::Running(running) = &progress.state else { continue };
+        if running.ended || run.hand(place).is_none() {
+            continue;
+        }
+        let (executor, attempt) = (running.executor, running.attempt);
+        let speaker = Speaker { output, executor, task: &task.id, attempt };
+        match used(run.plan(), task, &speaker) {
+            Ok(Some(used)) => {
+                let missing = missing(used, run.used_in_attempt(place)).into_iter();
+                left.extend(missing.map(|ModelUsage { model, usage }| LeftUsage {
+                    task: task.id.clone(),
+                    attempt,
+                    usage,
+                    model,
+                }));
+            }
+            Ok(None) => {}
+            Err(why) => troubles
+                .push(format!("what {} used after its coordinator died is not counted: {why}", task.id)),
+        }
+    }
+    (left, troubles)
+}
+
+/// What an attempt has used by its note and its newest stream; nothing where it opened none.
+fn used(plan: &Plan, task: &Task, speaker: &Speaker<'_>) -> Result<Option<Vec<ModelUsage>>, String> {
+    let words = |error: io::Error| format!("{}: {error}", speaker.account().display());
+    let note = match std::fs::read(speaker.account()) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(words(error)),
+    };
+    let note: Note = serde_json::from_slice(&note).map_err(|error| words(error.into()))?;
+    if note.task != *speaker.task || note.attempt != speaker.attempt {
+        return Ok(None);
+    }
+    let mut sums = note.before.clone();
+    // What is said by an agent of the file's own is for people only; it tells no usage.
+    if !plan.agents.contains_key(&note.agent)
+        && let Some(stream) = speaker.left_stream().map_err(words)?
+    {
+        let mut translator = translator(plan, task, &note)?;
+        add(&mut sums, replayed(&stream, &mut *translator, &plan.prices).map_err(words)?);
+    }
+    Ok(Some(sums))
+}
+
+/// One that understands who spoke in a stream; nothing is started.
+fn translator(plan: &Plan, task: &Task, note: &Note) -> Result<Box<dyn Translator>, String> {
+    let Note { agent: name, model, session, begun, .. } = note;
+    let task = Task { agent: Some(name.clone()), model: model.clone(), ..task.clone() };
+    let agent = agents::agent(plan, name).map_err(|error| error.to_string())?;
+    let session = Session { id: session.clone(), begun: *begun };
+    let brief = Brief {
+        task: &task,
+        seat: &Seat::default(),
+        caller: &Caller::default(),
+        words: String::new(),
+        session: &session,
+        questions: &Questions::default(),
+        manner: None,
+        tools: None,
+    };
+    agent.engage(&brief).map(|engagement| engagement.translator).map_err(|error| error.to_string())
+}
+
+/// What a whole stream says was used.
+fn replayed(
+    stream: &Transcript,
+    translator: &mut dyn Translator,
+    own: &prices::Own,
+) -> io::Result<Vec<ModelUsage>> {
+    let (mut lines, mut sums) = (Lines::default(), Vec::new());
+    translator.opening();
+    while lines.fill(stream)? {
+        while let Some(line) = lines.next() {
+            add(&mut sums, bills(&translator.on_line(line), own));
+        }
+    }
+    Ok(sums)
+}
+
+/// What was used less what is recorded of it.
+fn missing(used: Vec<ModelUsage>, recorded: &[ModelUsage]) -> Vec<ModelUsage> {
+    let mut all = used;
+    for ModelUsage { model, usage } in &mut all {
+        let known = recorded.iter().find(|known| known.model == *model);
+        let known = known.map_or_else(Usage::default, |known| known.usage);
+        *usage = Usage {
+            cost: Usd(usage.cost.0.saturating_sub(known.cost.0)),
+            tokens: usage.tokens.saturating_sub(known.tokens),
+            turns: usage.turns.saturating_sub(known.turns),
+            unpriced: usage.unpriced.saturating_sub(known.unpriced),
+        };
+    }
+    all.retain(|left| left.usage != Usage::default());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(model: &str, cost: u64, tokens: u64) -> ModelUsage {
+        let usage = Usage { cost: Usd(cost), tokens, turns: 1, unpriced: 0 };
+        ModelUsage { model: Some(model.into()), usage }
+    }
+
+    #[test]
+    fn only_what_is_not_recorded_is_missing() {
+        let all = vec![used("a", 10, 100), used("b", 5, 50)];
+        assert_eq!(missing(all.clone(), &all), []);
+        assert_eq!(missing(all.clone(), &[]), all);
+        let left = missing(all.clone(), &[used("a", 4, 40), used("b", 9, 90)]);
+        assert_eq!(left.len(), 1, "more than it used is never taken back");
+        assert_eq!(left[0].usage, Usage { cost: Usd(6), tokens: 60, turns: 0, unpriced: 0 });
+    }
+
+    #[test]
+    fn an_attempt_starts_with_nothing_reported() {
+        let (accounts, task) = (Accounts::default(), TaskId::parse("t").unwrap());
+        accounts.report(&task, Attempt(1), &used("a", 1, 1));
+        accounts.report(&task, Attempt(2), &used("a", 2, 2));
+        assert_eq!(accounts.of(&task, Attempt(1)), []);
+        assert_eq!(accounts.of(&task, Attempt(2)), [used("a", 2, 2)]);
+    }
+}
