@@ -86,7 +86,7 @@ fn three_claudes_ask_nothing_more_once_their_coordinator_is_killed() {
     let tasks: String = ["one", "two", "three"].map(|name| prompt(name, "")).concat();
     let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
     for name in ["one", "two", "three"] {
-        let script = (0..200).fold(Script::new(), |script, turn| script.run(&format!("echo {turn}")));
+        let script = (0..200).fold(Script::new(), |script, turn| script.run(format!("echo {turn}")));
         bench.script(name, script.finish("Done."));
     }
     let live = bench.run(&["-p", "3"]);
@@ -199,7 +199,7 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
         bench.script(name, script.finish("Done."));
     }
     let live = bench.run(&["-p", "3"]);
-    names.map(|name| bench.await_requests(name, 1));
+    names.iter().for_each(|name| bench.await_requests(name, 1));
     live.signal(Signal::STOP);
     let run = bench.world.run_id();
     // All that can be said without us is said when nothing is asked any more: each waits for leave to run its command.
@@ -211,7 +211,7 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
         streams.into_iter().all(|stream| stream.contains("control_request")).then_some(())
     });
     kill(live);
-    names.map(|name| {
+    names.iter().for_each(|name| {
         bench.script(name, Script::new().run(format!("echo {name} > {name}.txt")).finish("Done."))
     });
     bench.world.spawn(&mut command(&bench.world, &["run", "--resume"])).ended().expect(0);
