@@ -1,5 +1,6 @@
 //! What a run came to, in one screen: what is done, what is not and why, and the exact next command.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -24,6 +25,8 @@ const SKIPS: usize = 20;
 const EVIDENCE: usize = 20;
 const LANDED: usize = 10;
 const MODELS: usize = 5;
+/// How many commands that put git's configuration back.
+const UNDONE: usize = 8;
 /// With more workers than this, each is not worth a word.
 const NAMED_WORKERS: usize = 6;
 /// What every terminal has room for, and how far in the words begin.
@@ -54,6 +57,7 @@ pub(crate) fn text(
     if let Some(ledger) = ledger {
         truth(&mut out, ledger);
     }
+    settings(&mut out, run);
     if let Some(ending) = ending {
         result(&mut out, run, ending);
     }
@@ -200,6 +204,20 @@ fn truth(out: &mut String, ledger: &Ledger) {
             more => format!(" and {more} more; conductor worktree list"),
         };
         say(out, "kept", &format!("{first}{more}"));
+    }
+}
+
+/// What the user's own git would go by from now on, before any git command is recommended.
+fn settings(out: &mut String, run: &Run) {
+    for touched in run.settings() {
+        say(out, "git", &one_line(&report::settings_words(touched)));
+    }
+    let undo: BTreeSet<&String> = run.settings().iter().flat_map(|touched| &touched.undo).collect();
+    if !undo.is_empty() {
+        say(out, "", "look at it before you use git here; as it was when the run started:");
+        for command in undo.iter().take(UNDONE) {
+            let _ = writeln!(out, "         {}", one_line(command));
+        }
     }
 }
 

@@ -259,6 +259,16 @@ pub enum Event {
         tasks: Vec<TaskId>,
         what: Vec<String>,
     },
+    /// What the user's git is configured by is not what it was when the run started: its files, with their keys.
+    GitSettingsTouched {
+        /// Who was at work then; nothing where it was found when the run was taken up.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tasks: Vec<TaskId>,
+        what: Vec<String>,
+        /// Commands that put the files back as they were.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        undo: Vec<String>,
+    },
 }
 
 /// What there is a cap on.

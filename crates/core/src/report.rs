@@ -19,7 +19,7 @@ use crate::graph::{Graph, Node};
 use crate::ids::{RunId, TaskId};
 use crate::ledger::Ledger;
 use crate::plan::{Plan, Task};
-use crate::run::{Run, Stage, Status, Stray, TaskState};
+use crate::run::{Run, SettingsTouched, Stage, Status, Stray, TaskState};
 use crate::units::Millis;
 
 pub use accuracy::{Accuracy, Held};
@@ -102,6 +102,16 @@ pub fn stray_words(stray: &Stray) -> String {
         "your checkout changed while {who} worked, by one of them or by yourself: {}",
         stray.what.join(", ")
     )
+}
+
+/// Who may have changed what the user's git is configured by.
+pub fn settings_words(SettingsTouched { tasks, what, .. }: &SettingsTouched) -> String {
+    let tasks = tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
+    let when = match tasks.is_empty() {
+        true => "since the run started".to_owned(),
+        false => format!("while {tasks} worked, by one of them or by yourself"),
+    };
+    format!("git's configuration was changed {when}: {}", what.join(", "))
 }
 
 /// Why a task is in the state it is in, where that needs saying.

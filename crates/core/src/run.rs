@@ -33,7 +33,8 @@ pub use repeats::Repeats;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
 pub use state::{
-    Foreseen, Intent, Issue, Landed, Landing, Progress, Running, Stage, Status, Stray, TaskState,
+    Foreseen, Intent, Issue, Landed, Landing, Progress, Running, SettingsTouched, Stage, Status, Stray,
+    TaskState,
 };
 use step::step;
 pub(crate) use step::subject;
@@ -85,6 +86,7 @@ pub struct Run {
     tip: Option<String>,
     foreseen: Vec<Foreseen>,
     strays: Vec<Stray>,
+    settings: Vec<SettingsTouched>,
     /// Tasks that agents have added.
     follow_ups: BTreeSet<TaskId>,
     issues: Vec<Issue>,
@@ -149,6 +151,7 @@ impl Run {
             tip: None,
             foreseen: Vec::new(),
             strays: Vec::new(),
+            settings: Vec::new(),
             follow_ups: BTreeSet::new(),
             issues: Vec::new(),
             recoveries: Recoveries::default(),
@@ -188,7 +191,8 @@ impl Run {
             | Event::RecoveryDecided { .. }
             | Event::CheckpointMade { .. }
             | Event::ConflictForeseen { .. }
-            | Event::CheckoutTouched { .. } => self.apply_to_run(record),
+            | Event::CheckoutTouched { .. }
+            | Event::GitSettingsTouched { .. } => self.apply_to_run(record),
             Event::PlanAmended { amendment, .. } => self.amend(record.seq, amendment)?,
             event => self.apply_to_task(record, event, place)?,
         }
@@ -276,6 +280,10 @@ impl Run {
             }
             Event::CheckoutTouched { tasks, what } => {
                 self.strays.push(Stray { tasks: tasks.clone(), what: what.clone() });
+            }
+            Event::GitSettingsTouched { tasks, what, undo } => {
+                let (tasks, what, undo) = (tasks.clone(), what.clone(), undo.clone());
+                self.settings.push(SettingsTouched { tasks, what, undo });
             }
             _ => {}
         }

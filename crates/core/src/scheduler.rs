@@ -177,6 +177,7 @@ impl Scheduler {
             Input::CheckoutTouched { tasks, what } => {
                 self.emit(now, Event::CheckoutTouched { tasks, what });
             }
+            Input::GitSettingsTouched { what, undo, earlier } => self.on_settings(now, what, undo, earlier),
             Input::Reported { task, attempt, report } => self.on_report(now, task, attempt, report),
             Input::CheckpointMade { task, attempt, commit, name, reason } => {
                 self.on_checkpoint(now, task, attempt, (commit, name, reason));
@@ -378,6 +379,19 @@ impl Scheduler {
         if self.run.stage() == Stage::Active {
             self.emit(now, Event::RunDrained { why });
         }
+    }
+
+    /// What was recorded already is not told again. All who are at work could have done it.
+    fn on_settings(&mut self, now: Now, mut what: Vec<String>, undo: Vec<String>, earlier: bool) {
+        let known: Vec<&String> = self.run.settings().iter().flat_map(|touched| &touched.what).collect();
+        what.retain(|words| !known.contains(&words));
+        if what.is_empty() {
+            return;
+        }
+        let at_work = |progress: &crate::run::Progress| matches!(&progress.state, TaskState::Running(running) if !running.ended);
+        let tasks = self.run.tasks().filter(|(_, progress)| !earlier && at_work(progress));
+        let tasks = tasks.map(|(task, _)| task.id.clone()).collect();
+        self.emit(now, Event::GitSettingsTouched { tasks, what, undo });
     }
 
     /// Said once for as long as it stays so.

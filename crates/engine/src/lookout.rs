@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::drive::Message;
 use crate::git::{Glimpse, Merge};
-use crate::workspaces::{WorkspaceError, Yard};
+use crate::workspaces::{SettingsNews, WorkspaceError, Yard};
 
 /// Looking takes at most this part of the time.
 const SHARE: u32 = 20;
@@ -95,11 +95,17 @@ impl Lookout {
     }
 
     fn look(&self) -> Vec<Input> {
-        let mut seen: Vec<Input> = self.checkout().into_iter().collect();
+        let mut seen: Vec<Input> = self.settings().into_iter().chain(self.checkout()).collect();
         if let Ok(coming) = self.forecast() {
             seen.extend(coming);
         }
         seen
+    }
+
+    /// What has changed of what the user's git is configured by.
+    fn settings(&self) -> Option<Input> {
+        let SettingsNews { what, undo, earlier } = self.yard.settings_news()?;
+        Some(Input::GitSettingsTouched { what, undo, earlier })
     }
 
     /// What has changed in the user's checkout or branches since the last look. Blocks.

@@ -1,10 +1,12 @@
 //! `conductor doctor`: whether everything a run needs is there and in order, and what to do where it is not.
 
+mod content;
 mod machine;
 mod repository;
 mod state;
 mod witnesses;
 
+pub(super) use content::troubles;
 use serde::Serialize;
 use serde_json::json;
 
@@ -97,6 +99,7 @@ async fn examine(fix: bool) -> Result<Vec<Finding>, Fault> {
     let here = std::env::current_dir()?;
     let mut findings = vec![machine::git()];
     findings.extend(repository::state(&here, fix));
+    findings.extend(content::state(&here));
     findings.extend(state::configs());
     findings.extend(state::home(fix).await);
     findings.push(machine::agents());

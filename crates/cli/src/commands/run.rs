@@ -190,8 +190,9 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     }
     let mut options = args.options(run.plan(), Some(run.options()))?;
     options.absent = check_agents(run.plan())?;
-    let repository = repository(&args, run.plan(), &mut options, &stored.directory)?;
-    let rooms = rooms(repository, &options, &home, &stored.id, &stored.directory, &run)?;
+    let place = repository(&args, run.plan(), &mut options, &stored.directory)
+        .and_then(|repository| rooms(repository, &options, &home, &stored.id, &stored.directory, &run));
+    let rooms = place.map_err(|fault| places::changed(fault, claim.directory()))?;
     let world = world(&args, store, claim, rooms, &options, stored.directory.clone());
     args.directory = stored.directory;
     carry_out(

@@ -94,6 +94,7 @@ pub(crate) fn json(seen: &Seen) -> Value {
         "next": s.next.iter().map(waiting).collect::<Vec<_>>(),
         "questions": s.questions().map(|(task, question)| json!({ "task": task, "question": question })).collect::<Vec<_>>(),
         "failed": s.failed.iter().map(words).collect::<Vec<_>>(),
+        "git_settings_touched": s.settings,
         "conflicts_ahead": s.ahead.iter().map(words).collect::<Vec<_>>(),
         "parked_agents": s.parked.iter().map(|(agent, until)| json!({ "agent": agent, "until": timestamp(until.0) })).collect::<Vec<_>>(),
     })

@@ -1,9 +1,19 @@
 use conductor_core::graph::{Graph, Strategy};
+use conductor_engine::git::Repository;
 
-use super::{answer, answer_json};
+use super::doctor::troubles;
+use super::{answer, answer_json, talk};
 use crate::args::Validate;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
+
+/// What would fail for how git is set up here is told before anything starts.
+fn tell_filters() {
+    let content = std::env::current_dir().ok().and_then(|here| Repository::of(&here).ok()?.content().ok());
+    for (told, remedy) in content.iter().flat_map(troubles) {
+        talk(format!("{told}; {remedy}"));
+    }
+}
 
 pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
     let (plan, findings) = diagnostics::check(&args.file)?;
@@ -13,6 +23,7 @@ pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
     }
     findings.show();
     let plan = plan.ok_or_else(|| findings.fault())?;
+    tell_filters();
     let batches = Graph::new(&plan, Strategy::Queue).map_or(0, |graph| graph.batches().len());
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     answer(&format!(

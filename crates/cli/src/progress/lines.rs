@@ -8,7 +8,7 @@ use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Amendment, Task};
 use conductor_core::recovery::{self, Nature, Strategy};
 use conductor_core::report;
-use conductor_core::run::{Run, Status, Stray};
+use conductor_core::run::{Run, SettingsTouched, Status, Stray};
 use conductor_core::units::{Millis, Timestamp, Usd};
 
 use crate::end_block::one_line;
@@ -129,6 +129,11 @@ impl Lines {
             Event::CheckoutTouched { tasks, what } => {
                 let stray = Stray { tasks: tasks.clone(), what: what.clone() };
                 Some(format!("conductor: {}", one_line(&report::stray_words(&stray))))
+            }
+            Event::GitSettingsTouched { tasks, what, .. } => {
+                let (tasks, what) = (tasks.clone(), what.clone());
+                let touched = SettingsTouched { tasks, what, undo: Vec::new() };
+                Some(format!("conductor: {}", one_line(&report::settings_words(&touched))))
             }
             Event::RetryScheduled { task, delay, .. } => {
                 let why = self.why(task);

@@ -16,6 +16,7 @@ mod checkpoint;
 mod checks;
 mod clock;
 mod config;
+mod content;
 mod cost;
 mod crash;
 mod demo;

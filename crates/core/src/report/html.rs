@@ -8,7 +8,7 @@ mod timeline;
 
 use markup::{Markup, put};
 
-use super::{Accuracy, Subject, Summary, TimeSpent, outcome_name, stray_words, words};
+use super::{Accuracy, Subject, Summary, TimeSpent, outcome_name, settings_words, stray_words, words};
 use crate::event::RunOutcome;
 use crate::ids::TaskId;
 use crate::run::Stage;
@@ -140,6 +140,9 @@ fn ledger(out: &mut Markup, subject: &Subject<'_>) {
     }
     for stray in subject.run.strays().iter().take(LISTED) {
         put!(out; "<p class=\"warning\" dir=\"auto\">" (stray_words(stray)) "</p>");
+    }
+    for touched in subject.run.settings().iter().take(LISTED) {
+        put!(out; "<p class=\"warning\" dir=\"auto\">" (settings_words(touched)) "</p>");
     }
     put!(out; "</section>\n");
 }

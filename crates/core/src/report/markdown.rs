@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::course::busy;
 use super::races::Contest;
 use super::words::{self, NOT_MEASURED, thousands};
-use super::{Accuracy, Subject, Summary, TaskResult, TimeSpent, outcome_name, stray_words};
+use super::{Accuracy, Subject, Summary, TaskResult, TimeSpent, outcome_name, settings_words, stray_words};
 use crate::costs;
 use crate::graph::Format;
 use crate::run::TaskState;
@@ -68,6 +68,14 @@ fn ledger(out: &mut String, subject: &Subject<'_>) {
     };
     for stray in subject.run.strays() {
         let _ = writeln!(out, "{}\n", plain(&stray_words(stray)));
+    }
+    for touched in subject.run.settings() {
+        let _ = writeln!(
+            out,
+            "{}; as it was: {}\n",
+            plain(&settings_words(touched)),
+            plain(&touched.undo.join("; "))
+        );
     }
 }
 

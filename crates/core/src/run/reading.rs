@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Foreseen, Issue, Progress, Repeats, Run, Stage, Status, Stray, TaskState, Times};
+use super::{
+    Foreseen, Issue, Progress, Repeats, Run, SettingsTouched, Stage, Status, Stray, TaskState, Times,
+};
 use crate::event::{Capped, Hand, ModelUsage, Options, Planning, Usage};
 use crate::graph::Node;
 use crate::ids::{Places, TaskId};
@@ -114,6 +116,11 @@ impl Run {
 
     pub fn strays(&self) -> &[Stray] {
         &self.strays
+    }
+
+    /// Changes of what the user's git is configured by.
+    pub fn settings(&self) -> &[SettingsTouched] {
+        &self.settings
     }
 
     /// The tasks that agents have added.

@@ -99,6 +99,14 @@ pub struct Stray {
     pub what: Vec<String>,
 }
 
+/// A change of what the user's git is configured by, who was at work, and how it is undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsTouched {
+    pub tasks: Vec<TaskId>,
+    pub what: Vec<String>,
+    pub undo: Vec<String>,
+}
+
 /// What an agent found beside its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {

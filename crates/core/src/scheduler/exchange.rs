@@ -80,6 +80,13 @@ pub enum Input {
         tasks: Vec<TaskId>,
         what: Vec<String>,
     },
+    /// What the user's git is configured by is not what it was when the run started.
+    GitSettingsTouched {
+        what: Vec<String>,
+        undo: Vec<String>,
+        /// It was so already when the run was taken up.
+        earlier: bool,
+    },
     /// Whoever works on a task has something to say about it.
     Reported {
         task: TaskId,

@@ -6,6 +6,7 @@ use super::{Scheduler, Wait};
 use crate::event::{DrainReason, RunOutcome, StopReason, Usage};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
+use crate::report::settings_words;
 use crate::run::{Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Timestamp, Usd};
 
@@ -40,6 +41,9 @@ pub struct Snapshot {
     pub failed: Vec<Words>,
     /// Conflicts ahead: a task, and what it will conflict with in which files.
     pub ahead: Vec<Words>,
+    /// Changes of what the user's git is configured by.
+    #[serde(default)]
+    pub settings: Vec<String>,
     /// Agents whose providers take nothing more until then.
     pub parked: Vec<(String, Timestamp)>,
 }
@@ -145,6 +149,7 @@ impl Snapshot {
             next: Vec::new(),
             failed: Vec::new(),
             ahead: ahead.collect(),
+            settings: run.settings().iter().map(settings_words).collect(),
             parked: run.parked().iter().map(|(agent, until)| (agent.clone(), *until)).collect(),
         }
     }

@@ -23,8 +23,27 @@ pub enum GitError {
     Locked { what: String, said: String, lock: PathBuf, holder: String },
     #[error("there is no {0}")]
     NoRef(String),
+    #[error("git's filter '{filter}' failed for {path}, so its content is not stored{}; see that the command of \
+             filter.{filter} works here", after(.said))]
+    Filter { filter: String, path: String, said: String },
+    #[error(
+        "git {what} took longer than {limit} s with the filters it runs and was ended; see that the commands of \
+             filter.* come to an end, or give them more time: CONDUCTOR_FILTER_TIMEOUT=SECONDS"
+    )]
+    FilterSlow { what: String, limit: u64 },
+    #[error("{paths}: git's filter '{filter}' cannot be run safely, so the content is not stored: {why}")]
+    FilterRefused { filter: String, why: String, paths: String },
+    /// What is configured now is not what it was when the run started.
+    #[error("git's configuration is not what it was when the run started: {}; look at it first, and put back what is \
+             not yours (as it was: {})", .what.join(", "), .before.display())]
+    SettingsChanged { what: Vec<String>, before: PathBuf },
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
+}
+
+/// What was said, if anything.
+fn after(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(" ({said})") }
 }
 
 impl GitError {
@@ -53,6 +72,11 @@ impl GitError {
                 | GitError::Unborn(_)
                 | GitError::Unreadable { .. }
         )
+    }
+
+    /// A program of the user's that contents pass through is in the way.
+    pub fn is_of_filters(&self) -> bool {
+        matches!(self, GitError::Filter { .. } | GitError::FilterSlow { .. } | GitError::FilterRefused { .. })
     }
 
     /// A file could not be written, for whatever reason.

@@ -53,6 +53,7 @@ impl Shadow {
         fs::copy(&index, &copy).map_err(|source| GitError::File { path: index, source })?;
         let ask = |args: &[&str]| {
             let mut command = self.in_tree(&repository.root, &copy);
+            self.unfiltered(&mut command);
             command.args(args);
             super::bytes(command)
         };

@@ -135,7 +135,7 @@ impl Lfs {
 }
 
 /// For the shell by which git starts filters.
-fn quoted(path: &Path) -> OsString {
+pub(super) fn quoted(path: &Path) -> OsString {
     let mut out = vec![b'\''];
     for &byte in path.as_os_str().as_bytes() {
         match byte {

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::OFlags;
 
 use super::{GitError, what};
-use crate::process::run_own;
+use crate::process::{run_own, run_own_within};
 
 /// How long a lock of somebody who lives is waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,9 +40,35 @@ const POINTERS: [&str; 4] = ["GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_
 
 /// Runs git to its end. A lock in its way is waited for, or removed where its owner is dead. Blocks.
 pub(super) fn run(command: &mut Command, input: &[u8], patience: Duration) -> Result<Output, GitError> {
+    attempts(command, patience, |command| run_own(command, input).map_err(GitError::Missing))
+}
+
+/// The same, where git may not take longer than this; nothing where it was ended for that. Blocks.
+pub(super) fn run_within(
+    command: &mut Command,
+    patience: Duration,
+    limit: Duration,
+) -> Result<Option<Output>, GitError> {
+    let mut late = false;
+    let done = attempts(command, patience, |command| {
+        let output = run_own_within(command, limit).map_err(GitError::Missing)?;
+        late = output.is_none();
+        output.ok_or_else(|| GitError::Missing(io::ErrorKind::TimedOut.into()))
+    });
+    match done {
+        Err(_) if late => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+fn attempts(
+    command: &mut Command,
+    patience: Duration,
+    mut run: impl FnMut(&mut Command) -> Result<Output, GitError>,
+) -> Result<Output, GitError> {
     let deadline = Instant::now() + patience;
     loop {
-        let output = run_own(command, input).map_err(GitError::Missing)?;
+        let output = run(command)?;
         let Some(lock) = in_the_way(command, &output) else { return Ok(output) };
         match Watch::new(lock.clone(), command).wait(deadline) {
             Verdict::Held(holder) => return Err(locked(command, &output, lock, holder)),

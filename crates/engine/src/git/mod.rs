@@ -5,8 +5,10 @@
 //! that has no configuration but our own, and borrows the repository's object store. Only what must happen in the
 //! repository itself (its worktree list, its refs) is done there, with hooks and helpers switched off.
 
+mod baseline;
 mod discovery;
 mod error;
+mod filters;
 mod foreign;
 mod glimpse;
 mod index;
@@ -19,8 +21,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
+pub use baseline::{Baseline, Content};
 pub use error::GitError;
+pub use filters::Refused;
 pub use foreign::head_of;
 pub use glimpse::Glimpse;
 pub use index::Link;
@@ -55,8 +60,8 @@ pub struct Repository {
     pub branch: Option<String>,
     /// The commit that is checked out.
     pub head: String,
-    /// What git's settings were when we looked first.
-    settings: Vec<Option<Vec<u8>>>,
+    /// What git's settings were when the run started, where it is one's repository.
+    baseline: Option<Arc<Baseline>>,
 }
 
 impl Repository {
@@ -77,8 +82,7 @@ impl Repository {
         let common = PathBuf::from(lines.next().unwrap_or_default());
         let root = PathBuf::from(ask(&["rev-parse", "--show-toplevel"])?);
         let branch = ask(&["symbolic-ref", "--quiet", "HEAD"]).ok();
-        let settings = settings(&common);
-        let mut repository = Repository { root, common, branch, head: String::new(), settings };
+        let mut repository = Repository { root, common, branch, head: String::new(), baseline: None };
         repository.head = match ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
             Ok(head) => head,
             Err(_) => return Err(repository.headless()),
@@ -118,21 +122,34 @@ impl Repository {
     /// A command in the repository itself, with nothing of its own configuration that starts programs.
     fn command(&self) -> Command {
         let mut command = deaf(&self.root);
-        command.env("GIT_DIR", &self.common);
+        // Said, so that no configuration says that it is elsewhere or that there is none.
+        command.env("GIT_DIR", &self.common).env("GIT_WORK_TREE", &self.root);
         command
     }
 
     /// A command in one of its checkouts, whose own git directory git finds. All they share is said, not found.
-    fn in_checkout(&self, checkout: &Path) -> Command {
+    /// Contents pass through filters there, as they are configured now: where these are not those of the run's start,
+    /// nothing is done.
+    fn in_checkout(&self, checkout: &Path) -> Result<Command, GitError> {
+        if let Some(baseline) = self.baseline.as_ref().filter(|_| self.settings_changed()) {
+            return Err(baseline.changed());
+        }
         let mut command = deaf(checkout);
         // An agent can write to the submodules' configuration as well, and git would go by it in each of them.
         command.env("GIT_COMMON_DIR", &self.common).args(["-c", "submodule.recurse=false"]);
-        command
+        command.env("GIT_WORK_TREE", checkout);
+        Ok(command)
     }
 
-    /// Whether somebody has changed what decides which programs git runs here.
+    /// The same repository, whose settings were these when the run started.
+    pub(crate) fn with(self, baseline: Arc<Baseline>) -> Repository {
+        Repository { baseline: Some(baseline), ..self }
+    }
+
+    /// Whether another program would run over contents here than when the run started, or contents would be treated in
+    /// another way.
     pub fn settings_changed(&self) -> bool {
-        settings(&self.common) != self.settings
+        self.baseline.as_ref().is_some_and(|baseline| baseline.is_content_changed(self))
     }
 
     /// Makes the first commit of a repository that has none, with nothing in it. Neither index nor files are touched.
@@ -145,13 +162,8 @@ impl Repository {
         let tree = with_input(ask(&["mktree"]), &[])?;
         let root = PathBuf::from(output(ask(&["rev-parse", "--show-toplevel"]))?);
         let common = output(ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"]))?;
-        let unborn = Repository {
-            root,
-            common: common.into(),
-            branch: None,
-            head: String::new(),
-            settings: Vec::new(),
-        };
+        let unborn =
+            Repository { root, common: common.into(), branch: None, head: String::new(), baseline: None };
         let (name, email) = unborn.identity();
         let mut commit = ask(&["commit-tree", &tree, "-m", "Start"]);
         commit.env("GIT_AUTHOR_NAME", &name).env("GIT_AUTHOR_EMAIL", &email);
@@ -348,21 +360,21 @@ impl Repository {
 
     /// Whether a checkout has anything that is not committed. What is in its submodules is not looked at.
     pub fn is_dirty(&self, checkout: &Path) -> Result<bool, GitError> {
-        let mut command = self.in_checkout(checkout);
+        let mut command = self.in_checkout(checkout)?;
         command.args(["status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty"]);
         Ok(!output(command)?.is_empty())
     }
 
     /// Brings a clean checkout of a branch forward to a commit that contains it.
     pub fn fast_forward(&self, checkout: &Path, commit: &str) -> Result<(), GitError> {
-        let mut command = self.in_checkout(checkout);
+        let mut command = self.in_checkout(checkout)?;
         command.args(["merge", "--ff-only", "--quiet", commit]);
         output(command).map(drop)
     }
 
     /// Sets a clean checkout and its branch to a commit; what git does not track stays.
     pub fn reset(&self, checkout: &Path, commit: &str) -> Result<(), GitError> {
-        let mut command = self.in_checkout(checkout);
+        let mut command = self.in_checkout(checkout)?;
         command.args(["reset", "--keep", "--quiet", commit]);
         output(command).map(drop)
     }
@@ -414,14 +426,6 @@ pub(crate) fn list_files<S: AsRef<OsStr>>(checkout: &Path, args: &[S]) -> Result
     Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
 }
 
-/// The files that decide which programs git runs.
-fn settings(common: &Path) -> Vec<Option<Vec<u8>>> {
-    ["config", "config.worktree", "info/attributes"]
-        .iter()
-        .map(|name| std::fs::read(common.join(name)).ok())
-        .collect()
-}
-
 /// Git in a directory, without prompts, locale, inherited repository or anything that runs programs.
 fn deaf(directory: &Path) -> Command {
     let mut command = bare_command();
@@ -445,7 +449,10 @@ fn bare_command() -> Command {
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_EDITOR", "true")
         .env("GIT_PAGER", "cat")
-        .env("GIT_ATTR_NOSYSTEM", "1");
+        .env("GIT_ATTR_NOSYSTEM", "1")
+        // Nothing is fetched, whatever a configuration allows or promises.
+        .env("GIT_ALLOW_PROTOCOL", "none")
+        .env("GIT_NO_LAZY_FETCH", "1");
     command
 }
 

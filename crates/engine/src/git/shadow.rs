@@ -4,10 +4,13 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use conductor_core::event::Touched;
 use conductor_core::scheduler::Side;
 
+use super::baseline::Baseline;
+use super::filters::{but, without};
 use super::index::{Index, Link};
 use super::lfs::{self, Lfs};
 use super::{GitError, Repository, bare_command, bytes, is_ancestor, output, run, said, with_input};
@@ -23,6 +26,9 @@ pub struct Shadow {
     pub(super) lfs: Option<Lfs>,
     /// Whether objects have names of 64 digits instead of 40.
     pub(super) sha256: bool,
+    /// What the user's git was when the run started; for a submodule, without what is the repository's own.
+    pub(super) baseline: Arc<Baseline>,
+    pub(super) is_of_module: bool,
 }
 
 /// What merging two commits in memory came to.
@@ -55,14 +61,41 @@ impl Shadow {
         let (name, email) = repository.identity();
         let git = repository.common.clone();
         let lfs = lfs::program().map(|program| Lfs::new(program, &git));
-        Shadow { directory, git, name, email, lfs, sha256: repository.is_sha256() }.made()
+        let baseline = Baseline::open(repository, &directory.with_file_name("baseline"))?;
+        let (baseline, sha256) = (Arc::new(baseline), repository.is_sha256());
+        let shadow =
+            Shadow { directory, git, name, email, lfs, sha256, baseline, is_of_module: false }.made()?;
+        shadow.beside(&shadow.git).made()?;
+        shadow.with_attributes()
     }
 
-    /// The shadow of another git directory, whose commits are made in the same name. What is ours does not differ from one
-    /// to the other, so it is the same folder.
+    /// Attributes that go before those of a tree, and keys, have their places in the git directory.
+    fn with_attributes(self) -> Result<Shadow, GitError> {
+        let path = self.directory.join("info/attributes");
+        let written = self.baseline.attributes().and_then(|text| match fs::read(&path) {
+            Ok(there) if there == text => Ok(()),
+            _ if text.is_empty() && !path.exists() => Ok(()),
+            _ => fs::write(&path, text),
+        });
+        written.map_err(|source| GitError::File { path, source })?;
+        self.give_keys(&self.directory)
+            .map_err(|source| GitError::File { path: self.directory.clone(), source })?;
+        Ok(self)
+    }
+
+    pub(crate) fn baseline(&self) -> &Arc<Baseline> {
+        &self.baseline
+    }
+
+    /// The shadow of a submodule's git directory, whose commits are made in the same name. What is ours does not differ
+    /// from one submodule to the other, so all have the same folder.
     pub fn beside(&self, git: &Path) -> Shadow {
         let lfs = self.lfs.as_ref().map(|lfs| lfs.of(git));
-        Shadow { git: git.to_owned(), lfs, ..self.clone() }
+        let directory = match self.is_of_module {
+            true => self.directory.clone(),
+            false => self.directory.join("module"),
+        };
+        Shadow { git: git.to_owned(), lfs, directory, is_of_module: true, ..self.clone() }
     }
 
     fn made(self) -> Result<Shadow, GitError> {
@@ -105,6 +138,8 @@ impl Shadow {
             .env("GIT_AUTHOR_EMAIL", &self.email)
             .env("GIT_COMMITTER_NAME", &self.name)
             .env("GIT_COMMITTER_EMAIL", &self.email)
+            .arg("-c")
+            .arg(included(&self.baseline.settings(self.is_of_module)))
             .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0"])
             .args([
                 "-c",
@@ -151,7 +186,7 @@ impl Shadow {
     fn reset(&self, commit: &str, tree: &Path, index: &Path) -> Result<(), GitError> {
         let mut reset = self.in_tree(tree, index);
         reset.args(["read-tree", "--reset", "-u", commit]);
-        output(reset).map(drop)
+        self.filtered_well(reset)
     }
 
     /// The tree of all that is in the folder now and not ignored.
@@ -165,7 +200,22 @@ impl Shadow {
     /// are named: git would take down their commit and not their files. Those the index has as such already are left
     /// alone: git would ask for their status, with whatever is configured there.
     pub fn add_all(&self, tree: &Path, index: &Path) -> Result<Added, GitError> {
+        let refused = self.refused().iter().map(|refused| refused.filter.as_str());
+        let added = self.add_but(refused, tree, index)?;
+        self.expect_untouched(tree, index)?;
+        Ok(added)
+    }
+
+    /// The same, except for files under these filters.
+    pub fn add_but<'f>(
+        &self,
+        filters: impl Iterator<Item = &'f str>,
+        tree: &Path,
+        index: &Path,
+    ) -> Result<Added, GitError> {
+        let filters: Vec<&str> = filters.collect();
         let mut add = self.in_tree(tree, index);
+        without(&mut add, filters.iter().copied());
         if let Some(lfs) = &self.lfs {
             lfs.clean_with(&mut add, &self.directory);
         }
@@ -175,7 +225,8 @@ impl Shadow {
             except.push(path);
             add.arg(except);
         }
-        let done = run(&mut add, &[])?;
+        but(&mut add, filters.into_iter());
+        let done = self.filtered(&mut add)?;
         let nested = nested(&String::from_utf8_lossy(&done.stderr));
         if nested.is_empty() {
             super::finished(&done, &add)?;
@@ -313,7 +364,7 @@ impl Shadow {
     pub fn lay_out(&self, tree: &str, commit: &str, folder: &Path, index: &Path) -> Result<(), GitError> {
         let mut files = self.in_tree(folder, index);
         files.args(["read-tree", "--reset", "-u", tree]);
-        output(files)?;
+        self.filtered_well(files)?;
         self.fill_in(folder, index)?;
         let mut back = self.in_tree(folder, index);
         back.args(["read-tree", "-m", commit]);
@@ -339,7 +390,7 @@ impl Shadow {
         let tree = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
         let mut files = self.in_tree(folder, index);
         files.args(["read-tree", "--reset", "-u", &tree]);
-        output(files)?;
+        self.filtered_well(files)?;
         let mut stages = self.in_tree(folder, index);
         stages.args(["update-index", "-z", "--index-info"]);
         said(stages, &unmerged(&tree, parts))?;
@@ -452,6 +503,12 @@ impl Shadow {
         command.args(["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--binary", from, to]);
         bytes(command)
     }
+}
+
+fn included(settings: &Path) -> std::ffi::OsString {
+    let mut setting = std::ffi::OsString::from("include.path=");
+    setting.push(settings);
+    setting
 }
 
 /// `<tree> NUL (<file> NUL)* NUL` and then, for each message, `<count> NUL (<path> NUL)* <type> NUL <message> NUL`.

@@ -202,6 +202,31 @@ pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     output
 }
 
+/// The same for one that runs programs we do not know: after this long, all of them are ended. Nothing, then. Blocks.
+pub fn run_own_within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let starting = tree::starting();
+    let child = command.spawn()?;
+    let number = child.id();
+    tree::remember(number);
+    drop(starting);
+    let (done, waits) = std::sync::mpsc::channel::<()>();
+    let (output, late) = std::thread::scope(|scope| {
+        let watch = scope.spawn(move || {
+            let late = waits.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+            if let (true, Some(group)) = (late, pid(number)) {
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+            }
+            late
+        });
+        let output = child.wait_with_output();
+        drop(done);
+        (output, watch.join().unwrap_or(false))
+    });
+    tree::forget(number);
+    output.map(|output| (!late).then_some(output))
+}
+
 /// Runs a program that is no part of a run's work, such as one that makes a sound; whether it ended well, and within the
 /// time it has, if any. Blocks.
 pub fn run_beside(command: &mut Command, limit: Option<Duration>) -> io::Result<bool> {

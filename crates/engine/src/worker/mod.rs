@@ -42,7 +42,7 @@ use crate::process::{self, Exit, Mark};
 use crate::prompt::{self, Facts};
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
-use crate::workspaces::{Guest, Rooms, Seat, WorkspaceError, Workspaces};
+use crate::workspaces::{Guest, Rooms, Seat, SettingsNews, WorkspaceError, Workspaces};
 use judging::Watched;
 use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
@@ -180,7 +180,9 @@ impl Worker {
             course,
         };
         let goes_on = matches!(task.work, Work::Prompt(_));
-        match self.perform(&visit, &mut stop).await {
+        let done = self.perform(&visit, &mut stop).await;
+        self.look_at_settings(blocks);
+        match done {
             done if blocks && task.changes == Changes::Discarded => {
                 self.discard(visit, &stop).await;
                 done.map_err(|outcome| (outcome, None))
@@ -190,6 +192,14 @@ impl Worker {
                 Err((outcome, kept.filter(|_| goes_on)))
             }
             ended => ended.map_err(|outcome| (outcome, None)),
+        }
+    }
+
+    /// Whether what the user's git is configured by is still what it was: told before anything comes of the work.
+    fn look_at_settings(&self, is_apart: bool) {
+        let news = self.rooms.yard().filter(|_| is_apart).and_then(|yard| yard.settings_news());
+        if let Some(SettingsNews { what, undo, earlier }) = news {
+            self.report(Input::GitSettingsTouched { what, undo, earlier });
         }
     }
 
@@ -523,6 +533,7 @@ fn no_workspace(error: &WorkspaceError) -> Outcome {
         WorkspaceError::Markers(_) | WorkspaceError::EpicConflict(_) => {
             (FailureClass::Conflict, error.to_string())
         }
+        WorkspaceError::Git(error) if error.is_of_filters() => (FailureClass::Unstartable, error.to_string()),
         error => (FailureClass::Unstartable, format!("no workspace: {error}")),
     };
     Outcome::Failed(Failure::new(class, message))

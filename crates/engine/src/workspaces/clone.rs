@@ -57,6 +57,6 @@ impl Workspaces for Clones {
     }
 
     fn rescue(&self, guest: &Guest) -> Result<Option<Rescued>, WorkspaceError> {
-        self.yard.rescue(guest, &self.folder(guest))
+        self.yard.rescue_or_part(guest, &self.folder(guest))
     }
 }

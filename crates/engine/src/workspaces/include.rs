@@ -31,13 +31,18 @@ pub(super) struct Included {
 
 /// Copies what the patterns in the checkout at `root` name into a workspace nobody works in yet. Both are the top folders
 /// of their trees. A file that is there already and the same is not copied again. Blocks.
-pub(super) fn copy_included(root: &Path, workspace: &Path) -> Result<Included, WorkspaceError> {
+/// What `excludes` names is ignored beside what `.gitignore` files say, on both sides.
+pub(super) fn copy_included(
+    root: &Path,
+    workspace: &Path,
+    excludes: &Path,
+) -> Result<Included, WorkspaceError> {
     let patterns = root.join(PATTERNS);
     if !patterns.is_file() {
         return Ok(Included::default());
     }
-    let mut copying = Copying::new(root, workspace);
-    for path in candidates(root, &patterns)? {
+    let mut copying = Copying::new(root, workspace, excludes);
+    for path in candidates(root, &patterns, excludes)? {
         copying.copy(&path).map_err(|source| WorkspaceError::File { path: workspace.join(&path), source })?;
     }
     copying.take_back_unignored()?;
@@ -46,14 +51,22 @@ pub(super) fn copy_included(root: &Path, workspace: &Path) -> Result<Included, W
 
 /// Files that both the patterns and the checkout's own rules ignore. Folders are named only where git does not look into
 /// them: other repositories.
-fn candidates(root: &Path, patterns: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
-    let mut from = OsString::from("--exclude-from=");
-    from.push(patterns);
-    let mut named = list_files(root, &["--others".into(), "--ignored".into(), from])?;
-    let unignored: HashSet<PathBuf> =
-        list_files(root, &["--others", "--exclude-standard"])?.into_iter().collect();
+fn candidates(root: &Path, patterns: &Path, excludes: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
+    let mut named = list_files(root, &["--others".into(), "--ignored".into(), from(patterns)])?;
+    let unignored: HashSet<PathBuf> = list_files(root, &others(excludes))?.into_iter().collect();
     named.retain(|path| !unignored.contains(path) && !path.as_os_str().as_encoded_bytes().ends_with(b"/"));
     Ok(named)
+}
+
+fn from(patterns: &Path) -> OsString {
+    let mut from = OsString::from("--exclude-from=");
+    from.push(patterns);
+    from
+}
+
+/// All that would be collected of a checkout and is not tracked.
+fn others(excludes: &Path) -> [OsString; 3] {
+    ["--others".into(), from(excludes), "--exclude-per-directory=.gitignore".into()]
 }
 
 /// What is on the way to a file.
@@ -69,6 +82,7 @@ enum Way {
 struct Copying<'a> {
     root: &'a Path,
     workspace: &'a Path,
+    excludes: &'a Path,
     /// Folders that were looked at already.
     ways: HashMap<PathBuf, Way>,
     /// What the workspace's own commit holds; asked for when first needed.
@@ -78,9 +92,9 @@ struct Copying<'a> {
 }
 
 impl<'a> Copying<'a> {
-    fn new(root: &'a Path, workspace: &'a Path) -> Copying<'a> {
+    fn new(root: &'a Path, workspace: &'a Path, excludes: &'a Path) -> Copying<'a> {
         let (ways, copied, done) = (HashMap::new(), Vec::new(), Included::default());
-        Copying { root, workspace, ways, tracked: OnceCell::new(), copied, done }
+        Copying { root, workspace, excludes, ways, tracked: OnceCell::new(), copied, done }
     }
 
     /// A file that went away meanwhile is none to be copied.
@@ -216,7 +230,7 @@ impl<'a> Copying<'a> {
         if self.copied.is_empty() || !is_checkout {
             return Ok(HashSet::new());
         }
-        let listed = list_files(self.workspace, &["--others", "--exclude-per-directory=.gitignore"])?;
+        let listed = list_files(self.workspace, &others(self.excludes))?;
         Ok(listed.into_iter().collect())
     }
 }
@@ -281,7 +295,7 @@ mod tests {
         }
 
         fn copy(&self) -> Included {
-            copy_included(&self.repo, &self.seat).unwrap()
+            copy_included(&self.repo, &self.seat, &self.repo.join(".git/info/exclude")).unwrap()
         }
 
         fn seat(&self, path: impl AsRef<Path>) -> Option<String> {
@@ -334,9 +348,15 @@ mod tests {
     #[test]
     fn without_patterns_git_is_not_even_asked() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(copy_included(dir.path(), &dir.path().join("none")).unwrap(), Included::default());
+        assert_eq!(
+            copy_included(dir.path(), &dir.path().join("none"), Path::new("")).unwrap(),
+            Included::default()
+        );
         fs::create_dir(dir.path().join(PATTERNS)).unwrap();
-        assert_eq!(copy_included(dir.path(), &dir.path().join("none")).unwrap(), Included::default());
+        assert_eq!(
+            copy_included(dir.path(), &dir.path().join("none"), Path::new("")).unwrap(),
+            Included::default()
+        );
     }
 
     #[test]
@@ -419,8 +439,12 @@ mod tests {
         lab.write(".gitignore", ".env\n");
         lab.write("secret", "x");
         lab.write("sub/.env", "y");
-        assert_eq!(lab.copy(), Included { left: paths(&["secret", "sub/.env"]), ..Included::default() });
-        assert_eq!(lab.arrived(), paths(&[]));
+        assert_eq!(lab.copy(), Included { files: 1, bytes: 1, left: paths(&["sub/.env"]) });
+        assert_eq!(
+            lab.arrived(),
+            paths(&["secret"]),
+            "what the user ignores outside of the tree is not collected"
+        );
     }
 
     #[test]
@@ -431,7 +455,7 @@ mod tests {
         fs::write(scratch.join(".env"), "its own").unwrap();
         lab.write(".env", "x");
         lab.write(".env.test", "y");
-        let done = copy_included(&lab.repo, &scratch).unwrap();
+        let done = copy_included(&lab.repo, &scratch, &lab.repo.join(".git/info/exclude")).unwrap();
         assert_eq!(done, Included { files: 1, bytes: 1, left: paths(&[".env"]) });
         assert_eq!(fs::read_to_string(scratch.join(".env")).unwrap(), "its own");
     }

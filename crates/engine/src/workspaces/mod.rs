@@ -3,6 +3,7 @@
 mod census;
 mod clearing;
 mod clone;
+mod filtered;
 mod in_place;
 mod include;
 mod layout;
@@ -13,6 +14,7 @@ mod ports;
 mod private;
 mod resolving;
 mod saving;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -38,6 +40,7 @@ pub use in_place::{InPlace, Look};
 pub use layout::Layout;
 pub use names::{RunRefs, branch_word, rescue_refs, run_of_branch, run_of_task_branch};
 pub use resolving::{Resolution, Resolving, Solved, resolving_seat};
+pub use settings::SettingsNews;
 pub use worktree::Worktrees;
 pub use yard::Yard;
 

@@ -24,7 +24,7 @@ pub(super) struct Private<'a> {
 impl Private<'_> {
     /// Makes it at a place where nothing is.
     pub(super) fn make(&self, git: &Path) -> Result<(), WorkspaceError> {
-        for folder in ["objects/info", "refs"] {
+        for folder in ["objects/info", "refs", "info"] {
             let path = git.join(folder);
             fs::create_dir_all(&path).map_err(|source| file(&path, source))?;
         }
@@ -33,7 +33,8 @@ impl Private<'_> {
         let shallow = fs::read(self.of.join("shallow")).unwrap_or_default();
         for (name, text) in [
             ("objects/info/alternates", alternates),
-            ("config", self.config().into_bytes()),
+            ("config", self.config()),
+            ("info/attributes", self.shadow.own_attributes()),
             ("HEAD", format!("{}\n", self.head).into_bytes()),
             ("packed-refs", self.refs.clone().into_bytes()),
             ("shallow", shallow),
@@ -43,12 +44,12 @@ impl Private<'_> {
                 fs::write(&path, text).map_err(|source| file(&path, source))?;
             }
         }
-        Ok(())
+        self.shadow.give_keys(git).map_err(|source| file(git, source))
     }
 
-    fn config(&self) -> String {
+    fn config(&self) -> Vec<u8> {
         let (name, email) = self.shadow.identity();
-        format!(
+        let mut text = format!(
             "[core]\n{}\tfilemode = true\n\tbare = false\n{}[user]\n\tname = {}\n\temail = {}\n{}",
             self.shadow.format(),
             self.shadow.extensions(),
@@ -56,6 +57,9 @@ impl Private<'_> {
             quoted(email),
             self.shadow.lfs_settings()
         )
+        .into_bytes();
+        text.extend(self.shadow.content_settings());
+        text
     }
 }
 

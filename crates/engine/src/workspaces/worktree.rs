@@ -49,6 +49,7 @@ impl Worktrees {
             self.yard.repository.add_worktree(&folder.tree, commit)?;
             let made = fs::read_to_string(folder.tree.join(".git")).unwrap_or_default();
             let made = made.trim().strip_prefix("gitdir: ").unwrap_or_default();
+            self.yard.shadow.give_keys(Path::new(made)).map_err(|source| file(Path::new(made), source))?;
             let link = self.link(seat);
             fs::write(&link, made).map_err(|source| file(&link, source))
         })?;
@@ -91,6 +92,6 @@ impl Workspaces for Worktrees {
     }
 
     fn rescue(&self, guest: &Guest) -> Result<Option<Rescued>, WorkspaceError> {
-        self.yard.rescue(guest, &self.folder(&guest.seat()))
+        self.yard.rescue_or_part(guest, &self.folder(&guest.seat()))
     }
 }

@@ -17,6 +17,7 @@ use super::layout::{Folder, Layout};
 use super::modules::Ground;
 use super::names::{RunRefs, branch_word, rescue_refs};
 use super::ports::{self, Lease};
+use super::settings::ToldSettings;
 use super::turns::Turns;
 use super::{Guest, Seat, WorkspaceError, file};
 use crate::git::{GitError, Merge, Repository, Shadow};
@@ -41,6 +42,7 @@ pub struct Yard {
     notices: OnceLock<UnboundedSender<String>>,
     /// What is worth knowing only once.
     told: Mutex<HashSet<String>>,
+    pub(super) settings: Mutex<ToldSettings>,
 }
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -60,6 +62,7 @@ impl Yard {
             return Err(WorkspaceError::Inside(layout.workspaces));
         }
         let yard = Yard::look(repository, run, layout, keep, tip)?;
+        yard.compare_settings(tip.is_some());
         let desk = yard.layout.desk();
         fs::create_dir_all(&desk).map_err(|source| file(&desk, source))?;
         let branch = yard.branch();
@@ -80,8 +83,11 @@ impl Yard {
         keep: Vec<String>,
         tip: Option<&str>,
     ) -> Result<Yard, WorkspaceError> {
+        let shadow = Shadow::open(&repository, layout.state.join("git"))?;
+        let repository = repository.with(shadow.baseline().clone());
         Ok(Yard {
-            shadow: Shadow::open(&repository, layout.state.join("git"))?,
+            shadow,
+            settings: Mutex::default(),
             run: run.clone(),
             refs: RunRefs::of(&repository, run)?,
             layout,
@@ -101,6 +107,7 @@ impl Yard {
     /// Whoever is to hear what is worth knowing.
     pub fn listen(&self, listener: UnboundedSender<String>) {
         let _ = self.notices.set(listener);
+        self.tell_settings();
     }
 
     pub(super) fn notice(&self, text: String) {
@@ -297,7 +304,11 @@ impl Yard {
         write(&folder.base, base)?;
         let directory = folder.tree.join(&self.layout.below);
         fs::create_dir_all(&directory).map_err(|source| file(&directory, source))?;
-        let included = super::include::copy_included(&self.repository.root, &folder.tree)?;
+        let included = super::include::copy_included(
+            &self.repository.root,
+            &folder.tree,
+            &self.shadow.baseline().excludes(),
+        )?;
         if let Some(left) = included.left.first() {
             self.notice(format!("{}: named in .worktreeinclude and not copied", left.display()));
         }

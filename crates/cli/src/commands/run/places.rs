@@ -11,7 +11,7 @@ use conductor_core::plan::{Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
 use conductor_core::units::Millis;
 use conductor_engine::drive::World;
-use conductor_engine::git::{GitError, Repository};
+use conductor_engine::git::{Baseline, GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::stores::Sqlite;
 use conductor_engine::workspaces::{Rooms, Tenant};
@@ -156,6 +156,24 @@ pub(super) fn rooms(
     let yard = repository.map(|repository| tenant.move_in(repository)).transpose();
     let yard = yard.map_err(|error| Fault::new(Exit::Unexpected, error))?;
     Ok(Rooms::new(directory.to_owned(), yard, options.isolation.unwrap_or(Isolation::None)))
+}
+
+/// Where a run cannot be taken up for how git is configured now, what was changed since it started is the reason.
+pub(super) fn changed(fault: Fault, state: &Path) -> Fault {
+    let differences = Baseline::read(&state.join("baseline")).map(|baseline| baseline.differences());
+    let differences = differences.unwrap_or_default();
+    if differences.is_empty() {
+        return fault;
+    }
+    let what: Vec<&str> = differences.iter().map(|differs| differs.words.as_str()).collect();
+    let mut undo: Vec<&str> = differences.iter().map(|differs| differs.undo.as_str()).collect();
+    undo.dedup();
+    let told = format!(
+        "{}\nsince the run started, git's configuration was changed: {}",
+        fault.message(),
+        what.join(", ")
+    );
+    Fault::new(Exit::Unexpected, told).help(format!("look at it; as it was: {}", undo.join("; ")))
 }
 
 fn no_repository(error: GitError) -> Fault {

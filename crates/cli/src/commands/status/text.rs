@@ -26,6 +26,9 @@ pub(crate) fn whole(seen: &Seen) -> String {
     section(&mut out, "next", &s.next, s.next.len() as u32, next);
     section(&mut out, "failed", &s.failed, s.counts.failed, said);
     section(&mut out, "conflicts ahead", &s.ahead, s.ahead.len() as u32, said);
+    for words in &s.settings {
+        let _ = writeln!(out, "\n{}", one_line(words));
+    }
     questions(&mut out, seen);
     if seen.pid.is_none() {
         out.push_str(&left(seen));

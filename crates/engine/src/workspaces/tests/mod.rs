@@ -1,5 +1,6 @@
 //! Worktrees against real repositories: nothing lost, nothing fired, the user's checkout untouched.
 
+mod content;
 mod lfs;
 mod submodules;
 
