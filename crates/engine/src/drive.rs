@@ -217,7 +217,8 @@ impl Drive {
     ) -> Result<(Drive, mpsc::UnboundedReceiver<String>), DriveError> {
         process::raise_descriptor_limit();
         process::adopt_orphans();
-        process::end_leftovers(&id, &noted(&run));
+        process::end_leftovers(&id, world.claim.directory(), &noted(&run));
+        process::record_descent(world.claim.directory());
         let caller = Caller::new(std::env::vars_os());
         let (used, uncounted) = left_usage(&run, &world.output);
         rescue_transcripts(&run, &world.output, &caller);

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::backends::{Bench, prompt};
-use crate::harness::{Live, World, carries, leftovers, wait_for};
+use crate::harness::{Live, World, carries, is_alive, leftovers, wait_for};
 use crate::repository::command;
 
 /// Far below the minute that commands get. What is meant is a second; the tests print what it was.
@@ -222,4 +222,104 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
     assert!(answers >= 9, "{answers}");
     let Usage { input, output, cache_read, cache_write } = Usage::default();
     assert_eq!(recorded(&bench.world), answers * (input + output + cache_read + cache_write));
+}
+
+/// A command that starts a daemon without an environment, in a session of its own, and waits until that is up.
+const WIPES: &str = "env -i setsid AGENT pid daemon.pid then sleep 600 & AGENT await daemon.pid";
+
+fn daemon(world: &World) -> u32 {
+    wait_for("the daemon", || world.read("daemon.pid").parse().ok())
+}
+
+/// Waits until the coordinator has seen the daemon below its task.
+fn wait_until_seen(world: &World, daemon: u32) {
+    let file = world.home().join("runs").join(world.wait_for_run()).join("descent.jsonl");
+    let pid = format!("\"pid\":{daemon},");
+    wait_for("the daemon to be seen", || {
+        fs::read_to_string(&file).is_ok_and(|text| text.contains(&pid)).then_some(())
+    });
+}
+
+#[test]
+fn a_daemon_that_wiped_its_mark_goes_with_its_task_although_an_older_one_works_on() {
+    let world = World::with(&format!(
+        "
+tasks:
+  - {{ id: other, run: AGENT touch up then await go }}
+  - {{ id: wipes, run: 'AGENT await up; {WIPES}; AGENT await end' }}
+"
+    ));
+    let mut live = world.start(&["run", "tasks.yaml", "-p", "2"]);
+    let daemon = daemon(&world);
+    wait_until_seen(&world, daemon);
+    world.write("end", "");
+    live.wait_for_stderr("ok      wipes");
+    let ended = Instant::now();
+    wait_for("the daemon to go", || (!is_alive(daemon)).then_some(()));
+    assert!(ended.elapsed() < Duration::from_secs(2), "gone after {:?}", ended.elapsed());
+    assert!(live.is_running(), "the other task works on");
+    world.write("go", "");
+    live.ended().expect(0);
+    let file = world.home().join("runs").join(world.run_id()).join("descent.jsonl");
+    assert!(!file.exists(), "nothing is left to be found");
+}
+
+#[test]
+fn a_daemon_that_was_never_seen_below_its_task_goes_as_soon_as_nothing_older_is_at_work() {
+    let world = World::with(&format!(
+        "
+tasks:
+  - {{ id: wipes, run: '{WIPES}' }}
+  - {{ id: next, run: AGENT touch up then await go, dependencies: [wipes] }}
+"
+    ));
+    let mut live = world.start(&["run", "tasks.yaml", "-p", "2"]);
+    world.wait_for_file("up");
+    let ended = Instant::now();
+    let daemon = daemon(&world);
+    wait_for("the daemon to go", || (!is_alive(daemon)).then_some(()));
+    assert!(ended.elapsed() < Duration::from_secs(2), "gone after {:?}", ended.elapsed());
+    assert!(live.is_running(), "the other task works on");
+    world.write("go", "");
+    live.ended().expect(0);
+}
+
+#[test]
+fn a_daemon_that_wiped_its_mark_does_not_outlive_a_killed_coordinator() {
+    let mut world = World::with(&format!("tasks: [{{ id: wipes, run: '{WIPES}; AGENT await end' }}]"));
+    world.set("CONDUCTOR_ORPHAN_GRACE", "1s");
+    let live = world.start(&["run", "tasks.yaml"]);
+    let daemon = daemon(&world);
+    wait_until_seen(&world, daemon);
+    kill(live);
+    wait_for("the daemon to go", || (!is_alive(daemon)).then_some(()));
+}
+
+#[test]
+fn a_daemon_that_wiped_its_mark_is_ended_when_its_run_is_taken_up() {
+    let world = World::with(&format!("tasks: [{{ id: wipes, run: '{WIPES}; AGENT await end' }}]"));
+    let live = world.start(&["run", "tasks.yaml"]);
+    let first = daemon(&world);
+    wait_until_seen(&world, first);
+    let mut stranger = world.command_of("sleep").arg("600").spawn().unwrap();
+    kill(live);
+    assert!(is_alive(first));
+    world.write("end", "");
+    world.conductor(&["run", "--resume"]).expect(0);
+    assert!(!is_alive(first));
+    assert_eq!(stranger.try_wait().unwrap(), None, "a stranger is never touched");
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+#[test]
+fn a_daemon_of_an_agent_goes_with_it_when_the_coordinator_is_killed() {
+    let script = format!("{WIPES}; while :; do sleep 0.1; done").replace("AGENT", &crate::harness::agent());
+    let world = talking("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", &script);
+    let live = world.start(&["run", "tasks.yaml"]);
+    let daemon = daemon(&world);
+    wait_until_seen(&world, daemon);
+    let died = kill(live);
+    wait_for("the daemon to go", || (!is_alive(daemon)).then_some(()));
+    assert!(died.elapsed() < BOUND, "{:?}", died.elapsed());
 }

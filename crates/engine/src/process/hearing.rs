@@ -23,6 +23,7 @@ pub struct Heard {
 pub fn hear_beside(command: &mut Command, limit: Duration) -> io::Result<Heard> {
     const LOOK: Duration = Duration::from_millis(5);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    tree::mark_own(command);
     let starting = tree::starting();
     let mut child = command.spawn()?;
     let number = child.id();

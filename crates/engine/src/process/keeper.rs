@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use conductor_core::ids::RunId;
 
+use super::descent::Recorded;
 use super::tree::{self, Left};
 use crate::home::Home;
 
@@ -64,7 +65,8 @@ pub fn keep(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
         std::thread::sleep(DEATH);
     }
     // What another coordinator of the run starts meanwhile is none of ours: it carries that one's name.
-    let left = Left { run, coordinator: &coordinator };
+    let recorded = Recorded::of(&home.run(run));
+    let left = Left { run, coordinator: &coordinator, recorded };
     left.end_talking();
     while !left.is_over() {
         if gone.elapsed() >= grace {

@@ -2,6 +2,7 @@
 //!
 //! It knows nothing of agents or tasks beyond the mark; what a process is for and what its exit means is not its matter.
 
+mod descent;
 mod exit;
 mod hearing;
 mod keeper;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use conductor_core::event::Process as ProcessName;
 use rustix::process::{Pid, Signal};
 
+pub(crate) use descent::record as record_descent;
 pub use hearing::{Heard, hear_beside};
 use keeper::Keeper;
 pub use keeper::{GRACE_OF_ORPHANS, keep};
@@ -99,7 +101,7 @@ impl Running {
         }
         let starting = tree::starting();
         let child = command.spawn()?;
-        tree::remember(child.id());
+        tree::remember_attempt(child.id(), mark.clone(), launch.talks);
         drop(starting);
         let group = pid(child.id()).ok_or_else(|| io::Error::other("the process has no number"))?;
         Ok(Running { child, group, mark, is_over: false })
@@ -181,6 +183,7 @@ const PIPE: usize = 4096;
 /// for stragglers would otherwise take it for one. Blocks.
 pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    tree::mark_own(command);
     let starting = tree::starting();
     let mut child = command.spawn()?;
     let number = child.id();
@@ -232,6 +235,7 @@ pub fn run_own_within(command: &mut Command, limit: Duration) -> io::Result<Opti
 pub fn run_beside(command: &mut Command, limit: Option<Duration>) -> io::Result<bool> {
     const LOOK: Duration = Duration::from_millis(20);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    tree::mark_own(command);
     let starting = tree::starting();
     let mut child = command.spawn()?;
     let number = child.id();
@@ -256,6 +260,7 @@ pub fn run_beside(command: &mut Command, limit: Option<Duration>) -> io::Result<
 pub fn answer(command: &mut Command, limit: Duration) -> Option<Vec<u8>> {
     const LOOK: Duration = Duration::from_millis(10);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    tree::mark_own(command);
     let mut child = command.spawn().ok()?;
     let group = pid(child.id())?;
     let begun = std::time::Instant::now();
@@ -274,6 +279,7 @@ pub fn answer(command: &mut Command, limit: Duration) -> Option<Vec<u8>> {
 pub fn leave_behind(program: &str, args: &[&std::ffi::OsStr]) {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    tree::mark_own(&mut command);
     // One that cannot be started is no loss: its work is done by the next.
     let _ = command.spawn();
 }

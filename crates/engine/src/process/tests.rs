@@ -93,7 +93,7 @@ async fn leftovers_of_a_dead_coordinator_are_ended_by_their_mark() {
     tree::forget(name.pid);
     let counted = tokio::task::spawn_blocking({
         let mark = mark.clone();
-        move || end_leftovers(&mark.run, &[name])
+        move || end_leftovers(&mark.run, Path::new("/nonexistent"), &[name])
     });
     running.exited().await.unwrap();
     let _ = running.finish(Duration::ZERO).await;
@@ -105,7 +105,7 @@ async fn leftovers_of_a_dead_coordinator_are_ended_by_their_mark() {
 fn a_recycled_number_is_not_taken_for_the_process_that_had_it() {
     let run = RunId::parse("nosuchrun").unwrap();
     let us = conductor_core::event::Process { pid: std::process::id(), start_time: 1 };
-    assert_eq!(end_leftovers(&run, &[us]), 0);
+    assert_eq!(end_leftovers(&run, Path::new("/nonexistent"), &[us]), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,10 @@
 //! Everything a process started, found again however it hid.
 //!
-//! A child can leave its process group and its parent, but not its environment: every process we start carries a mark,
+//! A child can leave its process group and its parent, but seldom its environment: every process we start carries a mark,
 //! and what it starts inherits it. Orphans come back to us (child subreaper), so a straggler is either our own child or
-//! has a living parent that is.
+//! has a living parent that is. Those that wiped their environment are found by their descent.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -15,6 +15,7 @@ use conductor_core::event::Process;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use rustix::process::{Signal, WaitOptions};
 
+use super::descent::{self, Recorded};
 use super::pid;
 
 const RUN: &str = "CONDUCTOR_RUN";
@@ -23,13 +24,15 @@ const ATTEMPT: &str = "CONDUCTOR_ATTEMPT";
 /// Which coordinator started a process, and that it is spoken to over a pipe of that coordinator.
 pub(super) const COORDINATOR: &str = "CONDUCTOR_COORDINATOR";
 const TALKS: &str = "CONDUCTOR_TALKS";
+/// Carried by programs of our own, such as git, and by what they leave running on purpose: no attempt's.
+const OWN: &str = "CONDUCTOR_OWN";
 
 /// A look at the process table costs about as much as starting a process, so after very short attempts one look
 /// serves all that ended in this time.
 const TOGETHER: Duration = Duration::from_millis(250);
 
 /// How long stragglers are chased before we give up on them.
-const CHASE: Duration = Duration::from_secs(2);
+pub(super) const CHASE: Duration = Duration::from_secs(2);
 
 /// Whose a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,14 +70,23 @@ pub(super) fn us() -> &'static str {
     &US
 }
 
-/// Main processes that somebody waits for: never stragglers.
-static KNOWN: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
+/// Main processes that somebody waits for: never stragglers. Those of attempts with their mark, and whether they are
+/// spoken to.
+static KNOWN: LazyLock<Mutex<HashMap<u32, Option<(Mark, bool)>>>> = LazyLock::new(Mutex::default);
 /// Programs of our own that are no part of the run's work: no stragglers, and nobody's work waits for them.
 static BESIDE: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
+/// Children we had before we started any: those of the program that became this one (`sleep 9 & exec conductor …`).
+static FOREIGN: LazyLock<HashSet<(u32, u64)>> = LazyLock::new(|| {
+    let us = std::process::id();
+    let all = processes().filter_map(|process| Some((process, stat(process)?)));
+    all.filter(|(process, stat)| stat.parent == us && !known().contains_key(process))
+        .map(|(process, stat)| (process, stat.start_time))
+        .collect()
+});
 /// Attempts that ended since the last look.
 static DUE: Mutex<Vec<Mark>> = Mutex::new(Vec::new());
 
-fn known() -> MutexGuard<'static, HashSet<u32>> {
+fn known() -> MutexGuard<'static, HashMap<u32, Option<(Mark, bool)>>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -95,7 +107,30 @@ pub(super) fn starting() -> RwLockReadGuard<'static, ()> {
 }
 
 pub(super) fn remember(process: u32) {
-    known().insert(process);
+    known().insert(process, None);
+}
+
+pub(super) fn remember_attempt(process: u32, mark: Mark, talks: bool) {
+    known().insert(process, Some((mark, talks)));
+}
+
+/// The main processes of attempts at work.
+pub(super) fn attempts() -> HashMap<u32, (Mark, bool)> {
+    known().iter().filter_map(|(process, of)| Some((*process, of.clone()?))).collect()
+}
+
+/// Says in a program's environment that it is our own.
+pub(super) fn mark_own(command: &mut std::process::Command) {
+    command.env(OWN, us());
+}
+
+/// Whether a process of ours carries neither an attempt's mark nor our own.
+pub(super) fn is_unmarked(process: u32) -> bool {
+    is_unmarked_by(&environment(process))
+}
+
+fn is_unmarked_by(environment: &[u8]) -> bool {
+    !has_variable(environment, COORDINATOR, us()) && !has_variable(environment, OWN, us())
 }
 
 pub(super) fn forget(process: u32) {
@@ -119,6 +154,7 @@ pub fn under_way() -> usize {
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    LazyLock::force(&FOREIGN);
 }
 
 /// At once after an attempt that lasted, together with others after one that did not.
@@ -135,14 +171,17 @@ pub(super) async fn sweep_soon(mark: &Mark, lived: Duration) {
         tokio::spawn(async {
             tokio::time::sleep(TOGETHER).await;
             let marks = std::mem::take(&mut *due());
-            chase(|environment| marks.iter().any(|mark| mark.is_on(environment))).await;
+            chase(|orphan| {
+                marks.iter().any(|mark| mark.is_on(&orphan.environment)) || orphan.is_of_the_past()
+            })
+            .await;
         });
     }
 }
 
 /// Ends every process that carries this mark.
 pub(super) async fn sweep(mark: &Mark) {
-    chase(|environment| mark.is_on(environment)).await;
+    chase(|orphan| mark.is_on(&orphan.environment) || orphan.is_of_the_past()).await;
 }
 
 /// Ends every straggler of a run. Where nobody waits for any process any more that is every orphan we have: those that
@@ -150,11 +189,29 @@ pub(super) async fn sweep(mark: &Mark) {
 pub async fn sweep_all(run: &RunId) {
     due().clear();
     let known_empty = known().is_empty();
-    chase(|environment| known_empty || has_variable(environment, RUN, run.as_str())).await;
+    let of_run = |orphan: &Orphan| has_variable(&orphan.environment, RUN, run.as_str());
+    chase(|orphan| known_empty || of_run(orphan) || orphan.is_of_the_past()).await;
+    if attempts().is_empty() {
+        descent::over();
+    }
+}
+
+/// A process that is our child and that nothing waits for.
+struct Orphan {
+    process: u32,
+    start_time: u64,
+    environment: Vec<u8>,
+}
+
+impl Orphan {
+    /// Whether it wiped its mark and came from an attempt that is over.
+    fn is_of_the_past(&self) -> bool {
+        is_unmarked_by(&self.environment) && descent::is_of_the_past(self.process, self.start_time)
+    }
 }
 
 /// Kills matching stragglers until a look finds none: each death brings its children to the surface.
-async fn chase(belongs: impl Fn(&[u8]) -> bool) {
+async fn chase(belongs: impl Fn(&Orphan) -> bool) {
     let start = Instant::now();
     while kill_stragglers(&belongs) > 0 && start.elapsed() < CHASE {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -162,23 +219,26 @@ async fn chase(belongs: impl Fn(&[u8]) -> bool) {
 }
 
 /// One look: collects dead strays, kills living ones that belong; how many there were to kill.
-fn kill_stragglers(belongs: &impl Fn(&[u8]) -> bool) -> usize {
+fn kill_stragglers(belongs: &impl Fn(&Orphan) -> bool) -> usize {
     let us = std::process::id();
     let mut killed = 0;
     let anew = numbers_began_anew(us);
     let all: Vec<u32> = processes().filter(|&process| anew || process > us).collect();
     drop(STARTING.write());
     for process in all {
-        if known().contains(&process) || beside().contains(&process) {
+        if known().contains_key(&process) || beside().contains(&process) {
             continue;
         }
-        match stat(process) {
-            Some(stat) if stat.parent == us && stat.state == 'Z' => collect(process),
-            Some(stat) if stat.parent == us && belongs(&environment(process)) => {
-                kill(process);
-                killed += 1;
-            }
-            _ => {}
+        let Some(Stat { state, start_time, .. }) = stat(process).filter(|stat| stat.parent == us) else {
+            continue;
+        };
+        if state == 'Z' {
+            collect(process);
+        } else if !FOREIGN.contains(&(process, start_time))
+            && belongs(&Orphan { process, start_time, environment: environment(process) })
+        {
+            kill(process);
+            killed += 1;
         }
     }
     killed
@@ -194,15 +254,15 @@ fn collect(process: u32) {
     let _ = rustix::process::waitpid(pid(process), WaitOptions::NOHANG);
 }
 
-fn kill(process: u32) {
+pub(super) fn kill(process: u32) {
     if let Some(pid) = pid(process) {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
 }
 
 /// Ends what a dead coordinator left of a run: the processes it had noted, and whatever carries the run's mark.
-/// Returns how many there were.
-pub fn end_leftovers(run: &RunId, noted: &[Process]) -> usize {
+/// What wiped that is found by what the coordinator wrote in the run's folder. Returns how many there were.
+pub fn end_leftovers(run: &RunId, folder: &Path, noted: &[Process]) -> usize {
     for process in noted {
         if process.start_time != 0
             && start_time(process.pid) == Some(process.start_time)
@@ -211,7 +271,7 @@ pub fn end_leftovers(run: &RunId, noted: &[Process]) -> usize {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
     }
-    end_all(|environment| has_variable(environment, RUN, run.as_str()))
+    end_all(|environment| has_variable(environment, RUN, run.as_str())) + Recorded::of(folder).end(false)
 }
 
 /// Ends every process whose environment says that it belongs, until a look finds none. Returns how many there were.
@@ -235,20 +295,24 @@ fn end_all(belongs: impl Fn(&[u8]) -> bool) -> usize {
 pub(super) struct Left<'a> {
     pub(super) run: &'a RunId,
     pub(super) coordinator: &'a str,
+    /// What of it wiped its mark.
+    pub(super) recorded: Recorded,
 }
 
 impl Left<'_> {
     /// Ends those that were spoken to over its pipe: without it they can do nothing but spend.
     pub(super) fn end_talking(&self) {
         end_all(|environment| self.is_on(environment) && has_variable(environment, TALKS, "1"));
+        self.recorded.end(true);
     }
 
     pub(super) fn end(&self) {
         end_all(|environment| self.is_on(environment));
+        self.recorded.end(false);
     }
 
     pub(super) fn is_over(&self) -> bool {
-        living_with(&|environment: &[u8]| self.is_on(environment)).is_empty()
+        living_with(&|environment: &[u8]| self.is_on(environment)).is_empty() && self.recorded.is_over()
     }
 
     fn is_on(&self, environment: &[u8]) -> bool {
@@ -301,7 +365,7 @@ pub(super) fn living(mark: &Mark) -> usize {
         .count()
 }
 
-fn processes() -> impl Iterator<Item = u32> {
+pub(super) fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -316,10 +380,10 @@ fn has_variable(environment: &[u8], name: &str, value: &str) -> bool {
     })
 }
 
-struct Stat {
-    state: char,
-    parent: u32,
-    start_time: u64,
+pub(super) struct Stat {
+    pub(super) state: char,
+    pub(super) parent: u32,
+    pub(super) start_time: u64,
 }
 
 /// When the kernel started it, in its own ticks; with the number this names a process for good.
@@ -328,7 +392,7 @@ pub(super) fn start_time(process: u32) -> Option<u64> {
 }
 
 /// The name in the second field may hold anything, brackets and blanks too: the fields count from the last bracket.
-fn stat(process: u32) -> Option<Stat> {
+pub(super) fn stat(process: u32) -> Option<Stat> {
     let text = fs::read(format!("/proc/{process}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text);
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();

@@ -196,7 +196,7 @@ async fn remove(archive: &Archive, verdict: &Verdict, args: &args::RunsPrune) ->
         error => error.to_string(),
     })?;
     // Of one that was killed, and that nobody would find any more.
-    process::end_leftovers(run, &[]);
+    process::end_leftovers(run, claim.directory(), &[]);
     let _ = fs::remove_file(claim.directory().join("head"));
     archive.remove(run).await.map_err(words)?;
     discard(archive, run)?;

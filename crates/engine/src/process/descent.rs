@@ -1,0 +1,254 @@
+//! Descent: processes that wiped their environment, and with it the mark, found by whose children they were.
+//!
+//! Orphans come back to the coordinator, so that everything its attempts started is always somewhere below it. To which
+//! attempt an unmarked orphan belongs is known in two ways. While its parents live, a look at the process table every
+//! half second leads from it to the main process of an attempt, and that is remembered. One that was never seen so can
+//! only be of attempts whose main process is as old as itself: it is ended when none of those is at work any more.
+//!
+//! When the coordinator is killed, its orphans go to init and nothing leads to them. So what was seen without a mark is
+//! also written to a file in the run's folder, for the keeper and for the next coordinator. A process is only ever ended
+//! by number and start time, in the same boot. One that wiped its mark less than a look before the kill is not found.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, Once, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::tree::{self, Mark, Stat};
+
+/// In a run's folder: what was seen without a mark.
+const FILE: &str = "descent.jsonl";
+
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Where what is seen is written, and what was seen.
+#[derive(Default)]
+struct Seen {
+    file: Option<PathBuf>,
+    processes: HashMap<(u32, u64), Origin>,
+}
+
+#[derive(Debug, Clone)]
+struct Origin {
+    mark: Mark,
+    talks: bool,
+    written: bool,
+}
+
+static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
+
+fn seen() -> MutexGuard<'static, Seen> {
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A process that had no mark when it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    pid: u32,
+    start_time: u64,
+    boot: String,
+    /// It came from an agent that is spoken to.
+    talks: bool,
+}
+
+/// From here on, what attempts start is looked at and what has no mark is written down in this folder of the run.
+pub(crate) fn record(folder: &Path) {
+    static THREAD: Once = Once::new();
+    *seen() = Seen { file: Some(folder.join(FILE)), processes: HashMap::new() };
+    THREAD.call_once(|| {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::sleep(LOOK);
+                if !tree::attempts().is_empty() {
+                    look();
+                }
+            }
+        });
+    });
+}
+
+/// Nothing is left that would have to be found again.
+pub(super) fn over() {
+    let file = {
+        let mut seen = seen();
+        seen.processes.clear();
+        seen.file.clone()
+    };
+    if let Some(file) = file {
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// One look: who came from whom.
+pub(super) fn look() {
+    let roots = tree::attempts();
+    let table: HashMap<u32, Stat> =
+        tree::processes().filter_map(|process| Some((process, tree::stat(process)?))).collect();
+    let mut seen = seen();
+    seen.processes.retain(|(pid, start), _| table.get(pid).is_some_and(|stat| stat.start_time == *start));
+    for (&pid, stat) in table.iter().filter(|(_, stat)| stat.state != 'Z') {
+        if roots.contains_key(&pid) {
+            continue;
+        }
+        let name = (pid, stat.start_time);
+        if !seen.processes.contains_key(&name)
+            && let Some((mark, talks)) = origin(pid, &table, &roots, &seen.processes)
+        {
+            seen.processes.insert(name, Origin { mark, talks, written: false });
+        }
+        let Seen { file, processes } = &mut *seen;
+        // One that was marked when it was seen first may have wiped that since.
+        if let (Some(file), Some(origin)) = (file.as_ref(), processes.get_mut(&name))
+            && !origin.written
+            && tree::is_unmarked(pid)
+        {
+            // What cannot be written now is tried again at the next look.
+            origin.written = write(file, pid, stat.start_time, origin.talks).is_ok();
+        }
+    }
+}
+
+/// The attempt that a process came from: the first of its parents that is known says it.
+fn origin(
+    process: u32,
+    table: &HashMap<u32, Stat>,
+    roots: &HashMap<u32, (Mark, bool)>,
+    known: &HashMap<(u32, u64), Origin>,
+) -> Option<(Mark, bool)> {
+    let mut current = process;
+    // No chain of parents is longer than there are processes, whatever changed while we looked.
+    for _ in 0..table.len() {
+        let stat = table.get(&current)?;
+        let found = roots.get(&current).cloned();
+        let recorded = || known.get(&(current, stat.start_time)).map(|from| (from.mark.clone(), from.talks));
+        if let Some(found) = found.or_else(recorded) {
+            return Some(found);
+        }
+        current = stat.parent;
+    }
+    None
+}
+
+fn write(file: &Path, pid: u32, start_time: u64, talks: bool) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(&Entry { pid, start_time, boot: boot(), talks })?;
+    line.push(b'\n');
+    File::options().create(true).append(true).open(file)?.write_all(&line)
+}
+
+/// Whether an unmarked orphan of ours came from an attempt that is over.
+pub(super) fn is_of_the_past(process: u32, start_time: u64) -> bool {
+    let at_work = tree::attempts();
+    let from = seen().processes.get(&(process, start_time)).map(|from| from.mark.clone());
+    match from {
+        Some(mark) => !at_work.values().any(|(current, _)| *current == mark),
+        None => at_work.keys().all(|&main| tree::start_time(main).is_none_or(|began| began > start_time)),
+    }
+}
+
+/// What a dead coordinator has written down of a run.
+pub(super) struct Recorded {
+    file: PathBuf,
+}
+
+impl Recorded {
+    pub(super) fn of(folder: &Path) -> Recorded {
+        Recorded { file: folder.join(FILE) }
+    }
+
+    /// Those that are alive, and all below them.
+    fn alive(&self, only_talking: bool) -> HashSet<u32> {
+        let boot = boot();
+        let lines = fs::read_to_string(&self.file).unwrap_or_default();
+        let entries = lines.lines().filter_map(|line| serde_json::from_str::<Entry>(line).ok());
+        let entries = entries.filter(|entry| entry.boot == boot && (entry.talks || !only_talking));
+        let mut alive: HashSet<u32> = entries
+            .filter(|entry| {
+                tree::stat(entry.pid)
+                    .is_some_and(|stat| stat.start_time == entry.start_time && stat.state != 'Z')
+            })
+            .map(|entry| entry.pid)
+            .collect();
+        if alive.is_empty() {
+            return alive;
+        }
+        let table: Vec<(u32, Stat)> =
+            tree::processes().filter_map(|process| Some((process, tree::stat(process)?))).collect();
+        loop {
+            let below = table.iter().filter(|(pid, stat)| {
+                stat.state != 'Z' && alive.contains(&stat.parent) && !alive.contains(pid)
+            });
+            let below: Vec<u32> = below.map(|(pid, _)| *pid).collect();
+            if below.is_empty() {
+                return alive;
+            }
+            alive.extend(below);
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.alive(false).is_empty()
+    }
+
+    /// Ends them, or those that came from agents that are spoken to. Returns how many there were.
+    pub(super) fn end(&self, only_talking: bool) -> usize {
+        let (start, mut found) = (Instant::now(), HashSet::new());
+        loop {
+            let alive = self.alive(only_talking);
+            if alive.is_empty() || start.elapsed() > tree::CHASE {
+                break;
+            }
+            for process in alive {
+                found.insert(process);
+                tree::kill(process);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if !only_talking {
+            let _ = fs::remove_file(&self.file);
+        }
+        found.len()
+    }
+}
+
+/// Numbers and start times say nothing after the machine was started anew.
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper() -> std::process::Child {
+        std::process::Command::new("sleep").arg("600").spawn().unwrap()
+    }
+
+    #[test]
+    fn a_process_is_ended_only_by_number_start_time_and_boot() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut theirs, mut ours) = (sleeper(), sleeper());
+        let started = |child: &std::process::Child| tree::start_time(child.id()).unwrap();
+        let file = folder.path().join(FILE);
+        // The number of a stranger that was used before, and one of before the machine was started anew.
+        write(&file, theirs.id(), started(&theirs) - 1, false).unwrap();
+        let (pid, start_time) = (theirs.id(), started(&theirs));
+        let old = Entry { pid, start_time, boot: "another".into(), talks: false };
+        let line = format!("{}\nnot json\n", serde_json::to_string(&old).unwrap());
+        File::options().append(true).open(&file).unwrap().write_all(line.as_bytes()).unwrap();
+        assert!(Recorded::of(folder.path()).is_over());
+        write(&file, ours.id(), started(&ours), false).unwrap();
+        let recorded = Recorded::of(folder.path());
+        assert!(!recorded.is_over());
+        assert_eq!(recorded.end(true), 0, "it came from a command");
+        assert_eq!(recorded.end(false), 1);
+        ours.wait().unwrap();
+        assert_eq!(theirs.try_wait().unwrap(), None, "a stranger is never touched");
+        theirs.kill().unwrap();
+        theirs.wait().unwrap();
+        assert!(!file.exists());
+    }
+}
