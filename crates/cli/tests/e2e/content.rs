@@ -199,7 +199,7 @@ fn a_run_whose_repository_was_said_to_be_bare_or_elsewhere_says_what_was_changed
         wait_for("its end", || (!live.is_running()).then_some(()));
         world.write("go", "");
         let resumed = conductor(&world, &["run", "--resume", &world.run_id()]);
-        let resumed = resumed.expect(1).says(&format!(".git/config: {key} is new"));
+        let resumed = resumed.expect(1).says(&format!(".git/config: {key} "));
         let undo = resumed.stderr.lines().find_map(|line| line.find("cp ").map(|at| line[at..].to_owned()));
         let undone =
             world.command_of("sh").args(["-c", &undo.unwrap()]).current_dir(world.path("repo")).status();
@@ -220,7 +220,7 @@ tasks:
   - {{ id: b, run: 'echo 1 > b.txt', dependencies: [a] }}
 "
         ));
-        run(&world, &["--merge", "branch"]).ended().expect(0).says(&format!(".git/config: {key} is new"));
+        run(&world, &["--merge", "branch"]).ended().expect(0).says(&format!(".git/config: {key} "));
         git(&world, &["--git-dir=.git", "config", "--unset", key]);
         assert_eq!(on_branch_or_main(&world, "b.txt"), "1");
     }

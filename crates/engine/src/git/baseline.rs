@@ -15,6 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+pub use self::changes::Difference;
 use self::changes::{Kept, Stamp};
 use self::configured::{Configured, Files};
 use super::filters::{self, Refused};

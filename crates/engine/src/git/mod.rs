@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-pub use baseline::{Baseline, Content};
+pub use baseline::{Baseline, Content, Difference};
 pub use error::GitError;
 pub use filters::Refused;
 pub use foreign::head_of;
