@@ -260,7 +260,7 @@ impl Drive {
         let mut clock = Clock::start();
         let legacy = Legacy { reopen: start.reopen, left, used };
         let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), legacy)?;
-        let teardown = Teardown::new(id.clone());
+        let teardown = Teardown::new(id.clone(), claim.directory());
         let drive = Drive {
             id,
             store,

@@ -115,7 +115,7 @@ impl Planner {
         let (reporter, reports) = mpsc::unbounded_channel();
         let (notifier, notices) = mpsc::unbounded_channel();
         let worker = Worker::for_questions(id, plan, place.clone(), folder.clone(), notifier, reporter);
-        let mut teardown = Teardown::new(worker.run.clone());
+        let mut teardown = Teardown::new(worker.run.clone(), &folder);
         if let Some(mut command) = keeper {
             teardown.keep(&mut command)?;
         }

@@ -40,7 +40,7 @@ impl Drive {
         self.wait_for_ends(ASKED).await;
         self.kill_all();
         self.wait_for_ends(KILLED).await;
-        process::end_leftovers(&self.id, &[]);
+        process::end_leftovers(&self.id, self.claim.directory(), &[]);
         self.teardown.finish().await;
         match process::alive(&self.id).as_slice() {
             [] => self.notice("everything the run had started is ended".to_owned()),

@@ -1,6 +1,7 @@
 //! Ending everything a run has started, on every way out of it.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use conductor_core::ids::RunId;
@@ -11,13 +12,15 @@ use super::{Keeper, Mark, tree};
 /// error, a panic), everything that carries the run's mark is ended there and then.
 pub(crate) struct Teardown {
     run: RunId,
+    /// Where it is written down which of its processes carry no mark.
+    folder: PathBuf,
     keeper: Option<Keeper>,
     is_finished: bool,
 }
 
 impl Teardown {
-    pub(crate) fn new(run: RunId) -> Teardown {
-        Teardown { run, keeper: None, is_finished: false }
+    pub(crate) fn new(run: RunId, folder: &Path) -> Teardown {
+        Teardown { run, folder: folder.to_owned(), keeper: None, is_finished: false }
     }
 
     /// Starts the process that ends what is left behind if we are killed.
@@ -46,7 +49,7 @@ impl Teardown {
 impl Drop for Teardown {
     fn drop(&mut self) {
         if !self.is_finished {
-            tree::end_leftovers(&self.run, &[]);
+            tree::end_leftovers(&self.run, &self.folder, &[]);
             self.dismiss();
         }
     }
@@ -76,7 +79,7 @@ mod tests {
         let run = RunId::parse("unwound").unwrap();
         let mut child = agent(&run);
         let unwound = std::panic::catch_unwind(|| {
-            let _teardown = Teardown::new(run.clone());
+            let _teardown = Teardown::new(run.clone(), Path::new("/nonexistent"));
             panic!("as it is meant to");
         });
         assert!(unwound.is_err());

@@ -72,7 +72,8 @@ pub(super) fn us() -> &'static str {
 
 /// Main processes that somebody waits for: never stragglers. Those of attempts with their mark, and whether they are
 /// spoken to.
-static KNOWN: LazyLock<Mutex<HashMap<u32, Option<(Mark, bool)>>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+type Known = HashMap<u32, Option<(Mark, bool)>>;
 /// Programs of our own that are no part of the run's work: no stragglers, and nobody's work waits for them.
 static BESIDE: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
 /// Children we had before we started any: those of the program that became this one (`sleep 9 & exec conductor …`).
@@ -86,7 +87,7 @@ static FOREIGN: LazyLock<HashSet<(u32, u64)>> = LazyLock::new(|| {
 /// Attempts that ended since the last look.
 static DUE: Mutex<Vec<Mark>> = Mutex::new(Vec::new());
 
-fn known() -> MutexGuard<'static, HashMap<u32, Option<(Mark, bool)>>> {
+fn known() -> MutexGuard<'static, Known> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -213,7 +213,7 @@ impl Baseline {
         let mut all: Vec<Difference> = self.kept.iter().flat_map(of).collect();
         let known: BTreeSet<&Path> = self.kept.iter().map(|kept| kept.path.as_path()).collect();
         for (path, kind) in found(&self.common) {
-            if !known.contains(path.as_path()) && !(kind == Kind::Config && self.is_inherited(&path)) {
+            if !(known.contains(path.as_path()) || kind == Kind::Config && self.is_inherited(&path)) {
                 let words = format!("{} is new", shown(&path, &self.root));
                 all.push(Difference { words, undo: format!("rm {}", for_shell(&path)) });
             }

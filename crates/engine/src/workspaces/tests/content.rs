@@ -30,9 +30,7 @@ impl Lab {
             fs::write(clone.join(name), text).unwrap();
         }
         git_in(&clone, &["add", "."]);
-        let blobs =
-            files.iter().map(|(name, _)| git_in(&clone, &["rev-parse", &format!(":{name}")])).collect();
-        blobs
+        files.iter().map(|(name, _)| git_in(&clone, &["rev-parse", &format!(":{name}")])).collect()
     }
 
     fn landed(&self, file: &str) -> String {
