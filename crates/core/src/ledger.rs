@@ -95,7 +95,7 @@ fn claims(task: &Task, state: &TaskState) -> (bool, bool) {
         TaskState::Completed => (true, checked),
         TaskState::Running(running) => (running.ended, running.ended && checked),
         TaskState::Failed(failure) => match failure.class {
-            FailureClass::Conflict => (true, checked),
+            FailureClass::Conflict | FailureClass::Diverged => (true, checked),
             FailureClass::NoChanges | FailureClass::Unwanted | FailureClass::Unverified => (true, false),
             _ => (false, false),
         },

@@ -8,6 +8,7 @@
 
 pub mod amend;
 pub mod costs;
+pub mod divergence;
 pub mod event;
 pub mod follow_up;
 pub mod forecast;

@@ -108,9 +108,20 @@ impl Coupling<'_> {
     }
 
     fn merged(&self, favour: Option<Side>) -> Result<Result<String, Failure>, WorkspaceError> {
-        if self.task.merge_strategy == MergeStrategy::Rebase {
-            return self.rebased(favour);
+        let merged = match self.task.merge_strategy {
+            MergeStrategy::Rebase => self.rebased(favour),
+            MergeStrategy::Squash | MergeStrategy::Merge => self.joined(favour),
+        };
+        match merged {
+            Err(error) => match unrelated(self.shadow, self.tip, &self.car.change.commit)? {
+                Some(failure) => Ok(Err(failure)),
+                None => Err(error),
+            },
+            merged => merged,
         }
+    }
+
+    fn joined(&self, favour: Option<Side>) -> Result<Result<String, Failure>, WorkspaceError> {
         match self.shadow.merge(self.tip, &self.car.change.commit, favour)? {
             Merge::Clean { tree } => self.commit(&tree).map(Ok),
             conflict => Ok(Err(self.failure(&conflict)?)),
@@ -156,6 +167,16 @@ impl Coupling<'_> {
     fn failure(&self, conflict: &Merge) -> Result<Failure, WorkspaceError> {
         failure(self.shadow, conflict, "what landed meanwhile", self.task.id.as_str())
     }
+}
+
+/// Why work cannot be merged at all, where it has nothing in common with what it would be merged with.
+pub fn unrelated(shadow: &Shadow, tip: &str, commit: &str) -> Result<Option<Failure>, WorkspaceError> {
+    if shadow.merge_base(tip, commit)?.is_some() {
+        return Ok(None);
+    }
+    let message =
+        format!("{commit:.10} has no history in common with the run's branch; see `git show {commit:.10}`");
+    Ok(Some(Failure::new(FailureClass::Diverged, message)))
 }
 
 /// What both sides changed, in words and with the places.

@@ -9,6 +9,7 @@ mod repository;
 mod tmux;
 
 mod agents;
+mod agents_git;
 mod agents_verb;
 mod backends;
 mod beads;

@@ -43,6 +43,8 @@ pub enum FailureClass {
     Unverified,
     /// Its work does not merge with what landed meanwhile.
     Conflict,
+    /// Its HEAD does not build on what it was given, and what it did cannot be told from what it left out.
+    Diverged,
     /// An agent's process was over before its final word.
     Unfinished,
     /// The provider does not know us, or does not let us.
@@ -99,7 +101,8 @@ impl FailureClass {
             | C::Unwanted
             | C::Unverified
             | C::Conflict
-            | C::Internal => false,
+            | C::Internal
+            | C::Diverged => false,
         }
     }
 }

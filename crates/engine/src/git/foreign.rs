@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Component, Path};
 use std::process::Command;
 
-use super::{GitError, Shadow, output, said, with_input};
+use super::{GitError, Shadow, said, with_input};
 use crate::copies;
 
 /// More refs than anybody has; more is not read.
@@ -12,14 +12,20 @@ const LONGEST: u64 = 64 << 20;
 
 /// The commit that is checked out there, as its files say.
 pub fn head_of(git: &Path) -> Option<String> {
-    let head = text(&git.join("HEAD"))?;
-    match head.trim().strip_prefix("ref: ") {
-        None => Some(head.trim().to_owned()),
-        Some(name) => read_ref(git, name),
+    let head = head_text(git)?;
+    match head.strip_prefix("ref: ") {
+        None => Some(head),
+        Some(name) => ref_of(git, name),
     }
 }
 
-fn read_ref(git: &Path, name: &str) -> Option<String> {
+/// A commit's name, or `ref: ` and a branch's.
+pub fn head_text(git: &Path) -> Option<String> {
+    text(&git.join("HEAD")).map(|head| head.trim().to_owned())
+}
+
+/// The commit a branch is at there, as its files say.
+pub fn ref_of(git: &Path, name: &str) -> Option<String> {
     let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     if !inside || !name.starts_with("refs/") {
         return None;
@@ -41,18 +47,6 @@ fn text(path: &Path) -> Option<String> {
 }
 
 impl Shadow {
-    /// Takes commits out of a foreign object store, if they build on a commit of ours. Whether they do.
-    pub fn adopt(&self, objects: &Path, base: &str, head: &str) -> Result<bool, GitError> {
-        let mut command = self.with_objects(objects);
-        command.args(["merge-base", "--is-ancestor", base, head]);
-        match output(command) {
-            Err(GitError::Failed { code: Some(1), .. }) => return Ok(false),
-            other => other?,
-        };
-        self.take(objects, base, head)?;
-        Ok(true)
-    }
-
     /// Takes all of a commit's history out of a foreign object store that a commit of ours does not have.
     pub fn take(&self, objects: &Path, base: &str, head: &str) -> Result<(), GitError> {
         let foreign = |args: &[&str]| {

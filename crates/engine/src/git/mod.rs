@@ -11,6 +11,7 @@ mod error;
 mod filters;
 mod foreign;
 mod glimpse;
+mod history;
 mod index;
 mod lfs;
 mod locks;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 pub use baseline::{Baseline, Content, Difference};
 pub use error::GitError;
 pub use filters::Refused;
-pub use foreign::head_of;
+pub use foreign::{head_of, head_text, ref_of};
 pub use glimpse::Glimpse;
 pub use index::Link;
 pub use lfs::is_torn;
@@ -250,11 +251,11 @@ impl Repository {
 
     /// The commit that is checked out in a linked worktree, whose git directory this is.
     pub fn worktree_head(&self, git: &Path) -> Result<Option<String>, GitError> {
-        let named = std::fs::read_to_string(git.join("HEAD")).unwrap_or_default();
+        let named = head_text(git).unwrap_or_default();
         if !self.has_ref_table() {
-            return match named.trim().strip_prefix("ref: ") {
-                None => Ok(Some(named.trim().to_owned())),
-                Some(branch) => self.read_ref(branch),
+            return match named.strip_prefix("ref: ").map(str::to_owned) {
+                None => Ok(Some(named)),
+                Some(branch) => self.read_ref(&branch),
             };
         }
         let mut command = self.in_worktree(git);

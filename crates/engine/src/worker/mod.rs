@@ -525,7 +525,7 @@ pub(crate) async fn aside<T: Send + 'static>(
 
 /// What whoever did the work can be asked to put right.
 fn is_mendable(failure: &Failure) -> bool {
-    matches!(failure.class, FailureClass::Unverified | FailureClass::Conflict)
+    matches!(failure.class, FailureClass::Unverified | FailureClass::Conflict | FailureClass::Diverged)
 }
 
 fn no_workspace(error: &WorkspaceError) -> Outcome {
@@ -534,6 +534,7 @@ fn no_workspace(error: &WorkspaceError) -> Outcome {
             (FailureClass::Conflict, error.to_string())
         }
         WorkspaceError::Git(error) if error.is_of_filters() => (FailureClass::Unstartable, error.to_string()),
+        WorkspaceError::Diverged { .. } => (FailureClass::Diverged, error.to_string()),
         error => (FailureClass::Unstartable, format!("no workspace: {error}")),
     };
     Outcome::Failed(Failure::new(class, message))

@@ -10,6 +10,7 @@ mod layout;
 mod lfs;
 mod modules;
 mod names;
+mod own_work;
 mod ports;
 mod private;
 mod resolving;
@@ -58,6 +59,10 @@ pub enum WorkspaceError {
     EpicConflict(String),
     #[error("the marks of a conflict are still in {0}")]
     Markers(String),
+    #[error(
+        "what it did cannot be told from what it left out: {why}. Nothing of it lands; it is kept as {kept}"
+    )]
+    Diverged { why: String, kept: String },
     #[error("{} holds nothing but what has landed already", .0.display())]
     Emptied(PathBuf),
     #[error("the disk at {} is full", .0.display())]

@@ -8,10 +8,23 @@ use conductor_core::event::Change;
 use super::layout::Folder;
 use super::modules::{Pin, Taken};
 use super::names::branch_word;
-use super::yard::{Yard, is_name, locked, write};
+use super::own_work::{Left, OwnWork};
+use super::yard::{Yard, locked, write};
 use super::{Guest, Rescued, Seat, WorkspaceError, file};
-use crate::git::{head_of, is_torn};
+use crate::git::is_torn;
 use crate::process;
+
+/// A workspace's files as a commit.
+enum Saved {
+    Nothing,
+    Work(Change, Vec<Pin>),
+    /// Why it cannot be told what was done, and the commit that holds the files.
+    Unclear {
+        why: String,
+        commit: String,
+        pins: Vec<Pin>,
+    },
+}
 
 impl Yard {
     /// The tree of a commit, asked for once.
@@ -29,28 +42,28 @@ impl Yard {
         Ok(tree)
     }
 
-    /// All that is in the folder now, on top of the guest's own commits; nothing where nothing differs from its base.
-    fn saved(
-        &self,
-        guest: &Guest,
-        folder: &Folder,
-        base: &str,
-    ) -> Result<Option<(Change, Vec<Pin>)>, WorkspaceError> {
+    /// What the guest did, with all that is in the folder now; nothing where nothing differs from what it was given.
+    fn saved(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Saved, WorkspaceError> {
         let message = guest.message(&self.run);
         let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(folder), &message))?;
-        if tree == self.tree_of_commit(base)? {
-            return Ok(None);
-        }
-        let head = self.own_head(guest, folder, base)?;
-        let saved = self.layout.desk().join(format!("{}.saved", guest.seat()));
-        let commit = match self.tree_of_commit(&head)? == tree {
-            true => head,
-            false => self.shadow.commit(&tree, &[&head], &message)?,
+        let left = Left { guest, folder, base, tree: &tree, message: &message };
+        let (base, commit) = match self.own_work(&left)? {
+            OwnWork::Nothing => return Ok(Saved::Nothing),
+            OwnWork::Found { base, commit } => (base, commit),
+            OwnWork::Unclear { why, commit } => {
+                write(&self.saved_note(guest), &tree)?;
+                return Ok(Saved::Unclear { why, commit, pins });
+            }
         };
-        let touched = self.shadow.touched(base, &commit)?;
-        write(&saved, &tree)?;
+        let touched = self.shadow.touched(&base, &commit)?;
+        write(&self.saved_note(guest), &tree)?;
         self.tell_of_huge_files(guest, folder, &touched.files);
-        Ok(Some((Change { touched, ..Change::new(base, commit) }, pins)))
+        Ok(Saved::Work(Change { touched, ..Change::new(base, commit) }, pins))
+    }
+
+    /// Remembers the files of a workspace that some ref of ours holds.
+    pub(super) fn saved_note(&self, guest: &Guest) -> PathBuf {
+        self.layout.desk().join(format!("{}.saved", guest.seat()))
     }
 
     /// All the files of a folder in which a person works, with what is in its submodules.
@@ -76,34 +89,6 @@ impl Yard {
         }
     }
 
-    /// The commit the guest's own commits lead to, if they still build on where it started.
-    fn own_head(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<String, WorkspaceError> {
-        let (head, branch) = match &folder.objects {
-            Some(_) => (head_of(&folder.git), None),
-            None => {
-                let head = self.repository.worktree_head(&folder.git)?;
-                (head, self.repository.read_ref(&self.task_branch(&guest.task))?)
-            }
-        };
-        for head in [head, branch].into_iter().flatten() {
-            if head != base && is_name(&head) && self.builds_on(&head, base, folder)? {
-                return Ok(head);
-            }
-        }
-        Ok(base.to_owned())
-    }
-
-    fn builds_on(&self, head: &str, base: &str, folder: &Folder) -> Result<bool, WorkspaceError> {
-        if let Some(objects) = &folder.objects {
-            let is_ours = self.shadow.adopt(objects, base, head).unwrap_or(false);
-            if is_ours {
-                self.take_contents(&self.shadow, &folder.git)?;
-            }
-            return Ok(is_ours);
-        }
-        Ok(self.shadow.contains(head, base).unwrap_or(false))
-    }
-
     pub(super) fn collect(
         &self,
         guest: &Guest,
@@ -111,7 +96,14 @@ impl Yard {
         seat: &Seat,
     ) -> Result<Option<Change>, WorkspaceError> {
         let Some(base) = &seat.base else { return Ok(None) };
-        let Some((change, pins)) = self.saved(guest, folder, base)? else { return Ok(None) };
+        let (change, pins) = match self.saved(guest, folder, base)? {
+            Saved::Nothing => return Ok(None),
+            Saved::Work(change, pins) => (change, pins),
+            Saved::Unclear { why, commit, pins } => {
+                let kept = self.keep_attempt(guest, &commit, &pins)?;
+                return Err(WorkspaceError::Diverged { why, kept });
+            }
+        };
         self.refuse_markers(guest, folder, &change)?;
         let word = branch_word(guest.task.as_str());
         self.pin(&pins, &format!("refs/conductor/{}/{word}", self.run))?;
@@ -167,11 +159,26 @@ impl Yard {
 
     fn rescue_work(&self, guest: &Guest, folder: &Folder) -> Result<Option<Rescued>, WorkspaceError> {
         let Ok(base) = fs::read_to_string(&folder.base) else { return Ok(None) };
-        let Some((change, pins)) = self.saved(guest, folder, &base)? else { return Ok(None) };
+        match self.saved(guest, folder, &base)? {
+            Saved::Nothing => Ok(None),
+            Saved::Work(change, pins) => {
+                let name = self.keep_attempt(guest, &change.commit, &pins)?;
+                Ok(Some(Rescued { name, change }))
+            }
+            // Kept for a person to look at; nothing goes on from it by itself.
+            Saved::Unclear { why, commit, pins } => {
+                let kept = self.keep_attempt(guest, &commit, &pins)?;
+                self.notice_once(format!("{}: {}", guest.task, WorkspaceError::Diverged { why, kept }));
+                Ok(None)
+            }
+        }
+    }
+
+    fn keep_attempt(&self, guest: &Guest, commit: &str, pins: &[Pin]) -> Result<String, WorkspaceError> {
         let word = branch_word(guest.task.as_str());
-        let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &change.commit)?;
-        self.pin(&pins, &name)?;
-        Ok(Some(Rescued { name, change }))
+        let name = self.keep_commit(&format!("{word}/{}", guest.attempt), commit)?;
+        self.pin(pins, &name)?;
+        Ok(name)
     }
 
     /// The folder's files as a tree, without disturbing anybody, for a look at what is coming.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fault::Exit;
 
-const CLASSES: [FailureClass; 21] = [
+const CLASSES: [FailureClass; 22] = [
     FailureClass::Exit,
     FailureClass::Killed,
     FailureClass::TimedOut,
@@ -17,6 +17,7 @@ const CLASSES: [FailureClass; 21] = [
     FailureClass::Unwanted,
     FailureClass::Unverified,
     FailureClass::Conflict,
+    FailureClass::Diverged,
     FailureClass::Unfinished,
     FailureClass::Unauthorized,
     FailureClass::UnknownModel,
@@ -189,6 +190,13 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
         C::Conflict => (
             "Its work does not merge with what landed meanwhile, and mending did not help. The work is kept.",
             "`conductor worktree resolve TASK`; `files:` keeps tasks apart that touch the same, `on_conflict:` decides by rule.",
+        ),
+        C::Diverged => (
+            "The agent moved its HEAD to a history that does not hold what had landed before it (a reset, an orphan branch, a \
+             checkout of something else), and what it did cannot be told from what it left out. Nothing of it landed; the work \
+             is kept under the rescue ref that the message names. It is tried again.",
+            "See `git show REF`; bring in what is of use by hand, or let it be done again. Say in the prompt to stay on the \
+             branch that is checked out.",
         ),
         C::Unfinished => (
             "The agent's process was over before its final word, whatever its exit code. It is tried again.",

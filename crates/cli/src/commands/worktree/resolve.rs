@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use conductor_core::scheduler::Side;
 use conductor_engine::git::Merge;
-use conductor_engine::merge::short;
+use conductor_engine::merge::{short, unrelated};
 use conductor_engine::resolve::{Brought, ResolveError};
 use conductor_engine::workspaces::{Resolution, Resolving, WorkspaceError, census, resolving_seat};
 
@@ -113,6 +113,9 @@ fn lay_out(case: &Case) -> Result<(), Fault> {
     }
     let kept = case.kept()?;
     let yard = case.bench.yard();
+    if let Some(failure) = unrelated(yard.shadow(), &yard.tip()?, &kept.commit)? {
+        return Err(Fault::new(Exit::TaskFailed, failure.message));
+    }
     if let Merge::Clean { .. } = yard.shadow().merge(&yard.tip()?, &kept.commit, None)? {
         let message = format!("the work of '{task}' merges with what has landed");
         return Err(Fault::new(Exit::NothingToDo, message)

@@ -1,0 +1,242 @@
+//! What agents do with git in their workspaces: nothing that landed before is taken back by it, and what git marked as a
+//! conflict does not land. A command plays the agent.
+
+use serde_json::json;
+
+use crate::harness::{Ended, World};
+use crate::repository::{checkout, conductor, expect_tidy, git, on_branch, repository};
+
+/// Two tasks that land one after the other, and then one whose command is `acts`.
+fn third(acts: &str, more: &str) -> String {
+    format!(
+        "
+tasks:
+  - {{ id: one, run: 'echo 1 > one.txt; sed -i s/a/ONE/ f.txt' }}
+  - {{ id: two, run: 'echo 2 > two.txt', dependencies: [one] }}
+  - id: agent
+    dependencies: [two]
+    run: |
+      set -e
+      {}
+{more}",
+        acts.replace('\n', "\n      ")
+    )
+}
+
+#[track_caller]
+fn acted(acts: &str, more: &str) -> (World, Ended) {
+    let world = repository(&third(acts, more));
+    let before = checkout(&world);
+    let ended = conductor(&world, &["run", "../tasks.yaml"]);
+    assert_eq!(checkout(&world), before, "{acts}");
+    assert_eq!(world.summary()["ledger"]["lost"], json!([]), "{acts}: {}", ended.stderr);
+    (world, ended)
+}
+
+#[track_caller]
+fn expect_both_there(world: &World, acts: &str) {
+    let there = (on_branch(world, "one.txt"), on_branch(world, "two.txt"), on_branch(world, "f.txt"));
+    assert_eq!(there, ("1".into(), "2".into(), "ONE\nb\nc".into()), "{acts}");
+}
+
+/// The files a task is said to have touched.
+fn touched(world: &World, task: usize) -> serde_json::Value {
+    world.summary()["results"][task]["files_touched"].clone()
+}
+
+/// Wherever its HEAD is, what the agent did is what differs from where that left the run's branch.
+#[test]
+fn an_agent_that_goes_back_to_main_takes_nothing_back_that_landed() {
+    for acts in [
+        "git checkout -q -b feature main\necho m > mine.txt",
+        "git checkout -q -b feature main\necho m > mine.txt\ngit add -A\ngit commit -qm own",
+        "git checkout -q --detach main\necho m > mine.txt",
+        "git reset -q --hard main\necho m > mine.txt",
+        "git reset -q --hard HEAD~1\necho m > mine.txt",
+        "git reset -q --hard main\ngit commit -q --allow-empty -m e\necho m > mine.txt\ngit add -A\ngit commit -qm own",
+        "git reset -q --soft main\necho m > mine.txt",
+        "git reset -q main\necho m > mine.txt",
+        "git reset -q --soft main\necho m > mine.txt\ngit add -A\ngit commit -qm squashed",
+        "echo m > mine.txt\ngit add -A\ngit commit -qm own\ngit rebase -q --onto main HEAD~1",
+        "git commit -q --amend --allow-empty -m amended\necho m > mine.txt",
+        "echo m > mine.txt\ngit add -A\ngit commit -q --amend --no-edit",
+        "git branch -q -m renamed\necho m > mine.txt\ngit add -A\ngit commit -qm own",
+        "git update-ref -d HEAD\necho m > mine.txt",
+        "git update-ref -d HEAD\necho m > mine.txt\ngit add -A\ngit commit -qm first",
+        "git merge -q --no-edit main\necho m > mine.txt",
+        "git stash -q --include-untracked || true\necho m > mine.txt",
+        "rm .git\necho m > mine.txt",
+    ] {
+        let (world, ended) = acted(acts, "");
+        ended.expect(0).says("landed agent");
+        expect_both_there(&world, acts);
+        assert_eq!(on_branch(&world, "mine.txt"), "m", "{acts}");
+        assert_eq!(touched(&world, 2), json!(["mine.txt"]), "{acts}");
+        expect_tidy(&world);
+    }
+}
+
+#[test]
+fn in_a_private_clone_too_nothing_is_taken_back_that_landed() {
+    for acts in [
+        "git reset -q --hard HEAD~2\necho m > mine.txt",
+        "git checkout -q -b feature HEAD~2\necho m > mine.txt\ngit add -A\ngit commit -qm own",
+        "git reset -q --soft HEAD~2\necho m > mine.txt\ngit add -A\ngit commit -qm own",
+    ] {
+        for strategy in ["merge", "squash", "rebase"] {
+            let more = format!("    isolation: clone\n    merge_strategy: {strategy}\n");
+            let (world, ended) = acted(acts, &more);
+            ended.expect(0);
+            expect_both_there(&world, acts);
+            assert_eq!(on_branch(&world, "mine.txt"), "m", "{acts}");
+            assert_eq!(touched(&world, 2), json!(["mine.txt"]), "{acts}");
+            expect_tidy(&world);
+        }
+    }
+}
+
+/// What an agent does to the files themselves is its work, whatever it takes away.
+#[test]
+fn what_an_agent_deletes_or_reverts_on_its_own_branch_is_its_work() {
+    for acts in
+        ["rm one.txt", "git rm -q one.txt\ngit commit -qm gone", "git checkout main -- f.txt\nrm one.txt"]
+    {
+        let (world, ended) = acted(acts, "");
+        ended.expect(0);
+        assert_eq!(on_branch(&world, "two.txt"), "2");
+        let tip = format!("conductor/{}", world.run_id());
+        assert!(!git(&world, &["ls-tree", "--name-only", &tip]).contains("one.txt"), "{acts}");
+    }
+}
+
+/// An edit of what landed, made after the branch was set back without its files.
+#[test]
+fn an_edit_of_landed_work_after_a_soft_reset_is_an_edit() {
+    let (world, ended) = acted("git reset -q --soft main\necho uno > one.txt", "");
+    ended.expect(0);
+    assert_eq!((on_branch(&world, "one.txt"), on_branch(&world, "two.txt")), ("uno".into(), "2".into()));
+    assert_eq!(touched(&world, 2), json!(["one.txt"]));
+}
+
+/// The same lines as what landed, seen from where it had not landed: that is a conflict and nothing else.
+#[test]
+fn an_edit_of_what_landed_made_on_main_is_a_conflict() {
+    let (world, ended) = acted("git checkout -q -b feature main\nsed -i s/a/MINE/ f.txt", "");
+    ended.expect(101).says("conflicts with what landed meanwhile in f.txt");
+    expect_both_there(&world, "");
+    conductor(&world, &["worktree", "resolve", "agent", "--theirs"]).expect(0);
+    assert_eq!(on_branch(&world, "f.txt"), "MINE\nb\nc");
+    assert_eq!((on_branch(&world, "one.txt"), on_branch(&world, "two.txt")), ("1".into(), "2".into()));
+}
+
+/// Where nothing tells what the agent started from, its work is refused and kept, and both are said.
+#[test]
+fn work_whose_start_cannot_be_told_is_refused_and_kept() {
+    for (acts, isolation, words) in [
+        ("git checkout -q --orphan x\ngit rm -rfq .\necho m > mine.txt", "worktree", "HEAD names no commit"),
+        (
+            "git checkout -q --orphan x\ngit rm -rfq .\necho m > mine.txt\ngit add -A\ngit commit -qm x",
+            "worktree",
+            "no history in common",
+        ),
+        (
+            "git checkout -q --orphan x\ngit rm -rfq .\necho m > mine.txt\ngit add -A\ngit commit -qm x",
+            "clone",
+            "no history in common",
+        ),
+        (
+            "rm one.txt\necho m > mine.txt\necho rubbish > \"$(git rev-parse --git-dir)/HEAD\"",
+            "worktree",
+            "HEAD names no commit",
+        ),
+        ("rm -rf .git one.txt\necho m > mine.txt", "clone", "HEAD names no commit"),
+        (
+            "git reset -q --soft HEAD~2\nrm one.txt\necho m > mine.txt",
+            "worktree",
+            "holds some of what had landed and lacks some",
+        ),
+        (
+            "echo m > mine.txt\ngit add -A\ngit commit -qm own\ngit checkout -q --detach HEAD~1",
+            "worktree",
+            "commits on its branch that its HEAD does not hold",
+        ),
+        (
+            "echo m > mine.txt\ngit add -A\ngit commit -qm own\ngit checkout -q --detach HEAD~2",
+            "clone",
+            "commits on its branch that its HEAD does not hold",
+        ),
+    ] {
+        let (world, ended) = acted(acts, &format!("    isolation: {isolation}\n"));
+        let kept = format!("refs/conductor/rescue/{}/agent/1", world.run_id());
+        ended.expect(100).says(words).says(&kept);
+        expect_both_there(&world, acts);
+        assert_eq!(world.statuses()["agent"], "failed");
+        assert_eq!(git(&world, &["show", &format!("{kept}:mine.txt")]), "m", "{acts}");
+        assert_eq!(world.summary()["ledger"]["rescued"], json!([kept]), "{acts}");
+        expect_tidy(&world);
+        // A person who brings it in by hand takes nothing back either.
+        let _ = conductor(&world, &["worktree", "merge", "agent"]);
+        expect_both_there(&world, acts);
+    }
+}
+
+/// The tasks of an epic that share a workspace build on one another before any of them lands.
+#[test]
+fn an_epics_earlier_work_is_not_taken_back_either() {
+    let tasks = "
+epics: [{ id: e, isolation_scope: epic }]
+tasks:
+  - { id: first, run: 'echo 1 > one.txt', epic: e }
+  - { id: second, run: 'git checkout -q -b feature main; echo 2 > two.txt', epic: e, dependencies: [first] }
+  - { id: last, run: 'echo 3 > three.txt', epic: e, dependencies: [second] }
+";
+    let world = repository(tasks);
+    conductor(&world, &["run", "../tasks.yaml"]).expect(0);
+    for (file, text) in [("one.txt", "1"), ("two.txt", "2"), ("three.txt", "3")] {
+        assert_eq!(on_branch(&world, file), text);
+    }
+    assert_eq!(world.summary()["ledger"]["lost"], json!([]));
+    expect_tidy(&world);
+}
+
+/// The user's own commits, made while the run was at work, come along with an agent that builds on them.
+#[test]
+fn an_agent_on_a_newer_main_brings_the_users_commits_along_and_it_is_said() {
+    let acts =
+        "AGENT make HERE/ready\nAGENT await HERE/moved\ngit checkout -q -b feature main\necho m > mine.txt";
+    let world = repository(&third(acts, ""));
+    let live = world.spawn(&mut crate::repository::command(&world, &["run", "../tasks.yaml"]));
+    world.wait_for_file("ready");
+    world.write("repo/users.txt", "users\n");
+    git(&world, &["add", "users.txt"]);
+    git(&world, &["commit", "-q", "-m", "the user goes on"]);
+    world.write("moved", "");
+    live.ended().expect(0).says("1 commit of main that the run did not start from");
+    expect_both_there(&world, acts);
+    assert_eq!((on_branch(&world, "mine.txt"), on_branch(&world, "users.txt")), ("m".into(), "users".into()));
+    git(&world, &["merge", "-q", "--ff-only", &format!("conductor/{}", world.run_id())]);
+}
+
+/// An agent that merges what has landed meanwhile has not done that itself.
+#[test]
+fn what_an_agent_merges_from_the_runs_branch_is_not_counted_as_its_own() {
+    let world = repository(
+        "
+tasks:
+  - { id: other, run: 'echo 1 > one.txt' }
+  - id: agent
+    run: |
+      AGENT await HERE/landed
+      echo m > mine.txt
+      git add -A
+      git commit -qm own
+      git merge -q --no-edit conductor/$CONDUCTOR_RUN
+",
+    );
+    let live = world.spawn(&mut crate::repository::command(&world, &["run", "../tasks.yaml", "-p", "2"]));
+    live.wait_for_stderr("ok      other");
+    world.write("landed", "");
+    live.ended().expect(0);
+    assert_eq!(touched(&world, 1), json!(["mine.txt"]));
+    assert_eq!((on_branch(&world, "mine.txt"), on_branch(&world, "one.txt")), ("m".into(), "1".into()));
+}
