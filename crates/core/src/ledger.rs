@@ -28,7 +28,7 @@ pub struct Ledger {
     pub rescued: Vec<String>,
     /// Workspaces that are still there because somebody is in them.
     pub parked: Vec<String>,
-    /// Landed by the log, and not on the branch: always empty.
+    /// Landed by the log, and not on the branch, or taken back there by a landing that did not say so: always empty.
     pub lost: Vec<String>,
     /// Worktrees, branches and processes that should be gone: always empty.
     pub leaked: Vec<String>,

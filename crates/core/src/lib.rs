@@ -7,6 +7,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod amend;
+pub mod conflict_markers;
 pub mod costs;
 pub mod divergence;
 pub mod event;

@@ -261,6 +261,11 @@ impl Task {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.setup)
     }
 
+    /// Files in which the marks of a conflict are meant.
+    pub fn conflict_markers(&self) -> &[String] {
+        self.preparation.as_ref().map_or(&[], |preparation| &preparation.conflict_markers)
+    }
+
     pub fn keep(&self) -> &[String] {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.keep)
     }
@@ -373,6 +378,9 @@ pub struct Preparation {
     /// Ignored files that stay in a workspace when it is used again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
+    /// Files in which the marks of a conflict are meant: they land.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflict_markers: Vec<String>,
     /// Whether its agent gets a home of its own for settings and conversations, instead of the user's.
     #[serde(default, skip_serializing_if = "is_default")]
     pub own_agent_home: bool,

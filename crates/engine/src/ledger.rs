@@ -1,5 +1,7 @@
 //! Looks up what became of a run: in git, on the disk, among the processes. Nothing here is taken from anybody's word.
 
+mod taken_back;
+
 use std::path::PathBuf;
 
 use conductor_core::ids::RunId;
@@ -25,8 +27,9 @@ pub fn take(id: &RunId, run: &Run, yard: &Yard, parked: &[PathBuf]) -> Result<Le
 /// The branch itself says what is on it.
 fn landed(ledger: &mut Ledger, run: &Run, yard: &Yard) -> Result<(), WorkspaceError> {
     let commits = || run.asked().filter_map(|(_, task, progress)| Some((task, progress.landed.as_ref()?)));
-    let reachable = match yard.repository().read_ref(yard.branch())? {
-        Some(tip) => yard.shadow().reachable(&tip, commits().map(|(_, landed)| landed.commit.as_str()))?,
+    let tip = yard.repository().read_ref(yard.branch())?;
+    let reachable = match &tip {
+        Some(tip) => yard.shadow().reachable(tip, commits().map(|(_, landed)| landed.commit.as_str()))?,
         None => Default::default(),
     };
     for (task, landed) in commits() {
@@ -34,6 +37,9 @@ fn landed(ledger: &mut Ledger, run: &Run, yard: &Yard) -> Result<(), WorkspaceEr
             true => ledger.landed += 1,
             false => ledger.lost.push(format!("{} ({})", task.id, landed.commit)),
         }
+    }
+    if let Some(tip) = &tip {
+        ledger.lost.extend(taken_back::taken_back(run, yard.shadow(), tip)?);
     }
     Ok(())
 }

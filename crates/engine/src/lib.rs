@@ -13,6 +13,7 @@ pub mod board;
 pub mod bus;
 pub mod checkpoints;
 pub mod clock;
+mod conflict_markers;
 pub mod control;
 mod copies;
 pub mod drive;

@@ -10,6 +10,7 @@ use conductor_core::plan::{MergeStrategy, Task};
 use conductor_core::scheduler::{Car, Side};
 
 use crate::checkpoints;
+use crate::conflict_markers;
 use crate::git::{Merge, Shadow};
 use crate::workspaces::{WorkspaceError, Yard};
 
@@ -49,13 +50,25 @@ pub fn stack(yard: &Yard, cars: &[(&Task, &Car)]) -> Result<Stack, WorkspaceErro
     Ok(stack)
 }
 
-/// One car on top of a commit, as its task wants it there.
+/// One car on top of a commit, as its task wants it there. All that lands passes here.
 fn coupled(
     yard: &Yard,
     task: &Task,
     car: &Car,
     tip: &str,
 ) -> Result<Result<String, Failure>, WorkspaceError> {
+    let to = match fitted(yard, task, car, tip)? {
+        Ok(to) => to,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    match conflict_markers::refused(yard, task, &car.change, tip, &to)? {
+        Some(failure) => Ok(Err(failure)),
+        None => Ok(Ok(to)),
+    }
+}
+
+/// The same, whatever is in it.
+fn fitted(yard: &Yard, task: &Task, car: &Car, tip: &str) -> Result<Result<String, Failure>, WorkspaceError> {
     let coupling = Coupling { shadow: yard.shadow(), run: yard.run(), task, car, tip };
     if car.change.base == tip {
         return coupling.as_it_is().map(Ok);

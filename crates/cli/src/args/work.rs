@@ -79,7 +79,7 @@ pub(crate) enum Worktree {
     /// Take away workspaces that nobody needs any more; what is in them is saved first
     Clean(WorktreeClean),
     /// Try again to bring a failed task's work onto the run's branch
-    Merge(OfTask),
+    Merge(WorktreeMerge),
     /// Solve the conflict of a failed task
     Resolve(WorktreeResolve),
     /// Merge the branch you are on into the run's branch
@@ -105,11 +105,28 @@ pub(crate) struct WorktreeClean {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct WorktreeMerge {
+    #[command(flatten)]
+    pub(crate) of: OfTask,
+    #[command(flatten)]
+    pub(crate) markers: AllowMarkers,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AllowMarkers {
+    /// Land this file although the marks of a conflict are in it; its path in the repository. May be given several times
+    #[arg(long = "allow-markers", value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct WorktreeResolve {
     #[command(flatten)]
     pub(crate) of: OfTask,
     #[command(flatten)]
     pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) markers: AllowMarkers,
 }
 
 /// Without any of these, the conflict is laid out in a folder to be solved there.

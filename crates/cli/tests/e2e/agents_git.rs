@@ -240,3 +240,168 @@ tasks:
     assert_eq!(touched(&world, 1), json!(["mine.txt"]));
     assert_eq!((on_branch(&world, "mine.txt"), on_branch(&world, "one.txt")), ("m".into(), "1".into()));
 }
+
+/// `left` lands while `right` is at work on the same line; `right` is sent back to mend that, and leaves the marks.
+const UNMENDED: &str = "
+tasks:
+  - { id: left, run: 'sed -i s/b/LEFT/ f.txt; AGENT make HERE/left' }
+  - id: right
+    fix_rounds: 1
+    run: 'test -f \"$CONDUCTOR_FEEDBACK\" || { AGENT await HERE/left; sed -i s/b/RIGHT/ f.txt; AGENT await HERE/landed; }; echo own > own.txt'
+";
+
+#[track_caller]
+fn unmended() -> World {
+    crate::repository::conflicted_by(UNMENDED)
+}
+
+#[track_caller]
+fn expect_unmarked(world: &World) {
+    let tip = format!("conductor/{}", world.run_id());
+    let found = world
+        .command_of("git")
+        .current_dir(world.path("repo"))
+        .args(["grep", "-l", "^<<<<<<<", &tip])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "", "marks on the branch");
+}
+
+/// What the end block recommends works in the very state it recommends it in.
+#[test]
+fn marks_that_mending_left_never_land_and_the_recommended_way_works() {
+    let world = unmended();
+    let refused = conductor(&world, &["worktree", "merge", "right"]).expect(101);
+    refused.says("the marks of a conflict are still in f.txt").says("worktree resolve right");
+    for side in ["--ours", "--theirs"] {
+        conductor(&world, &["worktree", "resolve", "right", side]).expect(101).says("still in f.txt");
+    }
+    expect_unmarked(&world);
+    let told = conductor(&world, &["worktree", "resolve", "right"]).expect(0);
+    let folder = std::path::PathBuf::from(told.stdout.trim_end());
+    told.says("the marks of a conflict are in:").says("f.txt");
+    conductor(&world, &["worktree", "resolve", "right", "--continue"])
+        .expect(101)
+        .says("the marks of the conflict are still in f.txt");
+    // A single mark that was overlooked is one too many.
+    std::fs::write(folder.join("f.txt"), "a\n<<<<<<< landed\nboth\nc\n").unwrap();
+    conductor(&world, &["worktree", "resolve", "right", "--continue"]).expect(101);
+    expect_unmarked(&world);
+    std::fs::write(folder.join("f.txt"), "a\nboth\nc\n").unwrap();
+    conductor(&world, &["worktree", "resolve", "right", "--continue"]).expect(0);
+    assert_eq!(
+        (on_branch(&world, "f.txt"), on_branch(&world, "own.txt")),
+        ("a\nboth\nc".into(), "own".into())
+    );
+    expect_tidy(&world);
+}
+
+/// A person who wants the marks says so by the file's name, and by no other.
+#[test]
+fn marks_land_where_a_person_names_the_file() {
+    let world = unmended();
+    conductor(&world, &["worktree", "merge", "right", "--allow-markers", "own.txt"]).expect(101);
+    conductor(&world, &["worktree", "resolve", "right", "--allow-markers", "f.txt"]).expect(2);
+    expect_unmarked(&world);
+    conductor(&world, &["worktree", "merge", "right", "--allow-markers", "f.txt"]).expect(0);
+    assert!(on_branch(&world, "f.txt").contains("<<<<<<<"));
+
+    let world = unmended();
+    conductor(&world, &["worktree", "resolve", "right"]).expect(0);
+    conductor(&world, &["worktree", "resolve", "right", "--continue", "--allow-markers", "f.txt"]).expect(0);
+    assert!(on_branch(&world, "f.txt").contains("<<<<<<<"));
+}
+
+/// Writes what git would leave of a conflict.
+const MARKS: &str = "printf 'a\\n<<<<<<< HEAD\\nours\\n=======\\ntheirs\\n>>>>>>> main\\n'";
+
+fn marking(more: &str) -> String {
+    format!("tasks:\n  - id: agent\n    run: |\n      {MARKS} > marked.txt\n{more}")
+}
+
+#[test]
+fn marks_that_an_agent_writes_or_commits_do_not_land() {
+    for (acts, file) in [
+        (format!("{MARKS} > marked.txt"), "marked.txt"),
+        (format!("{MARKS} > marked.txt; git add -A; git commit -qm own; echo x > x.txt"), "marked.txt"),
+        (format!("{MARKS} | sed 's/$/\\r/' >> f.txt"), "f.txt"),
+        (
+            "git checkout -qb side; sed -i s/b/SIDE/ f.txt; git commit -qam side; git checkout -q -; \
+             sed -i s/b/MINE/ f.txt; git commit -qam mine; git merge -q side || git commit -qam merged"
+                .to_owned(),
+            "f.txt",
+        ),
+        (
+            "echo \"f.txt conflict-marker-size=12\" > .gitattributes; git add -A; git commit -qm attributes; \
+             git checkout -qb side; sed -i s/b/SIDE/ f.txt; git commit -qam side; git checkout -q -; \
+             sed -i s/b/MINE/ f.txt; git commit -qam mine; git -c merge.conflictStyle=zdiff3 merge -q side || git commit -qam merged"
+                .to_owned(),
+            "f.txt",
+        ),
+    ] {
+        for isolation in ["worktree", "clone"] {
+            let acts = acts.replace('\n', "\n      ");
+            let world = repository(&format!(
+                "tasks:\n  - id: agent\n    isolation: {isolation}\n    run: |\n      {acts}\n"
+            ));
+            let ended = conductor(&world, &["run", "../tasks.yaml"]).expect(101);
+            ended.says(&format!("the marks of a conflict are still in {file}")).says("worktree resolve agent");
+            conductor(&world, &["worktree", "merge", "agent"]).expect(101);
+            conductor(&world, &["worktree", "resolve", "agent"]).expect(0).says(file);
+            conductor(&world, &["worktree", "resolve", "agent", "--continue"]).expect(101);
+            conductor(&world, &["worktree", "resolve", "agent", "--abort"]).expect(0);
+            assert_eq!(git(&world, &["for-each-ref", "refs/heads/conductor"]), "", "nothing landed: {acts}");
+        }
+    }
+}
+
+#[test]
+fn a_task_may_say_in_which_files_marks_are_meant() {
+    let world = repository(&marking("    conflict_markers: [marked.txt]\n"));
+    conductor(&world, &["run", "../tasks.yaml"]).expect(0);
+    assert!(on_branch(&world, "marked.txt").contains("<<<<<<< HEAD"));
+    let world = repository(&marking("    conflict_markers: [other.txt]\n"));
+    conductor(&world, &["run", "../tasks.yaml"]).expect(101);
+}
+
+/// Text that only looks like it, and marks that were there before, are nothing to refuse.
+#[test]
+fn headings_binaries_and_marks_that_were_there_before_land() {
+    for acts in [
+        "printf 'Title\\n=======\\n\\n>>>>>>> quoted\\n' > doc.rst",
+        "echo more >> fixture.txt",
+        "sed -i s/ours/OURS/ fixture.txt",
+        "git mv fixture.txt moved.txt",
+        "printf '\\0<<<<<<< a\\n=======\\n>>>>>>> b\\n' > bin",
+        "git rm -q fixture.txt",
+    ] {
+        let world =
+            repository(&format!("tasks:\n  - id: agent\n    changes: required\n    run: |\n      {acts}\n"));
+        world.write("repo/fixture.txt", "a\n<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> main\n");
+        git(&world, &["add", "."]);
+        git(&world, &["commit", "-q", "-m", "a fixture"]);
+        conductor(&world, &["run", "../tasks.yaml"]).expect(0);
+    }
+}
+
+/// Its own merge, in which git still has several versions of a file that holds no marks: which of them is meant is open.
+#[test]
+fn a_merge_that_an_agent_left_unfinished_is_a_failure_that_names_the_files() {
+    let acts = "git checkout -qb side; git rm -q f.txt; git commit -qm side; git checkout -q -; \
+                sed -i s/b/MINE/ f.txt; git commit -qam mine; git merge -q side || echo x > x.txt";
+    for isolation in ["worktree", "clone"] {
+        let world = repository(&format!(
+            "tasks:\n  - id: agent\n    isolation: {isolation}\n    run: |\n      {acts}\n"
+        ));
+        let ended = conductor(&world, &["run", "../tasks.yaml"]).expect(101);
+        ended.says("a merge is left unfinished").says("several versions of f.txt");
+        let told = conductor(&world, &["worktree", "resolve", "agent"]).expect(0);
+        assert!(std::path::Path::new(told.stdout.trim_end()).join("x.txt").exists());
+        conductor(&world, &["worktree", "resolve", "agent", "--continue"]).expect(0);
+        assert_eq!(
+            (on_branch(&world, "f.txt"), on_branch(&world, "x.txt")),
+            ("a\nMINE\nc".into(), "x".into())
+        );
+        expect_tidy(&world);
+    }
+}

@@ -68,6 +68,8 @@ pub struct Intent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landed {
     pub commit: String,
+    /// The commit that work differs from by what the task did; empty where that is not known.
+    pub base: String,
     /// The commit it was before it was merged, squashed or rebased.
     pub work: String,
     pub touched: Touched,
@@ -79,8 +81,8 @@ pub struct Landed {
 impl Landed {
     /// A change by the commit that holds it on the branch.
     pub fn of(commit: String, change: Change) -> Landed {
-        let Change { base: _, commit: work, touched, gate, reviewed, measured } = change;
-        Landed { commit, work, touched, gate, reviewed, measured }
+        let Change { base, commit: work, touched, gate, reviewed, measured } = change;
+        Landed { commit, base, work, touched, gate, reviewed, measured }
     }
 }
 

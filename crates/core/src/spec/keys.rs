@@ -245,6 +245,11 @@ const SETTINGS: &[KeySpec] = &[
     key("setup", Shape::Texts, "Commands that make the workspace ready before the work begins."),
     key("keep", Shape::Texts, "Ignored files that stay when a workspace is used again, such as target."),
     key(
+        "conflict_markers",
+        Shape::Texts,
+        "Files, by their paths in the repository, in which the marks of a conflict are meant and land.",
+    ),
+    key(
         "verify",
         Shape::Texts,
         "Commands that must succeed on the result before it counts; auto takes those the project's files suggest.",

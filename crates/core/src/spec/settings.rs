@@ -52,6 +52,7 @@ pub(super) struct Settings {
     pub(super) files: Option<Vec<String>>,
     setup: Option<Vec<String>>,
     keep: Option<Vec<String>>,
+    conflict_markers: Option<Vec<String>>,
     verify: Option<Vec<String>>,
     fix_rounds: Option<u32>,
     gate_proof: Option<bool>,
@@ -131,6 +132,7 @@ impl Settings {
             files: fields.get(r, "files", files),
             setup: fields.get(r, "setup", texts),
             keep: fields.get(r, "keep", files),
+            conflict_markers: fields.get(r, "conflict_markers", texts),
             verify: fields.get(r, "verify", texts),
             fix_rounds: fields.get(r, "fix_rounds", count(0..=MAX_FIX_ROUNDS)),
             gate_proof: fields.get(r, "gate_proof", flag),
@@ -184,6 +186,8 @@ impl Settings {
         set(&mut task.files, self.files, &config.files);
         let setup = self.setup.or_else(|| config.setup.clone()).unwrap_or_default();
         let keep = self.keep.or_else(|| config.keep.clone()).unwrap_or_default();
+        let conflict_markers =
+            self.conflict_markers.or_else(|| config.conflict_markers.clone()).unwrap_or_default();
         let own_agent_home = self.own_agent_home.or(agents.own_agent_home).unwrap_or_default();
         let fallback_models =
             self.fallback_models.or_else(|| agents.fallback_models.clone()).unwrap_or_default();
@@ -191,6 +195,7 @@ impl Settings {
         let preparation = Preparation {
             setup,
             keep,
+            conflict_markers,
             own_agent_home,
             fallback_models,
             expected_lines,

@@ -103,6 +103,7 @@ fn every_setting_can_be_a_default() {
         ("files", "[one]", "[two]"),
         ("setup", "[one]", "[two]"),
         ("keep", "[one]", "[two]"),
+        ("conflict_markers", "[one]", "[two]"),
         ("verify", "[one]", "[two]"),
         ("fix_rounds", "1", "3"),
         ("gate_proof", "true", "false"),

@@ -23,6 +23,7 @@ config:
   env: { A: one, B: base }
   timeout: 1h
   keep: [target]
+  conflict_markers: [tests/merge.txt]
   isolation_scope: epic
   workspace_path: ../work/{repo}-{run}-{n}
   models:
@@ -163,6 +164,7 @@ fn a_task_has_every_field() {
         preparation: Some(Box::new(Preparation {
             setup: list(&["npm ci"]),
             keep: list(&["target"]),
+            conflict_markers: list(&["tests/merge.txt"]),
             own_agent_home: true,
             fallback_models: list(&["haiku"]),
             expected_lines: Some(120),

@@ -2,7 +2,7 @@
 
 use conductor_core::divergence::Entries;
 
-use super::{GitError, Shadow, bytes, output};
+use super::{GitError, Shadow, bytes, output, with_input};
 
 impl Shadow {
     /// Every last commit two have in common; several where each was merged into the other.
@@ -55,5 +55,50 @@ impl Shadow {
         let mut command = self.command();
         command.args(["rev-list", "--count", commit, &format!("^{other}")]);
         Ok(output(command)?.parse().unwrap_or(0))
+    }
+
+    /// A commit and those before it, following first parents, at most so many.
+    pub fn first_parents(&self, commit: &str, most: usize) -> Result<Vec<String>, GitError> {
+        let mut command = self.command();
+        command.args(["rev-list", "--first-parent", &format!("--max-count={most}"), commit]);
+        Ok(output(command)?.lines().map(str::to_owned).collect())
+    }
+
+    /// The same commits with the files in which each differs from its first parent.
+    pub fn first_parent_changes(
+        &self,
+        commit: &str,
+        most: usize,
+    ) -> Result<Vec<(String, Vec<Vec<u8>>)>, GitError> {
+        let mut command = self.command();
+        command.args(["log", "--first-parent", "--diff-merges=first-parent", "--no-show-signature"]);
+        command.args(["--name-only", "--no-renames", "--no-ext-diff", "-z", "--format=%x01%H"]);
+        command.args([&format!("--max-count={most}"), commit]);
+        let text = bytes(command)?;
+        let mut changes: Vec<(String, Vec<Vec<u8>>)> = Vec::new();
+        for part in text.split(|&byte| byte == 0) {
+            // Names follow a line break after the commit's own line.
+            let part = part.strip_prefix(b"\n").unwrap_or(part);
+            match (part.strip_prefix(b"\x01"), changes.last_mut()) {
+                (Some(commit), _) => {
+                    changes.push((String::from_utf8_lossy(commit).trim().to_owned(), Vec::new()));
+                }
+                (None, Some((_, files))) if !part.is_empty() => files.push(part.to_vec()),
+                _ => {}
+            }
+        }
+        Ok(changes)
+    }
+
+    /// What each of these names, one after the other: an object, or nothing.
+    pub fn objects(&self, names: &[String]) -> Result<Vec<Option<String>>, GitError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut command = self.command();
+        command.args(["cat-file", "--batch-check=%(objectname)", "-z"]);
+        let answer = with_input(command, names.join("\0").as_bytes())?;
+        let object = |line: &str| line.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| line.to_owned());
+        Ok(answer.lines().map(object).collect())
     }
 }

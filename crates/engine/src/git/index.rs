@@ -4,6 +4,7 @@
 //! Read from the file itself, since starting a program for it would cost every repository what only few need. Only
 //! indexes of our own making are read: those of a shadow, which has no configuration that could choose another format.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
@@ -20,6 +21,8 @@ const MODE: Range<usize> = 24..28;
 /// A flag that says there are two bytes more of them.
 const EXTENDED: u16 = 0x4000;
 const NAME_LENGTH: u16 = 0x0fff;
+/// Which side of an unfinished merge an entry is of; none of them where these are zero.
+const STAGE: u16 = 0x3000;
 const GITLINK: u32 = 0o160000;
 
 /// A commit of another repository that a tree has in a folder's place.
@@ -51,9 +54,25 @@ impl Index {
             }
             bytes => bytes?,
         };
-        let entries = entries(&bytes, object)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no index of a known format"))?;
-        Ok(Index { bytes, entries, object })
+        Index::of(bytes, sha256)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no index of a known format"))
+    }
+
+    /// Nothing where the format is not known.
+    pub(super) fn of(bytes: Vec<u8>, sha256: bool) -> Option<Index> {
+        let object = if sha256 { 32 } else { 20 };
+        let entries = entries(&bytes, object)?;
+        Some(Index { bytes, entries, object })
+    }
+
+    /// The files of which there are several versions.
+    pub(super) fn unmerged(&self) -> BTreeSet<String> {
+        let flags = |entry: &&Entry| {
+            let at = entry.start + STAT + self.object;
+            self.bytes.get(at).is_some_and(|first| u16::from(*first) << 8 & STAGE != 0)
+        };
+        let names = self.entries.iter().filter(flags).map(|entry| self.path(entry));
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
     pub(super) fn links(&self) -> Vec<Link> {

@@ -15,6 +15,7 @@ mod history;
 mod index;
 mod lfs;
 mod locks;
+mod markers;
 mod shadow;
 mod submodules;
 
@@ -31,7 +32,7 @@ pub use foreign::{head_of, head_text, ref_of};
 pub use glimpse::Glimpse;
 pub use index::Link;
 pub use lfs::is_torn;
-pub use shadow::{Added, Merge, Shadow};
+pub use shadow::{Added, MANY_FILES, Merge, Shadow};
 pub use submodules::Module;
 
 /// Switched off wherever git runs in the user's repository.

@@ -320,21 +320,6 @@ impl Shadow {
         Ok(touched(&bytes(command)?))
     }
 
-    /// Which of these files of a commit have the marks of a conflict in them.
-    pub fn marked(&self, commit: &str, files: &[String]) -> Result<Vec<String>, GitError> {
-        let mut command = self.command();
-        command.args(["grep", "-z", "-l", "-I", "-E", "^(<{7}|>{7}) ", commit, "--"]);
-        command.args(files.iter().map(|file| format!(":(literal){file}")));
-        match output(command) {
-            Ok(text) => {
-                let names = text.split('\0').filter(|name| !name.is_empty());
-                Ok(names.map(|name| name.split_once(':').map_or(name, |(_, name)| name).to_owned()).collect())
-            }
-            Err(GitError::Failed { code: Some(1), .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Which of these commits are in the history of one.
     pub fn reachable<'c>(
         &self,
@@ -557,7 +542,7 @@ fn nested(said: &str) -> Vec<String> {
 }
 
 /// How many names of touched files are worth remembering.
-const MANY_FILES: usize = 200;
+pub const MANY_FILES: usize = 200;
 
 /// First `:<mode> <mode> <object> <object> <letter> NUL <file> NUL` for each file, then `<added> TAB <removed> TAB <file>
 /// NUL`; a binary file has `-` for its lines.

@@ -530,7 +530,7 @@ fn is_mendable(failure: &Failure) -> bool {
 
 fn no_workspace(error: &WorkspaceError) -> Outcome {
     let (class, message) = match error {
-        WorkspaceError::Markers(_) | WorkspaceError::EpicConflict(_) => {
+        WorkspaceError::Markers(_) | WorkspaceError::Unmerged(_) | WorkspaceError::EpicConflict(_) => {
             (FailureClass::Conflict, error.to_string())
         }
         WorkspaceError::Git(error) if error.is_of_filters() => (FailureClass::Unstartable, error.to_string()),

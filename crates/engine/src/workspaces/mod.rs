@@ -45,6 +45,9 @@ pub use settings::SettingsNews;
 pub use worktree::Worktrees;
 pub use yard::Yard;
 
+/// How the failure of a task begins whose agent left a merge unfinished: there is nothing else to know it by later.
+pub const UNFINISHED_MERGE: &str = "a merge is left unfinished in its workspace";
+
 #[derive(Debug, Error)]
 pub enum WorkspaceError {
     #[error(transparent)]
@@ -57,8 +60,12 @@ pub enum WorkspaceError {
     Inside(PathBuf),
     #[error("the work of its epic conflicts with what has landed meanwhile in {0}")]
     EpicConflict(String),
-    #[error("the marks of a conflict are still in {0}")]
+    #[error(
+        "the marks of a conflict are still in {0} (where they are meant: `conflict_markers:` of the task, or --allow-markers FILE)"
+    )]
     Markers(String),
+    #[error("{UNFINISHED_MERGE}: git has several versions of {0}")]
+    Unmerged(String),
     #[error(
         "what it did cannot be told from what it left out: {why}. Nothing of it lands; it is kept as {kept}"
     )]
@@ -100,6 +107,8 @@ pub struct Guest {
     pub attempt: Attempt,
     /// What its commit is called.
     pub title: String,
+    /// Files in which the marks of a conflict are meant.
+    pub conflict_markers: Vec<String>,
     /// What its epic has done so far.
     pub onto: Option<String>,
     /// What it is to mend, and for the how manyth time.
@@ -118,6 +127,7 @@ impl Guest {
             task: task.id.clone(),
             attempt,
             title: if isolation == Isolation::None { String::new() } else { task.commit_title() },
+            conflict_markers: task.conflict_markers().to_vec(),
             onto: None,
             round: None,
         }

@@ -15,6 +15,7 @@ use super::names::{branch_word, rescue_refs};
 use super::worktree::Worktrees;
 use super::yard::Yard;
 use super::{WorkspaceError, file};
+use crate::conflict_markers::{self, Look};
 use crate::git::Merge;
 
 const SEAT: &str = "resolve-";
@@ -36,8 +37,10 @@ pub struct Resolution {
     pub base: String,
     /// The work that does not fit.
     pub kept: String,
-    /// The files both sides changed.
+    /// The files both sides changed, and those in which the marks of a conflict are.
     pub files: Vec<String>,
+    /// It merges: marks are in the work itself.
+    pub clean: bool,
 }
 
 /// What a person has made of it.
@@ -110,8 +113,8 @@ impl Resolving {
         let noted = |path: &Path| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         match (folder.tree.exists(), noted(&folder.base), noted(&self.note(&seat, "kept"))) {
             (true, Some(base), Some(kept)) => {
-                let files = self.conflicts(&base, &kept)?;
-                Ok(Some(Resolution { folder: folder.tree, base, kept, files }))
+                let (files, clean) = self.conflicts(&base, &kept)?;
+                Ok(Some(Resolution { folder: folder.tree, base, kept, files, clean }))
             }
             _ => Ok(None),
         }
@@ -135,8 +138,8 @@ impl Resolving {
         // Last, for with these it counts as laid out.
         write(&self.note(&seat, "kept"), kept)?;
         write(&folder.base, &base)?;
-        let files = self.conflicts(&base, kept)?;
-        Ok(Resolution { folder: folder.tree, base, kept: kept.to_owned(), files })
+        let (files, clean) = self.conflicts(&base, kept)?;
+        Ok(Resolution { folder: folder.tree, base, kept: kept.to_owned(), files, clean })
     }
 
     /// Git in the folder takes it for a merge under way, so that `git commit` brings that to its end.
@@ -149,16 +152,20 @@ impl Resolving {
 
     /// Everything that is in the folder now, conflicts solved. Files that still have marks in them are an error.
     /// So is a folder that holds nothing of the task's any more: whoever means that can say so.
-    pub fn solved(&self, task: &TaskId, open: &Resolution) -> Result<Solved, WorkspaceError> {
+    /// `allowed` are files in which the marks are meant.
+    pub fn solved(
+        &self,
+        task: &TaskId,
+        open: &Resolution,
+        allowed: &[String],
+    ) -> Result<Solved, WorkspaceError> {
         let (_, folder) = self.place(task);
         let tree = self.yard.tree_of(&folder)?;
         if tree == self.yard.tree_of_commit(&open.base)? {
             return Err(WorkspaceError::Emptied(open.folder.clone()));
         }
-        let marked = match open.files.as_slice() {
-            [] => Vec::new(),
-            files => self.yard.shadow.marked(&tree, files)?,
-        };
+        let look = Look { allowed, laid_out: true };
+        let marked = conflict_markers::between(&self.yard, &open.base, &tree, look)?;
         if !marked.is_empty() {
             return Err(WorkspaceError::Markers(marked.join(", ")));
         }
@@ -229,11 +236,20 @@ impl Resolving {
         self.yard.layout.desk().join(format!("{seat}.{kind}"))
     }
 
-    fn conflicts(&self, base: &str, kept: &str) -> Result<Vec<String>, WorkspaceError> {
-        Ok(match self.yard.shadow.merge(base, kept, None)? {
-            Merge::Clean { .. } => Vec::new(),
-            Merge::Conflict { files, .. } => files,
-        })
+    /// Where there is something to solve in work that is merged with what has landed.
+    pub fn to_solve(&self, kept: &str) -> Result<Vec<String>, WorkspaceError> {
+        Ok(self.conflicts(&self.yard.tip()?, kept)?.0)
+    }
+
+    /// The files to solve, and whether it merges all the same.
+    fn conflicts(&self, base: &str, kept: &str) -> Result<(Vec<String>, bool), WorkspaceError> {
+        let (tree, mut files, clean) = match self.yard.shadow.merge(base, kept, None)? {
+            Merge::Clean { tree } => (tree, Vec::new(), true),
+            Merge::Conflict { tree, files, .. } => (tree, files, false),
+        };
+        let marked = conflict_markers::between(&self.yard, base, &tree, Look::default())?;
+        files.extend(marked.into_iter().filter(|path| !files.contains(path)).collect::<Vec<_>>());
+        Ok((files, clean))
     }
 }
 

@@ -11,6 +11,7 @@ use super::names::branch_word;
 use super::own_work::{Left, OwnWork};
 use super::yard::{Yard, locked, write};
 use super::{Guest, Rescued, Seat, WorkspaceError, file};
+use crate::conflict_markers::{self, Look};
 use crate::git::is_torn;
 use crate::process;
 
@@ -104,7 +105,7 @@ impl Yard {
                 return Err(WorkspaceError::Diverged { why, kept });
             }
         };
-        self.refuse_markers(guest, folder, &change)?;
+        self.refuse_conflicts(guest, folder, &change)?;
         let word = branch_word(guest.task.as_str());
         self.pin(&pins, &format!("refs/conductor/{}/{word}", self.run))?;
         self.tell(&pins);
@@ -112,12 +113,19 @@ impl Yard {
         Ok(Some(change))
     }
 
-    /// What was to be mended must not land with the marks of its conflicts still in it.
-    fn refuse_markers(&self, guest: &Guest, folder: &Folder, change: &Change) -> Result<(), WorkspaceError> {
-        if guest.round.is_none() {
-            return Ok(());
+    /// A merge that the agent left unfinished, and text that git marked as a conflict, are to be put right first.
+    fn refuse_conflicts(
+        &self,
+        guest: &Guest,
+        folder: &Folder,
+        change: &Change,
+    ) -> Result<(), WorkspaceError> {
+        let unmerged = self.shadow.unmerged(&folder.tree, &folder.git.join("index"));
+        if !unmerged.is_empty() {
+            return Err(WorkspaceError::Unmerged(unmerged.join(", ")));
         }
-        let mut marked = self.shadow.marked(&change.commit, &change.touched.files)?;
+        let look = Look { allowed: &guest.conflict_markers, laid_out: guest.round.is_some() };
+        let mut marked = conflict_markers::of_change(self, change, look)?;
         let torn = |path: &&String| !marked.contains(path) && is_torn(&folder.tree.join(path));
         let torn: Vec<String> = change.touched.files.iter().filter(torn).cloned().collect();
         marked.extend(torn);

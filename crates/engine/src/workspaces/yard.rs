@@ -38,6 +38,8 @@ pub struct Yard {
     pub(super) trees: Mutex<HashMap<String, String>>,
     /// The tree that each index was written as, as long as it holds nothing else.
     pub(super) written: Mutex<HashMap<PathBuf, String>>,
+    /// Commits in which no text is marked as a conflict.
+    cleared: Mutex<HashSet<String>>,
     pub(super) leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
     /// What is worth knowing only once.
@@ -97,6 +99,7 @@ impl Yard {
             tip: Mutex::new(tip.map(str::to_owned)),
             trees: Mutex::default(),
             written: Mutex::default(),
+            cleared: Mutex::default(),
             leases: Mutex::default(),
             notices: OnceLock::new(),
             told: Mutex::default(),
@@ -236,6 +239,14 @@ impl Yard {
 
     pub(super) fn note_written(&self, index: &Path, tree: &str) {
         locked(&self.written).insert(index.to_owned(), tree.to_owned());
+    }
+
+    pub(crate) fn note_cleared(&self, commit: &str) {
+        locked(&self.cleared).insert(commit.to_owned());
+    }
+
+    pub(crate) fn is_cleared(&self, commit: &str) -> bool {
+        locked(&self.cleared).contains(commit)
     }
 
     /// The top folder of a workspace, wherever in it the work begins.

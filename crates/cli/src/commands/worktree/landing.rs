@@ -5,19 +5,20 @@ use std::path::PathBuf;
 use conductor_core::event::{Change, RunOutcome};
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Isolation;
-use conductor_core::run::{Run, Stage, Status};
+use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_engine::merge::short;
 use conductor_engine::resolve::{Bench, Brought};
 use conductor_engine::stores::StoredRun;
 use conductor_engine::transcript;
 use conductor_engine::worker::Stop;
+use conductor_engine::workspaces::UNFINISHED_MERGE;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::{answer, talk};
 use crate::archive::{self, Archive, Found};
-use crate::args::OfTask;
+use crate::args::{AllowMarkers, OfTask};
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
 
@@ -54,6 +55,18 @@ impl Case {
         });
         let bench = Bench::new(amendment, stored.directory.clone(), yard, sender);
         Ok(Case { bench, stored, task, directory: archive.directory, talking })
+    }
+
+    /// Files in which a person wants the marks of a conflict.
+    pub(super) fn allow(&mut self, markers: &AllowMarkers) {
+        self.bench.allow_markers(&self.task, &markers.files);
+    }
+
+    /// Whether what it failed of is a merge that its agent left unfinished.
+    pub(super) fn is_unfinished_merge(&self) -> bool {
+        let run = self.bench.run();
+        let state = run.place(&self.task).map(|place| &run.progress(place).state);
+        matches!(state, Some(TaskState::Failed(failure)) if failure.message.starts_with(UNFINISHED_MERGE))
     }
 
     /// Its work as it was left.

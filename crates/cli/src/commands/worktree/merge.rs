@@ -1,11 +1,12 @@
 //! `worktree merge`: tries again to bring in what did not land.
 
 use super::landing::{Case, Stopped};
-use crate::args::OfTask;
+use crate::args::WorktreeMerge;
 use crate::fault::{Exit, Fault};
 
-pub(super) async fn merge(args: &OfTask) -> Result<Exit, Fault> {
-    let mut case = Case::open(args).await?;
+pub(super) async fn merge(args: &WorktreeMerge) -> Result<Exit, Fault> {
+    let mut case = Case::open(&args.of).await?;
+    case.allow(&args.markers);
     let stopped = Stopped::watch()?;
     let brought = bring(&mut case, &stopped).await;
     case.close(brought, &stopped).await

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use conductor_core::scheduler::Side;
-use conductor_engine::git::Merge;
 use conductor_engine::merge::{short, unrelated};
 use conductor_engine::resolve::{Brought, ResolveError};
 use conductor_engine::workspaces::{Resolution, Resolving, WorkspaceError, census, resolving_seat};
@@ -20,7 +19,13 @@ pub(super) async fn resolve(args: &WorktreeResolve) -> Result<Exit, Fault> {
     if args.how.abort {
         return abort(&args.of).await;
     }
+    let How { ours, theirs, proceed: continues, .. } = args.how;
+    if !args.markers.files.is_empty() && !(ours || theirs || continues) {
+        let message = "--allow-markers lets a file land: it goes with --continue, --ours or --theirs";
+        return Err(Fault::new(Exit::Usage, message));
+    }
     let mut case = Case::open(&args.of).await?;
+    case.allow(&args.markers);
     let stopped = Stopped::watch()?;
     let side = match args.how {
         How { ours: true, .. } => Some(Side::Ours),
@@ -61,7 +66,9 @@ async fn proceed(case: &mut Case, stopped: &Stopped) -> Result<Brought, Fault> {
     match case.bench.proceed(&task, stopped.stop.clone()).await {
         Err(ResolveError::Workspace(WorkspaceError::Markers(files))) => {
             let message = format!("the marks of the conflict are still in {}", one_line(&files));
-            Err(Fault::new(Exit::ConflictLeft, message).help("take them out, then --continue again"))
+            Err(Fault::new(Exit::ConflictLeft, message).help(
+                "take them out, then --continue again (marks that are meant: --continue --allow-markers FILE)",
+            ))
         }
         Err(ResolveError::Workspace(error @ WorkspaceError::Emptied(_))) => {
             let meant = format!("if that is meant: conductor worktree resolve {task} --run {run} --ours");
@@ -116,7 +123,7 @@ fn lay_out(case: &Case) -> Result<(), Fault> {
     if let Some(failure) = unrelated(yard.shadow(), &yard.tip()?, &kept.commit)? {
         return Err(Fault::new(Exit::TaskFailed, failure.message));
     }
-    if let Merge::Clean { .. } = yard.shadow().merge(&yard.tip()?, &kept.commit, None)? {
+    if !case.is_unfinished_merge() && resolving.to_solve(&kept.commit)?.is_empty() {
         let message = format!("the work of '{task}' merges with what has landed");
         return Err(Fault::new(Exit::NothingToDo, message)
             .help(format!("bring it in: conductor worktree merge {task} --run {}", case.stored.id)));
@@ -127,7 +134,11 @@ fn lay_out(case: &Case) -> Result<(), Fault> {
 fn explain(case: &Case, open: &Resolution) -> Result<(), Fault> {
     let (task, run) = (&case.task, &case.stored.id);
     answer(&open.folder.display().to_string())?;
-    talk(format!("the conflict of {task} is laid out there; both sides changed:"));
+    talk(match (open.clean, open.files.is_empty()) {
+        (false, _) => format!("the conflict of {task} is laid out there; both sides changed:"),
+        (true, false) => format!("the work of {task} is laid out there; the marks of a conflict are in:"),
+        (true, true) => format!("the work of {task} is laid out there, merged with what has landed"),
+    });
     for path in &open.files {
         console::say(format_args!("    {}", one_line(path)));
     }

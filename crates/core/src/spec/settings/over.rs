@@ -32,6 +32,7 @@ impl Settings {
             files: self.files.or(weaker.files),
             setup: self.setup.or(weaker.setup),
             keep: self.keep.or(weaker.keep),
+            conflict_markers: self.conflict_markers.or(weaker.conflict_markers),
             verify: self.verify.or(weaker.verify),
             fix_rounds: self.fix_rounds.or(weaker.fix_rounds),
             gate_proof: self.gate_proof.or(weaker.gate_proof),

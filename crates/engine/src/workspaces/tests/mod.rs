@@ -157,6 +157,7 @@ fn guest(executor: u32, task: &str) -> Guest {
         title: format!("{task}: does it"),
         task,
         attempt: Attempt(1),
+        conflict_markers: Vec::new(),
         onto: None,
         round: None,
     }
@@ -555,12 +556,12 @@ fn a_conflict_is_laid_out_as_git_itself_would_leave_it() {
         "UU bin\nAA both.txt\nDU gone.txt\nA  new.txt\nUU \"odd\\tna\\nme\"\nUU src/a.txt"
     );
     assert!(resolving.save(&name, &open).unwrap().is_none(), "nothing has been done yet");
-    let marked = resolving.solved(&name, &open).unwrap_err();
+    let marked = resolving.solved(&name, &open, &[]).unwrap_err();
     assert!(matches!(marked, WorkspaceError::Markers(files) if files.contains("src/a.txt")));
     for path in ["src/a.txt", "both.txt", "odd\tna\nme"] {
         fs::write(open.folder.join(path), "solved\n").unwrap();
     }
-    let solved = resolving.solved(&name, &open).unwrap();
+    let solved = resolving.solved(&name, &open, &[]).unwrap();
     assert_eq!(solved.commit, kept.commit);
     assert_eq!(site.yard.shadow().blob(&solved.tree, "odd\tna\nme").unwrap(), b"solved\n");
     let longer = TaskId::parse("theirs.too").unwrap();
