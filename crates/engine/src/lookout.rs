@@ -4,8 +4,11 @@
 //! It only looks and tells. What it looks at is read through our own git and copies of indexes, so that neither an agent
 //! nor the user notices.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod known;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,9 +19,14 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::drive::Message;
 use crate::git::{Glimpse, Merge};
 use crate::workspaces::{SettingsNews, WorkspaceError, Yard};
+use known::{Known, Work};
 
 /// Looking takes at most this part of the time.
 const SHARE: u32 = 20;
+
+/// How long one look for conflicts ahead may take. Together with the share of the time it bounds what is done in a minute,
+/// however many are at work.
+const BUDGET: Duration = Duration::from_secs(3);
 
 /// How many differences are told by name.
 const NAMED: usize = 20;
@@ -68,18 +76,34 @@ pub(crate) struct Lookout {
     ours: Vec<PathBuf>,
     /// The checkout as it was at the last look; nothing before the first.
     before: Mutex<Option<Glimpse>>,
+    /// What tasks had at the last look.
+    known: Mutex<Known>,
+    /// Set when the run is over: a look that is under way comes to its end.
+    stopped: AtomicBool,
+}
+
+/// Stops the look that is under way when the run is over. Work on a thread of its own cannot be cut short from outside,
+/// and the program does not end before it.
+struct StopAtTheEnd(Arc<Lookout>);
+
+impl Drop for StopAtTheEnd {
+    fn drop(&mut self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Lookout {
     /// Takes a first look, so that every later one can tell what has changed.
     pub(crate) fn new(yard: Arc<Yard>, at_work: AtWork, ours: Vec<PathBuf>) -> Lookout {
         let before = yard.shadow().glimpse(yard.repository(), &ours).ok();
-        Lookout { yard, at_work, ours, before: Mutex::new(before) }
+        let (before, known, stopped) = (Mutex::new(before), Mutex::default(), AtomicBool::new(false));
+        Lookout { yard, at_work, ours, before, known, stopped }
     }
 
     /// Looks again and again until nobody listens.
     pub(crate) async fn keep(self: Arc<Self>, every: Duration, reports: UnboundedSender<Message>) {
         let mut wait = every;
+        let _stop = StopAtTheEnd(self.clone());
         loop {
             tokio::time::sleep(wait).await;
             let lookout = self.clone();
@@ -122,24 +146,65 @@ impl Lookout {
         (!named.is_empty()).then_some(Input::CheckoutTouched { tasks, what: named })
     }
 
-    /// Merges what everybody has so far with what has landed and with each other, in memory.
+    /// Merges what tasks have so far with what has landed and with each other, in memory, as far as the time for one look
+    /// goes. The next look goes on from there.
     fn forecast(&self) -> Result<Vec<Input>, WorkspaceError> {
-        let shadow = self.yard.shadow();
         let tip = self.yard.tip()?;
-        let mut works = Vec::new();
-        for (task, seat) in self.at_work.seats() {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let seats = self.at_work.seats();
+        known.keep_only(&seats);
+        let deadline = Instant::now() + BUDGET;
+        let is_over = || self.stopped.load(Ordering::Relaxed) || Instant::now() > deadline;
+        let mut coming = Vec::new();
+        for (task, seat) in known.in_turn(seats) {
+            if is_over() {
+                break;
+            }
             // One that is just being made ready or cleared is looked at next time.
             let Ok((base, tree)) = self.yard.glance(&seat) else { continue };
-            works.push((task, shadow.commit(&tree, &[&base], "so far\n")?, base));
+            if !known.is_same(&task, &base, &tree) {
+                let work = self.work(base, tree)?;
+                known.learn(&task, work);
+            }
+            coming.extend(self.meet_tip(&mut known, &task, &tip)?);
+            coming.extend(self.meet_others(&mut known, &task, &is_over)?);
+            known.last = Some(task);
         }
+        Ok(coming)
+    }
+
+    fn work(&self, base: String, tree: String) -> Result<Work, WorkspaceError> {
+        let shadow = self.yard.shadow();
+        let commit = shadow.commit(&tree, &[&base], "so far\n")?;
+        let files = shadow.touched(&base, &commit)?.files.into_iter().collect();
+        Ok(Work { base, tree, commit, files, met: HashSet::new() })
+    }
+
+    fn meet_tip(&self, known: &mut Known, task: &TaskId, tip: &str) -> Result<Option<Input>, WorkspaceError> {
+        let Some(work) = known.works.get_mut(task) else { return Ok(None) };
+        match work.base != tip && work.met.insert(tip.to_owned()) {
+            true => self.meet(task, &work.commit, None, tip),
+            false => Ok(None),
+        }
+    }
+
+    /// With those that touch what it touches, and that it has not been merged with as both are now.
+    fn meet_others(
+        &self,
+        known: &mut Known,
+        task: &TaskId,
+        is_over: &impl Fn() -> bool,
+    ) -> Result<Vec<Input>, WorkspaceError> {
         let mut coming = Vec::new();
-        for (at, (task, work, base)) in works.iter().enumerate() {
-            if *base != tip {
-                coming.extend(self.meet(task, work, None, &tip)?);
+        for other in known.near(task) {
+            if is_over() {
+                break;
             }
-            for (other, others, _) in &works[at + 1..] {
-                coming.extend(self.meet(task, work, Some(other), others)?);
-            }
+            // In the order of their names, so that the same pair is always told in the same way.
+            let (one, two) = if *task < other { (task, &other) } else { (&other, task) };
+            let (Some(ours), Some(theirs)) = (known.works.get(one), known.works.get(two)) else { continue };
+            coming.extend(self.meet(one, &ours.commit, Some(two), &theirs.commit)?);
+            known.have_met(task, &other);
         }
         Ok(coming)
     }

@@ -95,3 +95,40 @@ tasks:
     run(&world, &["-p", "2", "--allow-overlap"]).ended();
     assert!(["abab", "abba", "baab", "baba"].contains(&order().as_str()), "side by side again: {}", order());
 }
+
+/// A look for conflicts that is under way does not hold up the end, however many merges it has before it.
+#[test]
+fn the_end_does_not_wait_for_a_look_at_conflicts() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::{Duration, Instant};
+
+    let tasks: String = (0..10)
+        .map(|n| format!("  - {{ id: t{n}, run: 'echo {n} > f.txt; AGENT await HERE/go; exit 1' }}\n"))
+        .collect();
+    let mut world = repository(&format!("tasks:\n{tasks}"));
+    // Every merge takes two seconds, and there are 45 of them in a look.
+    let bin = world.root().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let (path, log) = (world.variable("PATH").into_string().unwrap(), world.path("merges"));
+    let shim = format!(
+        "#!/bin/sh\ncase \" $* \" in *' merge-tree '*) echo x >> {}; sleep 2;; esac\nPATH='{path}' exec git \"$@\"\n",
+        log.display()
+    );
+    std::fs::write(bin.join("git"), shim).unwrap();
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.set("PATH", format!("{}:{path}", bin.display()));
+    let mut live = run(&world, &["-p", "10", "--lookout", "50ms"]);
+    world.wait_for_file("merges");
+    world.write("go", "");
+    crate::harness::wait_for("the end block", || live.stdout().contains("\nnext ").then_some(()));
+    let end = Instant::now();
+    while live.is_running() {
+        assert!(
+            end.elapsed() < Duration::from_secs(20),
+            "held up after the end: {} merges",
+            world.read("merges").lines().count()
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    live.ended().expect(100);
+}
