@@ -61,8 +61,8 @@ impl Archive {
             }
             return Ok(Archive { home, store: None, runs: Vec::new(), directory });
         }
-        let store = patiently(|| Sqlite::open(&home)).await?;
-        let runs = store.runs().await?;
+        let store = briefly(|| Sqlite::open_to_look(&home)).await?;
+        let runs = briefly(|| store.runs()).await?;
         Ok(Archive { home, store: Some(Arc::new(store)), runs, directory })
     }
 
@@ -128,7 +128,7 @@ impl Archive {
 
     pub(crate) async fn read(&self, stored: &StoredRun) -> Result<Found, Fault> {
         let store = self.store()?;
-        let records = patiently(|| store.load(&stored.id)).await.inspect_err(|_| self.leave_as_it_is())?;
+        let records = briefly(|| store.load(&stored.id)).await.inspect_err(|_| self.leave_as_it_is())?;
         let run = Run::replay(&records).map_err(|error| {
             self.leave_as_it_is();
             Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
@@ -144,7 +144,7 @@ impl Archive {
     /// Forgets a run that nobody works on.
     pub(crate) async fn remove(&self, run: &RunId) -> Result<(), Fault> {
         let store = self.store()?;
-        Ok(patiently(|| store.remove(run)).await?)
+        Ok(briefly(|| store.remove(run)).await?)
     }
 
     fn store(&self) -> Result<&Arc<Sqlite>, Fault> {
@@ -280,6 +280,33 @@ fn unknown(task: &str, newest: Option<&Found>) -> Fault {
     match did_you_mean(task, ids) {
         Some(meant) => fault.help(format!("did you mean '{meant}'?")),
         None => fault,
+    }
+}
+
+/// How long a command that only looks waits for a store that cannot be used right now.
+const SHORT_WAIT: Duration = Duration::from_secs(4);
+
+/// As `patiently`, for commands whose answer is waited for: after a few seconds what is in the way is an error.
+pub(crate) async fn briefly<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let deadline = tokio::time::Instant::now() + SHORT_WAIT;
+    let mut last = None;
+    let tried = tokio::time::timeout_at(deadline, async {
+        loop {
+            match call().await {
+                Err(error @ StoreError::Unavailable { .. }) => last = Some(error),
+                done => return done,
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    match tried.await {
+        Ok(done) => done,
+        Err(_) => Err(last.unwrap_or_else(|| StoreError::Unavailable {
+            why: format!("the store has not answered within {SHORT_WAIT:?}; another process may hold it"),
+        })),
     }
 }
 

@@ -111,6 +111,9 @@ impl From<HomeError> for Fault {
         match error {
             HomeError::Busy(_) => Fault::new(Exit::StillRunning, error)
                 .help("wait for it to end, or start a new run without --resume"),
+            HomeError::Foreign { .. } | HomeError::Shared { .. } => {
+                Fault::new(Exit::Unexpected, error).help("set CONDUCTOR_HOME to a directory of your own")
+            }
             error => Fault::new(Exit::Unexpected, error)
                 .help("set CONDUCTOR_HOME to a directory that can be written"),
         }

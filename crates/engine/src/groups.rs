@@ -15,6 +15,7 @@ use conductor_core::run::{Run, TaskState};
 use conductor_core::units::Timestamp;
 use tokio::sync::mpsc;
 
+use crate::access;
 use crate::bus::Records;
 use crate::git::Repository;
 use crate::merge::short;
@@ -114,9 +115,9 @@ impl Book {
 
 /// Writes a file so that whoever reads it sees all of it, or all of the one before.
 fn replace(folder: &Path, name: &str, text: &str) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+    access::create_dir_all(folder)?;
     let next = folder.join(format!(".{name}.{}", std::process::id()));
-    fs::write(&next, text)?;
+    access::write(&next, text)?;
     fs::rename(&next, folder.join(name)).inspect_err(|_| drop(fs::remove_file(&next)))
 }
 

@@ -2,11 +2,14 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use conductor_core::ids::RunId;
 use thiserror::Error;
+
+use crate::access;
 
 #[derive(Debug, Error)]
 pub enum HomeError {
@@ -14,9 +17,37 @@ pub enum HomeError {
     Nowhere,
     #[error("cannot use the state directory {path}: {source}")]
     Unusable { path: PathBuf, source: io::Error },
+    #[error(
+        "the state directory {path} belongs to user {owner}, and this is user {us}: \
+         transcripts and prices of one user are no business of another"
+    )]
+    Foreign { path: PathBuf, owner: u32, us: u32 },
+    #[error("{path} is shared by all users of this machine and cannot be a state directory")]
+    Shared { path: PathBuf },
     #[error("run {0} is being worked on by another conductor right now")]
     Busy(RunId),
 }
+
+/// What we keep in the state directory.
+const FILES: [&str; 8] = [
+    "conductor.db",
+    "conductor.db-wal",
+    "conductor.db-shm",
+    "conductor.db-journal",
+    "lock",
+    "sessions.jsonl",
+    "beads.lock",
+    "beads.claims.lock",
+];
+const FOLDERS: [&str; 3] = ["plans", "ports", "trash"];
+/// Config files and the like, which are the user's.
+const OTHERS: [&str; 4] = ["runs", "config.yaml", "config.yml", "templates"];
+
+/// The mark of folders that all users may put something into, such as `/tmp`.
+const STICKY: u32 = 0o1000;
+
+/// Another process has the state directory to itself for moments only.
+const ALONE: Duration = Duration::from_secs(4);
 
 /// Whoever only looks whether a run is live holds its lock for a moment; that is no reason to turn anybody away.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -42,13 +73,69 @@ impl Home {
     pub fn at(root: impl Into<PathBuf>) -> Result<Home, HomeError> {
         let root = std::path::absolute(root.into())
             .map_err(|source| HomeError::Unusable { path: PathBuf::new(), source })?;
-        fs::create_dir_all(root.join("runs"))
-            .map_err(|source| HomeError::Unusable { path: root.clone(), source })?;
-        Ok(Home { root })
+        let home = Home { root };
+        // First, so that nothing is made in a place that is refused.
+        home.check_owner()?;
+        access::create_private_dir_all(&home.root.join("runs"))
+            .map_err(|source| HomeError::Unusable { path: home.root.clone(), source })?;
+        home.close_to_others();
+        Ok(home)
+    }
+
+    /// A state directory is one user's; what another user could put there would be believed.
+    fn check_owner(&self) -> Result<(), HomeError> {
+        let Ok(data) = fs::metadata(&self.root) else { return Ok(()) };
+        let (path, us) = (self.root.clone(), rustix::process::geteuid().as_raw());
+        match data.uid() {
+            owner if owner != us => Err(HomeError::Foreign { path, owner, us }),
+            // A disk of its own may be mounted like this, and is ours as long as nothing else is on it.
+            _ if data.mode() & STICKY != 0 && !self.holds_only_ours() => Err(HomeError::Shared { path }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What an older version let others read is the user's own from now on. Costs two looks where that is done.
+    fn close_to_others(&self) {
+        let runs = self.root.join("runs");
+        if access::is_open(&self.root) && self.holds_only_ours() {
+            let _ = access::close(&self.root);
+        }
+        if !access::is_open(&runs) {
+            return;
+        }
+        for name in FILES {
+            let _ = access::close(&self.root.join(name));
+        }
+        for name in FOLDERS {
+            let _ = access::close_all(&self.root.join(name), &["workspaces", "tmp", "git"]);
+        }
+        // Last, for it says that all of this is done. Where it cannot be, the next start tries again.
+        for run in self.runs() {
+            let _ = access::close_all(&self.run(&run), &["workspaces", "tmp", "git"]);
+        }
+        let _ = access::close(&runs);
+    }
+
+    /// Whether nothing is in it but what we put there, and config files of the user's: a folder that is used for
+    /// something else too is not ours to close.
+    fn holds_only_ours(&self) -> bool {
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let ours = |name: &str| {
+            FILES.contains(&name)
+                || FOLDERS.contains(&name)
+                || OTHERS.contains(&name)
+                || name.starts_with('.')
+        };
+        entries.into_iter().all(|entry| entry.file_name().to_str().is_some_and(ours))
     }
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Whether anything can be put there.
+    pub fn is_writable(&self) -> bool {
+        rustix::fs::access(&self.root, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
     }
 
     pub fn database(&self) -> PathBuf {
@@ -61,8 +148,15 @@ impl Home {
 
     /// Waits until no other process is here too. For moments only; the lock goes with the file, or with the process.
     pub(crate) fn alone(&self) -> io::Result<File> {
-        let file = File::options().create(true).truncate(false).write(true).open(self.root.join("lock"))?;
-        file.lock()?;
+        let path = self.root.join("lock");
+        let file = access::private().create(true).truncate(false).write(true).open(&path)?;
+        lock_within(&file, ALONE).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(
+                io::ErrorKind::WouldBlock,
+                format!("{} is held by another process for more than {ALONE:?}", path.display()),
+            ),
+            _ => error,
+        })?;
         Ok(file)
     }
 
@@ -70,23 +164,17 @@ impl Home {
     pub fn claim(&self, run: &RunId) -> Result<RunClaim, HomeError> {
         let directory = self.run(run);
         let unusable = |source| HomeError::Unusable { path: directory.clone(), source };
-        fs::create_dir_all(&directory).map_err(unusable)?;
-        let file = File::options()
+        access::create_private_dir_all(&directory).map_err(unusable)?;
+        let file = access::private()
             .create(true)
             .truncate(false)
             .write(true)
             .open(directory.join("lock"))
             .map_err(unusable)?;
-        let deadline = Instant::now() + GLANCE;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(RunClaim { directory, _lock: file }),
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                Err(TryLockError::WouldBlock) => return Err(HomeError::Busy(run.clone())),
-                Err(TryLockError::Error(source)) => return Err(unusable(source)),
-            }
+        match lock_within(&file, GLANCE) {
+            Ok(()) => Ok(RunClaim { directory, _lock: file }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(HomeError::Busy(run.clone())),
+            Err(source) => Err(unusable(source)),
         }
     }
 
@@ -112,6 +200,21 @@ impl Home {
             entries.filter_map(|entry| RunId::parse(entry.file_name().to_str()?)).collect();
         runs.sort();
         runs
+    }
+}
+
+/// Takes a lock that others hold for moments only; `WouldBlock` where that is not so.
+pub(crate) fn lock_within(file: &File, time: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + time;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
 }
 

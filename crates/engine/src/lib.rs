@@ -6,6 +6,7 @@
 // Printing macros panic where standard output or standard error cannot be written.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod access;
 pub mod agents;
 pub mod amend;
 pub mod beads;

@@ -12,12 +12,13 @@ use conductor_core::report::{self, PlanFile, Subject, SummaryFile, TaskResult, V
 use conductor_core::run::{Progress, Run, TaskState};
 use serde::Serialize;
 
+use crate::access;
 use crate::transcript::{self, Speaker};
 use crate::whereabouts::{self, Whereabouts};
 use crate::workspaces::{WorkspaceError, Yard};
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
+    access::create_dir_all(directory)?;
     write(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
 }
 
@@ -49,7 +50,7 @@ pub fn write_changes(
         {
             let folder = directory.join(format!("executor_{executor}")).join(task.id.as_str());
             let (patch, path) = (yard.shadow().patch(&from, &to)?, folder.join("changes.diff"));
-            let written = fs::create_dir_all(&folder).and_then(|()| write(&path, &patch));
+            let written = access::create_dir_all(&folder).and_then(|()| write(&path, &patch));
             written.map_err(|source| WorkspaceError::File { path, source })?;
         }
     }
@@ -83,7 +84,7 @@ fn write_results(folder: &Path, executor: u32, run: &Run) -> io::Result<()> {
         let task = entry.file_name().to_str().and_then(|name| TaskId::parse(name).ok());
         let Some(place) = task.and_then(|task| run.place(&task)) else { continue };
         if run.progress(place).executor == Some(executor) {
-            fs::write(entry.path().join("result.json"), json(&TaskResult::new(run, place)))?;
+            access::write(&entry.path().join("result.json"), json(&TaskResult::new(run, place)))?;
         }
     }
     Ok(())
@@ -99,6 +100,6 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Two may write the same at once: a run that ends, and somebody who asks for its report.
     let fresh = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&fresh, bytes)?;
+    access::write(&fresh, bytes)?;
     fs::rename(&fresh, path).inspect_err(|_| drop(fs::remove_file(&fresh)))
 }

@@ -26,6 +26,7 @@ use conductor_core::units::{Millis, Timestamp, Usd};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
+use crate::access;
 use crate::agents::{self, AgentError};
 use crate::clock::wall;
 use crate::drive::Message;
@@ -111,7 +112,7 @@ impl Planner {
         process::adopt_orphans();
         let folder = home.root().join("plans").join(id.as_str());
         let place = folder.join("place");
-        fs::create_dir_all(&place)?;
+        access::create_private_dir_all(&place)?;
         let (reporter, reports) = mpsc::unbounded_channel();
         let (notifier, notices) = mpsc::unbounded_channel();
         let worker = Worker::for_questions(id, plan, place.clone(), folder.clone(), notifier, reporter);
@@ -241,7 +242,7 @@ impl Planner {
             return Err(PlannerError::Stopped);
         }
         self.asked += 1;
-        fs::write(self.folder.join(format!("{name}-question.txt")), &words)?;
+        access::write(&self.folder.join(format!("{name}-question.txt")), &words)?;
         let Planner { worker, reports, stop, allowance, session, used, .. } = self;
         let mut wish = stop.subscribe();
         let asking = worker.ask(self.asked, words, session, &mut wish);
@@ -273,7 +274,7 @@ impl Planner {
             ended_by = Some(PlannerError::TooCostly(allowance.max_cost));
         }
         if let Ok(answer) = &answered {
-            fs::write(self.folder.join(format!("{name}.txt")), answer)?;
+            access::write(&self.folder.join(format!("{name}.txt")), answer)?;
         }
         match (ended_by, answered) {
             (Some(why), _) => Err(why),

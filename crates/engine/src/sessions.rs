@@ -5,7 +5,6 @@
 //! cannot be written, the run goes on without.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
@@ -19,6 +18,7 @@ use conductor_core::units::Timestamp;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use crate::access;
 use crate::bus::Records;
 
 pub const SCHEMA: &str = "conductor.session/1";
@@ -278,7 +278,7 @@ impl Book {
 
 /// In one write, so that lines of several coordinators do not mix.
 fn append(path: &Path, line: &[u8]) -> io::Result<()> {
-    File::options().create(true).append(true).open(path)?.write_all(line)
+    access::private().create(true).append(true).open(path)?.write_all(line)
 }
 
 fn moment(at: Timestamp) -> String {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use conductor_core::ids::{Attempt, TaskId};
 use rustix::fs::FallocateFlags;
 
+use crate::access;
 use crate::redact::{Redactor, Scrubber};
 
 pub use cleared::Clear;
@@ -301,11 +302,14 @@ impl Transcript {
         }
         self.scrub(u64::MAX, u64::MAX)?;
         if let Some(folder) = self.kept.parent() {
-            fs::create_dir_all(folder)?;
+            access::create_dir_all(folder)?;
         }
         if length > HEAD + TAIL + STEP {
             let short = self.spool.with_extension("short");
-            self.shorten(length, &mut File::create(&short)?)?;
+            self.shorten(
+                length,
+                &mut access::options(&short).write(true).create(true).truncate(true).open(&short)?,
+            )?;
             fs::rename(&short, &self.spool)?;
         }
         fs::rename(&self.spool, &self.kept)
@@ -334,9 +338,9 @@ impl Transcript {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let open = || File::options().create(true).append(true).read(true).open(path);
+    let open = || access::options(path).create(true).append(true).read(true).open(path);
     open().or_else(|error| match (error.kind(), path.parent()) {
-        (io::ErrorKind::NotFound, Some(folder)) => fs::create_dir_all(folder).and_then(|()| open()),
+        (io::ErrorKind::NotFound, Some(folder)) => access::create_dir_all(folder).and_then(|()| open()),
         _ => Err(error),
     })
 }

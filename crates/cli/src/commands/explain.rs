@@ -25,7 +25,7 @@ use conductor_engine::workspaces::RunRefs;
 use conductor_engine::{agents, history};
 
 use super::{answer, answer_json, block_on, talk};
-use crate::archive::{Archive, FoundTask, patiently};
+use crate::archive::{Archive, FoundTask, briefly};
 use crate::args::Explain;
 use crate::diagnostics;
 use crate::end_block::one_line;
@@ -94,7 +94,7 @@ async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, Fault> {
     if !home.database().exists() {
         return Ok(Vec::new());
     }
-    let store = patiently(|| Sqlite::open(&home)).await?;
+    let store = briefly(|| Sqlite::open_to_look(&home)).await?;
     let mut earlier = EarlierRuns::of(&store);
     let samples = history::samples(&mut earlier, directory, plan).await?;
     earlier.notice().into_iter().for_each(talk);

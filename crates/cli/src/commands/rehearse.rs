@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::run::{full_name, machine};
 use super::{answer, answer_json, block_on, talk};
-use crate::archive::patiently;
+use crate::archive::briefly;
 use crate::args::Rehearse;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
@@ -42,7 +42,7 @@ async fn remember(file: &Path, plan: &mut Plan) -> Result<History, Fault> {
         return Ok(History::new());
     }
     let directory = std::env::current_dir()?;
-    let store = patiently(|| Sqlite::open(&home)).await?;
+    let store = briefly(|| Sqlite::open_to_look(&home)).await?;
     let source = full_name(&directory, file);
     let mut earlier = EarlierRuns::of(&store);
     match Repository::common_of(&directory) {

@@ -32,7 +32,7 @@ use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
 use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, file_name};
 use conductor_engine::workspaces::{Yard, empty_trash};
-use conductor_engine::{agents, history, ledger, output, planner};
+use conductor_engine::{access, agents, history, ledger, output, planner};
 
 use super::worktree::clear_after_the_dead;
 use super::{answer, block_on, talk};
@@ -340,7 +340,7 @@ const EXIT: &str = "exit_code";
 
 /// For whoever waits for the run and did not start it.
 fn note_exit(state: &Path, exit: Exit) {
-    let _ = std::fs::write(state.join(EXIT), format!("{}\n", exit as u8));
+    let _ = access::write(&state.join(EXIT), format!("{}\n", exit as u8));
 }
 
 fn forget_exit(state: &Path) {

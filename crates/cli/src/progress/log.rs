@@ -8,6 +8,7 @@ use conductor_core::ids::RunId;
 use conductor_core::ledger::Ledger;
 use conductor_core::run::Run;
 use conductor_core::units::Timestamp;
+use conductor_engine::access;
 use conductor_engine::bus::Records;
 use conductor_engine::clock::wall;
 
@@ -25,7 +26,8 @@ pub(super) struct Logged {
 
 impl Logged {
     pub(super) fn new(shown: Box<dyn Progress>, stage: &Stage<'_>) -> Logged {
-        let file = File::options().create(true).append(true).open(stage.output.join(NAME)).ok();
+        let path = stage.output.join(NAME);
+        let file = access::options(&path).create(true).append(true).open(&path).ok();
         let mut logged = Logged { shown, file, lines: Lines::new(stage.run, false) };
         logged.write(&line(wall(), &heading(stage.id, stage.run, stage.options)));
         logged

@@ -1,7 +1,6 @@
 //! The `bd` command: one call at a time, each with a limit, and again where its database is locked.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::issue::{self, Issue};
+use crate::access;
 use crate::process::{Heard, hear_beside};
 
 /// How long a call may take.
@@ -167,7 +167,7 @@ impl Bd {
 
     fn call(&self, call: &[&str]) -> Result<Heard, BdError> {
         // Without the lock it is only slower: bd has its own.
-        let lock = File::options().create(true).truncate(false).write(true).open(&self.lock);
+        let lock = access::private().create(true).truncate(false).write(true).open(&self.lock);
         let _turn = lock.and_then(|lock| lock.lock().map(|()| lock));
         let mut command = Command::new(&self.program);
         command.args(call).arg("--json").current_dir(&self.directory);

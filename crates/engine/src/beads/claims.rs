@@ -11,6 +11,7 @@ use conductor_core::plan::Task;
 use conductor_core::run::{Run, TaskState};
 
 use super::closing::Notes;
+use crate::access;
 use crate::home::Home;
 use crate::stores::{EarlierRuns, StoreError, StoredRun};
 
@@ -26,7 +27,7 @@ pub struct Claims {
 /// Waits until no other process makes a run of issues. For as long as it takes to make one.
 pub fn turn(home: &Home) -> io::Result<File> {
     let path = home.root().join("beads.claims.lock");
-    let file = File::options().create(true).truncate(false).write(true).open(path)?;
+    let file = access::private().create(true).truncate(false).write(true).open(path)?;
     file.lock()?;
     Ok(file)
 }

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::bd::Bd;
+use crate::access;
 use crate::bus::Records;
 
 /// In a run's folder: what is closed.
@@ -60,7 +61,7 @@ impl Notes {
 
     fn keep(&self, state: &Path) -> io::Result<()> {
         let next = state.join(format!("{FILE}.next"));
-        fs::write(&next, serde_json::to_vec_pretty(self)?)?;
+        access::write(&next, serde_json::to_vec_pretty(self)?)?;
         fs::rename(next, state.join(FILE))
     }
 }

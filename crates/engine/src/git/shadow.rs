@@ -14,6 +14,7 @@ use super::filters::{but, without};
 use super::index::{Index, Link};
 use super::lfs::{self, Lfs};
 use super::{GitError, Repository, bare_command, bytes, is_ancestor, output, run, said, with_input};
+use crate::access;
 
 #[derive(Debug, Clone)]
 pub struct Shadow {
@@ -101,7 +102,7 @@ impl Shadow {
     fn made(self) -> Result<Shadow, GitError> {
         let file = |source| GitError::File { path: self.directory.clone(), source };
         for folder in ["objects", "refs", "info"] {
-            fs::create_dir_all(self.directory.join(folder)).map_err(file)?;
+            access::create_dir_all(&self.directory.join(folder)).map_err(file)?;
         }
         let config = format!("[core]\n{}\tbare = true\n", self.format()) + self.extensions();
         for (name, text) in [("HEAD", "ref: refs/heads/none\n"), ("config", config.as_str())] {

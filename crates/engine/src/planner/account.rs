@@ -11,6 +11,7 @@ use conductor_core::units::{Timestamp, Usd};
 use serde::{Deserialize, Serialize};
 
 use super::{Planner, PlannerError};
+use crate::access;
 use crate::clock::wall;
 use crate::drive::Message;
 use crate::home::Home;
@@ -80,7 +81,7 @@ fn changed(folder: &Path) -> Option<Timestamp> {
 
 /// Notes which run a plan has become. It is for whoever clears up: the run's own log says it too.
 pub fn note_run(home: &Home, plan: &str, run: &RunId) {
-    let _ = fs::write(home.root().join("plans").join(plan).join(RUN), format!("{run}\n"));
+    let _ = access::write(&home.root().join("plans").join(plan).join(RUN), format!("{run}\n"));
 }
 
 impl Planner {

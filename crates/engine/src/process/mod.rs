@@ -312,6 +312,11 @@ pub fn is_scarcity(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| SCARCE.iter().any(|scarce| scarce.raw_os_error() == code))
 }
 
+/// Whether something could not be written because the disk, or the user's part of it, is full.
+pub fn is_no_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// Bytes of memory this machine has, where that can be told.
 pub fn machine_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;

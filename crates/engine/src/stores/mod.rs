@@ -97,6 +97,11 @@ pub enum StoreError {
     /// Nothing is lost and nothing is wrong: the same call will succeed when the cause is gone.
     #[error("{why}")]
     Unavailable { why: String },
+    /// No waiting helps.
+    #[error(
+        "{path} cannot be written or opened: {why}; make it writable, or set CONDUCTOR_HOME to a directory that is"
+    )]
+    Unwritable { path: PathBuf, why: String },
     #[error("the store at {path} failed: {why}")]
     Failed { path: PathBuf, why: String },
 }

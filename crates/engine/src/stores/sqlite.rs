@@ -23,7 +23,9 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::witness::{self, Cause, Excess, Witness, missing, witnessed};
 use super::{NewRun, Store, StoreError, StoredRun, Task};
+use crate::access;
 use crate::home::Home;
+use crate::process::{is_no_space, is_scarcity};
 
 /// The form events are written in; an older number is brought up to date on reading.
 const EVENT_VERSION: i64 = 1;
@@ -66,16 +68,27 @@ impl Sqlite {
     /// Opens the store, making it where there is none. A file that is damaged or too new is refused untouched.
     pub async fn open(home: &Home) -> Result<Sqlite, StoreError> {
         let path = home.database();
-        // Two that make the database at the same moment would each make its tables.
-        let _alone = home.alone().map_err(|error| unavailable(&error))?;
-        match path.exists() {
-            true => inspect(&path, home).await?,
-            false => missing(home).map_or(Ok(()), Err)?,
+        let connection = match path.exists() && inspect(&path, home).await? == Some(schema_version()) {
+            true => connect(&path, Mode::Write).await.map_err(|error| told(&path, error))?,
+            false => make(&path, home).await?,
+        };
+        Ok(Sqlite::with(home, connection))
+    }
+
+    /// Opens a store that is there to look at it. In a state directory that cannot be written it is only read.
+    pub async fn open_to_look(home: &Home) -> Result<Sqlite, StoreError> {
+        match home.is_writable() {
+            true => Sqlite::open(home).await,
+            false => {
+                inspect(&home.database(), home).await?;
+                Ok(Sqlite::with(home, connect_to_read(&home.database()).await?))
+            }
         }
-        let mut connection = connect(&path, false).await.map_err(|error| told(&path, error))?;
-        MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(&path, error))?;
+    }
+
+    fn with(home: &Home, connection: SqliteConnection) -> Sqlite {
         let writer = AsyncMutex::new(Writer { connection, ends: HashMap::new() });
-        Ok(Sqlite { path, home: home.clone(), writer })
+        Sqlite { path: home.database(), home: home.clone(), writer }
     }
 
     fn told(&self, error: sqlx::Error) -> StoreError {
@@ -97,7 +110,7 @@ impl Sqlite {
 
     /// In one transaction: a run without its first record could never be read again.
     async fn create_run(&self, run: &NewRun, first: &Record) -> Result<(), StoreError> {
-        let witness = Witness::open(&self.home, &run.id).map_err(|error| unavailable(&error))?;
+        let witness = Witness::open(&self.home, &run.id).map_err(|error| unwritable(&self.home, &error))?;
         let row = self.row(0, first)?;
         let mut writer = self.writer.lock().await;
         let connection = &mut writer.connection;
@@ -163,7 +176,7 @@ impl Sqlite {
                 .map_err(|error| self.told(error))?;
         let (last_seq, sum) = last.map_or((0, 0), |(seq, sum)| (seq as u64, sum as u32));
         self.check_witness(run, last_seq, seen)?;
-        let witness = Witness::open(&self.home, run).map_err(|error| unavailable(&error))?;
+        let witness = Witness::open(&self.home, run).map_err(|error| unwritable(&self.home, &error))?;
         let _ = lengthen_log(&self.path);
         Ok(LogEnd { key, last_seq, sum, witness })
     }
@@ -493,11 +506,28 @@ fn stored_run(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<StoredRun> {
     })
 }
 
-/// Looks at an existing file without writing to it: is it ours, whole, and of a form we know?
-async fn inspect(path: &Path, home: &Home) -> Result<(), StoreError> {
+/// Makes the database, or brings its form up to date.
+async fn make(path: &Path, home: &Home) -> Result<SqliteConnection, StoreError> {
+    // Two that make the database at the same moment would each make its tables.
+    let _alone = home.alone().map_err(|error| unwritable(home, &error))?;
+    match path.exists() {
+        true => drop(inspect(path, home).await?),
+        false => missing(home).map_or(Ok(()), Err)?,
+    }
+    // SQLite gives its -wal and -shm the permissions of the database.
+    access::private().create(true).append(true).open(path).map_err(|error| unwritable(home, &error))?;
+    let mut connection = connect(path, Mode::Write).await.map_err(|error| told(path, error))?;
+    MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(path, error))?;
+    Ok(connection)
+}
+
+/// Looks at an existing file without writing to it: is it ours, whole, and of a form we know? Its form, if it has one.
+async fn inspect(path: &Path, home: &Home) -> Result<Option<i64>, StoreError> {
     // Killed while it made the file, a process leaves a journal that only a writer can undo; once made, there is none.
-    let read_only = !path.with_extension("db-journal").exists();
-    let mut connection = connect(path, read_only).await.map_err(|error| told(path, error))?;
+    let mut connection = match path.with_extension("db-journal").exists() {
+        true => connect(path, Mode::Write).await.map_err(|error| told(path, error))?,
+        false => connect_to_read(path).await?,
+    };
     let known = schema_version();
     let tables: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
@@ -524,23 +554,47 @@ async fn inspect(path: &Path, home: &Home) -> Result<(), StoreError> {
         _ => {}
     }
     let _ = connection.close().await;
-    Ok(())
+    Ok(found)
 }
 
-async fn connect(path: &Path, read_only: bool) -> sqlx::Result<SqliteConnection> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Write,
+    Read,
+    /// The file alone: nothing else is read, made or locked.
+    Still,
+}
+
+async fn connect(path: &Path, mode: Mode) -> sqlx::Result<SqliteConnection> {
     let options = SqliteConnectOptions::new()
         .filename(path)
-        .create_if_missing(!read_only)
-        .read_only(read_only)
+        .create_if_missing(mode == Mode::Write)
+        .read_only(mode != Mode::Write)
+        .immutable(mode == Mode::Still)
         .busy_timeout(BUSY)
         .foreign_keys(true)
         .locking_mode(SqliteLockingMode::Normal)
         .disable_statement_logging();
-    let options = match read_only {
-        true => options,
-        false => options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full),
+    let options = match mode {
+        Mode::Write => options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full),
+        Mode::Read | Mode::Still => options,
     };
     SqliteConnection::connect_with(&options).await
+}
+
+/// Reading a database with a write-ahead log needs files beside it. Where they cannot be made the database is read by
+/// itself, if there is no log: with one, that would be an older state of it.
+async fn connect_to_read(path: &Path) -> Result<SqliteConnection, StoreError> {
+    let log = std::fs::metadata(path.with_extension("db-wal")).map_or(0, |log| log.len());
+    let mut connection = connect(path, Mode::Read).await.map_err(|error| told(path, error))?;
+    let looked = sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut connection).await;
+    match looked.map(drop).map_err(|error| (primary(&error), error)) {
+        Ok(()) => Ok(connection),
+        Err((Some(8 | 14), _)) if log == 0 => {
+            connect(path, Mode::Still).await.map_err(|error| told(path, error))
+        }
+        Err((_, error)) => Err(told(path, error)),
+    }
 }
 
 /// The form of the database this program makes, and the newest it knows.
@@ -551,7 +605,7 @@ pub fn schema_version() -> i64 {
 /// What SQLite finds wrong with a database that is there; it is not written to.
 pub async fn integrity(home: &Home) -> Result<Vec<String>, StoreError> {
     let path = home.database();
-    let mut connection = connect(&path, true).await.map_err(|error| told(&path, error))?;
+    let mut connection = connect_to_read(&path).await?;
     let lines: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(20)")
         .fetch_all(&mut connection)
         .await
@@ -601,8 +655,16 @@ fn lengthen_log(database: &Path) -> io::Result<()> {
     log.sync_all()
 }
 
-fn unavailable(error: &io::Error) -> StoreError {
-    StoreError::Unavailable { why: format!("the state directory cannot be written: {error}") }
+/// A full disk and a want of descriptors pass; a folder that may not be written, or a lock that is not let go of, does
+/// not pass by waiting.
+fn unwritable(home: &Home, error: &io::Error) -> StoreError {
+    let path = home.root().to_owned();
+    match is_no_space(error) || is_scarcity(error) {
+        true => StoreError::Unavailable {
+            why: format!("the state directory {} cannot be written: {error}", path.display()),
+        },
+        false => StoreError::Unwritable { path, why: error.to_string() },
+    }
 }
 
 /// Whether a row of that key is there already.
@@ -610,14 +672,30 @@ fn is_taken(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(database) if database.is_unique_violation())
 }
 
+/// A page that the file should have and has not.
+const SHORT_READ: i64 = 522;
+
+/// SQLite's own code of an error.
+fn code(error: &sqlx::Error) -> Option<i64> {
+    match error {
+        sqlx::Error::Database(database) => database.code()?.parse().ok(),
+        _ => None,
+    }
+}
+
+fn primary(error: &sqlx::Error) -> Option<i64> {
+    code(error).map(|code| code & 0xff)
+}
+
 /// SQLite's primary result codes, sorted into what they mean for us.
 fn told(path: &Path, error: sqlx::Error) -> StoreError {
-    let code = match &error {
-        sqlx::Error::Database(database) => database.code().and_then(|code| code.parse::<i64>().ok()),
-        _ => None,
-    };
     let shown = path.display();
-    match code.map(|code| code & 0xff) {
+    if code(&error) == Some(SHORT_READ) {
+        let why = "it is shorter than it should be".to_owned();
+        return StoreError::Damaged { path: path.to_owned(), why };
+    }
+    match primary(&error) {
+        Some(8 | 14) => StoreError::Unwritable { path: path.to_owned(), why: error.to_string() },
         Some(5 | 6) => StoreError::Unavailable { why: format!("{shown} is locked by another process") },
         Some(13) => StoreError::Unavailable { why: format!("the disk is full, {shown} cannot grow") },
         Some(10) => StoreError::Unavailable { why: format!("{shown} cannot be written: {error}") },

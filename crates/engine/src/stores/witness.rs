@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::ids::RunId;
 
 use super::StoreError;
+use crate::access;
 use crate::home::Home;
 
 const NAME: &str = "head";
@@ -20,9 +21,9 @@ pub(super) struct Witness(File);
 
 impl Witness {
     pub(super) fn open(home: &Home, run: &RunId) -> io::Result<Witness> {
-        fs::create_dir_all(home.run(run))?;
+        access::create_private_dir_all(&home.run(run))?;
         let path = home.run(run).join(NAME);
-        File::options().read(true).write(true).create(true).truncate(false).open(path).map(Witness)
+        access::private().read(true).write(true).create(true).truncate(false).open(path).map(Witness)
     }
 
     /// Only a witness: where it cannot be written, the log itself is no worse.

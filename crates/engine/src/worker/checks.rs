@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::running::open_transcript;
 use super::{Order, Stop, Visit, Worker};
+use crate::access;
 use crate::agents;
 use crate::gates;
 use crate::process::Exit;
@@ -187,11 +188,10 @@ impl Worker {
         let mut seat = visit.seat.clone();
         if let Some((round, failure)) = feedback {
             let folder = self.output.join("feedback");
-            std::fs::create_dir_all(&folder).map_err(|source| file(&folder, source))?;
+            access::create_dir_all(&folder).map_err(|source| file(&folder, source))?;
             let path = folder.join(format!("{}.{}.{round}.txt", visit.task.id, visit.order.attempt));
             let text = format!("{}\n\n{}\n", failure.message, failure.evidence);
-            std::fs::write(&path, transcript::shown(text.as_bytes()))
-                .map_err(|source| file(&path, source))?;
+            access::write(&path, transcript::shown(text.as_bytes())).map_err(|source| file(&path, source))?;
             seat.env.push(("CONDUCTOR_ROUND".to_owned(), round.to_string()));
             seat.env.push(("CONDUCTOR_FEEDBACK".to_owned(), shown(&path)));
         }

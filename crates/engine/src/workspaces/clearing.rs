@@ -11,13 +11,14 @@ use super::resolving::is_resolving;
 use super::turns::side_by_side;
 use super::yard::{Yard, locked};
 use super::{WorkspaceError, file};
+use crate::access;
 use crate::process;
 
 impl Yard {
     /// Out of the way at once, off the disk later.
     pub(super) fn throw_away(&self, path: &Path) -> Result<(), WorkspaceError> {
         let trash = self.layout.home.join("trash");
-        fs::create_dir_all(&trash).map_err(|source| file(&trash, source))?;
+        access::create_private_dir_all(&trash).map_err(|source| file(&trash, source))?;
         let here = trash.join(format!("{:x}", fastrand::u64(..)));
         match fs::rename(path, &here) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

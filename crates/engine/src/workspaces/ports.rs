@@ -3,7 +3,8 @@
 //! A block is leased by a lock on a file in the state directory; the lock goes with the process, however it ends. Who
 //! uses the ports, and whether at all, is not known here: a block is only looked at when it is leased.
 
-use std::fs::{self, File, TryLockError};
+use crate::access;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::Path;
@@ -55,7 +56,7 @@ pub(super) fn lease(home: &Path) -> io::Result<Lease> {
 
 fn lease_among(home: &Path, blocks: impl Iterator<Item = u16>) -> io::Result<Lease> {
     let folder = home.join("ports");
-    fs::create_dir_all(&folder)?;
+    access::create_private_dir_all(&folder)?;
     for block in blocks {
         let first = FIRST + block * SIZE;
         let Some(lock) = locked(&folder.join(first.to_string()))? else { continue };
@@ -70,7 +71,7 @@ fn lease_among(home: &Path, blocks: impl Iterator<Item = u16>) -> io::Result<Lea
 
 /// The files stay when a lease ends: removing one could take it from under somebody who has just locked it.
 fn locked(path: &Path) -> io::Result<Option<File>> {
-    let file = File::options().create(true).truncate(false).write(true).open(path)?;
+    let file = access::private().create(true).truncate(false).write(true).open(path)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),

@@ -20,6 +20,7 @@ use super::ports::{self, Lease};
 use super::settings::ToldSettings;
 use super::turns::Turns;
 use super::{Guest, Seat, WorkspaceError, file};
+use crate::access;
 use crate::git::{GitError, Merge, Repository, Shadow};
 
 pub struct Yard {
@@ -66,7 +67,7 @@ impl Yard {
         let yard = Yard::look(repository, run, layout, keep, tip)?;
         yard.compare_settings(tip.is_some());
         let desk = yard.layout.desk();
-        fs::create_dir_all(&desk).map_err(|source| file(&desk, source))?;
+        access::create_dir_all(&desk).map_err(|source| file(&desk, source))?;
         let branch = yard.branch();
         if tip.is_none()
             && yard.repository.read_ref(branch)?.is_none()
@@ -346,7 +347,7 @@ impl Yard {
     fn belongings(&self, seat: &str) -> Result<Vec<(String, String)>, WorkspaceError> {
         let temporary = self.layout.temporary(seat);
         let _ = fs::remove_dir_all(&temporary);
-        fs::create_dir_all(&temporary).map_err(|source| file(&temporary, source))?;
+        access::create_dir_all(&temporary).map_err(|source| file(&temporary, source))?;
         let mut leases = locked(&self.leases);
         if !leases.contains_key(seat) {
             let lease = ports::lease(&self.layout.home).map_err(|source| file(&self.layout.home, source))?;
@@ -368,7 +369,7 @@ impl Yard {
     /// Notes that a folder was made, so that whoever comes later finds it wherever it is.
     pub(super) fn note_folder(&self, seat: &str, folder: &Path) -> Result<(), WorkspaceError> {
         let note = self.layout.desk().join(format!("{seat}.folder"));
-        fs::write(&note, folder.as_os_str().as_encoded_bytes()).map_err(|source| file(&note, source))
+        access::write(&note, folder.as_os_str().as_encoded_bytes()).map_err(|source| file(&note, source))
     }
 
     pub(super) fn folder_of(
@@ -396,7 +397,7 @@ fn or_full(error: GitError, tree: &Path) -> WorkspaceError {
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
-    fs::write(path, text).map_err(|source| file(path, source))
+    access::write(path, text).map_err(|source| file(path, source))
 }
 
 pub(super) fn is_name(text: &str) -> bool {

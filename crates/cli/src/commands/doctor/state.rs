@@ -153,7 +153,7 @@ async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
         Ok(wrong) => return bad(format!("it is damaged: {}", wrong.join("; "))),
         Err(error) => return bad(error.to_string()),
     }
-    let store = match Sqlite::open(home).await {
+    let store = match Sqlite::open_to_look(home).await {
         Ok(store) => store,
         Err(error) => return bad(error.to_string()),
     };

@@ -29,7 +29,7 @@ pub(super) fn without_database(home: &Home) -> Finding {
 
 /// Every witness that says more than its log holds; where the log can be taken as whole it is put right.
 pub(super) async fn excesses(home: &Home, fix: bool) -> Vec<Finding> {
-    let found = match Sqlite::open(home).await {
+    let found = match Sqlite::open_to_look(home).await {
         Ok(store) => store.excesses().await,
         Err(error) => Err(error),
     };

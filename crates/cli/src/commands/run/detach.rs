@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use conductor_core::ids::RunId;
+use conductor_engine::access;
 use serde::{Deserialize, Serialize};
 
 use crate::args;
@@ -58,7 +59,7 @@ pub(super) fn start(args: &args::Run) -> Result<Exit, Fault> {
 /// Leaves the terminal and tells whoever waits that the run is there.
 pub(super) fn settle(run: &RunId, state: &Path) -> Result<(), Fault> {
     let path = state.join("run.log");
-    let log = File::options().create(true).append(true).open(&path)?;
+    let log = access::private().create(true).append(true).open(&path)?;
     // Fails only where nobody holds us in a session of theirs.
     let _ = rustix::process::setsid();
     rustix::stdio::dup2_stdin(File::open("/dev/null")?).map_err(io::Error::from)?;

@@ -4,6 +4,7 @@ use std::fs;
 
 use conductor_core::ids::RunId;
 use conductor_core::units::Millis;
+use conductor_engine::access;
 use conductor_engine::clock::wall;
 use conductor_engine::planner::{self, KeptPlan};
 use serde::Serialize;
@@ -57,8 +58,8 @@ pub(super) fn discard(archive: &Archive, verdict: &PlanVerdict) -> bool {
     let (plan, root) = (&verdict.plan, archive.home.root());
     let trash = root.join("trash");
     let to = trash.join(format!("plan-{plan}-{:x}", fastrand::u64(..)));
-    let done =
-        fs::create_dir_all(&trash).and_then(|()| fs::rename(root.join("plans").join(plan.as_str()), to));
+    let done = access::create_private_dir_all(&trash)
+        .and_then(|()| fs::rename(root.join("plans").join(plan.as_str()), to));
     if let Err(error) = &done {
         talk(format!("{plan}: what was said cannot be removed: {error}"));
     }

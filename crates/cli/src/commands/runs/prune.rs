@@ -4,6 +4,7 @@ use std::fs;
 
 use conductor_core::ids::RunId;
 use conductor_core::units::Timestamp;
+use conductor_engine::access;
 use conductor_engine::checkpoints;
 use conductor_engine::clock::wall;
 use conductor_engine::git::{GitError, Repository};
@@ -219,7 +220,7 @@ fn claim_and_clear(archive: &Archive, run: &RunId) -> Result<(), String> {
 fn discard(archive: &Archive, run: &RunId) -> Result<(), String> {
     let trash = archive.home.root().join("trash");
     let unable = |error: std::io::Error| format!("its folder cannot be removed: {error}");
-    fs::create_dir_all(&trash).map_err(unable)?;
+    access::create_private_dir_all(&trash).map_err(unable)?;
     fs::rename(archive.home.run(run), trash.join(format!("{run}-{:x}", fastrand::u64(..)))).map_err(unable)
 }
 

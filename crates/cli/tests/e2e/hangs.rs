@@ -1,0 +1,92 @@
+//! What used to wait for ever is answered or refused within seconds.
+
+use std::fs::{self, File};
+use std::time::Duration;
+
+use crate::harness::{CONDUCTOR, Ended, World, skipped};
+
+/// Far more than it takes, and far less than for ever.
+const SOON: Duration = Duration::from_secs(30);
+
+const LOOKS: [&[&str]; 5] = [&["runs", "list"], &["status"], &["events"], &["logs", "a"], &["runs", "show"]];
+
+fn used() -> World {
+    let world = World::with("tasks: [{ id: a, run: 'echo spoken' }]");
+    world.conductor(&["run", "tasks.yaml"]).expect(0);
+    world
+}
+
+/// Runs the program where its state directory cannot be written.
+fn read_only(world: &World, args: &str) -> Ended {
+    let home = world.home().display().to_string();
+    let script =
+        format!("mount --bind {home} {home} && mount -o remount,ro,bind {home} && exec {CONDUCTOR} {args}");
+    world.spawn(world.command_of("unshare").args(["-m", "sh", "-c", &script])).ended_within(SOON)
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_written_can_be_looked_at() {
+    let world = used();
+    if read_only(&world, "version").code != Some(0) {
+        return skipped("needs root and `unshare -m` to mount a folder read-only");
+    }
+    for look in LOOKS {
+        read_only(&world, &look.join(" ")).expect(0);
+    }
+    let refused = read_only(&world, "run tasks.yaml").expect(1);
+    refused.says("Read-only file system").says("CONDUCTOR_HOME");
+    read_only(&world, "doctor").expect(1).says("cannot be written");
+}
+
+/// A log that was left by a run that was killed is part of what is read.
+#[test]
+fn what_a_killed_run_left_is_read_where_nothing_can_be_written() {
+    let world = World::with("tasks: [{ id: a, run: AGENT touch up then await go }]");
+    let mut live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("up");
+    live.child.kill().unwrap();
+    live.child.wait().unwrap();
+    if read_only(&world, "version").code != Some(0) {
+        return skipped("needs root and `unshare -m` to mount a folder read-only");
+    }
+    let id = world.run_id();
+    read_only(&world, "runs list").expect(0).says(&id).says("left");
+}
+
+#[test]
+fn a_database_that_was_cut_short_is_named_as_damaged() {
+    let whole = used();
+    crate::store::write_sql(&whole, "PRAGMA wal_checkpoint(TRUNCATE)");
+    assert!(!whole.home().join("conductor.db-wal").exists(), "everything is in the file");
+    let bytes = fs::read(whole.database()).unwrap();
+    for length in [0, 1, 100, 4096, bytes.len() / 2, bytes.len() - 4096] {
+        fs::write(whole.database(), &bytes[..length]).unwrap();
+        for look in LOOKS {
+            let ended = whole.start(look).ended_within(SOON);
+            assert_eq!(ended.code, Some(1), "{length} bytes, {look:?}: {}{}", ended.stdout, ended.stderr);
+            assert!(
+                ended.stderr.contains("conductor.db is damaged"),
+                "{length} bytes, {look:?}: {}",
+                ended.stderr
+            );
+        }
+        assert_eq!(fs::read(whole.database()).unwrap(), bytes[..length], "it is left as it is");
+    }
+}
+
+#[test]
+fn a_lock_that_is_not_let_go_of_hinders_no_look_and_is_named_by_a_first_run() {
+    let world = used();
+    let lock = File::open(world.home().join("lock")).unwrap();
+    lock.lock().unwrap();
+    for look in LOOKS {
+        world.start(look).ended_within(SOON).expect(0);
+    }
+    world.start(&["run", "tasks.yaml"]).ended_within(SOON).expect(0);
+    drop(lock);
+    let new = World::with("tasks: [{ id: a, run: 'true' }]");
+    let lock = File::create(new.home().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = new.start(&["run", "tasks.yaml"]).ended_within(SOON).expect(1);
+    refused.says("lock is held by another process");
+}
