@@ -35,19 +35,23 @@ impl Of {
 
 /// Where config files are looked for, the strongest first. One that serves as both is the user's.
 pub(crate) fn places() -> Result<Vec<Place>, Fault> {
-    let here = std::env::current_dir()?;
+    Ok(places_of(&std::env::current_dir()?))
+}
+
+/// As `places`, for a run of another directory.
+fn places_of(here: &Path) -> Vec<Place> {
     // Whoever has no home has no config there.
     let own = Home::root_of_environment().ok().map(|root| root.join("config.yaml"));
-    let repository = subagents::root(&here).join(".conductor/config.yaml");
+    let repository = subagents::root(here).join(".conductor/config.yaml");
     let same =
         |a: &Path, b: &Path| a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().ok() == Some(a));
     let mut places = Vec::new();
     if !own.as_ref().is_some_and(|own| same(&repository, own)) {
-        let name = repository.strip_prefix(&here).unwrap_or(&repository).display().to_string();
+        let name = repository.strip_prefix(here).unwrap_or(&repository).display().to_string();
         places.push(Place { path: repository, name, of: Of::Repository });
     }
     places.extend(own.map(|own| Place { name: own.display().to_string(), path: own, of: Of::User }));
-    Ok(places)
+    places
 }
 
 /// A config file that is there.
@@ -59,7 +63,11 @@ pub(crate) struct Config {
 }
 
 pub(crate) fn read() -> Result<Vec<Config>, Fault> {
-    let there = places()?.into_iter().filter(|place| std::fs::symlink_metadata(&place.path).is_ok());
+    read_of(&std::env::current_dir()?)
+}
+
+fn read_of(here: &Path) -> Result<Vec<Config>, Fault> {
+    let there = places_of(here).into_iter().filter(|place| std::fs::symlink_metadata(&place.path).is_ok());
     there.map(one).collect()
 }
 
@@ -85,8 +93,13 @@ fn one(place: Place) -> Result<Config, Fault> {
 
 /// What they say, the strongest first, where none has an error; and what was found in them.
 pub(crate) fn layers() -> Result<(Option<Vec<Layer>>, Vec<Sheet>), Fault> {
+    layers_of(&std::env::current_dir()?)
+}
+
+/// As `layers`, for a run of another directory.
+pub(crate) fn layers_of(here: &Path) -> Result<(Option<Vec<Layer>>, Vec<Sheet>), Fault> {
     let (layers, sheets): (Vec<_>, Vec<_>) =
-        read()?.into_iter().map(|config| (config.layer, config.sheet)).unzip();
+        read_of(here)?.into_iter().map(|config| (config.layer, config.sheet)).unzip();
     Ok((layers.into_iter().collect(), sheets))
 }
 

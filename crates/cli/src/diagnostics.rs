@@ -65,11 +65,21 @@ pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
     check_bytes(name, bytes)
 }
 
+/// As `check`, for a run of another directory. Tasks may wait for what is in no
+/// file where that is `open`.
+pub(crate) fn check_in(directory: &Path, path: &Path, open: bool) -> Result<(Option<Plan>, Findings), Fault> {
+    let name = shown_name(path);
+    let bytes = read(path, &name)?;
+    let load = if open { spec::load_open } else { spec::load_over };
+    let (loaded, findings) = check_with(directory, name, bytes, load)?;
+    Ok((loaded.map(|(plan, _)| plan), findings))
+}
+
 /// As `load`, where tasks may wait for what is in no file: which of them do, and for what.
 pub(crate) fn load_open(path: &Path) -> Result<(Plan, Elsewhere), Fault> {
     let name = shown_name(path);
     let bytes = read(path, &name)?;
-    let (loaded, findings) = check_with(name, bytes, spec::load_open)?;
+    let (loaded, findings) = check_with(&std::env::current_dir()?, name, bytes, spec::load_open)?;
     findings.show();
     loaded.ok_or_else(|| findings.fault())
 }
@@ -97,18 +107,19 @@ pub(crate) fn values(path: &Path) -> Result<(Source, Value), Fault> {
 }
 
 fn check_bytes(name: String, bytes: Vec<u8>) -> Result<(Option<Plan>, Findings), Fault> {
-    let (loaded, findings) = check_with(name, bytes, spec::load_over)?;
+    let (loaded, findings) = check_with(&std::env::current_dir()?, name, bytes, spec::load_over)?;
     Ok((loaded.map(|(plan, _)| plan), findings))
 }
 
 type Load = fn(&Source, &[spec::Layer], &[Subagent]) -> Result<spec::Loaded, Vec<Diagnostic>>;
 
 fn check_with(
+    directory: &Path,
     name: String,
     bytes: Vec<u8>,
     load: Load,
 ) -> Result<(Option<(Plan, Elsewhere)>, Findings), Fault> {
-    let (layers, configs) = config::layers()?;
+    let (layers, configs) = config::layers_of(directory)?;
     let source = match Source::new(name.clone(), bytes) {
         Ok(source) => source,
         Err(diagnostic) => {
@@ -116,7 +127,7 @@ fn check_with(
             return Ok((None, Findings { file, configs }));
         }
     };
-    let here = std::env::current_dir().map(|directory| subagents::found(&directory)).unwrap_or_default();
+    let here = subagents::found(directory);
     let (plan, found) = match load(&source, layers.as_deref().unwrap_or_default(), &here) {
         Ok(loaded) => (Some((loaded.plan, loaded.elsewhere)), loaded.warnings),
         Err(found) => (None, found),

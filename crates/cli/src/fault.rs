@@ -32,6 +32,8 @@ pub(crate) enum Exit {
     BudgetReached = 6,
     AgentMissing = 7,
     StillRunning = 8,
+    /// Nothing failed, and what is not done was cancelled by the user.
+    Cancelled = 9,
     /// A mistake in this program (a panic).
     Internal = 70,
     TaskFailed = 100,
@@ -41,7 +43,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    pub(crate) const ALL: [Exit; 14] = [
+    pub(crate) const ALL: [Exit; 15] = [
         Exit::Done,
         Exit::Unexpected,
         Exit::Usage,
@@ -51,6 +53,7 @@ impl Exit {
         Exit::BudgetReached,
         Exit::AgentMissing,
         Exit::StillRunning,
+        Exit::Cancelled,
         Exit::Internal,
         Exit::TaskFailed,
         Exit::ConflictLeft,
@@ -186,6 +189,7 @@ impl From<AmendError> for Fault {
                 Fault::new(Exit::StillRunning, error).help("wait for it to end, or stop it first")
             }
             AmendError::Home(error) => error.into(),
+            AmendError::Refused(refusal) => Fault::new(Exit::NothingToDo, refusal),
             AmendError::Store(error) => error.into(),
             AmendError::Workspace(error) => error.into(),
             AmendError::Git(error) => error.into(),

@@ -4,6 +4,7 @@
 
 use crate::event::{Answer, Change, DrainReason, Event, RunOutcome};
 use crate::ids::TaskId;
+use crate::plan::{Amendment, Edit, Plan, Task};
 use crate::run::{Run, Stage, Status, TaskState};
 use crate::scheduler::{FOLLOW_UP, RECOVERY, Refusal, failure_asked_about};
 
@@ -20,6 +21,35 @@ pub fn resolved(run: &Run, task: &TaskId, change: Change) -> Vec<Event> {
         events.push(Event::RunFinished { outcome: RunOutcome::Completed });
     }
     events
+}
+
+/// An edit of a run's file, as far as the run can take it over when what ended badly is done again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Retaken {
+    pub amendment: Amendment,
+    /// Edited tasks that have landed, or have begun and go on: they keep their text.
+    pub kept: Vec<TaskId>,
+    /// Tasks that are not in the file any more, and stay.
+    pub removed: Vec<TaskId>,
+    /// Whether something beside tasks, groups and epics is different.
+    pub settings: bool,
+}
+
+/// What a file that is read again says otherwise than its run. Tasks that agents added are in no file.
+pub fn edited(run: &Run, file: &Plan) -> Retaken {
+    let Edit { mut amendment, removed, settings } = Edit::between(run.plan(), file);
+    let keeps = |task: &Task| match run.place(&task.id).map(|place| run.progress(place)) {
+        None => false,
+        Some(progress) => match progress.state.status() {
+            Status::Failed | Status::Skipped | Status::Cancelled => false,
+            Status::Pending => progress.begun,
+            Status::Completed | Status::Running | Status::Waiting => true,
+        },
+    };
+    let (kept, taken) = std::mem::take(&mut amendment.tasks).into_iter().partition(keeps);
+    amendment.tasks = taken;
+    let removed = removed.into_iter().filter(|task| !run.follow_ups().contains(task)).collect();
+    Retaken { amendment, kept: Vec::into_iter(kept).map(|task| task.id).collect(), removed, settings }
 }
 
 /// The branch was set back to a commit: what had landed and is not there any more is to be done again. Nothing where
@@ -95,7 +125,7 @@ mod tests {
     use super::*;
     use crate::event::{Failure, FailureClass, Options, Outcome, Record, Touched};
     use crate::ids::Attempt;
-    use crate::plan::{Command, Plan, Task, Work};
+    use crate::plan::{Command, Work};
     use crate::scheduler::{Action, Input, LeftBehind, Scheduler, Stacked};
     use crate::units::Now;
 

@@ -361,6 +361,20 @@ pub struct Options {
     /// Where the run's files go, where that is not the state directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// What was typed that decides which tasks of its file a run has; absent in logs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
+}
+
+/// What the command line says of a task file: the file is read in the same way when the run is taken up again.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Selection {
+    /// Which of its tasks; all of them where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
+    /// Whether what tasks say about their isolation does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub isolated: bool,
 }
 
 impl Options {
@@ -377,6 +391,7 @@ impl Options {
             absent: BTreeSet::new(),
             samples: Vec::new(),
             output: None,
+            selection: None,
         }
     }
 }
@@ -418,4 +433,6 @@ pub enum DrainReason {
 pub enum RunOutcome {
     Completed,
     Failed,
+    /// Nothing failed, and all that is not done was cancelled by hand or needs what was.
+    Cancelled,
 }

@@ -139,6 +139,7 @@ pub fn outcome_name(stage: Stage) -> &'static str {
         Stage::Stopped(DrainReason::Budget) => "stopped at its budget",
         Stage::Finished(RunOutcome::Completed) => "completed",
         Stage::Finished(RunOutcome::Failed) => "failed",
+        Stage::Finished(RunOutcome::Cancelled) => "cancelled",
     }
 }
 

@@ -206,7 +206,7 @@ impl Run {
         for task in &amendment.tasks {
             let Some(place) = self.place(&task.id) else { continue };
             let progress = &self.tasks[place];
-            if progress.last_attempt > 0 || progress.state != TaskState::Pending {
+            if progress.begun || progress.state != TaskState::Pending {
                 let (task, status) = (task.id.clone(), progress.state.status());
                 return Err(IllegalEvent::Transition { seq, event: "plan_amended", task, status });
             }
@@ -336,6 +336,7 @@ impl Run {
                 }
                 self.costs.open.remove(&(place as Node));
                 progress.last_attempt = attempt.0;
+                progress.begun = true;
                 progress.executor = Some(*executor);
                 self.executors = self.executors.max(*executor);
                 progress.first_started.get_or_insert(record.at);
@@ -397,6 +398,7 @@ impl Run {
             }
             Event::TaskReopened { .. } => {
                 progress.tried = 0;
+                progress.begun = false;
                 progress.landed = None;
             }
             _ => {}

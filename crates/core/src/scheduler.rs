@@ -14,6 +14,7 @@ pub(crate) mod files;
 mod following;
 mod hands;
 mod landing;
+mod left;
 mod pools;
 mod providers;
 mod questions;
@@ -32,8 +33,7 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Phases, Process, Record, RunOutcome,
-    StopReason,
+    Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Phases, Process, Record, StopReason,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -46,6 +46,7 @@ pub use exchange::{Action, Beginning, Decision, Input, LeftUsage, Legacy};
 pub use following::{ASK_HUMAN, FOLLOW_UP};
 pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
+pub use left::is_called_off;
 pub use recovering::RECOVERY;
 pub use requests::{Refusal, Request};
 pub use snapshot::{AtWork, Counts, Phase, Snapshot, Waiting, Words};
@@ -96,7 +97,25 @@ impl Scheduler {
         legacy: Legacy,
     ) -> Result<(Scheduler, Decision), GraphError> {
         let graph = Graph::with_places(run.plan(), options.strategy, run.places())?;
-        let mut scheduler = Scheduler {
+        let mut scheduler = Scheduler::over(run, graph);
+        scheduler.emit(now, Event::RunStarted { options: Box::new(options) });
+        if legacy.reopen {
+            scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
+        }
+        scheduler.skip_blocked(now);
+        scheduler.rebuild(now);
+        scheduler.board_leftovers();
+        scheduler.count_leftovers(now, legacy.used);
+        scheduler.interrupt_leftovers(now, legacy.left);
+        scheduler.arm_run_deadline(now);
+        scheduler.pause_for_escalation(now);
+        let decision = scheduler.conclude(now);
+        Ok((scheduler, decision))
+    }
+
+    /// With nothing derived yet.
+    fn over(run: Run, graph: Graph) -> Scheduler {
+        Scheduler {
             blockers: Blockers::none(&graph),
             ready: Ready::default(),
             timers: Timers::default(),
@@ -111,20 +130,7 @@ impl Scheduler {
             out: Decision::default(),
             run,
             graph,
-        };
-        scheduler.emit(now, Event::RunStarted { options: Box::new(options) });
-        if legacy.reopen {
-            scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
         }
-        scheduler.skip_blocked(now);
-        scheduler.rebuild(now);
-        scheduler.board_leftovers();
-        scheduler.count_leftovers(now, legacy.used);
-        scheduler.interrupt_leftovers(now, legacy.left);
-        scheduler.arm_run_deadline(now);
-        scheduler.pause_for_escalation(now);
-        let decision = scheduler.conclude(now);
-        Ok((scheduler, decision))
     }
 
     pub fn run(&self) -> &Run {
@@ -354,11 +360,16 @@ impl Scheduler {
         }
     }
 
+    /// Where it is being stopped already, only a cancel changes what comes of that: it is not taken up again.
     fn stop(&mut self, now: Now, place: usize, why: StopReason) {
         let (task, progress) = self.run.task(place);
-        let TaskState::Running(Running { attempt, stopping: None, ended: false, .. }) = progress.state else {
+        let TaskState::Running(Running { attempt, stopping, ended: false, .. }) = progress.state else {
             return;
         };
+        let cancels = stopping == Some(StopReason::Interrupted) && why == StopReason::Cancelled;
+        if stopping.is_some() && !cancels {
+            return;
+        }
         let task = task.id.clone();
         self.timers.disarm(place as Node);
         self.emit(now, Event::StopRequested { task: task.clone(), attempt, why });
@@ -422,7 +433,7 @@ impl Scheduler {
         }
         match self.run.stage() {
             _ if self.run.all_ended() => {
-                let outcome = if self.run.is_all_good() { RunOutcome::Completed } else { RunOutcome::Failed };
+                let outcome = self.run.outcome();
                 self.emit(now, Event::RunFinished { outcome });
             }
             Stage::Draining(why) => self.emit(now, Event::RunStopped { why }),

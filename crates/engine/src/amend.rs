@@ -13,8 +13,9 @@ use conductor_core::event::{Event, Record};
 use conductor_core::graph::{Graph, GraphError};
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::report::Subject;
-use conductor_core::run::{IllegalEvent, Run};
-use conductor_core::units::Tick;
+use conductor_core::run::{IllegalEvent, Run, TaskState};
+use conductor_core::scheduler::{Refusal, Request, Scheduler};
+use conductor_core::units::{Now, Tick};
 use thiserror::Error;
 
 use crate::clock::wall;
@@ -22,7 +23,7 @@ use crate::git::GitError;
 use crate::home::{Home, HomeError, RunClaim};
 use crate::stores::{Store, StoreError};
 use crate::workspaces::{WorkspaceError, Yard};
-use crate::{ledger, output};
+use crate::{ledger, output, process};
 
 /// How long a store that cannot be written is waited for, and how often it is tried meanwhile.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,6 +45,9 @@ pub enum AmendError {
     Files(#[from] io::Error),
     #[error("run {run} cannot be read: {source}")]
     Unreadable { run: RunId, source: IllegalEvent },
+    /// The scheduler's rules do not allow it; nothing was written.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// Somebody asked for what the run's state does not allow; nothing was written.
     #[error(transparent)]
     Illegal(IllegalEvent),
@@ -93,8 +97,27 @@ impl Amendment {
             records.push(record);
         }
         self.write(&records).await?;
+        // What the run came to when it was last left is not what it comes to now.
+        let _ = std::fs::remove_file(self.claim.directory().join(output::EXIT_CODE));
         self.run = run;
         self.records.extend(records);
+        Ok(())
+    }
+
+    /// Records a person's wish, as the scheduler's rules have it. What a dead coordinator left at work is ended where
+    /// it is to stop: no other process would do it before the run is taken up again.
+    pub async fn ask(&mut self, request: Request) -> Result<(), AmendError> {
+        let now = Now { at: wall(), tick: self.tick(), jitter: 0.0 };
+        let events = Scheduler::ask_left(&self.run, request, now)?;
+        let stops = events.iter().any(|event| matches!(event, Event::StopRequested { .. }));
+        self.append(&events).await?;
+        if stops {
+            let at_work = self.run.tasks().filter_map(|(_, progress)| match &progress.state {
+                TaskState::Running(running) => running.process,
+                _ => None,
+            });
+            process::end_leftovers(&self.id, self.claim.directory(), &at_work.collect::<Vec<_>>());
+        }
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use crate::access;
 use crate::bus::Records;
 use crate::git::Repository;
 use crate::merge::short;
-use crate::stores::{EarlierRuns, StoreError};
+use crate::stores::{EarlierRuns, StoreError, StoredRun};
 use crate::workspaces::RunRefs;
 
 /// Below the root of a repository, or below the directory a run works in.
@@ -157,7 +157,8 @@ pub async fn landed(
 ) -> Result<BTreeMap<String, Former>, StoreError> {
     let mut found = BTreeMap::new();
     let repository = Repository::of(directory).ok();
-    let runs = earlier.list().await?.into_iter().filter(|run| sources.contains(&run.source));
+    let is_of_one = |run: &StoredRun| sources.iter().any(|source| run.is_of(source));
+    let runs = earlier.list().await?.into_iter().filter(is_of_one);
     for stored in runs.take(RUNS) {
         let Some(run) = earlier.run(&stored.id).await else { continue };
         for (task, progress) in run.tasks().filter(|(_, progress)| progress.state == TaskState::Completed) {

@@ -19,7 +19,7 @@ const MANY: usize = 50;
 /// not run side by side now. The newest run of the file that can be read counts; nothing where there is none.
 pub async fn learn(earlier: &mut EarlierRuns<'_>, source: &str, plan: &mut Plan) -> Result<(), StoreError> {
     let mut last = None;
-    for run in earlier.list().await?.into_iter().filter(|run| run.source == source && is_telling(run)) {
+    for run in earlier.list().await?.into_iter().filter(|run| run.is_of(source) && is_telling(run)) {
         last = earlier.run(&run.id).await;
         if last.is_some() {
             break;
@@ -111,10 +111,10 @@ pub async fn past(
 ) -> Result<History, StoreError> {
     let mut history = History::new();
     let (mut read, mut known) = (0, false);
-    let near = |run: &StoredRun| run.source == source || run.directory == directory;
+    let near = |run: &StoredRun| run.directory == directory || run.is_of(source);
     let runs = earlier.list().await?.into_iter().filter(|run| near(run) && is_telling(run));
     for stored in runs.take(REMEMBERED) {
-        let same_file = stored.source == source;
+        let same_file = stored.is_of(source);
         if read + stored.tasks > TASKS && (known || !same_file) {
             continue;
         }
@@ -158,7 +158,7 @@ pub async fn estimate(
 }
 
 fn is_telling(run: &StoredRun) -> bool {
-    matches!(run.status.as_str(), "completed" | "failed" | "stopped")
+    run.is_over() || run.status == "stopped"
 }
 
 fn touched(run: &Run) -> HashMap<TaskId, Vec<String>> {

@@ -17,6 +17,9 @@ use crate::transcript::{self, Speaker};
 use crate::whereabouts::{self, Whereabouts};
 use crate::workspaces::{WorkspaceError, Yard};
 
+/// Where the exit code of a run that was driven to its end is noted, in its folder of the state directory.
+pub const EXIT_CODE: &str = "exit_code";
+
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     access::create_dir_all(directory)?;
     write(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))

@@ -82,7 +82,7 @@ pub(crate) struct Cancel {
     /// Every task that has not ended
     #[arg(long, group = "which")]
     pub(crate) all: bool,
-    /// The run, or the beginning of its name; the newest live one here where absent
+    /// The run, or the beginning of its name, active or left; the newest live one here where absent
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
 }

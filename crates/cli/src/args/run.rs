@@ -40,9 +40,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
 
-    /// Take up a run and do again what failed, was skipped or cancelled
+    /// Take up a run and do again what failed, was skipped or cancelled; edited tasks take their new text
     #[arg(long)]
     pub(crate) retry_failed: bool,
+
+    /// With --retry-failed: do the old text again, whatever the task file says now
+    #[arg(long, requires = "retry_failed")]
+    pub(crate) as_before: bool,
 
     /// Start nothing new after the first failure
     #[arg(long, overrides_with = "keep_going")]

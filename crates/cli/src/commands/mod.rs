@@ -15,6 +15,7 @@ pub(crate) mod group;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod keeper;
+mod left;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;

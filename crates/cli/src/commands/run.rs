@@ -3,6 +3,7 @@
 mod arguments;
 mod audience;
 mod detach;
+mod editing;
 mod finding;
 pub(crate) mod issues;
 mod keys;
@@ -12,6 +13,7 @@ mod unfinished;
 mod watching;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,7 +43,7 @@ use crate::args::{self, Ui};
 use crate::end_block;
 use crate::fault::{Exit, Fault};
 use crate::progress::Stage;
-use arguments::Resolved;
+use arguments::{Chosen, Resolved};
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
 pub(crate) use finding::full_name;
@@ -67,6 +69,15 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
         return block_on(start_new(args, made, absent));
     }
     block_on(take_up(args))
+}
+
+/// Takes up a run in which nothing can begin any more, for its end: what is left of it is ended, saved and reported as
+/// in every run.
+pub(crate) fn conclude(id: &RunId) -> Result<(), Fault> {
+    let words = ["conductor", "run", "--ui", "plain", "--resume", id.as_str()];
+    let mut typed = typed(words.map(OsString::from).to_vec())?;
+    typed.told_elsewhere = true;
+    run(&typed).map(drop)
 }
 
 /// As `run`, of a plan that was made elsewhere.
@@ -134,6 +145,7 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let store = patiently(|| Sqlite::open(&home)).await?;
     let id = new_id();
     let claim = home.claim(&id)?;
+    options.selection = Some(Chosen::of(args.typed, None).selection());
     let mut earlier = EarlierRuns::of(&store);
     history::estimate(&mut earlier, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&mut earlier, &args.directory, &plan).await?;
@@ -188,6 +200,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
         complete_files(&stored, &run, claim.directory())?;
         return Err(fault);
     }
+    let run = editing::take_over(&args, &stored, &store, run).await?;
     let mut options = args.options(run.plan(), Some(run.options()))?;
     options.absent = check_agents(run.plan())?;
     let place = repository(&args, run.plan(), &mut options, &stored.directory)
@@ -336,20 +349,18 @@ fn regraphed(ended: &Run, directory: &Path) -> Result<Graph, Fault> {
     Ok(graph)
 }
 
-const EXIT: &str = "exit_code";
-
 /// For whoever waits for the run and did not start it.
 fn note_exit(state: &Path, exit: Exit) {
-    let _ = access::write(&state.join(EXIT), format!("{}\n", exit as u8));
+    let _ = access::write(&state.join(output::EXIT_CODE), format!("{}\n", exit as u8));
 }
 
 fn forget_exit(state: &Path) {
-    let _ = std::fs::remove_file(state.join(EXIT));
+    let _ = std::fs::remove_file(state.join(output::EXIT_CODE));
 }
 
 /// The exit code of a run that was driven to its end.
 pub(crate) fn noted_exit(state: &Path) -> Option<Exit> {
-    Exit::of(std::fs::read_to_string(state.join(EXIT)).ok()?.trim().parse().ok()?)
+    Exit::of(std::fs::read_to_string(state.join(output::EXIT_CODE)).ok()?.trim().parse().ok()?)
 }
 
 /// As far as the log alone tells.
@@ -397,6 +408,7 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
     }
     match (run.stage(), signalled) {
         (RunStage::Finished(RunOutcome::Completed), _) => Exit::Done,
+        (RunStage::Finished(RunOutcome::Cancelled), _) => Exit::Cancelled,
         (RunStage::Stopped(DrainReason::User), Some(Signalled::Terminate)) => Exit::Terminated,
         (RunStage::Stopped(DrainReason::User), _) => Exit::Interrupted,
         (RunStage::Stopped(DrainReason::Person), _) => Exit::Asked,

@@ -1,14 +1,14 @@
 //! `pause`, `resume`, `cancel` and `parallel`: wishes for a run that somebody works on.
 
-use conductor_core::ids::TaskId;
+use conductor_core::ids::{RunId, TaskId};
 use conductor_core::run::Run;
 use conductor_core::scheduler::Request;
 use conductor_core::spec::did_you_mean;
-use conductor_engine::control::{self, ControlError, Glance};
+use conductor_engine::control::Glance;
 use conductor_engine::home::Home;
 
-use super::{answer, block_on};
-use crate::archive::{Archive, Found};
+use super::{answer, block_on, left};
+use crate::archive::{Archive, Found, nothing_here};
 use crate::args;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
@@ -50,11 +50,15 @@ pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, Fault> {
 }
 
 pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, Fault> {
-    let (home, glance) = find(args.run.as_deref())?;
-    let run = &glance.run;
+    let home = Home::open()?;
+    let run = match (live::meant(&home, args.run.as_deref())?, args.run.as_deref()) {
+        (Some(glance), _) => glance.run,
+        (None, Some(word)) => block_on(async { Archive::open().await?.named(word).map(|stored| stored.id) })?,
+        (None, None) => return Err(block_on(none_active())?),
+    };
     let (request, what, name) = match (&args.task, &args.group) {
         (Some(word), _) => {
-            let task = TaskId::parse(word).map_err(|_| unknown(Kind::Task, word, &glance))?;
+            let task = TaskId::parse(word).map_err(|_| unknown(Kind::Task, word, &run))?;
             let what = format!("{task} is cancelled");
             (Request::Cancel(task), what, Some((Kind::Task, word)))
         }
@@ -64,14 +68,24 @@ pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, Fault> {
         }
         (None, None) => (Request::CancelAll, format!("everything in run {run} is cancelled"), None),
     };
-    match (control::ask(&home.run(run), &request), name) {
-        (Err(ControlError::Refused(_)), Some((kind, word))) if !is_known(kind, word, &glance) => {
-            return Err(unknown(kind, word, &glance));
-        }
-        (asked, _) => asked.map_err(|error| live::unable(run, error))?,
-    }
+    let asked = match (block_on(left::ask(&home, &run, request)), name) {
+        // Looked up only then: what is known of a live run's names is in the store, which may not be readable.
+        (Err(_), Some((kind, word))) if !is_known(kind, word, &run) => return Err(unknown(kind, word, &run)),
+        (asked, _) => asked?,
+    };
     answer(&what)?;
-    Ok(Exit::Done)
+    left::follow_up(&run, asked)
+}
+
+/// What was left is cancelled only where it is named: the newest run may not be the one that is meant.
+async fn none_active() -> Result<Fault, Fault> {
+    let runs = Archive::open().await?.candidates(None)?;
+    Ok(runs.first().map_or_else(nothing_here, |run| {
+        let run = &run.id;
+        live::left(run).help(format!(
+            "go on with it: `conductor run --resume {run}`; or cancel what is left of it: --run {run}"
+        ))
+    }))
 }
 
 fn find(run: Option<&str>) -> Result<(Home, Glance), Fault> {
@@ -81,10 +95,10 @@ fn find(run: Option<&str>) -> Result<(Home, Glance), Fault> {
 }
 
 /// The run as its log has it, for the names in it.
-fn read(glance: &Glance) -> Option<Found> {
+fn read(run: &RunId) -> Option<Found> {
     block_on(async {
         let archive = Archive::open().await?;
-        match archive.known(&glance.run) {
+        match archive.known(run) {
             Some(stored) => archive.read(stored).await.map(Some),
             None => Ok(None),
         }
@@ -111,17 +125,17 @@ fn names(kind: Kind, run: &Run) -> Vec<&str> {
     }
 }
 
-fn is_known(kind: Kind, word: &str, glance: &Glance) -> bool {
-    read(glance).is_none_or(|found| names(kind, &found.run).contains(&word))
+fn is_known(kind: Kind, word: &str, run: &RunId) -> bool {
+    read(run).is_none_or(|found| names(kind, &found.run).contains(&word))
 }
 
-fn unknown(kind: Kind, word: &str, glance: &Glance) -> Fault {
+fn unknown(kind: Kind, word: &str, run: &RunId) -> Fault {
     let what = match kind {
         Kind::Task => "task",
         Kind::Group => "group",
     };
-    let message = format!("there is no {what} '{}' in run {}", one_line(word), glance.run);
-    let found = read(glance);
+    let message = format!("there is no {what} '{}' in run {}", one_line(word), run);
+    let found = read(run);
     let names = found.as_ref().map_or_else(Vec::new, |found| names(kind, &found.run));
     match did_you_mean(word, names) {
         Some(meant) => Fault::new(Exit::Usage, message).help(format!("did you mean '{meant}'?")),

@@ -2,11 +2,12 @@
 
 use conductor_core::amend;
 use conductor_core::event::{Answer, Answerer, Event};
+use conductor_core::ids::TaskId;
 use conductor_core::run::TaskState;
 use conductor_core::scheduler::{Refusal, Request};
 use conductor_engine::control::{self, ControlError};
 
-use super::{answer, block_on, talk};
+use super::{answer, block_on, left, talk};
 use crate::archive::{Archive, Found, FoundTask};
 use crate::args::{self, Answered, OfTask, Send};
 use crate::end_block::one_line;
@@ -17,9 +18,9 @@ pub(crate) fn run(args: &args::Task) -> Result<Exit, Fault> {
         args::Task::Approve(args) => block_on(answered(args, true)),
         args::Task::Deny(args) => block_on(answered(args, false)),
         args::Task::Send(args) => block_on(send(args)),
-        args::Task::Retry(of) => block_on(wish(of, Request::Retry, "is done again")),
-        args::Task::Skip(of) => block_on(wish(of, Request::Skip, "is skipped")),
-        args::Task::Cancel(of) => block_on(wish(of, Request::Cancel, "is cancelled")),
+        args::Task::Retry(of) => wish(of, Request::Retry, "is done again"),
+        args::Task::Skip(of) => wish(of, Request::Skip, "is skipped"),
+        args::Task::Cancel(of) => wish(of, Request::Cancel, "is cancelled"),
     }
 }
 
@@ -64,25 +65,18 @@ async fn send(args: &Send) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-/// What only a run that is being worked on can be asked.
-async fn wish(
-    of: &OfTask,
-    request: impl Fn(conductor_core::ids::TaskId) -> Request,
-    what: &str,
-) -> Result<Exit, Fault> {
-    let archive = Archive::open().await?;
-    let chosen =
-        archive.task(of.run.as_deref(), &of.task, |found, _| archive.home.is_live(&found.stored.id)).await?;
-    let (task, run) = (chosen.task().id.clone(), &chosen.found.stored.id);
-    match control::ask(&archive.home.run(run), &request(task.clone())) {
-        Ok(()) => answer(&format!("{task} {what}")).map(|()| Exit::Done),
-        Err(ControlError::NotThere) => {
-            Err(Fault::new(Exit::NothingToDo, format!("nobody is working on run {run}")).help(format!(
-                "take it up with `conductor run --resume {run}`, or --retry-failed for what failed"
-            )))
-        }
-        Err(error) => Err(unable(&chosen, error)),
-    }
+/// What changes what is to be done: asked of the coordinator, or recorded where the run is not active.
+fn wish(of: &OfTask, request: impl Fn(TaskId) -> Request, what: &str) -> Result<Exit, Fault> {
+    let (run, asked) = block_on(async {
+        let archive = Archive::open().await?;
+        let live = |found: &Found, _| archive.home.is_live(&found.stored.id);
+        let chosen = archive.task(of.run.as_deref(), &of.task, live).await?;
+        let (task, run) = (chosen.task().id.clone(), chosen.found.stored.id.clone());
+        let asked = left::ask(&archive.home, &run, request(task.clone())).await?;
+        answer(&format!("{task} {what}"))?;
+        Ok((run, asked))
+    })?;
+    left::follow_up(&run, asked)
 }
 
 /// Asks whoever works on the run, or writes it down where nobody does. Whether somebody does.

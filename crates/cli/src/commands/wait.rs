@@ -122,7 +122,7 @@ fn end(record: &Record) -> Option<(&TaskId, &'static str, Exit)> {
         Event::TaskCompleted { task, .. } => Some((task, "completed", Exit::Done)),
         Event::TaskFailed { task, .. } => Some((task, "failed", Exit::TaskFailed)),
         Event::TaskSkipped { task, .. } => Some((task, "skipped", Exit::TaskFailed)),
-        Event::TaskCancelled { task } => Some((task, "cancelled", Exit::TaskFailed)),
+        Event::TaskCancelled { task } => Some((task, "cancelled", Exit::Cancelled)),
         _ => None,
     }
 }

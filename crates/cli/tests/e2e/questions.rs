@@ -206,7 +206,9 @@ fn words_reach_an_agent_at_work() {
     let heard = git(&world, &["show", &format!("{branch}:heard.txt")]);
     assert_eq!(heard, r#"{"type":"words","text":"use tabs"}"#);
     conductor(&world, &["task", "send", "a", "late"]).expect(4).says("there is nobody to be told anything");
-    conductor(&world, &["task", "retry", "a"]).expect(4).says("nobody is working on run");
+    conductor(&world, &["task", "retry", "a"])
+        .expect(4)
+        .says("only a task that has ended badly can be retried");
 }
 
 #[test]

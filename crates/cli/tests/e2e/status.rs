@@ -150,7 +150,7 @@ fn a_group_is_cancelled_and_then_everything() {
     let live = world.start(&["run", "tasks.yaml"]);
     world.wait_for_file("started");
     world.conductor(&["cancel", "--group", "g"]).expect(0).says("group g is cancelled");
-    live.ended().expect(100);
+    live.ended().expect(9);
     let statuses = world.statuses();
     assert_eq!((statuses["first"].as_str(), statuses["second"].as_str()), ("cancelled", "cancelled"));
     expect_no_leftovers(&world.run_id());
@@ -336,7 +336,7 @@ fn a_run_in_the_background_is_stopped_by_a_signal_and_cancelled_from_outside() {
     world.conductor(&["run", "--resume", "--detach"]).expect(0);
     world.wait_for_file("started");
     world.conductor(&["cancel", "--all"]).expect(0);
-    world.conductor(&["wait"]).expect(100);
+    world.conductor(&["wait"]).expect(9);
     expect_no_leftovers(&id);
 }
 

@@ -80,7 +80,7 @@ fn a_retry() {
     let json = world.conductor(&["explain", "a", "--json"]).expect(0).json();
     assert_eq!((&json["live"], &json["waits"][0]["on"]), (&true.into(), &"retry".into()));
     world.conductor(&["cancel", "a"]).expect(0);
-    live.ended().expect(100);
+    live.ended().expect(9);
 }
 
 #[test]
@@ -142,5 +142,5 @@ fn a_provider() {
     assert!(told.contains("it waits for agent parked, whose provider takes nothing more for "), "{told}");
     conductor(&world, &["status"]).expect(0).says("whose provider takes nothing more");
     conductor(&world, &["cancel", "--all"]).expect(0);
-    live.ended().expect(100);
+    live.ended().expect(9);
 }

@@ -53,6 +53,7 @@ fn head(out: &mut Markup, subject: &Subject<'_>) {
     out.raw(match run.stage() {
         Stage::Finished(RunOutcome::Completed) => "completed",
         Stage::Finished(RunOutcome::Failed) => "failed",
+        Stage::Finished(RunOutcome::Cancelled) => "cancelled",
         Stage::Stopped(_) => "waiting",
         Stage::Created | Stage::Active | Stage::Draining(_) => "running",
     });

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::{
     Foreseen, Issue, Progress, Repeats, Run, SettingsTouched, Stage, Status, Stray, TaskState, Times,
 };
-use crate::event::{Capped, Hand, ModelUsage, Options, Planning, Usage};
+use crate::event::{Capped, Hand, ModelUsage, Options, Planning, RunOutcome, Usage};
 use crate::graph::Node;
 use crate::ids::{Places, TaskId};
 use crate::plan::{Plan, Task};
+use crate::recovery::{Decided, Strategy};
 use crate::units::{Millis, Tick, Timestamp};
 
 impl Run {
@@ -80,6 +81,27 @@ impl Run {
         };
         self.count(Status::Completed) == self.total()
             || self.plan.execution.is_some() && self.asked().all(good)
+    }
+
+    /// What a run of which every task has ended came to. What was skipped by hand or for what was cancelled is no
+    /// failure; what recovery gave up, or what is blocked, is.
+    pub fn outcome(&self) -> RunOutcome {
+        let given_up = |task: &TaskId| {
+            let skips = |decided: &Decided| decided.strategy == Strategy::Skip && decided.task == *task;
+            self.plan.blocked(task).is_some() || self.decisions().iter().any(skips)
+        };
+        let by_hand = |(place, task, progress): (usize, &Task, &Progress)| match &progress.state {
+            TaskState::Failed(_) => self.is_dispensable(place),
+            TaskState::Skipped { culprit } => {
+                self.is_dispensable(place) || !given_up(culprit.as_ref().unwrap_or(&task.id))
+            }
+            _ => true,
+        };
+        match self.is_all_good() {
+            true => RunOutcome::Completed,
+            false if self.count(Status::Cancelled) > 0 && self.asked().all(by_hand) => RunOutcome::Cancelled,
+            false => RunOutcome::Failed,
+        }
     }
 
     pub fn spent(&self) -> Usage {

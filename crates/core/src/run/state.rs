@@ -183,6 +183,8 @@ pub struct Progress {
     pub state: TaskState,
     /// The newest attempt's number, 0 before the first.
     pub last_attempt: u32,
+    /// Whether an attempt was started since it was last opened: what has begun keeps its text.
+    pub begun: bool,
     /// Tries since it was last opened that ended by their own doing.
     pub tried: u32,
     pub interruptions: u32,
@@ -201,6 +203,7 @@ impl Progress {
         Progress {
             state: TaskState::Pending,
             last_attempt: 0,
+            begun: false,
             tried: 0,
             interruptions: 0,
             usage: Usage::default(),

@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Places, TaskId};
 use crate::plan::{Amendment, Epic, Plan, Task};
-use crate::run::{Stage, TaskState};
+use crate::run::{Run, Stage, TaskState};
 use crate::units::Now;
 
 /// Why a plan with these tasks could not be carried out, in words for whoever wrote them.
@@ -38,8 +38,8 @@ impl Scheduler {
         if let Some(task) = amendment.tasks.iter().find(begun) {
             return Err(Refusal::Begun(task.id.clone()));
         }
-        self.check_epics(&amendment)?;
-        self.check_races(&amendment)?;
+        check_epics(&self.run, &amendment)?;
+        check_races(&self.run, &amendment)?;
         self.amend_with(now, amendment, |_| {})
     }
 
@@ -50,7 +50,7 @@ impl Scheduler {
         mut amendment: Amendment,
         then: impl FnOnce(&mut Scheduler),
     ) -> Result<(), Refusal> {
-        if !matches!(self.run.stage(), Stage::Active | Stage::Draining(_)) || self.done {
+        if matches!(self.run.stage(), Stage::Finished(_)) || self.done {
             return Err(Refusal::Over);
         }
         let mut plan = self.run.plan().as_ref().clone();
@@ -70,56 +70,53 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Whoever is aboard of an epic could not go on if it landed otherwise from now on.
-    fn check_epics(&self, amendment: &Amendment) -> Result<(), Refusal> {
-        let known = |epic: &Epic| self.run.plan().epics.iter().find(|known| known.id == epic.id);
-        let moved =
-            |epic: &&Epic| known(epic).is_some_and(|known| known.isolation_scope != epic.isolation_scope);
-        match amendment.epics.iter().find(moved) {
-            Some(epic) => {
-                let why = format!("epic '{}' keeps its isolation_scope as long as the run goes on", epic.id);
-                Err(Refusal::NotPossible(why))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Nobody leaves a race, and nobody joins one.
-    fn check_races(&self, amendment: &Amendment) -> Result<(), Refusal> {
-        let entrants = |task: &Task| task.race().map(|race| race.entrants.clone());
-        let found = |id: &TaskId| {
-            let known = || self.run.place(id).map(|place| &self.run.plan().tasks[place]);
-            amendment.tasks.iter().find(|task| task.id == *id).or_else(known)
-        };
-        let is_of = |entrant: &TaskId, race: &Task| {
-            found(entrant).is_some_and(|entrant| entrant.entrant_of() == Some(&race.id))
-                && race.race().is_some_and(|race| race.entrants.contains(entrant))
-        };
-        let is_whole = |task: &Task| match (task.race(), task.entrant_of()) {
-            (Some(race), _) => race.entrants.iter().all(|entrant| is_of(entrant, task)),
-            (None, Some(race)) => found(race).is_some_and(|race| is_of(&task.id, race)),
-            (None, None) => true,
-        };
-        let other = |task: &Task| {
-            let known = self.run.place(&task.id).map(|place| &self.run.plan().tasks[place]);
-            known.is_some_and(|known| {
-                entrants(known) != entrants(task) || known.entrant_of() != task.entrant_of()
-            })
-        };
-        match amendment.tasks.iter().find(|task| other(task) || !is_whole(task)) {
-            Some(task) => {
-                let why =
-                    format!("who races for task '{}' stays as it is as long as the run goes on", task.id);
-                Err(Refusal::NotPossible(why))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Whether it is too late to put a task another way.
     fn has_begun(&self, place: usize) -> bool {
         let progress = self.run.progress(place);
-        progress.last_attempt > 0 || progress.state != TaskState::Pending
+        progress.begun || progress.state != TaskState::Pending
+    }
+}
+
+/// Whoever is aboard of an epic could not go on if it landed otherwise from now on.
+fn check_epics(run: &Run, amendment: &Amendment) -> Result<(), Refusal> {
+    let known = |epic: &Epic| run.plan().epics.iter().find(|known| known.id == epic.id);
+    let moved = |epic: &&Epic| known(epic).is_some_and(|known| known.isolation_scope != epic.isolation_scope);
+    match amendment.epics.iter().find(moved) {
+        Some(epic) => {
+            let why = format!("epic '{}' keeps its isolation_scope as long as the run goes on", epic.id);
+            Err(Refusal::NotPossible(why))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Nobody leaves a race, and nobody joins one.
+fn check_races(run: &Run, amendment: &Amendment) -> Result<(), Refusal> {
+    let entrants = |task: &Task| task.race().map(|race| race.entrants.clone());
+    let found = |id: &TaskId| {
+        let known = || run.place(id).map(|place| &run.plan().tasks[place]);
+        amendment.tasks.iter().find(|task| task.id == *id).or_else(known)
+    };
+    let is_of = |entrant: &TaskId, race: &Task| {
+        found(entrant).is_some_and(|entrant| entrant.entrant_of() == Some(&race.id))
+            && race.race().is_some_and(|race| race.entrants.contains(entrant))
+    };
+    let is_whole = |task: &Task| match (task.race(), task.entrant_of()) {
+        (Some(race), _) => race.entrants.iter().all(|entrant| is_of(entrant, task)),
+        (None, Some(race)) => found(race).is_some_and(|race| is_of(&task.id, race)),
+        (None, None) => true,
+    };
+    let other = |task: &Task| {
+        let known = run.place(&task.id).map(|place| &run.plan().tasks[place]);
+        known
+            .is_some_and(|known| entrants(known) != entrants(task) || known.entrant_of() != task.entrant_of())
+    };
+    match amendment.tasks.iter().find(|task| other(task) || !is_whole(task)) {
+        Some(task) => {
+            let why = format!("who races for task '{}' stays as it is as long as the run goes on", task.id);
+            Err(Refusal::NotPossible(why))
+        }
+        None => Ok(()),
     }
 }
 

@@ -128,6 +128,13 @@ impl Scheduler {
             Status::Running if self.is_standing_by(place) => {
                 self.dismiss(now, place, StopReason::Cancelled);
             }
+            Status::Running if self.is_merging(place) => {
+                return Err(wrong(
+                    task,
+                    Status::Running,
+                    "its work is being merged, which is not stopped half-way",
+                ));
+            }
             Status::Running => self.stop(now, place, StopReason::Cancelled),
             Status::Pending | Status::Waiting => {
                 self.forget(place);
@@ -198,6 +205,14 @@ impl Scheduler {
             let why = format!("the race for task '{race}' is over; retry '{race}' where it ended badly");
             return Err(Refusal::NotPossible(why));
         }
+        if let Some(culprit) = self.still_blocking(place) {
+            let status = self.run.progress(culprit).state.status();
+            let culprit = self.graph.id(culprit as u32);
+            let why = format!(
+                "task '{task}' needs '{culprit}', which is {status}; retry '{culprit}', and '{task}' is done after it"
+            );
+            return Err(Refusal::NotPossible(why));
+        }
         match self.run.progress(place).state.status() {
             Status::Waiting if matches!(self.run.progress(place).state, TaskState::Asking { .. }) => {
                 return Err(wrong(
@@ -225,6 +240,17 @@ impl Scheduler {
         Ok(())
     }
 
+    /// The task for which this one was skipped, where that one would have it skipped again.
+    fn still_blocking(&self, place: usize) -> Option<usize> {
+        let TaskState::Skipped { culprit: Some(culprit) } = &self.run.progress(place).state else {
+            return None;
+        };
+        let culprit = self.run.place(culprit)?;
+        let status = self.run.progress(culprit).state.status();
+        let is_bad = matches!(status, Status::Failed | Status::Skipped | Status::Cancelled);
+        (is_bad && self.graph.all_dependents(culprit as u32).contains(&(place as u32))).then_some(culprit)
+    }
+
     /// Sets every task of these statuses back to pending; those who race for a task only with it. The derived state is stale until `rebuild`.
     pub(super) fn reopen(&mut self, now: Now, which: impl Fn(Status) -> bool) {
         self.reopen_some(now, 0..self.graph.len(), which);
@@ -237,6 +263,11 @@ impl Scheduler {
                 self.emit(now, Event::TaskReopened { task });
             }
         }
+    }
+
+    /// Whether its attempt is over and good, and only its landing is outstanding.
+    fn is_merging(&self, place: usize) -> bool {
+        matches!(&self.run.progress(place).state, TaskState::Running(running) if running.ended)
     }
 
     pub(super) fn known(&self, task: &TaskId) -> Result<usize, Refusal> {

@@ -192,6 +192,7 @@ fn state(run: &Run) -> &'static str {
         Stage::Stopped(_) => "stopped",
         Stage::Finished(RunOutcome::Completed) => "completed",
         Stage::Finished(RunOutcome::Failed) => "failed",
+        Stage::Finished(RunOutcome::Cancelled) => "cancelled",
     }
 }
 

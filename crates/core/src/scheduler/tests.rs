@@ -5,6 +5,7 @@ mod budget;
 mod hands;
 mod illegal;
 mod landing;
+mod left;
 mod properties;
 mod questions;
 mod race;
@@ -447,7 +448,7 @@ fn cancelling_one_skips_what_needs_it_and_cancelling_all_ends_the_run() {
     assert_eq!(s.ok("a"), "cancelled a, skip b (by a)");
     let told = s.ask(Request::CancelAll);
     assert_eq!(told, "stop c (Cancelled), cancelled d");
-    assert_eq!(s.fail("c"), "cancelled c, finished (Failed)");
+    assert_eq!(s.fail("c"), "cancelled c, finished (Cancelled)");
 }
 
 #[test]

@@ -4,6 +4,9 @@ use conductor_core::divergence::Entries;
 
 use super::{GitError, Shadow, bytes, output, with_input};
 
+/// A commit, and the files it touched.
+type Touching = (String, Vec<Vec<u8>>);
+
 impl Shadow {
     /// Every last commit two have in common; several where each was merged into the other.
     pub fn merge_bases(&self, one: &str, other: &str) -> Result<Vec<String>, GitError> {
@@ -69,7 +72,7 @@ impl Shadow {
         &self,
         commit: &str,
         most: usize,
-    ) -> Result<Vec<(String, Vec<Vec<u8>>)>, GitError> {
+    ) -> Result<Vec<Touching>, GitError> {
         let mut command = self.command();
         command.args(["log", "--first-parent", "--diff-merges=first-parent", "--no-show-signature"]);
         command.args(["--name-only", "--no-renames", "--no-ext-diff", "-z", "--format=%x01%H"]);

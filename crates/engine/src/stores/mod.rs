@@ -9,7 +9,7 @@ mod sqlite;
 mod witness;
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
 
 use conductor_core::event::Record;
@@ -58,16 +58,53 @@ pub struct StoredRun {
     pub directory: PathBuf,
     pub source: String,
     pub tasks: u64,
-    /// `running`, `stopped`, `completed` or `failed`, as the log said last.
+    /// `running`, `stopped`, `completed`, `failed` or `cancelled`, as the log said last.
     pub status: String,
     pub created: Timestamp,
 }
 
 impl StoredRun {
+    /// Whether it was made from this: a task file is the same by whatever name it was called.
+    pub fn is_of(&self, source: &str) -> bool {
+        self.source == source
+            || file_name(&self.source) == file_name(source)
+                && self.source.starts_with('/')
+                && source.starts_with('/')
+                && source_of(Path::new(&self.source)) == source_of(Path::new(source))
+    }
+
+    /// Whether every task of it has come to an end.
+    pub fn is_over(&self) -> bool {
+        matches!(self.status.as_str(), "completed" | "failed" | "cancelled")
+    }
+
     /// What whoever is not on this machine knows its task file by.
     pub fn file_name(&self) -> Option<&str> {
         file_name(&self.source)
     }
+}
+
+/// What a run of a task file is known by: the file's own name in the real folder it is in, whichever way led there. A
+/// folder that is gone is known by what is left when `.` and `..` are taken out.
+pub fn source_of(file: &Path) -> String {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
+        return file.display().to_string();
+    };
+    let folder = folder.canonicalize().unwrap_or_else(|_| without_dots(folder));
+    folder.join(name).display().to_string()
+}
+
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(clean.pop()),
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 /// The last part of a path.

@@ -490,6 +490,7 @@ fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
         Event::RunStopped { .. } => Some(("stopped", Some(record.at))),
         Event::RunFinished { outcome: RunOutcome::Completed } => Some(("completed", Some(record.at))),
         Event::RunFinished { outcome: RunOutcome::Failed } => Some(("failed", Some(record.at))),
+        Event::RunFinished { outcome: RunOutcome::Cancelled } => Some(("cancelled", Some(record.at))),
         _ => None,
     }
 }

@@ -173,7 +173,7 @@ impl Yard {
                     return unclear("it has several merge bases with what it was given, and they disagree");
                 }
                 self.tell_of_users_commits(left, head, common)?;
-                self.from_merge_base(left, common, commit)
+                self.since_merge_base(left, common, commit)
             }
             _ => unclear("it holds some of what had landed and lacks some, and its HEAD is of before that"),
         }
@@ -194,7 +194,7 @@ impl Yard {
 
     /// The merge train puts it on top of what has landed. What an epic has done so far is on no branch yet, and the next of
     /// its tasks goes on from this one: there the two have to be one commit.
-    fn from_merge_base(
+    fn since_merge_base(
         &self,
         left: &Left<'_>,
         common: &str,

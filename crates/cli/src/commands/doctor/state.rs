@@ -172,9 +172,7 @@ async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
 /// What is left of runs nobody works on.
 async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding> {
     let dead: Vec<RunId> = home.runs().into_iter().filter(|run| !home.is_live(run)).collect();
-    let is_over = |run: &RunId| {
-        stored.iter().any(|one| one.id == *run && matches!(one.status.as_str(), "completed" | "failed"))
-    };
+    let is_over = |run: &RunId| stored.iter().any(|one| one.id == *run && one.is_over());
     let mut findings = Vec::new();
     let sockets: Vec<PathBuf> =
         dead.iter().map(|run| home.run(run).join("control")).filter(|socket| socket.exists()).collect();

@@ -123,6 +123,10 @@ fn of_exit(exit: Exit) -> (&'static str, &'static str) {
         Exit::StillRunning => {
             ("Another process works on this run.", "Wait for it to end, or stop it, and try again.")
         }
+        Exit::Cancelled => (
+            "Tasks were cancelled by the user; nothing failed, and what needs them was skipped.",
+            "Do them after all with `conductor run --resume --retry-failed`.",
+        ),
         Exit::Internal => (
             "Conductor itself failed: a mistake in the program, not in your file. Everything it had started was ended.",
             "Nothing is lost: `conductor run --resume` goes on. Report what it said on standard error, with the output \

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
-use conductor_core::event::Options;
+use conductor_core::event::{Options, Selection};
 use conductor_core::graph;
 use conductor_core::plan::{Isolation, Plan};
 use conductor_core::select::{SelectError, select};
@@ -76,7 +76,7 @@ impl<'a> Resolved<'a> {
 
     pub(super) fn plan(&mut self) -> Result<Plan, Fault> {
         let file = self.file.clone().unwrap_or_default();
-        let chosen = Chosen::of(self.typed);
+        let chosen = Chosen::of(self.typed, None);
         Ok(chosen.of_plan(diagnostics::load(&file)?)?)
     }
 
@@ -133,22 +133,26 @@ pub(crate) fn typed(words: Vec<OsString>) -> Result<Box<args::Run>, Fault> {
 }
 
 /// What was typed that decides which tasks of a file there are, and how they are.
-pub(super) struct Chosen {
-    only: Option<String>,
-    isolated: bool,
-}
+pub(super) struct Chosen(Selection);
 
 impl Chosen {
-    pub(super) fn of(typed: &args::Run) -> Chosen {
-        Chosen { only: typed.only.clone(), isolated: typed.isolation.is_some() }
+    /// What was typed now, else what was when the run began.
+    pub(super) fn of(typed: &args::Run, before: Option<&Options>) -> Chosen {
+        let before = before.and_then(|before| before.selection.clone()).unwrap_or_default();
+        let only = typed.only.clone().or(before.only);
+        Chosen(Selection { only, isolated: typed.isolation.is_some() || before.isolated })
+    }
+
+    pub(super) fn selection(self) -> Selection {
+        self.0
     }
 
     pub(super) fn of_plan(&self, mut plan: Plan) -> Result<Plan, SelectError> {
-        if self.isolated {
+        if self.0.isolated {
             // The run's own counts where its tasks say nothing.
             plan.tasks.iter_mut().for_each(|task| task.isolation = None);
         }
-        match &self.only {
+        match &self.0.only {
             Some(only) => select(&plan, only),
             None => Ok(plan),
         }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::graph::Graph;
 use conductor_core::report::Subject;
-use conductor_core::run::{Run, Status};
+use conductor_core::run::{Run, Stage, Status};
 use conductor_engine::beads;
 use conductor_engine::home::Home;
 use conductor_engine::output;
-use conductor_engine::stores::StoredRun;
+use conductor_engine::stores::{StoredRun, source_of};
 
 use super::arguments::Resolved;
 use crate::archive;
@@ -28,7 +28,7 @@ pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Resu
         (None, None) => Vec::new(),
     };
     let here = |run: &&StoredRun| match sources.is_empty() {
-        false => sources.contains(&run.source),
+        false => sources.iter().any(|source| run.is_of(source)),
         true => run.directory == args.directory,
     };
     let open = |run: &&StoredRun| run.status != "completed";
@@ -40,7 +40,7 @@ pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Resu
 
 pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<Fault> {
     let bad = run.count(Status::Failed) + run.count(Status::Skipped) + run.count(Status::Cancelled);
-    if !run.all_ended() || (args.typed.retry_failed && bad > 0) {
+    if !matches!(run.stage(), Stage::Finished(_)) || (args.typed.retry_failed && bad > 0) {
         return None;
     }
     let fault = Fault::new(Exit::NothingToDo, format!("run {} has nothing left to do", stored.id));
@@ -61,6 +61,7 @@ pub(super) fn complete_files(stored: &StoredRun, run: &Run, state: &Path) -> Res
     Ok(())
 }
 
+/// What a run of this file is known by.
 pub(crate) fn full_name(directory: &Path, file: &Path) -> String {
-    directory.join(file).display().to_string()
+    source_of(&directory.join(file))
 }

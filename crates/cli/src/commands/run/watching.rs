@@ -58,12 +58,9 @@ impl Watched {
             let message = format!("there is no file {source} any more that --watch could look at");
             return Err(Fault::new(Exit::Usage, message));
         }
-        let chosen = Chosen::of(args.typed);
-        let known = match args.is_new() {
-            true => run.plan().as_ref().clone(),
-            // What it said when the run was left is not known any more: only what joined since counts.
-            false => joined_since(&chosen.of_plan(diagnostics::load(&file)?)?, run),
-        };
+        let chosen = Chosen::of(args.typed, Some(run.options()));
+        // What was edited since the run was left is seen at the first look.
+        let known = as_in_file(run);
         let learns = yard && !options.allow_overlap;
         let in_place_unsaid = !yard && args.typed.isolation.is_none() && run.plan().isolation.is_none();
         Ok(Some(Watched { file, source, chosen, known, store, learns, in_place_unsaid }))
@@ -162,9 +159,9 @@ impl Watched {
     }
 }
 
-/// A file's plan without what its run has never heard of.
-fn joined_since(plan: &Plan, run: &Run) -> Plan {
-    let mut known = plan.clone();
-    known.tasks.retain(|task| run.place(&task.id).is_some());
+/// A run's plan without the tasks that agents added, which are in no file.
+fn as_in_file(run: &Run) -> Plan {
+    let mut known = run.plan().as_ref().clone();
+    known.tasks.retain(|task| !run.follow_ups().contains(&task.id));
     known
 }

@@ -49,7 +49,12 @@ pub(super) fn old(
 
 /// Runs whose task file is the one that is kept with the plan.
 fn made_runs<'a>(archive: &'a Archive, plan: &'a KeptPlan) -> impl Iterator<Item = &'a RunId> {
-    let made = |source: &str| std::path::Path::new(source).starts_with(&plan.folder);
+    // A source is the real path of its file, and the state directory may have been reached by a link.
+    let real = plan.folder.canonicalize().unwrap_or_else(|_| plan.folder.clone());
+    let made = move |source: &str| {
+        let source = std::path::Path::new(source);
+        source.starts_with(&plan.folder) || source.starts_with(&real)
+    };
     archive.runs().iter().filter(move |run| made(&run.source)).map(|run| &run.id)
 }
 

@@ -134,9 +134,9 @@ fn worth_keeping(archive: &Archive, stored: &StoredRun) -> Option<String> {
         }
         Ok(_) => {}
     }
-    match stored.status.as_str() {
-        "completed" | "failed" => None,
-        _ => Some("it is not done and could be resumed".to_owned()),
+    match stored.is_over() {
+        true => None,
+        false => Some("it is not done and could be resumed".to_owned()),
     }
 }
 

@@ -57,14 +57,13 @@ pub(crate) async fn clear_after_the_dead(home: &Home) {
 
 /// Runs of this repository that have left something: those that are over, or all.
 fn left_here(archive: &Archive, all: bool) -> Result<Vec<StoredRun>, Fault> {
-    let is_over = |run: &StoredRun| matches!(run.status.as_str(), "completed" | "failed");
     let runs = archive.here()?;
     let branches = branches_of(archive)?;
     let left = |run: &StoredRun| {
         let folders = archive.home.run(&run.id).join("workspaces").exists();
         folders || branches.contains(run.id.as_str())
     };
-    Ok(runs.into_iter().filter(|run| all || is_over(run)).filter(left).collect())
+    Ok(runs.into_iter().filter(|run| all || run.is_over()).filter(left).collect())
 }
 
 /// The runs that have branches of tasks.

@@ -88,7 +88,7 @@ fn claude_asks_a_person() {
         .says("Which database?");
     conductor(&bench.world, &["task", "deny", "third"]).expect(0);
     conductor(&bench.world, &["task", "approve", "second"]).expect(0);
-    live.ended_within(SLOW).expect(100);
+    live.ended_within(SLOW).expect(9);
     bench.landed("second.txt");
     let asked = bench.stand_in.requests("first");
     let told = |body: &String| body.contains("Which database? — a person answers: Postgres");

@@ -121,7 +121,7 @@ fn a_person_is_asked_before_a_follow_up_is_done() {
     assert_eq!(approve(&mut script, "d", true), "start d");
     let (mut script, told) = script.crash(queue(2));
     assert_eq!(told, "interrupted d, start d#2");
-    assert_eq!(script.ok("d"), "done d, finished (Failed)");
+    assert_eq!(script.ok("d"), "done d, finished (Cancelled)");
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn a_person_takes_one_out_or_calls_the_whole_race_off() {
     assert_eq!(s.ask(Request::Cancel(id("api.1"))), "stop api.1 (Cancelled)");
     assert_eq!(s.ended("api.1", Outcome::Cancelled), "cancelled api.1");
     assert_eq!(s.ask(Request::Cancel(id("api"))), "stop api.2 (Cancelled), cancelled api, skip ui (by api)");
-    assert_eq!(s.ended("api.2", Outcome::Succeeded), "cancelled api.2, finished (Failed)");
+    assert_eq!(s.ended("api.2", Outcome::Succeeded), "cancelled api.2, finished (Cancelled)");
 
     let (mut s, _) = Script::start(raced(Wins::Best), queue(4));
     s.left("api.1");

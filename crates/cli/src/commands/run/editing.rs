@@ -1,0 +1,215 @@
+//! A run's task file that was edited since the run began or was left.
+//!
+//! With `--retry-failed` what is done again takes its new text, recorded as an amendment before anything starts. A plain
+//! resume goes on as before and says that the file is another by now.
+
+use std::path::{Path, PathBuf};
+
+use conductor_core::amend::{self, Retaken};
+use conductor_core::event::{Event, Record};
+use conductor_core::ids::TaskId;
+use conductor_core::plan::Plan;
+use conductor_core::run::{Run, Status};
+use conductor_core::scheduler::Scheduler;
+use conductor_core::units::{Now, Tick};
+use conductor_engine::clock::wall;
+use conductor_engine::history;
+use conductor_engine::stores::{EarlierRuns, Sqlite, Store as _, StoredRun};
+
+use super::arguments::{Chosen, Resolved};
+use crate::archive::patiently;
+use crate::commands::talk;
+use crate::diagnostics;
+use crate::fault::{Exit, Fault};
+
+/// How many tasks are named before the rest is counted.
+const NAMED: usize = 10;
+
+/// The run as it is taken up: amended where what failed is done again and its file says otherwise now.
+pub(super) async fn take_over(
+    args: &Resolved<'_>,
+    stored: &StoredRun,
+    store: &Sqlite,
+    run: Run,
+) -> Result<Run, Fault> {
+    let file = PathBuf::from(&stored.source);
+    if args.typed.as_before || !file.is_absolute() || file.file_name().is_none_or(|name| name == "-") {
+        return Ok(run);
+    }
+    let again = args.typed.retry_failed;
+    if !file.exists() {
+        if again {
+            talk(format!("{} is not there any more; what failed is done again as it was", file.display()));
+        }
+        return Ok(run);
+    }
+    if run.plan().execution.is_some() {
+        say_of_groups(&file, stored, &run);
+        return Ok(run);
+    }
+    match (read(args, &file, stored, &run), again) {
+        (Ok(plan), true) => retake(stored, store, run, plan).await,
+        (Err(fault), true) => Err(fault.help(AS_BEFORE)),
+        (Ok(_), false) if args.typed.watch => Ok(run),
+        (Ok(plan), false) => {
+            say_edited(stored, &amend::edited(&run, &chosen(&run, plan)));
+            Ok(run)
+        }
+        (Err(_), false) => {
+            talk(format!("{} is not valid any more; the run goes on as before", name(stored)));
+            Ok(run)
+        }
+    }
+}
+
+const AS_BEFORE: &str = "mend the file, or do again what failed as it was with --as-before";
+
+fn name(stored: &StoredRun) -> &str {
+    stored.file_name().unwrap_or(&stored.source)
+}
+
+/// The file as it is now, read as it was when the run began.
+fn read(args: &Resolved<'_>, file: &Path, stored: &StoredRun, run: &Run) -> Result<Plan, Fault> {
+    let (plan, findings) = diagnostics::check_in(&stored.directory, file, false)?;
+    let Some(plan) = plan else {
+        if args.typed.retry_failed {
+            findings.show();
+        }
+        return Err(findings.fault());
+    };
+    Ok(Chosen::of(args.typed, Some(run.options())).of_plan(plan)?)
+}
+
+/// Runs of earlier versions do not say which tasks of their file were chosen: none joins them.
+fn chosen(run: &Run, mut plan: Plan) -> Plan {
+    if run.options().selection.is_none() {
+        plan.tasks.retain(|task| run.place(&task.id).is_some());
+    }
+    plan
+}
+
+async fn retake(stored: &StoredRun, store: &Sqlite, run: Run, plan: Plan) -> Result<Run, Fault> {
+    let plan = chosen(&run, plan);
+    let edit = amend::edited(&run, &plan);
+    if edit.amendment.is_empty() {
+        say_kept(stored, &run, &edit);
+        return Ok(run);
+    }
+    let Retaken { mut amendment, .. } = edit.clone();
+    let mut taken = Plan { tasks: amendment.tasks, ..plan };
+    amendment.absent = super::check_agents(&taken)?;
+    let mut earlier = EarlierRuns::of(store);
+    history::estimate(&mut earlier, &stored.directory, &stored.source, &mut taken).await?;
+    earlier.notice().into_iter().for_each(talk);
+    amendment.tasks = taken.tasks;
+    let now = Now { at: wall(), tick: Tick(0), jitter: 0.0 };
+    let events = Scheduler::retry_edited(&run, amendment, now).map_err(|refusal| {
+        let message = format!("{} was edited, but {refusal}; nothing was started", name(stored));
+        Fault::new(Exit::InvalidFile, message).help(AS_BEFORE)
+    })?;
+    say_taken(stored, &run, &edit);
+    say_kept(stored, &run, &edit);
+    recorded(stored, store, run, events).await
+}
+
+/// No time passes for a run that is not active.
+async fn recorded(
+    stored: &StoredRun,
+    store: &Sqlite,
+    mut run: Run,
+    events: Vec<Event>,
+) -> Result<Run, Fault> {
+    let mut records = Vec::with_capacity(events.len());
+    for event in events {
+        let record = Record { seq: run.seq() + 1, at: wall(), tick: Tick(0), event };
+        run.apply(&record).map_err(|error| Fault::new(Exit::Unexpected, error))?;
+        records.push(record);
+    }
+    patiently(|| store.append(&stored.id, &records)).await?;
+    Ok(run)
+}
+
+fn say_taken(stored: &StoredRun, run: &Run, edit: &Retaken) {
+    let ids = edit.amendment.tasks.iter().map(|task| &task.id);
+    let (known, new): (Vec<&TaskId>, Vec<&TaskId>) = ids.partition(|task| run.place(task).is_some());
+    let taken = match known.len() {
+        0 => None,
+        1 => Some(format!("{} takes its new text", list(&known))),
+        _ => Some(format!("{} take their new text", list(&known))),
+    };
+    let joined = match new.len() {
+        0 => None,
+        1 => Some(format!("{} joins", list(&new))),
+        _ => Some(format!("{} join", list(&new))),
+    };
+    let words: Vec<String> = taken.into_iter().chain(joined).collect();
+    if !words.is_empty() {
+        talk(format!("{} was edited: {}", name(stored), words.join(", ")));
+    }
+}
+
+fn say_kept(stored: &StoredRun, run: &Run, edit: &Retaken) {
+    for task in edit.kept.iter().take(NAMED) {
+        let status = run.place(task).map(|place| run.progress(place).state.status());
+        let why = if status == Some(Status::Completed) { "is completed" } else { "has begun" };
+        talk(format!("task '{task}' {why} and keeps its text"));
+    }
+    if edit.kept.len() > NAMED {
+        talk(format!("so do {} more that were edited", edit.kept.len() - NAMED));
+    }
+    for task in edit.removed.iter().take(NAMED) {
+        talk(format!(
+            "task '{task}' is not in {} any more and stays in the run; `conductor task skip {task} --run {}` takes it out",
+            name(stored),
+            stored.id
+        ));
+    }
+    if edit.removed.len() > NAMED {
+        talk(format!("so do {} more that are not in it", edit.removed.len() - NAMED));
+    }
+    if edit.settings {
+        talk(format!("what {} says beside its tasks counts from the next run on", name(stored)));
+    }
+}
+
+/// A run that is only taken up again does what it was to do.
+fn say_edited(stored: &StoredRun, edit: &Retaken) {
+    let edited = edit.amendment.tasks.iter().map(|task| &task.id).chain(&edit.kept).chain(&edit.removed);
+    let edited: Vec<&TaskId> = edited.collect();
+    if !edited.is_empty() {
+        talk(format!(
+            "{} was edited since ({}); the run goes on as before. To take that over: conductor run --resume {} --watch \
+             for tasks that have not begun, --retry-failed for those that failed",
+            name(stored),
+            list(&edited),
+            stored.id
+        ));
+    }
+}
+
+/// Groups are arranged when their run begins. Whether the work of a task is another is all that can be told later.
+fn say_of_groups(file: &Path, stored: &StoredRun, run: &Run) {
+    let Ok((Some(plan), _)) = diagnostics::check_in(&stored.directory, file, true) else { return };
+    let other = |known: &&conductor_core::plan::Task| {
+        plan.task(&known.id).is_some_and(|task| task.work != known.work)
+    };
+    let edited: Vec<&TaskId> = run.plan().tasks.iter().filter(other).map(|task| &task.id).collect();
+    if !edited.is_empty() {
+        talk(format!(
+            "{} was edited since ({}); a run of groups goes on as before. For the new text: conductor group execute",
+            name(stored),
+            list(&edited)
+        ));
+    }
+}
+
+/// "a, b and c", or the first of many.
+fn list(tasks: &[&TaskId]) -> String {
+    let names: Vec<&str> = tasks.iter().take(NAMED).map(|task| task.as_str()).collect();
+    match (names.split_last(), tasks.len().saturating_sub(NAMED)) {
+        (None, _) => String::new(),
+        (Some((last, [])), 0) => (*last).to_owned(),
+        (Some((last, rest)), 0) => format!("{} and {last}", rest.join(", ")),
+        (Some(_), more) => format!("{} and {more} more", names.join(", ")),
+    }
+}
