@@ -68,11 +68,7 @@ impl Shadow {
     }
 
     /// The same commits with the files in which each differs from its first parent.
-    pub fn first_parent_changes(
-        &self,
-        commit: &str,
-        most: usize,
-    ) -> Result<Vec<Touching>, GitError> {
+    pub fn first_parent_changes(&self, commit: &str, most: usize) -> Result<Vec<Touching>, GitError> {
         let mut command = self.command();
         command.args(["log", "--first-parent", "--diff-merges=first-parent", "--no-show-signature"]);
         command.args(["--name-only", "--no-renames", "--no-ext-diff", "-z", "--format=%x01%H"]);

@@ -115,6 +115,7 @@ pub(super) struct Site {
 /// The task of this number, on the executor of this number.
 pub(super) fn guest(executor: usize, task: usize) -> Result<Guest> {
     Ok(Guest {
+        conflict_markers: Default::default(),
         executor: u32::try_from(executor)?,
         epic: None,
         private: false,

@@ -20,7 +20,7 @@ pub(super) async fn resolve(args: &WorktreeResolve) -> Result<Exit, Fault> {
         return abort(&args.of).await;
     }
     let How { ours, theirs, proceed: continues, .. } = args.how;
-    if !args.markers.files.is_empty() && !(ours || theirs || continues) {
+    if !(args.markers.files.is_empty() || ours || theirs || continues) {
         let message = "--allow-markers lets a file land: it goes with --continue, --ours or --theirs";
         return Err(Fault::new(Exit::Usage, message));
     }
