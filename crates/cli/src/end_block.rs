@@ -27,6 +27,8 @@ const LANDED: usize = 10;
 const MODELS: usize = 5;
 /// How many commands that put git's configuration back.
 const UNDONE: usize = 8;
+/// How many files that would be overwritten are named.
+const IN_THE_WAY: usize = 5;
 /// With more workers than this, each is not worth a word.
 const NAMED_WORKERS: usize = 6;
 /// What every terminal has room for, and how far in the words begin.
@@ -45,7 +47,7 @@ pub(crate) fn text(
     let mut out = String::new();
     let head = format!("run {id} {}: {}", report::outcome_name(run.stage()), counts(&summary));
     let _ = writeln!(out, "\n{}", wrapped(&head, WIDTH).join("\n"));
-    landed(&mut out, id, run);
+    landed(&mut out, id, run, ending);
     failures(&mut out, run, directory);
     skips(&mut out, run);
     questions(&mut out, id, run);
@@ -76,7 +78,7 @@ fn say(out: &mut String, word: &str, text: &str) {
 }
 
 /// What is on the run's branch now.
-fn landed(out: &mut String, id: &RunId, run: &Run) {
+fn landed(out: &mut String, id: &RunId, run: &Run, ending: Option<&Ending>) {
     let all = run.asked().filter_map(|(_, task, progress)| Some((task, progress.landed.as_deref()?)));
     let widest = all.clone().take(LANDED).map(|(task, _)| task.id.as_str().len()).max().unwrap_or(0);
     for (at, (task, landed)) in all.clone().take(LANDED).enumerate() {
@@ -91,7 +93,11 @@ fn landed(out: &mut String, id: &RunId, run: &Run) {
     }
     let rest = all.count().saturating_sub(LANDED);
     if rest > 0 {
-        let _ = writeln!(out, "       and {rest} more: git log conductor/{id}");
+        let branch = match ending {
+            Some(Ending::Left { branch, .. } | Ending::Merged { branch, .. }) => branch.clone(),
+            _ => format!("conductor/{id}"),
+        };
+        let _ = writeln!(out, "       and {rest} more: git log {branch}");
     }
 }
 
@@ -229,14 +235,28 @@ fn result(out: &mut String, run: &Run, ending: &Ending) {
         Ending::Merged { branch, into } => {
             writeln!(out, "result {landed} task{plural} landed on {branch}, and {into} holds it")
         }
-        Ending::Left { branch, why } => {
+        Ending::Left { branch, why, in_the_way } => {
             let _ = writeln!(out, "result {landed} task{plural} landed on {branch}");
             if let Some(why) = why {
                 say(out, "", &format!("({why})"));
             }
+            if !in_the_way.is_empty() {
+                warn_of(out, in_the_way);
+            }
             writeln!(out, "next   git merge {branch}")
         }
     };
+}
+
+/// Git overwrites what it was told to ignore without a word.
+fn warn_of(out: &mut String, in_the_way: &[String]) {
+    let named: Vec<String> = in_the_way.iter().take(IN_THE_WAY).map(|name| one_line(name)).collect();
+    let more = match in_the_way.len().saturating_sub(IN_THE_WAY) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let words = "a merge overwrites what stands there and is not tracked; move it away first:";
+    say(out, "WARN", &format!("{words} {}{more}", named.join(", ")));
 }
 
 fn counts(summary: &Summary) -> String {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
 
-use crate::git::{GitError, Repository};
+use crate::git::{Forward, Forwarded, GitError, Repository};
 use crate::workspaces::{WorkspaceError, Yard, branch_word};
 
 /// Where the tags are. The second is for a repository that has a tag of the first one's name: git has no tag beside a
@@ -24,6 +24,12 @@ pub enum CheckpointError {
     Taken(String),
     #[error("somebody else moved {0} at this moment; nothing was set back")]
     Contested(String),
+    #[error(
+        "these are not tracked and would be overwritten: {0}; move them away first; nothing was set back"
+    )]
+    InTheWay(String),
+    #[error("{0}; nothing was set back")]
+    Held(String),
     #[error("the commit of checkpoint '{0}' is not in the repository any more")]
     Gone(String),
 }
@@ -167,7 +173,15 @@ pub fn roll_back(repository: &Repository, to: &Checkpoint) -> Result<RolledBack,
     let name = format!("before-{}-{:x}", to.name, fastrand::u32(..));
     let before = set(repository, &name, &to.branch, &now, &format!("before: rollback to {}", to.name))?.name;
     match checkout {
-        Some(checkout) => repository.reset(&checkout, &to.commit)?,
+        Some(checkout) => {
+            let (branch, from, to) = (to.branch.clone(), now, to.commit.clone());
+            match repository.bring_forward(&Forward { checkout, branch, from, to })? {
+                Forwarded::Done { .. } => {}
+                Forwarded::Moved => return Err(contested()),
+                Forwarded::InTheWay(files) => return Err(CheckpointError::InTheWay(files.join(", "))),
+                Forwarded::Held(why) => return Err(CheckpointError::Held(why)),
+            }
+        }
         None if repository.move_ref(&to.branch, &to.commit, &now)? => {}
         None => return Err(contested()),
     }

@@ -11,7 +11,7 @@ use conductor_core::scheduler::{Car, Side};
 
 use crate::checkpoints;
 use crate::conflict_markers;
-use crate::git::{Merge, Shadow};
+use crate::git::{Forward, Forwarded, Merge, Shadow};
 use crate::workspaces::{WorkspaceError, Yard};
 
 /// What merging came to: commits from the branch's place upwards, and who does not fit.
@@ -247,8 +247,9 @@ pub fn hunks(path: &str, text: &str, theirs: &str) -> String {
 pub enum Ending {
     /// No task changed anything; the branch is gone again.
     Unchanged,
-    /// It waits for the user, who did not ask for more, or could not be given more because of this.
-    Left { branch: String, why: Option<String> },
+    /// It waits for the user, who did not ask for more, or could not be given more because of this. Files that git does
+    /// not track are in the way of it in their checkout, and may be overwritten by a merge.
+    Left { branch: String, why: Option<String>, in_the_way: Vec<String> },
     /// The user's own branch holds it now.
     Merged { branch: String, into: String },
 }
@@ -315,8 +316,13 @@ pub(crate) fn advance(yard: &Yard, from: &str, to: &str) -> Result<Advanced, Wor
         None => yard.move_tip(from, to)?,
         Some(_) if yard.tip()? != from => false,
         Some(checkout) => {
-            repository.fast_forward(&checkout, to)?;
-            yard.tip()? == to
+            let forward = forward(checkout, yard.branch(), from, to);
+            match repository.bring_forward(&forward)? {
+                Forwarded::Done { .. } => yard.tip()? == to,
+                Forwarded::Moved => false,
+                Forwarded::InTheWay(files) => return Err(WorkspaceError::InTheWay(forward.checkout, files)),
+                Forwarded::Held(why) => return Err(WorkspaceError::Held(short(yard.branch()), why)),
+            }
         }
     };
     Ok(if moved { Advanced::Done } else { Advanced::Moved })
@@ -331,41 +337,77 @@ fn dirty_checkout(yard: &Yard) -> Result<Option<PathBuf>, WorkspaceError> {
     })
 }
 
-/// Puts the run's work where the user wants it. Their branch is only ever brought forward, and only when nobody else
-/// moved it, its checkout, if there is one, has nothing uncommitted, and nobody changed what git runs there. Blocks.
-pub fn bring_home(yard: &Yard, into_branch: bool) -> Result<Ending, WorkspaceError> {
-    let (repository, full) = (yard.repository(), yard.branch());
+fn forward(checkout: PathBuf, branch: &str, from: &str, to: &str) -> Forward {
+    Forward { checkout, branch: branch.to_owned(), from: from.to_owned(), to: to.to_owned() }
+}
+
+/// Puts the run's work where the user wants it: first what an earlier try was killed in the middle of, then the rest.
+/// Their branch is only ever brought forward, and only when it was not moved, its checkout, if there is one, has nothing
+/// uncommitted and nothing in the way, and what git runs there was not changed. `landed` says whether anything did.
+/// Blocks.
+pub fn bring_home(yard: &Yard, into_branch: bool, landed: bool) -> Result<Ending, WorkspaceError> {
+    let (repository, branch) = (yard.repository(), short(yard.branch()));
+    if let Some(told) = repository.end_forward(&repository.root)? {
+        yard.notice(told);
+    }
     let tip = yard.tip()?;
-    let branch = short(full);
-    if yard.shadow().contains(&repository.head, &tip)? {
-        repository.delete_ref(full)?;
-        return Ok(Ending::Unchanged);
+    match (yard.shadow().contains(&repository.head, &tip)?, &repository.branch) {
+        (true, into) if landed => {
+            let into = into.as_deref().map_or_else(|| "your checkout".to_owned(), short);
+            return Ok(Ending::Merged { branch, into });
+        }
+        (true, _) => {
+            repository.delete_ref(yard.branch())?;
+            return Ok(Ending::Unchanged);
+        }
+        (false, _) => {}
     }
-    if !into_branch {
-        return Ok(Ending::Left { branch, why: None });
-    }
-    let left = |why: &str| Ok(Ending::Left { branch: branch.clone(), why: Some(why.to_owned()) });
+    let why = match into_branch {
+        false => None,
+        true => match home(yard, &tip)? {
+            Ok(into) => return Ok(Ending::Merged { branch, into }),
+            Err(why) => Some(why),
+        },
+    };
+    // As it is now: the user may have gone on.
+    let head = repository.head_in(&repository.root)?;
+    let in_the_way = repository.in_the_way(&repository.root, &head, &tip)?;
+    Ok(Ending::Left { branch, why, in_the_way })
+}
+
+/// The branch that holds it now, or why none does.
+fn home(yard: &Yard, tip: &str) -> Result<Result<String, String>, WorkspaceError> {
+    const MOVED: &str = "the branch it started from has moved";
+    let repository = yard.repository();
+    let left = |why: &str| Ok(Err(why.to_owned()));
     let Some(target) = &repository.branch else { return left("no branch is checked out") };
     let Some(now) = repository.read_ref(target)? else { return left("the branch it started from is gone") };
-    if !yard.shadow().contains(&tip, &now)? {
-        return left("the branch it started from has moved");
+    if !yard.shadow().contains(tip, &now)? {
+        return left(MOVED);
     }
     if repository.settings_changed() {
         return left("git's configuration was changed while the run was at work; look at it first");
     }
-    let checkout = repository.checkout_of(target)?;
-    if let Some(checkout) = &checkout
-        && repository.is_dirty(checkout)?
-    {
-        return left("its checkout has uncommitted changes");
-    }
-    checkpoints::before(yard, &format!("{branch} is merged"), target, &now)?;
-    match checkout {
-        Some(checkout) => repository.fast_forward(&checkout, &tip)?,
-        None if repository.move_ref(target, &tip, &now)? => {}
-        None => return left("the branch it started from has moved"),
-    }
-    Ok(Ending::Merged { branch, into: short(target) })
+    checkpoints::before(yard, &format!("{} is merged", short(yard.branch())), target, &now)?;
+    let Some(checkout) = repository.checkout_of(target)? else {
+        return Ok(match repository.move_ref(target, tip, &now)? {
+            true => Ok(short(target)),
+            false => Err(MOVED.to_owned()),
+        });
+    };
+    Ok(match repository.bring_forward(&forward(checkout, target, &now, tip))? {
+        Forwarded::Done { kept } => {
+            for file in kept {
+                yard.notice(format!(
+                    "{file} was changed in your checkout at that very moment and stays as it is"
+                ));
+            }
+            Ok(short(target))
+        }
+        Forwarded::Moved => Err(MOVED.to_owned()),
+        Forwarded::InTheWay(_) => Err("files that git does not track are in the way".to_owned()),
+        Forwarded::Held(why) => Err(why),
+    })
 }
 
 pub fn short(name: &str) -> String {

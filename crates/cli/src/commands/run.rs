@@ -47,7 +47,7 @@ use arguments::{Chosen, Resolved};
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
 pub(crate) use finding::full_name;
-use finding::{complete_files, find, nothing_to_do};
+use finding::{complete_files, find, is_unfinished, nothing_to_do};
 use places::{foresee, repository, rooms, world};
 use signals::Signalled;
 use watching::Watched;
@@ -195,14 +195,20 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
             return Err(fault);
         }
     };
-    if let Some(fault) = nothing_to_do(&args, &stored, &run) {
+    let unfinished = is_unfinished(&args, &stored, &run, claim.directory());
+    if unfinished {
+        talk(format!("run {} was over, but not all of its last steps were done: they are now", stored.id));
+    } else if let Some(fault) = nothing_to_do(&args, &stored, &run) {
         issues::settle(&stored.source, &stored.directory, &stored.id, &run, claim.directory());
         complete_files(&stored, &run, claim.directory())?;
         return Err(fault);
     }
     let run = editing::take_over(&args, &stored, &store, run).await?;
     let mut options = args.options(run.plan(), Some(run.options()))?;
-    options.absent = check_agents(run.plan())?;
+    // What is left to be done of a run that is over needs no agent.
+    if !unfinished || args.typed.retry_failed {
+        options.absent = check_agents(run.plan())?;
+    }
     let place = repository(&args, run.plan(), &mut options, &stored.directory)
         .and_then(|repository| rooms(repository, &options, &home, &stored.id, &stored.directory, &run));
     let rooms = place.map_err(|fault| places::changed(fault, claim.directory()))?;
@@ -393,10 +399,15 @@ async fn bring_home(
 ) -> Result<Option<Ending>, Fault> {
     let (Some(yard), true) = (yard, run.all_ended()) else { return Ok(None) };
     let into_branch = args.typed.merge == args::Merge::Branch;
-    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&yard, into_branch)).await;
+    let landed = run.tasks().any(|(_, progress)| progress.landed.is_some());
+    let branch = merge::short(yard.branch());
+    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&yard, into_branch, landed)).await;
     match ending {
         Ok(Ok(ending)) => Ok(Some(ending)),
-        Ok(Err(error)) => Err(Fault::new(Exit::Unexpected, error)),
+        // The work is on the run's branch, and what the run came to stands.
+        Ok(Err(error)) => {
+            Ok(Some(Ending::Left { branch, why: Some(error.to_string()), in_the_way: Vec::new() }))
+        }
         Err(error) => Err(Fault::new(Exit::Unexpected, error)),
     }
 }

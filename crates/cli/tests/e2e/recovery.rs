@@ -285,8 +285,9 @@ fn outside_of_a_repository_there_is_nothing_to_remember_or_to_set_back() {
 fn without_its_checkpoint_nothing_risky_begins() {
     let world =
         with_remote("tasks: [{ id: push, run: 'echo x >> HERE/tries; git push HERE/remote.git HEAD:x' }]");
-    // A ref of that name is in the way of every tag below it.
+    // Refs of these names are in the way of every tag below them.
     git(&world, &["update-ref", "refs/tags/conductor-checkpoint", "HEAD"]);
+    git(&world, &["update-ref", "refs/tags/conductor-run-checkpoint", "HEAD"]);
     run(&world, &[]).expect(100).says("no checkpoint could be made before push");
     assert_eq!(tries(&world), 0);
 }

@@ -39,7 +39,10 @@ pub(crate) fn checkout(world: &World) -> String {
 pub(crate) fn expect_tidy(world: &World) {
     assert_eq!(git(world, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(git(world, &["for-each-ref", "refs/heads/conductor-task"]), "");
-    assert!(!world.home().join("runs").join(world.run_id()).join("workspaces").exists());
+    let workspaces = world.home().join("runs").join(world.run_id()).join("workspaces");
+    let left: Vec<_> =
+        std::fs::read_dir(&workspaces).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    assert!(!workspaces.exists(), "{left:?}");
     expect_no_leftovers(&world.run_id());
 }
 

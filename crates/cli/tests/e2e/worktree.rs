@@ -384,7 +384,7 @@ fn an_interrupted_check_leaves_everything_as_it_was() {
 
 #[test]
 fn where_there_is_nothing_that_is_said() {
-    let mut world = World::new();
+    let world = World::new();
     world.conductor(&["worktree", "list"]).expect(0).says("there is no workspace");
     assert!(!world.database().exists(), "looking makes no database");
     world.conductor(&["worktree", "list", "--run", "nope"]).expect(2).says("there is no run 'nope'");
@@ -397,10 +397,11 @@ fn where_there_is_nothing_that_is_said() {
     world.conductor(&["run", "tasks.yaml"]).expect(100);
     world.conductor(&["worktree", "merge", "build"]).expect(4).says("worked in place");
     world.conductor(&["worktree", "merge", "biuld"]).expect(2).says("did you mean 'build'?");
-    world.conductor(&["worktree", "sync"]).expect(1).says("is not in a git repository");
+    world.conductor(&["worktree", "sync"]).expect(3).says("is not in a git repository");
     world.conductor(&["worktree", "clean", &world.run_id()]).expect(0).says("nothing to clear");
+    let mut world = repository("tasks: [{ id: a, run: 'true' }]");
     world.set("PATH", world.path("nowhere"));
-    world.conductor(&["worktree", "list"]).expect(1).says("git cannot be started");
+    conductor(&world, &["worktree", "list"]).expect(3).says("git cannot be started");
 }
 
 /// Killed after its last event and before it could clear up: the next run here does that, and loses nothing.

@@ -78,6 +78,23 @@ fn attempts(
     }
 }
 
+/// Makes a lock as git does, for whoever works in a repository beside it. One in its way is waited for, or removed where
+/// its owner is dead; else its holder, in words. Blocks.
+pub(super) fn make(lock: &Path, command: &Command, patience: Duration) -> io::Result<Result<File, String>> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match File::options().write(true).create_new(true).open(lock) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(Ok),
+        }
+        match Watch::new(lock.to_owned(), command).wait(deadline) {
+            Verdict::Held(holder) => return Ok(Err(holder)),
+            Verdict::Gone if Instant::now() >= deadline => return Ok(Err("git, again and again".to_owned())),
+            Verdict::Gone | Verdict::Removed => {}
+        }
+    }
+}
+
 fn locked(command: &Command, output: &Output, lock: PathBuf, holder: String) -> GitError {
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     GitError::Locked { what: what(command), said, lock, holder }

@@ -10,6 +10,7 @@ mod discovery;
 mod error;
 mod filters;
 mod foreign;
+mod forward;
 mod glimpse;
 mod history;
 mod index;
@@ -29,6 +30,7 @@ pub use baseline::{Baseline, Content, Difference};
 pub use error::GitError;
 pub use filters::Refused;
 pub use foreign::{head_of, head_text, ref_of};
+pub use forward::{Forward, Forwarded};
 pub use glimpse::Glimpse;
 pub use index::Link;
 pub use lfs::is_torn;
@@ -365,20 +367,6 @@ impl Repository {
         let mut command = self.in_checkout(checkout)?;
         command.args(["status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty"]);
         Ok(!output(command)?.is_empty())
-    }
-
-    /// Brings a clean checkout of a branch forward to a commit that contains it.
-    pub fn fast_forward(&self, checkout: &Path, commit: &str) -> Result<(), GitError> {
-        let mut command = self.in_checkout(checkout)?;
-        command.args(["merge", "--ff-only", "--quiet", commit]);
-        output(command).map(drop)
-    }
-
-    /// Sets a clean checkout and its branch to a commit; what git does not track stays.
-    pub fn reset(&self, checkout: &Path, commit: &str) -> Result<(), GitError> {
-        let mut command = self.in_checkout(checkout)?;
-        command.args(["reset", "--keep", "--quiet", commit]);
-        output(command).map(drop)
     }
 
     /// Makes an annotated tag.

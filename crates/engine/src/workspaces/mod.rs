@@ -78,6 +78,10 @@ pub enum WorkspaceError {
     Broken(String),
     #[error("somebody else moved {0} meanwhile; nothing was done")]
     Contested(String),
+    #[error("{0} cannot be moved: {1}; nothing was done")]
+    Held(String, String),
+    #[error("in {} these are not tracked and would be overwritten: {}; move them away first", .0.display(), .1.join(", "))]
+    InTheWay(PathBuf, Vec<String>),
 }
 
 impl WorkspaceError {

@@ -114,7 +114,7 @@ impl Yard {
         self.tell_settings();
     }
 
-    pub(super) fn notice(&self, text: String) {
+    pub(crate) fn notice(&self, text: String) {
         if let Some(notices) = self.notices.get() {
             let _ = notices.send(text);
         }

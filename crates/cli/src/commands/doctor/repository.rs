@@ -36,6 +36,7 @@ pub(super) fn state(here: &Path, fix: bool) -> Vec<Finding> {
     });
     findings.extend(locks(&git));
     findings.extend(lost_worktrees(&repository, fix));
+    findings.extend(cut_short(&repository, fix));
     findings
 }
 
@@ -68,6 +69,21 @@ fn locks(git: &Path) -> Option<Finding> {
         Finding::warning("locks", format!("{} is older than ten minutes", path.display()))
             .remedy(format!("if no git command runs here: rm '{}'", path.display())),
     )
+}
+
+/// A run was killed while it brought its work into the checkout.
+fn cut_short(repository: &Repository, fix: bool) -> Option<Finding> {
+    if !repository.is_cut_short(&repository.root) {
+        return None;
+    }
+    let words = "a run was killed while it brought this checkout forward; the checkout is half-way";
+    let finding =
+        Finding::warning("checkout", words).remedy("conductor run --resume, or `conductor doctor --fix`");
+    match fix.then(|| repository.end_forward(&repository.root)) {
+        Some(Ok(done)) => Some(finding.mended(done.unwrap_or_else(|| "nothing was missing".to_owned()))),
+        Some(Err(error)) => Some(Finding::problem("checkout", format!("{words}: {error}"))),
+        None => Some(finding),
+    }
 }
 
 /// Worktrees of ours that git remembers and that are gone.

@@ -6,13 +6,16 @@ use conductor_core::graph::Graph;
 use conductor_core::report::Subject;
 use conductor_core::run::{Run, Stage, Status};
 use conductor_engine::beads;
+use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
 use conductor_engine::output;
 use conductor_engine::stores::{StoredRun, source_of};
+use conductor_engine::workspaces::RunRefs;
 
 use super::arguments::Resolved;
-use crate::archive;
+use super::noted_exit;
 use crate::fault::{Exit, Fault};
+use crate::{archive, args};
 
 /// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
 pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, Fault> {
@@ -31,11 +34,35 @@ pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Resu
         false => sources.iter().any(|source| run.is_of(source)),
         true => run.directory == args.directory,
     };
-    let open = |run: &&StoredRun| run.status != "completed";
+    let open = |run: &&StoredRun| run.status != "completed" || was_cut_short(&home.run(&run.id));
     runs.iter().filter(here).find(open).cloned().ok_or_else(|| {
         Fault::new(Exit::NothingToDo, "there is no unfinished run here to resume")
             .help("start one with `conductor run FILE`")
     })
+}
+
+/// Whether a run whose tasks are all over was killed before its last steps were done: its workspaces cleared, its files
+/// written, its branch brought home, its exit code noted. Or its branch is to be brought home now, and was not then.
+pub(super) fn is_unfinished(args: &Resolved<'_>, stored: &StoredRun, run: &Run, state: &Path) -> bool {
+    run.all_ended()
+        && (was_cut_short(state) || (args.typed.merge == args::Merge::Branch && is_unmerged(stored, run)))
+}
+
+/// The exit code is what is noted last.
+fn was_cut_short(state: &Path) -> bool {
+    state.is_dir() && noted_exit(state).is_none()
+}
+
+fn is_unmerged(stored: &StoredRun, run: &Run) -> bool {
+    let look = || {
+        let repository = Repository::of(&stored.directory)?;
+        let branch = RunRefs::of(&repository, &stored.id)?.branch;
+        match repository.read_ref(&branch)? {
+            Some(tip) => Ok(!repository.contains(&repository.head, &tip)?),
+            None => Ok(false),
+        }
+    };
+    run.tip().is_some() && look().unwrap_or_else(|_: GitError| false)
 }
 
 pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<Fault> {

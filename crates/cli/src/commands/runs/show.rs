@@ -55,6 +55,10 @@ fn ending(found: &Found) -> Option<Ending> {
     match (found.run.all_ended(), there) {
         (false, _) => None,
         (true, None) => None,
-        (true, Some(_)) => Some(Ending::Left { branch: short(&branch), why: None }),
+        (true, Some(tip)) => {
+            let (root, head) = (&repository.root, &repository.head);
+            let in_the_way = repository.in_the_way(root, head, &tip).unwrap_or_default();
+            Some(Ending::Left { branch: short(&branch), why: None, in_the_way })
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `worktree sync`: brings the run's branch up to date with the branch it started from.
 
+use conductor_engine::git::Repository;
 use conductor_engine::merge::{self, Synced, short};
 use conductor_engine::transcript;
 use conductor_engine::workspaces::RunRefs;
@@ -21,7 +22,17 @@ pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, Fault> {
         let amendment = archive.amend(&stored.id).await?;
         let with = repository.branch.as_deref().map_or_else(|| format!("{:.10}", repository.head), short);
         let yard = archive::tenant(&archive.home, &stored, amendment.run()).visit(repository)?;
-        return report(merge::sync(&yard, &with)?, &short(&branch), &with);
+        let synced = merge::sync(&yard, &with)?;
+        if let Synced::Done { to } = &synced {
+            let Repository { root, head, .. } = yard.repository();
+            for file in yard.repository().in_the_way(root, head, to)? {
+                talk(format!(
+                    "{} is not tracked, and a merge overwrites it: move it away first",
+                    one_line(&file)
+                ));
+            }
+        }
+        return report(synced, &short(&branch), &with);
     }
     let which =
         args.run.as_ref().map_or_else(|| "no run here".to_owned(), |run| format!("run {run} does not"));

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Stdio};
 
 use super::*;
-use crate::git::{Repository, Shadow};
+use crate::git::{Forward, Forwarded, Repository, Shadow};
 
 /// Long enough for a look, too short for anybody to let go.
 const BRIEFLY: Duration = Duration::from_millis(120);
@@ -143,7 +143,10 @@ fn a_locked_checkout_and_branch_are_freed_for_a_fast_forward() {
         let next = git(root, &["rev-parse", "HEAD"]);
         git(root, &["reset", "-q", "--hard", head]);
         lab.lock(name);
-        lab.repository.fast_forward(root, &next).unwrap();
+        let (checkout, branch) = (root.clone(), "refs/heads/main".to_owned());
+        let forward = Forward { checkout, branch, from: head.clone(), to: next.clone() };
+        let done = lab.repository.bring_forward(&forward).unwrap();
+        assert_eq!(done, Forwarded::Done { kept: Vec::new() }, "{name}");
         assert_eq!(git(root, &["rev-parse", "main"]), next, "{name}");
         assert_eq!(git(root, &["status", "--porcelain"]), "", "{name}");
     }

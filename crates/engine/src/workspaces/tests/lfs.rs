@@ -85,7 +85,7 @@ fn a_changed_file_lands_as_a_pointer_whose_content_is_in_the_store() {
         let scratch = site.yard.scratch("look", &site.yard.tip().unwrap()).unwrap();
         assert_eq!(fs::read(scratch.directory.join("new.bin")).unwrap(), added);
     }
-    let ended = merge::bring_home(&lab.worktrees().yard, true).unwrap();
+    let ended = merge::bring_home(&lab.worktrees().yard, true, true).unwrap();
     assert!(matches!(ended, Ending::Merged { .. }), "{ended:?}");
     assert_eq!(fs::read(lab.repo.join("art/big.bin")).unwrap(), noise(11, 70_000));
     assert_eq!(lab.git(&["status", "--porcelain"]), "");

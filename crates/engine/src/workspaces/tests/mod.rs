@@ -438,7 +438,7 @@ fn nothing_planted_in_the_repository_fires_in_our_git() {
     }
     worktrees.rescue(&two).unwrap();
     worktrees.yard.clear(&HashSet::new()).unwrap();
-    merge::bring_home(&worktrees.yard, false).unwrap();
+    merge::bring_home(&worktrees.yard, false, true).unwrap();
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
     git_in(&lab.repo, &["checkout", "-q", "--detach"]);
     assert_ne!(fs::read_to_string(&fired).unwrap_or_default(), "", "git as it is does fire them");
@@ -472,18 +472,18 @@ fn the_users_branch_is_brought_forward_only_when_that_is_safe() {
     let worktrees = lab.worktrees();
     land(&worktrees, 1, "a", |dir| fs::write(dir.join("new.txt"), "1").unwrap()).unwrap();
     fs::write(lab.repo.join("src/a.txt"), "dirty\n").unwrap();
-    let left = merge::bring_home(&worktrees.yard, true).unwrap();
+    let left = merge::bring_home(&worktrees.yard, true, true).unwrap();
     let dirty = Some("its checkout has uncommitted changes".to_owned());
-    assert_eq!(left, Ending::Left { branch: "conductor/r1".into(), why: dirty });
+    assert_eq!(left, Ending::Left { branch: "conductor/r1".into(), why: dirty, in_the_way: Vec::new() });
     lab.git(&["checkout", "-q", "."]);
     lab.git(&["commit", "-q", "--allow-empty", "-m", "user goes on"]);
     let moved = Some("the branch it started from has moved".to_owned());
     assert_eq!(
-        merge::bring_home(&worktrees.yard, true).unwrap(),
-        Ending::Left { branch: "conductor/r1".into(), why: moved }
+        merge::bring_home(&worktrees.yard, true, true).unwrap(),
+        Ending::Left { branch: "conductor/r1".into(), why: moved, in_the_way: Vec::new() }
     );
     lab.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    let merged = merge::bring_home(&worktrees.yard, true).unwrap();
+    let merged = merge::bring_home(&worktrees.yard, true, true).unwrap();
     assert_eq!(merged, Ending::Merged { branch: "conductor/r1".into(), into: "main".into() });
     assert_eq!(fs::read_to_string(lab.repo.join("new.txt")).unwrap(), "1");
     assert_eq!(lab.git(&["status", "--porcelain"]), "");

@@ -151,7 +151,7 @@ fn commits_and_edits_in_a_submodule_land_and_the_users_own_stays() {
     fs::rename(&nest.origin, nest.origin.with_file_name("gone")).unwrap();
     let site = nest.worktrees();
     site.yard.clear(&HashSet::new()).unwrap();
-    let merged = merge::bring_home(&site.yard, true).unwrap();
+    let merged = merge::bring_home(&site.yard, true, true).unwrap();
     assert!(matches!(merged, Ending::Merged { .. }), "{merged:?}");
     nest.git(&["submodule", "--quiet", "update"]);
     assert_eq!(read(nest.repo.join(SUB).join("own.txt")), "t1", "without asking where it came from");
@@ -335,7 +335,7 @@ fn nothing_planted_in_a_submodule_fires() {
     }
     fs::write(nest.repo.join(SUB).join("lib.txt"), "v2\n").unwrap();
     let site = nest.worktrees();
-    let ended = merge::bring_home(&site.yard, true).unwrap();
+    let ended = merge::bring_home(&site.yard, true, true).unwrap();
     assert!(matches!(ended, Ending::Merged { .. }), "{ended:?}");
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
 }
