@@ -493,6 +493,10 @@ mod tests {
 
     use super::*;
 
+    /// What is done to a checkout.
+    type Deed = fn(&Path);
+    type Cut = fn(&Lab);
+
     fn git(directory: &Path, args: &[&str]) -> String {
         let mut command = Command::new("git");
         command.current_dir(directory).args(["-c", "user.name=U", "-c", "user.email=u@localhost"]).args(args);
@@ -580,7 +584,6 @@ mod tests {
     /// Whether it is ignored or not, and whatever it is.
     #[test]
     fn nothing_that_is_not_tracked_is_ever_overwritten() {
-        type Deed = fn(&Path);
         let deeds: [(&str, Deed); 6] = [
             (".env", |root| write(root, ".env", "mine\n")),
             ("added/file", |root| write(root, "added/file", "mine\n")),
@@ -607,7 +610,7 @@ mod tests {
 
     #[test]
     fn what_the_user_has_under_way_holds_it_up() {
-        let deeds: [(&str, fn(&Path)); 5] = [
+        let deeds: [(&str, Deed); 5] = [
             ("uncommitted changes", |root| write(root, "same", "mine\n")),
             ("not to look at", |root| {
                 git(root, &["update-index", "--assume-unchanged", "changed"]);
@@ -635,7 +638,7 @@ mod tests {
     /// A kill right after the branch was moved, after some files, and after all of them; and before anything.
     #[test]
     fn what_a_kill_cut_short_is_ended() {
-        let cuts: [(&str, fn(&Lab)); 4] = [
+        let cuts: [(&str, Cut); 4] = [
             ("before the branch was moved", |lab| drop(fs::write(lab.root.join(".git").join(NEW), "half"))),
             ("after the branch was moved", |lab| {
                 git(&lab.root, &["update-ref", "refs/heads/main", &lab.forward.to]);

@@ -54,7 +54,7 @@ fn was_cut_short(state: &Path) -> bool {
 }
 
 fn is_unmerged(stored: &StoredRun, run: &Run) -> bool {
-    let look = || {
+    let look = || -> Result<bool, GitError> {
         let repository = Repository::of(&stored.directory)?;
         let branch = RunRefs::of(&repository, &stored.id)?.branch;
         match repository.read_ref(&branch)? {
@@ -62,7 +62,7 @@ fn is_unmerged(stored: &StoredRun, run: &Run) -> bool {
             None => Ok(false),
         }
     };
-    run.tip().is_some() && look().unwrap_or_else(|_: GitError| false)
+    run.tip().is_some() && look().unwrap_or(false)
 }
 
 pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<Fault> {
