@@ -147,7 +147,7 @@ impl Repository {
 
     /// The branch was moved; what is missing of index and files follows.
     fn go_on(&self, forward: &Forward, git: &Path) -> Result<Option<String>, GitError> {
-        let mut staged = self.in_checkout(&forward.checkout);
+        let mut staged = self.in_checkout(&forward.checkout)?;
         staged.args(["diff-index", "--cached", "--quiet", "--ignore-submodules=all", &forward.to]);
         if output(staged).is_ok() {
             return Ok(None);
@@ -184,7 +184,7 @@ impl Repository {
 
     /// The commit that is checked out there now.
     pub fn head_in(&self, checkout: &Path) -> Result<String, GitError> {
-        let mut command = self.in_checkout(checkout);
+        let mut command = self.in_checkout(checkout)?;
         command.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
         output(command)
     }
@@ -226,15 +226,19 @@ impl Repository {
     }
 
     fn is_on(&self, forward: &Forward) -> bool {
-        let mut head = self.in_checkout(&forward.checkout);
-        head.args(["symbolic-ref", "--quiet", "HEAD"]);
-        output(head).is_ok_and(|head| head == forward.branch)
+        let head = self.in_checkout(&forward.checkout).and_then(|mut head| {
+            head.args(["symbolic-ref", "--quiet", "HEAD"]);
+            output(head)
+        });
+        head.is_ok_and(|head| head == forward.branch)
     }
 
     fn is_sparse(&self, checkout: &Path) -> bool {
-        let mut ask = self.in_checkout(checkout);
-        ask.args(["config", "--type=bool", "--get", "core.sparseCheckout"]);
-        output(ask).is_ok_and(|answer| answer == "true")
+        let answer = self.in_checkout(checkout).and_then(|mut ask| {
+            ask.args(["config", "--type=bool", "--get", "core.sparseCheckout"]);
+            output(ask)
+        });
+        answer.is_ok_and(|answer| answer == "true")
     }
 
     fn git_of(&self, checkout: &Path) -> Result<PathBuf, GitError> {
@@ -264,33 +268,33 @@ impl Repository {
         Ok(differences)
     }
 
-    fn with_index(&self, checkout: &Path, index: &Path) -> Command {
-        let mut command = self.in_checkout(checkout);
+    fn with_index(&self, checkout: &Path, index: &Path) -> Result<Command, GitError> {
+        let mut command = self.in_checkout(checkout)?;
         command.env("GIT_INDEX_FILE", index);
-        command
+        Ok(command)
     }
 
     /// The index alone; files are not looked at.
     fn merge_index(&self, forward: &Forward, index: &Path) -> Result<(), GitError> {
-        let mut command = self.with_index(&forward.checkout, index);
+        let mut command = self.with_index(&forward.checkout, index)?;
         command.args(["read-tree", "-i", "-m", &forward.from, &forward.to]);
         output(command).map(drop)
     }
 
     /// A sparse checkout has rules of its own about which files are written, which only git knows.
     fn write_sparse(&self, forward: &Forward, index: &Path) -> Result<(), GitError> {
-        let mut command = self.with_index(&forward.checkout, index);
+        let mut command = self.with_index(&forward.checkout, index)?;
         command.args(["read-tree", "-m", "-u", &forward.from, &forward.to]);
         output(command).map(drop)
     }
 
     /// Tracked files that are not as an index has them.
     fn differing(&self, checkout: &Path, index: &Path) -> Result<HashSet<PathBuf>, GitError> {
-        let mut refresh = self.with_index(checkout, index);
+        let mut refresh = self.with_index(checkout, index)?;
         refresh.args(["update-index", "-q", "--ignore-submodules", "--really-refresh"]);
         // It fails where something differs, which is what is asked next.
         let _ = output(refresh);
-        let mut ask = self.with_index(checkout, index);
+        let mut ask = self.with_index(checkout, index)?;
         ask.args(["diff-files", "-z", "--name-only", "--ignore-submodules=all"]);
         let names = bytes(ask)?;
         let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
@@ -349,7 +353,7 @@ impl Repository {
         if paths.is_empty() {
             return Ok(());
         }
-        let mut command = self.with_index(checkout, index);
+        let mut command = self.with_index(checkout, index)?;
         command.args(["checkout-index", "-q", "-u", "-z", "--stdin"]).args(force.then_some("-f"));
         let names: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
         match with_input(command, &names.join(&0)) {
