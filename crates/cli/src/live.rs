@@ -1,5 +1,7 @@
 //! Runs that somebody works on right now. They are asked themselves: the store is not opened for that.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use conductor_core::ids::RunId;
@@ -23,7 +25,7 @@ pub(crate) fn meant(home: &Home, word: Option<&str>) -> Result<Option<Glance>, F
                 _ => Ok(None),
             }
         }
-        None => Ok(newest_here(home, &std::env::current_dir()?)),
+        None => newest_here(home, &std::env::current_dir()?),
     }
 }
 
@@ -32,44 +34,106 @@ fn glance(home: &Home, run: &RunId) -> Result<Option<Glance>, Fault> {
         Ok(glance) => Ok(Some(glance)),
         Err(ControlError::NotThere) => Ok(None),
         Err(_) if !home.is_live(run) => Ok(None),
-        Err(error) => Err(Fault::new(Exit::Unexpected, format!("run {run}: {error}"))),
+        Err(error) => Err(unable(home, run, error)),
     }
 }
 
-/// Every run that answers.
-pub(crate) fn all(home: &Home) -> Vec<Glance> {
-    let open = home.runs().into_iter().filter(|run| control::is_open(&home.run(run)));
-    open.filter_map(|run| control::glance(&home.run(&run)).ok()).collect()
+/// Every run that has opened its control socket and has not closed it.
+fn open(home: &Home) -> Vec<RunId> {
+    home.runs().into_iter().filter(|run| control::is_open(&home.run(run))).collect()
 }
 
-fn newest_here(home: &Home, here: &Path) -> Option<Glance> {
-    let mut live = all(home);
-    live.sort_by_key(|glance| std::cmp::Reverse(glance.snapshot.created));
+/// A live run, and where it works.
+enum Live {
+    Answers(Box<Glance>),
+    /// Its coordinator is there, and says nothing.
+    Silent {
+        run: RunId,
+        directory: Option<PathBuf>,
+        since: i64,
+    },
+}
+
+impl Live {
+    fn ask(home: &Home, run: RunId) -> Option<Live> {
+        match control::glance(&home.run(&run)) {
+            Ok(glance) => Some(Live::Answers(Box::new(glance))),
+            Err(ControlError::NotThere) => None,
+            Err(_) if !home.is_live(&run) => None,
+            Err(_) => {
+                let directory =
+                    home.holder(&run).and_then(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok());
+                let since = fs::symlink_metadata(home.run(&run).join("control"))
+                    .map_or(0, |data| data.mtime() * 1_000);
+                Some(Live::Silent { run, directory, since })
+            }
+        }
+    }
+
+    fn since(&self) -> i64 {
+        match self {
+            Live::Answers(glance) => glance.snapshot.created.0,
+            Live::Silent { since, .. } => *since,
+        }
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        match self {
+            Live::Answers(glance) => Some(&glance.directory),
+            Live::Silent { directory, .. } => directory.as_deref(),
+        }
+    }
+}
+
+/// One that does not answer is never passed over for an older one: that is not the one that is meant.
+fn newest_here(home: &Home, here: &Path) -> Result<Option<Glance>, Fault> {
+    let mut live: Vec<Live> = open(home).into_iter().filter_map(|run| Live::ask(home, run)).collect();
+    live.sort_by_key(|live| std::cmp::Reverse(live.since()));
     // Git is asked only where the directories differ.
     let mut ours: Option<Option<PathBuf>> = None;
-    live.into_iter().find(|glance| {
-        glance.directory == here || {
-            let ours = ours.get_or_insert_with(|| Repository::common_of(here).ok());
-            ours.is_some() && Repository::common_of(&glance.directory).ok() == *ours
-        }
-    })
+    let newest = live.into_iter().find(|live| {
+        // One whose directory cannot be told may be the one that is meant.
+        live.directory().is_none_or(|directory| {
+            directory == here || {
+                let ours = ours.get_or_insert_with(|| Repository::common_of(here).ok());
+                ours.is_some() && Repository::common_of(directory).ok() == *ours
+            }
+        })
+    });
+    match newest {
+        None => Ok(None),
+        Some(Live::Answers(glance)) => Ok(Some(*glance)),
+        Some(Live::Silent { run, .. }) => Err(silent(home, &run)),
+    }
+}
+
+/// Its coordinator lives: taking the run up would be wrong.
+pub(crate) fn silent(home: &Home, run: &RunId) -> Fault {
+    let process = home.holder(run).map_or_else(String::new, |pid| format!(" (process {pid})"));
+    Fault::new(Exit::StillRunning, format!("run {run} is running but does not answer{process}")).help(
+        "it was stopped (`kill -CONT` lets it go on), or waits for its disk or its database; what was asked may still be done",
+    )
 }
 
 /// As `meant`, where nothing can be done with one that nobody works on.
 pub(crate) async fn required(home: &Home, word: Option<&str>) -> Result<Glance, Fault> {
     match meant(home, word)? {
         Some(glance) => Ok(glance),
-        None => Err(nobody(word).await),
+        None => Err(nobody(home, word).await),
     }
 }
 
-async fn nobody(word: Option<&str>) -> Fault {
+async fn nobody(home: &Home, word: Option<&str>) -> Fault {
     let candidates = match Archive::open().await {
         Ok(archive) => archive.candidates(word),
         Err(fault) => return fault,
     };
     match candidates {
-        Ok(runs) => runs.first().map_or_else(|| Fault::silent(Exit::NothingToDo), |run| left(&run.id)),
+        Ok(runs) => match runs.first() {
+            Some(run) if home.is_live(&run.id) => silent(home, &run.id),
+            Some(run) => left(&run.id),
+            None => Fault::silent(Exit::NothingToDo),
+        },
         Err(fault) => fault,
     }
 }
@@ -82,11 +146,13 @@ pub(crate) fn left(run: &RunId) -> Fault {
 
 /// Asks a live run for something, and waits until that is recorded.
 pub(crate) fn ask(home: &Home, run: &RunId, request: &Request) -> Result<(), Fault> {
-    control::ask(&home.run(run), request).map_err(|error| unable(run, error))
+    control::ask(&home.run(run), request).map_err(|error| unable(home, run, error))
 }
 
-pub(crate) fn unable(run: &RunId, error: ControlError) -> Fault {
+pub(crate) fn unable(home: &Home, run: &RunId, error: ControlError) -> Fault {
     match error {
+        ControlError::Silent => silent(home, run),
+        ControlError::NotThere if home.is_live(run) => silent(home, run),
         ControlError::NotThere => left(run),
         ControlError::Refused(why) => Fault::new(Exit::NothingToDo, why),
         error => Fault::new(Exit::Unexpected, format!("run {run}: {error}")),

@@ -33,11 +33,8 @@ const LONGEST_ADDRESS: usize = 100;
 
 const LONGEST_REQUEST: u64 = 1 << 20;
 
-/// Longer than a run waits for a disk or a lock that comes back by itself.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A look changes nothing and is answered at once, unless its run waits for a disk.
-const GLANCE: Duration = Duration::from_secs(10);
+/// A coordinator answers at once, unless it was stopped or waits for a disk or a lock; then the one who asks is told that.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How long those who do not listen to their answer are waited for.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -46,6 +43,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub enum ControlError {
     #[error("nobody is working on it")]
     NotThere,
+    /// Its coordinator lives and says nothing.
+    #[error("it is running but does not answer")]
+    Silent,
     #[error("{0}")]
     Refused(String),
     #[error("it cannot be reached: {0}")]
@@ -159,7 +159,7 @@ pub fn is_open(directory: &Path) -> bool {
 
 /// Looks at a live run.
 pub fn look(directory: &Path, query: Query) -> Result<View, ControlError> {
-    match send(directory, &Question::Look(query), GLANCE)?.1 {
+    match send(directory, &Question::Look(query), PATIENCE)?.1 {
         Reply::Seen(view) => Ok(view),
         Reply::Refused(why) => Err(ControlError::Refused(why)),
         _ => Err(io::Error::other("it said something else").into()),
@@ -228,23 +228,30 @@ fn send(
     let connected = with_address(directory, |address| Stream::connect(address));
     let mut stream = connected.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::NotThere,
-        _ => ControlError::Unreachable(error),
+        _ => silent_or_unreachable(error),
     })?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     let mut line = serde_json::to_vec(line).map_err(io::Error::other)?;
     line.push(b'\n');
-    stream.write_all(&line)?;
+    stream.write_all(&line).map_err(silent_or_unreachable)?;
     let mut stream = BufReader::new(stream);
     let mut answer = String::new();
     match stream.read_line(&mut answer) {
         // It came to its end before it got to this.
         Ok(0) => return Err(ControlError::NotThere),
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Err(ControlError::NotThere),
-        read => read?,
+        read => read.map_err(silent_or_unreachable)?,
     };
     let reply = serde_json::from_str(&answer).map_err(io::Error::other)?;
     Ok((stream, reply))
+}
+
+fn silent_or_unreachable(error: io::Error) -> ControlError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ControlError::Silent,
+        _ => ControlError::Unreachable(error),
+    }
 }
 
 /// Listens as long as it lives.

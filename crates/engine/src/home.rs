@@ -133,9 +133,10 @@ impl Home {
         &self.root
     }
 
-    /// Whether anything can be put there.
-    pub fn is_writable(&self) -> bool {
-        rustix::fs::access(&self.root, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+    /// Whether anything can be put there, and why not.
+    pub fn check_writable(&self) -> io::Result<()> {
+        let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        Ok(rustix::fs::access(&self.root, wanted)?)
     }
 
     pub fn database(&self) -> PathBuf {
@@ -182,6 +183,18 @@ impl Home {
     pub fn is_live(&self, run: &RunId) -> bool {
         let Ok(file) = File::open(self.run(run).join("lock")) else { return false };
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
+
+    /// The process that holds a run's lock, where the system tells.
+    pub fn holder(&self, run: &RunId) -> Option<u32> {
+        let inode = fs::metadata(self.run(run).join("lock")).ok()?.ino();
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| {
+            // 1: FLOCK  ADVISORY  WRITE 4711 fd:01:123456 0 EOF
+            let mut words = line.split_whitespace().skip(4);
+            let (pid, file) = (words.next()?, words.next()?);
+            (file.rsplit(':').next()? == inode.to_string()).then(|| pid.parse().ok())?
+        })
     }
 
     /// Returns when nobody works on a run any more. Blocks.

@@ -134,7 +134,7 @@ fn waits(archive: &Archive, found: &FoundTask) -> Result<Option<Vec<Wait>>, Faul
         Err(ControlError::NotThere) => Ok(None),
         Err(_) if !archive.home.is_live(run) => Ok(None),
         Ok(_) => Ok(None),
-        Err(error) => Err(crate::live::unable(run, error)),
+        Err(error) => Err(crate::live::unable(&archive.home, run, error)),
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn ask(home: &Home, run: &RunId, request: Request) -> Result<As
     match control::ask(&home.run(run), &request) {
         Ok(()) => return Ok(Asked::OfCoordinator),
         Err(ControlError::NotThere) => {}
-        Err(error) => return Err(live::unable(run, error)),
+        Err(error) => return Err(live::unable(home, run, error)),
     }
     let archive = Archive::open().await?;
     let mut amendment = archive.amend(run).await?;

@@ -126,7 +126,9 @@ impl<'a> Listener<'a> {
             let heard = match self.heard() {
                 Ok(heard) => heard,
                 Err(ControlError::NotThere) => break,
-                Err(error) => return Err(crate::live::unable(&self.chosen.found.stored.id, error)),
+                Err(error) => {
+                    return Err(crate::live::unable(&self.archive.home, &self.chosen.found.stored.id, error));
+                }
             };
             if heard.attempt >= from {
                 if current.as_ref().is_none_or(|(attempt, _)| *attempt != heard.attempt) {

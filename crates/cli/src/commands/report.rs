@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::graph::Graph;
 use conductor_core::report::{self, Subject, SummaryFile};
-use conductor_engine::{control, ledger, output};
+use conductor_engine::{ledger, output};
 
 use super::{answer, block_on};
 use crate::archive::Archive;
@@ -35,7 +35,7 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
         return Err(Fault::new(Exit::NothingToDo, "nothing has been run here yet"));
     };
     // Of a run that somebody works on, what is there changes while it is looked at.
-    let live = control::glance(&archive.home.run(&stored.id)).is_ok();
+    let live = archive.home.is_live(&stored.id);
     let found = archive.read(stored).await?;
     let (id, run) = (&stored.id, &found.run);
     let graph = &Graph::new(run.plan(), run.options().strategy)

@@ -28,7 +28,9 @@ pub(crate) fn run(args: &args::Status) -> Result<Exit, Fault> {
             let archive = Archive::open().await?;
             let runs = archive.candidates(args.run.as_deref())?;
             let Some(newest) = runs.first() else { return Ok(Exit::NothingToDo) };
-            show(&Seen::left(archive.read(newest).await?), args.json)
+            let pid = archive.home.is_live(&newest.id).then(|| archive.home.holder(&newest.id)).flatten();
+            // A coordinator that is about to begin or to end is not reached, and lives.
+            show(&Seen { pid, ..Seen::left(archive.read(newest).await?) }, args.json)
         }),
     }
 }

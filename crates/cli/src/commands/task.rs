@@ -12,6 +12,7 @@ use crate::archive::{Archive, Found, FoundTask};
 use crate::args::{self, Answered, OfTask, Send};
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
+use crate::live;
 
 pub(crate) fn run(args: &args::Task) -> Result<Exit, Fault> {
     match args {
@@ -96,6 +97,7 @@ async fn record(
             amendment.append(&events).await?;
             Ok(false)
         }
+        Err(ControlError::Silent) => Err(live::silent(&archive.home, run)),
         Err(error) => Err(unable(chosen, error)),
     }
 }

@@ -21,9 +21,11 @@ use crate::live;
 pub(crate) fn run(args: &args::Wait) -> Result<Exit, Fault> {
     let home = Home::open()?;
     let deadline = args.timeout.map(|time| Instant::now() + Duration::from_millis(time.0));
-    let (run, seen) = match live::meant(&home, args.run.as_deref())? {
-        Some(glance) => (glance.run, Some(glance.snapshot.seq)),
-        None => (block_on(newest(args.run.as_deref()))?, None),
+    let (run, seen) = match live::meant(&home, args.run.as_deref()) {
+        Ok(Some(glance)) => (glance.run, Some(glance.snapshot.seq)),
+        // One that does not answer can still be waited for.
+        Err(fault) if fault.exit != Exit::StillRunning || args.what == Awaited::Any => return Err(fault),
+        Ok(None) | Err(_) => (block_on(newest(args.run.as_deref()))?, None),
     };
     if let (Awaited::Any, Some(seen)) = (args.what, seen)
         && let Some(exit) = any_end(&home, &run, seen, deadline)?

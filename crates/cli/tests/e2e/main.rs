@@ -40,6 +40,7 @@ mod keys;
 mod landing;
 mod last_steps;
 mod ledger;
+mod liveness;
 mod lookout;
 mod manual;
 mod mcp;

@@ -79,7 +79,7 @@ fn a_run_is_steered_from_another_terminal() {
     terminal.wait_for(&["testing"]);
     let_end(&terminal, "docs");
     let_end(&terminal, "test");
-    album.add("the end", &ended(&terminal, 100));
+    album.add("the end", &ended(&terminal, 9));
     insta::assert_snapshot!(masked(terminal.world, &album.0));
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use conductor_core::event::{Event, Failure, FailureClass, Options, Outcome, Record};
+use conductor_core::event::{Event, Failure, FailureClass, Options, Outcome, Question, Record};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Command, Plan, Task as PlannedTask, Work};
 use conductor_core::run::Run;
@@ -236,4 +236,29 @@ async fn a_record_that_contradicts_the_log_is_a_conflict() {
     // The same record once more is no contradiction, whoever wrote it.
     first_store.append(&id, &[started(2), attempt_started(3, "a")]).await.unwrap();
     assert_eq!(second_store.load(&id).await.unwrap().len(), 3);
+}
+
+/// Every way an attempt can end is kept, also one that has no place in what estimates are learned from.
+#[tokio::test]
+async fn every_outcome_of_an_attempt_can_be_appended() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = run_id("r1");
+    let (new, first) = created(&id);
+    let store = open(dir.path()).await;
+    store.create(&new, &first).await.unwrap();
+    let question = Question { tool: "shell".into(), what: "deploy".into(), why: String::new() };
+    let outcomes = [
+        Outcome::Succeeded,
+        Outcome::Failed(Failure::new(FailureClass::Exit, "exit 1")),
+        Outcome::Interrupted,
+        Outcome::Cancelled,
+        Outcome::Asked(Box::new(question)),
+    ];
+    for (seq, outcome) in (2..).zip(outcomes) {
+        let (task, attempt, elapsed) = (task_id("a"), Attempt(seq as u32), Millis(5));
+        let ended =
+            Event::AttemptEnded { task, attempt, outcome, elapsed, executor: 1, change: None, phases: None };
+        store.append(&id, &[record(seq, ended)]).await.unwrap();
+    }
+    assert_eq!(store.load(&id).await.unwrap().len(), 6);
 }

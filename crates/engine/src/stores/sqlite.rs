@@ -39,9 +39,12 @@ const SAME_MOMENT: i64 = 2_000;
 const BUSY: Duration = Duration::from_secs(5);
 
 // One turn is one statement, whose rows come as one JSON array; only where the run's status changes is it a script.
+// All of them are added where the log ends as we know it, else none. What to ignore is what the trigger cannot put into
+// `attempts`: an attempt that ended with a question has no outcome there.
 const ADD_EVENTS: &str = "
-    INSERT INTO events (run, seq, at, tick, version, sum, body)
-    SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?);";
+    INSERT OR IGNORE INTO events (run, seq, at, tick, version, sum, body)
+    SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?2)
+    WHERE (SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1) = ?3;";
 const SET_STATUS: &str = "UPDATE runs SET status = ?, ended_at = ? WHERE key = ?;";
 
 pub struct Sqlite {
@@ -68,6 +71,7 @@ impl Sqlite {
     /// Opens the store, making it where there is none. A file that is damaged or too new is refused untouched.
     pub async fn open(home: &Home) -> Result<Sqlite, StoreError> {
         let path = home.database();
+        home.check_writable().map_err(|error| unwritable(home, &error))?;
         let connection = match path.exists() && inspect(&path, home).await? == Some(schema_version()) {
             true => connect(&path, Mode::Write).await.map_err(|error| told(&path, error))?,
             false => make(&path, home).await?,
@@ -77,9 +81,9 @@ impl Sqlite {
 
     /// Opens a store that is there to look at it. In a state directory that cannot be written it is only read.
     pub async fn open_to_look(home: &Home) -> Result<Sqlite, StoreError> {
-        match home.is_writable() {
-            true => Sqlite::open(home).await,
-            false => {
+        match home.check_writable() {
+            Ok(()) => Sqlite::open(home).await,
+            Err(_) => {
                 inspect(&home.database(), home).await?;
                 Ok(Sqlite::with(home, connect_to_read(&home.database()).await?))
             }
@@ -152,12 +156,12 @@ impl Sqlite {
         let rows = self.rows(run, end, records)?;
         let Some(last) = rows.last() else { return Ok(()) };
         let written = match records.iter().rev().find_map(status) {
-            None => add_events(connection, end.key, &rows).await,
-            Some(status) => add_events_and_status(connection, end.key, &rows, status).await,
+            None => add_events(connection, end, &rows).await,
+            Some(status) => add_events_and_status(connection, end, &rows, status).await,
         };
-        written.map_err(|error| match is_taken(&error) {
-            true => self.conflict(run, rows[0].seq),
-            false => self.told(error),
+        written.map_err(|error| match error {
+            sqlx::Error::RowNotFound => self.conflict(run, end.last_seq + 1),
+            error => self.told(error),
         })?;
         end.acknowledge(last);
         Ok(())
@@ -454,20 +458,25 @@ async fn write_run(connection: &mut SqliteConnection, run: &NewRun, first: &Reco
     .await
 }
 
-async fn add_events(connection: &mut SqliteConnection, key: i64, rows: &[EventRow]) -> sqlx::Result<()> {
-    sqlx::query(ADD_EVENTS).bind(key).bind(events(rows)).execute(connection).await.map(drop)
+/// `RowNotFound` where the log does not end there any more.
+async fn add_events(connection: &mut SqliteConnection, end: &LogEnd, rows: &[EventRow]) -> sqlx::Result<()> {
+    let query = sqlx::query(ADD_EVENTS).bind(end.key).bind(events(rows)).bind(end.last_seq as i64);
+    match query.execute(connection).await?.rows_affected() {
+        0 => Err(sqlx::Error::RowNotFound),
+        _ => Ok(()),
+    }
 }
 
 async fn add_events_and_status(
     connection: &mut SqliteConnection,
-    key: i64,
+    log: &LogEnd,
     rows: &[EventRow],
     (status, ended): (&str, Option<Timestamp>),
 ) -> sqlx::Result<()> {
     begin(connection).await?;
     let written = async {
-        add_events(connection, key, rows).await?;
-        let query = sqlx::query(SET_STATUS).bind(status).bind(ended.map(|at| at.0)).bind(key);
+        add_events(connection, log, rows).await?;
+        let query = sqlx::query(SET_STATUS).bind(status).bind(ended.map(|at| at.0)).bind(log.key);
         query.execute(&mut *connection).await.map(drop)
     };
     let written = written.await;
@@ -668,11 +677,6 @@ fn unwritable(home: &Home, error: &io::Error) -> StoreError {
     }
 }
 
-/// Whether a row of that key is there already.
-fn is_taken(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Database(database) if database.is_unique_violation())
-}
-
 /// A page that the file should have and has not.
 const SHORT_READ: i64 = 522;
 
@@ -696,7 +700,12 @@ fn told(path: &Path, error: sqlx::Error) -> StoreError {
         return StoreError::Damaged { path: path.to_owned(), why };
     }
     match primary(&error) {
-        Some(8 | 14) => StoreError::Unwritable { path: path.to_owned(), why: error.to_string() },
+        // SQLite does not say why; the system does.
+        Some(8 | 14) => {
+            let refused = File::options().append(true).open(path).err();
+            let why = refused.map_or_else(|| error.to_string(), |refused| refused.to_string());
+            StoreError::Unwritable { path: path.to_owned(), why }
+        }
         Some(5 | 6) => StoreError::Unavailable { why: format!("{shown} is locked by another process") },
         Some(13) => StoreError::Unavailable { why: format!("the disk is full, {shown} cannot grow") },
         Some(10) => StoreError::Unavailable { why: format!("{shown} cannot be written: {error}") },

@@ -1,14 +1,15 @@
-//! A run in the background: this very command is started once more, and left as soon as it has its run in the store.
+//! A run in the background: this very command is started once more, and left as soon as its run answers.
 //!
 //! What goes wrong before that is said here, by the one in the background, which still has our terminal then.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use conductor_core::ids::RunId;
-use conductor_engine::access;
+use conductor_engine::{access, control};
 use serde::{Deserialize, Serialize};
 
 use crate::args;
@@ -16,6 +17,9 @@ use crate::commands::{answer, answer_json};
 use crate::fault::{Exit, Fault};
 
 const SCHEMA: &str = "conductor.detached/1";
+
+/// Leftovers of dead coordinators are ended and workspaces saved before a run answers.
+const LONGEST_START: Duration = Duration::from_secs(60);
 
 /// What the one in the background says when it has begun.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,6 +44,7 @@ pub(super) fn start(args: &args::Run) -> Result<Exit, Fault> {
         // It has said why.
         return Err(Fault::silent(code.filter(|exit| *exit != Exit::Done).unwrap_or(Exit::Unexpected)));
     };
+    until_it_answers(&begun, &mut child);
     if args.json || args.ui == args::Ui::Json {
         answer_json(&begun)?;
         return Ok(Exit::Done);
@@ -54,6 +59,19 @@ pub(super) fn start(args: &args::Run) -> Result<Exit, Fault> {
         log.display()
     ))?;
     Ok(Exit::Done)
+}
+
+/// Every command right after this one is to find the run, and no other: so it is left only when it answers. One that ends
+/// before that, or does not get there, is there all the same, and its log says why.
+fn until_it_answers(begun: &Begun, child: &mut Child) {
+    let Some(state) = begun.log.parent() else { return };
+    let deadline = Instant::now() + LONGEST_START;
+    while Instant::now() < deadline && control::glance(state).is_err() {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Leaves the terminal and tells whoever waits that the run is there.

@@ -28,6 +28,9 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, Fault> {
         }
         return Ok(Exit::Done);
     }
+    if archive.home.is_live(&stored.id) && conductor_engine::control::is_open(&archive.home.run(&stored.id)) {
+        return Err(crate::live::silent(&archive.home, &stored.id));
+    }
     let found = archive.read(stored).await?;
     let graph = Graph::new(found.run.plan(), found.run.options().strategy)
         .map_err(|error| Fault::new(Exit::Unexpected, error))?;

@@ -25,7 +25,7 @@ pub(super) fn watch(home: &Home, first: Glance, as_json: bool) -> Result<Exit, F
             Ok(next) => glance = next,
             Err(ControlError::NotThere) => break,
             Err(_) if !home.is_live(&run) => break,
-            Err(error) => return Err(crate::live::unable(&run, error)),
+            Err(error) => return Err(crate::live::unable(home, &run, error)),
         }
     }
     home.wait_until_left(&run)?;
