@@ -17,6 +17,7 @@ const USAGE: &str = "\
 usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
        cargo xtask docs               writes docs/commands from the program's help
        cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
+       cargo xtask soak faults        only the random faults, for twenty minutes
        cargo xtask bench [--quick]    Conductor beside make, ninja, parallel and bare git; writes docs/BENCHMARKS.md
        cargo xtask bench --git        workspaces and merging alone, only printed; both need 10 GB of room for a while
        cargo xtask bench --agents     listening to agents alone, only printed
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         ["test", "--", filter @ ..] => test::run(filter),
         ["docs"] => docs::run(),
         ["soak"] => test::soak(),
+        ["soak", "faults"] => test::soak_faults(),
         ["bench", options @ ..] if options.iter().all(|option| bench::OPTIONS.contains(option)) => {
             bench::run(options)
         }

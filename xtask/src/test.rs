@@ -41,7 +41,20 @@ pub(crate) fn soak() -> Result {
     command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
     command.env("CONDUCTOR_REHEARSED_GRAPHS", "20");
     command.env("CONDUCTOR_FLOOD_BYTES", "10000000000").env("CONDUCTOR_HUGE_MIB", "2048");
-    step("soak", || openly(&mut command))
+    step("soak", || openly(&mut command))?;
+    step("faults", faults)
+}
+
+/// Random faults for twenty minutes, in a home that fills with runs and in every odd repository.
+pub(crate) fn soak_faults() -> Result {
+    step("tools", || tools::provide(&tools::FOR_TESTS))?;
+    step("faults", faults)
+}
+
+fn faults() -> Result {
+    let mut command = nextest();
+    command.args(["-E", "package(conductor) & test(random_faults)"]);
+    openly(command.env("CONDUCTOR_FAULT_SECONDS", "1200"))
 }
 
 /// Known vulnerabilities are looked up only where their database is, for it comes from the network.

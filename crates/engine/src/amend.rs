@@ -97,8 +97,11 @@ impl Amendment {
             records.push(record);
         }
         self.write(&records).await?;
-        // What the run came to when it was last left is not what it comes to now.
-        let _ = std::fs::remove_file(self.claim.directory().join(output::EXIT_CODE));
+        // What the run came to when it was last left is not what it comes to now; that its last steps were done stays.
+        let noted = self.claim.directory().join(output::EXIT_CODE);
+        if noted.exists() {
+            let _ = crate::access::write(&noted, "changed by hand since\n");
+        }
         self.run = run;
         self.records.extend(records);
         Ok(())

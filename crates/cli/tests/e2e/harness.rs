@@ -150,10 +150,22 @@ impl World {
     }
 
     pub(crate) fn spawn(&self, command: &mut Command) -> Live {
-        let name = |kind: &str| self.root.path().join(format!("{}.{kind}", fastrand::u64(..)));
-        let (out, err) = (name("stdout"), name("stderr"));
+        let (out, err) = self.outputs();
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         Live { child: command.spawn().unwrap(), out, err }
+    }
+
+    /// As `spawn`, with a standard error of the test's own; what is read from it belongs into `Live::stderr_file`.
+    pub(crate) fn spawn_at(&self, command: &mut Command, stderr: File) -> Live {
+        let (out, err) = self.outputs();
+        command.stdout(File::create(&out).unwrap()).stderr(stderr);
+        File::create(&err).unwrap();
+        Live { child: command.spawn().unwrap(), out, err }
+    }
+
+    fn outputs(&self) -> (PathBuf, PathBuf) {
+        let name = |kind: &str| self.root.path().join(format!("{}.{kind}", fastrand::u64(..)));
+        (name("stdout"), name("stderr"))
     }
 
     /// The names of the runs that have left a directory.
@@ -272,6 +284,10 @@ impl Live {
         String::from_utf8_lossy(&fs::read(&self.err).unwrap()).into_owned()
     }
 
+    pub(crate) fn stderr_file(&self) -> File {
+        File::options().append(true).open(&self.err).unwrap()
+    }
+
     #[track_caller]
     pub(crate) fn wait_for_stderr(&self, text: &str) {
         wait_for(&format!("{text:?} on stderr"), || self.stderr().contains(text).then_some(()));
@@ -374,6 +390,12 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
 pub(crate) fn expect_no_leftovers(run: &str) {
     let left = leftovers(run);
     assert!(left.is_empty(), "still running: {left:?}");
+}
+
+/// Living processes with this word among their arguments, and what they are.
+pub(crate) fn named_like(word: &str) -> Vec<(u32, String)> {
+    let all = processes().into_iter().filter(|&pid| is_alive(pid)).map(named);
+    all.filter(|(_, words)| words.split(' ').any(|own| own == word)).collect()
 }
 
 /// Dead children that a process has not collected.

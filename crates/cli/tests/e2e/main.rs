@@ -4,7 +4,9 @@
 //! sleeping. Agents are played by `examples/fake-agent.rs`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod earlier;
 mod harness;
+mod odd;
 mod repository;
 mod tmux;
 
@@ -29,6 +31,7 @@ mod examples;
 mod exec;
 mod exit_codes;
 mod explain;
+mod faults;
 mod graph;
 mod group_execute;
 mod groups;
@@ -70,6 +73,7 @@ mod status;
 mod steering;
 mod store;
 mod store_away;
+mod stories;
 mod teardown;
 mod template;
 mod terminal;

@@ -182,9 +182,9 @@ impl Repository {
         Ok(obstacles(checkout, &self.differences(from, to)?))
     }
 
-    /// The commit that is checked out there now.
+    /// The commit that is checked out there now. No content is looked at, so no filter has a say.
     pub fn head_in(&self, checkout: &Path) -> Result<String, GitError> {
-        let mut command = self.in_checkout(checkout)?;
+        let mut command = super::deaf(checkout);
         command.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
         output(command)
     }

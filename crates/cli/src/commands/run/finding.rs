@@ -13,7 +13,6 @@ use conductor_engine::stores::{StoredRun, source_of};
 use conductor_engine::workspaces::RunRefs;
 
 use super::arguments::Resolved;
-use super::noted_exit;
 use crate::fault::{Exit, Fault};
 use crate::{archive, args};
 
@@ -50,7 +49,7 @@ pub(super) fn is_unfinished(args: &Resolved<'_>, stored: &StoredRun, run: &Run, 
 
 /// The exit code is what is noted last.
 fn was_cut_short(state: &Path) -> bool {
-    state.is_dir() && noted_exit(state).is_none()
+    state.is_dir() && !state.join(output::EXIT_CODE).exists()
 }
 
 fn is_unmerged(stored: &StoredRun, run: &Run) -> bool {

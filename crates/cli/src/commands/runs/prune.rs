@@ -202,9 +202,12 @@ async fn remove(archive: &Archive, verdict: &Verdict, args: &args::RunsPrune) ->
     archive.remove(run).await.map_err(words)?;
     discard(archive, run)?;
     drop(claim);
-    if let Some(repository) = stored.and_then(|stored| repository(&stored).ok().flatten()) {
-        for name in &verdict.refs {
-            repository.delete_ref(name).map_err(|error| error.to_string())?;
+    if let Some(stored) = stored
+        && let Ok(Some(repository)) = repository(&stored)
+    {
+        // Asked for anew: clearing its workspaces may have kept work under a ref just now.
+        for name in if args.refs { refs(&stored) } else { Vec::new() } {
+            repository.delete_ref(&name).map_err(|error| error.to_string())?;
         }
         let _ = repository.prune_worktrees();
     }

@@ -1,0 +1,121 @@
+//! Random faults, for as long as asked: whatever is done to a run from outside and from within, the user's files stay
+//! theirs, landed work stays landed, and nothing is left alive or lying about.
+//!
+//! One home serves many runs in many odd repositories, so that each begins where others have finished, failed or been
+//! killed. `CONDUCTOR_FAULT_SECONDS` says how long, `CONDUCTOR_SEED` repeats a sequence.
+
+mod acts;
+mod disk;
+mod disturbances;
+mod truth;
+
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+use crate::harness::World;
+use crate::odd::{Odd, Place};
+use disk::SmallDisk;
+use disturbances::Disturbance;
+
+/// Runs in one home before another is begun.
+const ROUNDS_IN_A_HOME: usize = 30;
+
+fn seconds() -> u64 {
+    std::env::var("CONDUCTOR_FAULT_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(15)
+}
+
+fn seed() -> u64 {
+    let set = std::env::var("CONDUCTOR_SEED").ok().and_then(|text| text.parse().ok());
+    set.unwrap_or_else(|| fastrand::u64(..))
+}
+
+#[test]
+fn random_faults_harm_neither_user_nor_landed_work() {
+    let seed = seed();
+    println!("CONDUCTOR_SEED={seed}");
+    let mut rng = Rng::with_seed(seed);
+    let end = Instant::now() + Duration::from_secs(seconds());
+    let mut tally = Tally::default();
+    while Instant::now() < end {
+        let world = World::new();
+        let disk = SmallDisk::mount(&world.home());
+        for number in 0..ROUNDS_IN_A_HOME {
+            if Instant::now() >= end {
+                break;
+            }
+            let round = Round::draw(&mut rng, number, disk.is_some());
+            println!("{number}: {round:?}");
+            round.play(&world, disk.as_ref(), &mut tally);
+        }
+    }
+    println!("{tally:?}");
+    assert!(tally.runs > 0);
+}
+
+/// What has been played, for the last line.
+#[derive(Debug, Default)]
+struct Tally {
+    runs: usize,
+    landed: usize,
+    resumed: usize,
+    disturbances: usize,
+}
+
+/// One run: what is odd about its repository, what its tasks do, and what happens to it.
+#[derive(Debug)]
+struct Round {
+    name: String,
+    odd: Odd,
+    tasks: Vec<acts::Act>,
+    slots: usize,
+    home: bool,
+    clone: bool,
+    disturbances: Vec<(Duration, Disturbance)>,
+    /// What tells its daemons from those of other rounds.
+    token: u32,
+}
+
+impl Round {
+    fn draw(rng: &mut Rng, number: usize, small_disk: bool) -> Round {
+        let tasks = (0..rng.usize(3..8)).map(|_| acts::Act::draw(rng)).collect();
+        let mut disturbances: Vec<(Duration, Disturbance)> = (0..rng.usize(0..4))
+            .map(|_| (Duration::from_millis(rng.u64(0..1500)), Disturbance::draw(rng, small_disk)))
+            .collect();
+        disturbances.sort_by_key(|(at, _)| *at);
+        Round {
+            name: format!("r{number}"),
+            odd: Odd::ALL[rng.usize(..Odd::ALL.len())],
+            tasks,
+            slots: rng.usize(1..4),
+            home: rng.bool(),
+            clone: rng.u32(..5) == 0,
+            disturbances,
+            token: rng.u32(100_000..999_999),
+        }
+    }
+
+    fn play(&self, world: &World, disk: Option<&SmallDisk>, tally: &mut Tally) {
+        let place = Place::make(world, &self.name, self.odd);
+        let file = format!("{}.yaml", self.name);
+        world.write(
+            &file,
+            &acts::file(&self.tasks, self.token, &world.path(&self.name).display().to_string()),
+        );
+        let before = world.runs();
+        let mut user = truth::User::new(world, &place);
+        let mut session = disturbances::Session::begin(self, world, &place, &world.path(&file));
+        let begun = Instant::now();
+        for (at, disturbance) in &self.disturbances {
+            session.live_until(begun + *at);
+            disturbance.play(world, &place, disk, &mut session, &mut user);
+            tally.disturbances += 1;
+        }
+        let ended = session.ended();
+        // Killed before it had a name of its own, a run leaves nothing to take up.
+        let Some(run) = world.runs().into_iter().find(|run| !before.contains(run)) else { return };
+        tally.resumed += truth::finish(world, &place, &run, self.home, ended);
+        tally.runs += 1;
+        tally.landed += truth::check(self, world, &place, &run, &user);
+    }
+}
