@@ -20,6 +20,15 @@ fn what_is_no_repository_or_a_bare_one_is_told_and_nothing_starts() {
     assert!(!world.path("done").exists());
 }
 
+/// Codex leaves an empty `.git` in every folder its commands may write to, `/tmp` among them.
+#[test]
+fn an_empty_folder_named_git_is_no_repository() {
+    let world = World::with("tasks: [{ id: a, run: touch done }]");
+    fs::create_dir(world.path(".git")).unwrap();
+    world.conductor(&["run", "tasks.yaml"]).expect(0);
+    assert!(world.path("done").exists());
+}
+
 #[test]
 fn a_first_commit_is_made_when_asked_for_and_touches_nothing_else() {
     let world = repository("tasks: [{ id: a, run: 'echo 1 > a.txt' }]");

@@ -1,7 +1,7 @@
 //! Whether a directory is in a repository at all: told by its `.git`, not by what git says.
 //!
 //! Git answers with the same failure where there is no repository and where it refuses to read one. Only the former may
-//! be worked in without worktrees, so whoever asks has to know which of them it is.
+//! be worked in without worktrees, so the two have to be told apart.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -28,7 +28,7 @@ pub(super) fn refused(directory: &Path, error: GitError) -> GitError {
     }
 }
 
-/// The nearest `.git`, of whatever kind, here or above. As git does, this stops where another file system begins.
+/// The nearest `.git` here or above that is or was something. As git does, this stops where another file system begins.
 fn entry_above(directory: &Path) -> Option<PathBuf> {
     let directory = directory.canonicalize().ok()?;
     let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
@@ -37,7 +37,13 @@ fn entry_above(directory: &Path) -> Option<PathBuf> {
         .ancestors()
         .take_while(|folder| device(folder) == here)
         .map(|folder| folder.join(".git"))
-        .find(|entry| fs::symlink_metadata(entry).is_ok())
+        .find(|entry| fs::symlink_metadata(entry).is_ok() && !is_empty_folder(entry))
+}
+
+/// Agents that shield `.git` from their own commands leave an empty folder of that name wherever they may write,
+/// in `/tmp` for one. There was never a repository in it.
+fn is_empty_folder(entry: &Path) -> bool {
+    fs::read_dir(entry).is_ok_and(|mut within| within.next().is_none())
 }
 
 /// Git's message without the advice below it, which is ours to give.
