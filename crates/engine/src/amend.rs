@@ -21,9 +21,10 @@ use thiserror::Error;
 use crate::clock::wall;
 use crate::git::GitError;
 use crate::home::{Home, HomeError, RunClaim};
+use crate::process::{self, Teardown};
 use crate::stores::{Store, StoreError};
 use crate::workspaces::{WorkspaceError, Yard};
-use crate::{ledger, output, process};
+use crate::{ledger, output};
 
 /// How long a store that cannot be written is waited for, and how often it is tried meanwhile.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -122,6 +123,17 @@ impl Amendment {
             process::end_leftovers(&self.id, self.claim.directory(), &at_work.collect::<Vec<_>>());
         }
         Ok(())
+    }
+
+    /// Ends what a killed process of ours left at work: the run is held here, so it is of use to none any more, and would
+    /// keep folders in use.
+    pub fn end_leftovers(&self) {
+        process::end_leftovers(&self.id, self.claim.directory(), &[]);
+    }
+
+    /// For what is started on behalf of the run from here on.
+    pub(crate) fn teardown(&self) -> Teardown {
+        Teardown::new(self.id.clone(), self.claim.directory())
     }
 
     /// A foreign lock or a full disk is waited for a while, for what is to be recorded has mostly been done already.

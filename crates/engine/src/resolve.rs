@@ -20,10 +20,11 @@ use crate::agents::Caller;
 use crate::amend::{AmendError, Amendment};
 use crate::git::GitError;
 use crate::merge::{self, Advanced};
+use crate::process::{self, Teardown};
 use crate::train::{self, Broken, Fit, SCRATCH};
 use crate::worker::{Mail, Stop, Worker};
 use crate::workspaces::{Resolution, Resolving, Rooms, WorkspaceError, Yard};
-use crate::{process, transcript, whereabouts};
+use crate::{transcript, whereabouts};
 
 /// How often somebody else may move the branch while we check.
 const TRIES: usize = 5;
@@ -67,6 +68,8 @@ pub struct Bench {
     worker: Arc<Worker>,
     yard: Arc<Yard>,
     landed: bool,
+    /// Ends the checks, however this comes to its end.
+    teardown: Teardown,
 }
 
 impl Bench {
@@ -78,6 +81,7 @@ impl Bench {
         notices: mpsc::UnboundedSender<String>,
     ) -> Bench {
         process::adopt_orphans();
+        amendment.end_leftovers();
         let default = amendment.run().options().isolation.unwrap_or(Isolation::None);
         yard.listen(notices.clone());
         let rooms = Rooms::new(directory, Some(yard), default);
@@ -103,7 +107,15 @@ impl Bench {
             secured: Default::default(),
             limits: Default::default(),
         });
-        Bench { amendment, worker, yard, landed: false }
+        let teardown = amendment.teardown();
+        Bench { amendment, worker, yard, landed: false, teardown }
+    }
+
+    /// Has what is started here ended if this process is killed: `command` starts the process that sees to it.
+    pub fn keep(&mut self, command: &mut std::process::Command) {
+        if let Err(error) = self.teardown.keep(command) {
+            self.worker.notice(format!("if this is killed, a check under way goes on: {error}"));
+        }
     }
 
     pub fn run(&self) -> &Run {
@@ -248,8 +260,8 @@ impl Bench {
 
     /// Puts everything away. Where something has landed, the run's files are written anew, for what they said is not so
     /// any more.
-    pub async fn close(self) -> Result<Run, ResolveError> {
-        process::sweep_all(self.amendment.id()).await;
+    pub async fn close(mut self) -> Result<Run, ResolveError> {
+        self.teardown.finish().await;
         self.yard.take_away(SCRATCH)?;
         self.drop_unused_branch()?;
         let run = self.run();

@@ -2,19 +2,26 @@
 //!
 //! Every tool is one of our commands, carried out by this very program: there is no second way to do anything.
 
+mod bounded;
+
 use std::process::{Command, Stdio};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    InitializeResult, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+    ErrorCode, ErrorData, Implementation, InitializeResult, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ServerHandler, ServiceExt as _, transport};
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 use super::block_on;
 use crate::fault::{Exit, Fault};
+use bounded::{Bounded, LARGEST, TOO_LARGE};
+
+/// How much is read at a time.
+const PIECE: usize = 64 << 10;
 
 /// An answer longer than this is cut; logs are read with `conductor logs`.
 const LONGEST: usize = 100_000;
@@ -26,13 +33,32 @@ const INSTRUCTIONS: &str = "Runs many coding agents in parallel on this reposito
 pub(crate) fn run() -> Result<Exit, Fault> {
     block_on(async {
         let unable = |error: String| Fault::new(Exit::Unexpected, error);
-        let serving = Server.serve(transport::stdio()).await.map_err(|error| unable(error.to_string()))?;
+        let (input, output) = transport::stdio();
+        let serving = Server.serve((bounded_input(input), output)).await;
+        let serving = serving.map_err(|error| unable(error.to_string()))?;
         serving.waiting().await.map_err(|error| unable(error.to_string()))?;
         Ok(Exit::Done)
     })
 }
 
 struct Server;
+
+/// What comes in, without requests that are too large. The library drops those without an answer, and a client would
+/// wait for ever.
+fn bounded_input(mut input: impl AsyncRead + Unpin + Send + 'static) -> DuplexStream {
+    let (mut there, here) = tokio::io::duplex(PIECE);
+    tokio::spawn(async move {
+        let (mut bounded, mut bytes, mut out) = (Bounded::default(), vec![0; PIECE], Vec::new());
+        while let Ok(read @ 1..) = input.read(&mut bytes).await {
+            bounded.take(&bytes[..read], &mut out);
+            if there.write_all(&out).await.is_err() {
+                return;
+            }
+            out.clear();
+        }
+    });
+    here
+}
 
 /// A command of ours as a tool: what it is for, what it can be given, and how that is typed.
 struct Verb {
@@ -244,6 +270,20 @@ impl ServerHandler for Server {
         InitializeResult::new(capabilities)
             .with_server_info(Implementation::new("conductor", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(match request.method.as_str() {
+            TOO_LARGE => {
+                let message = format!("the request is larger than {} MiB and was not read", LARGEST >> 20);
+                ErrorData::new(ErrorCode::INVALID_REQUEST, message, None)
+            }
+            _ => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None),
+        })
     }
 
     async fn list_tools(

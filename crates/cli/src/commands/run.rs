@@ -140,12 +140,14 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let Made { mut plan, source, turn } = made;
     let mut options = args.options(&plan, None)?;
     options.absent = absent;
+    options.selection = Some(Chosen::of(args.typed, None).selection());
     let repository = repository(&args, &plan, &mut options, &args.directory)?;
+    let id = new_id();
+    // What is refused leaves nothing behind, so all that can be is looked at before anything is made.
+    places::check(repository.as_ref(), &id, &args.directory, &plan)?;
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
-    let id = new_id();
     let claim = home.claim(&id)?;
-    options.selection = Some(Chosen::of(args.typed, None).selection());
     let mut earlier = EarlierRuns::of(&store);
     history::estimate(&mut earlier, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&mut earlier, &args.directory, &plan).await?;

@@ -43,6 +43,7 @@ mod keys;
 mod landing;
 mod last_steps;
 mod ledger;
+mod leftovers;
 mod liveness;
 mod lookout;
 mod manual;

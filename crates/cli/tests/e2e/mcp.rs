@@ -1,5 +1,6 @@
 //! `conductor mcp`: a run from its start to its end by tools alone.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
@@ -119,4 +120,34 @@ fn mistakes_are_told_and_end_nothing() {
     }
     client.leave();
     assert!(world.runs().is_empty());
+}
+
+#[test]
+fn a_request_that_is_too_large_is_answered_with_an_error_and_the_next_is_served() {
+    let world = World::with(TASKS);
+    let mut client = Client::start(&world);
+    let large = "x".repeat(50 << 20);
+    // Where the number stands in the message is the client's to choose: ours comes first, this one last.
+    for last in [false, true] {
+        client.number += 1;
+        let (number, params) =
+            (client.number, json!({ "name": "plan", "arguments": { "requirements": large } }));
+        let line = match last {
+            false => format!(r#"{{"id":{number},"jsonrpc":"2.0","method":"tools/call","params":{params}}}"#),
+            true => format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params},"id":{number}}}"#),
+        };
+        writeln!(client.input, "{line}").unwrap();
+        let mut told = String::new();
+        client.output.read_line(&mut told).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!((&told["id"], &told["error"]["code"]), (&json!(number), &json!(-32600)), "{told}");
+        assert!(told["error"]["message"].as_str().unwrap().contains("larger than"), "{told}");
+    }
+    let status = fs::read_to_string(format!("/proc/{}/status", client.child.id())).unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap().to_owned();
+    let peak: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(peak < 120 << 10, "the whole request was held: {peak} KiB");
+    let (told, bad) = client.call("validate", json!({ "file": "tasks.yaml" }));
+    assert!(!bad, "{told}");
+    client.leave();
 }

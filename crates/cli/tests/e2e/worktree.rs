@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{World, leftovers, wait_for};
+use crate::harness::{World, expect_no_leftovers};
 use crate::repository::{
     CONFLICT, checkout, command, conductor, conflicted, conflicted_by, expect_tidy, git, on_branch,
     repository, status,
@@ -305,17 +305,6 @@ fn killed(world: &World) -> String {
     world.run_id()
 }
 
-fn end_leftovers(run: &str) {
-    wait_for("what it had started to go", || {
-        let left = leftovers(run);
-        for (pid, _) in &left {
-            let pid = rustix::process::Pid::from_raw(*pid as i32).unwrap();
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        }
-        left.is_empty().then_some(())
-    });
-}
-
 #[test]
 fn clearing_a_killed_run_saves_what_was_not_saved() {
     let world = repository(
@@ -326,9 +315,14 @@ fn clearing_a_killed_run_saves_what_was_not_saved() {
     let folder = PathBuf::from(folder.trim_end());
     assert!(folder.join("half.txt").exists());
     conductor(&world, &["worktree", "clean"]).expect(0).says("nothing to clear");
-    conductor(&world, &["worktree", "clean", &run]).expect(0).says(&format!("left {}", folder.display()));
-    assert!(folder.exists(), "somebody is in it");
-    end_leftovers(&run);
+    // The user's own shell, say: it is told of and left alone, and the folder stays for it.
+    let mut theirs = world.command_of("sleep").arg("600").current_dir(&folder).spawn().unwrap();
+    let who = format!("left {}, sleep (process {}) is in it", folder.display(), theirs.id());
+    conductor(&world, &["worktree", "clean", &run]).expect(0).says(&who);
+    expect_no_leftovers(&run);
+    assert!(folder.exists() && theirs.try_wait().unwrap().is_none());
+    theirs.kill().unwrap();
+    theirs.wait().unwrap();
     conductor(&world, &["worktree", "clean", "--all"]).expect(0).says("1 workspace cleared");
     assert!(!folder.exists());
     assert_eq!(git(&world, &["show", &format!("refs/conductor/rescue/{run}/cut/1:half.txt")]), "half");

@@ -357,6 +357,14 @@ pub fn inside(folder: &Path) -> Vec<u32> {
     processes().filter(is_inside).collect()
 }
 
+/// A process as a person knows it: by its program, and by its number.
+pub fn described(process: u32) -> String {
+    match fs::read_to_string(format!("/proc/{process}/comm")) {
+        Ok(name) => format!("{} (process {process})", name.trim_end()),
+        Err(_) => format!("process {process}"),
+    }
+}
+
 /// How many living processes carry this very mark.
 #[cfg(test)]
 pub(super) fn living(mark: &Mark) -> usize {

@@ -36,6 +36,12 @@ impl Yard {
     /// kept under a rescue ref. `works` are those that have, if in another form.
     pub fn clear(&self, works: &HashSet<String>) -> Result<Vec<PathBuf>, WorkspaceError> {
         let left = self.alone(|| self.clear_folders(false))?;
+        for (folder, first) in
+            left.iter().filter_map(|folder| Some((folder, *process::inside(folder).first()?)))
+        {
+            let (folder, process) = (folder.display(), process::described(first));
+            self.notice(format!("{folder} stays, for {process} is in it and was not started by this run"));
+        }
         self.clear_branches(&self.tip()?, works)?;
         Ok(left)
     }

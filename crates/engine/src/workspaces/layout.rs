@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::ids::RunId;
 
+use super::WorkspaceError;
 use crate::git::Repository;
 
 /// Where everything is.
@@ -49,6 +50,14 @@ impl Layout {
         Layout { home: home.to_owned(), state, below, workspaces }
     }
 
+    /// Workspaces in the repository would be part of its checkout. Nothing need be there yet.
+    pub fn check(&self, repository: &Repository) -> Result<(), WorkspaceError> {
+        match real(&self.workspaces).starts_with(real(&repository.root)) {
+            true => Err(WorkspaceError::Inside(self.workspaces.clone())),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn workspace(&self, seat: &str) -> PathBuf {
         PathBuf::from(self.workspaces.to_string_lossy().replace("{n}", seat))
     }
@@ -60,6 +69,16 @@ impl Layout {
 
     pub(super) fn temporary(&self, seat: &str) -> PathBuf {
         self.state.join("tmp").join(seat)
+    }
+}
+
+/// Where a path leads, as far as it is there: the rest of it is to be made.
+fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let rest = there.as_ref().and_then(|(part, _)| path.strip_prefix(part).ok());
+    match (&there, rest) {
+        (Some((_, real)), Some(rest)) => real.join(rest),
+        _ => path.to_owned(),
     }
 }
 

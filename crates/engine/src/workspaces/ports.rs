@@ -1,13 +1,15 @@
 //! Ten TCP ports for each workspace, so that servers of tasks at work at once do not meet.
 //!
-//! A block is leased by a lock on a file in the state directory; the lock goes with the process, however it ends. Who
-//! uses the ports, and whether at all, is not known here: a block is only looked at when it is leased.
+//! A block is leased by a lock on a file in the state directory; the lock goes with the process, however it ends. The
+//! file goes with the lease; that of a killed process goes when another process takes its first lease. Who uses the
+//! ports, and whether at all, is not known here: a block is only looked at when it is leased.
 
 use crate::access;
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Below the ports that systems give out by themselves, above those that services are known by.
@@ -26,7 +28,15 @@ static TAKEN: AtomicU32 = AtomicU32::new(0);
 #[derive(Debug)]
 pub(super) struct Lease {
     first: u16,
+    path: PathBuf,
     _lock: File,
+}
+
+/// While it is still locked: a process that opened the file before and locks it after sees that it is gone.
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 impl Lease {
@@ -48,8 +58,11 @@ impl Lease {
 /// Takes a block that nobody else of this state directory has and whose ports nobody uses. Another state directory's
 /// locks are not seen; two conductors with one each begin at different places, and notice ports in use.
 pub(super) fn lease(home: &Path) -> io::Result<Lease> {
-    let place = std::process::id().wrapping_mul(STRIDE);
-    let place = place.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+    let taken = TAKEN.fetch_add(1, Ordering::Relaxed);
+    if taken == 0 {
+        clear_after_the_dead(&home.join("ports"));
+    }
+    let place = std::process::id().wrapping_mul(STRIDE).wrapping_add(taken);
     let start = (place % u32::from(BLOCKS)) as u16;
     lease_among(home, (0..BLOCKS).map(|next| (start + next) % BLOCKS))
 }
@@ -59,9 +72,11 @@ fn lease_among(home: &Path, blocks: impl Iterator<Item = u16>) -> io::Result<Lea
     access::create_private_dir_all(&folder)?;
     for block in blocks {
         let first = FIRST + block * SIZE;
-        let Some(lock) = locked(&folder.join(first.to_string()))? else { continue };
+        let path = folder.join(first.to_string());
+        let Some(lock) = locked(&path)? else { continue };
+        let lease = Lease { first, path, _lock: lock };
         if (first..first + SIZE).all(is_free) {
-            return Ok(Lease { first, _lock: lock });
+            return Ok(lease);
         }
     }
     let last = FIRST + BLOCKS * SIZE - 1;
@@ -69,13 +84,33 @@ fn lease_among(home: &Path, blocks: impl Iterator<Item = u16>) -> io::Result<Lea
     Err(io::Error::new(io::ErrorKind::AddrInUse, message))
 }
 
-/// The files stay when a lease ends: removing one could take it from under somebody who has just locked it.
+/// A lock counts only on the file that is there by this name: the one that was opened may have been removed since.
 fn locked(path: &Path) -> io::Result<Option<File>> {
-    let file = access::private().create(true).truncate(false).write(true).open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
+    loop {
+        let file = access::private().create(true).truncate(false).write(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) if is_at(&file, path) => return Ok(Some(file)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(one), Ok(other)) = (file.metadata(), fs::metadata(path)) else { return false };
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Removes the files of leases whose processes were killed. What cannot be removed harms nothing.
+fn clear_after_the_dead(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.parse::<u16>().is_ok());
+        let Ok(file) = File::options().write(true).open(&path) else { continue };
+        if is_ours && file.try_lock().is_ok() && is_at(&file, &path) {
+            let _ = fs::remove_file(&path);
+        }
     }
 }
 
@@ -153,6 +188,43 @@ mod tests {
             drop(server);
             assert_eq!(block(&lease_among(home.path(), both.into_iter()).unwrap()), both[0], "{address}");
         }
+    }
+
+    #[test]
+    fn no_file_stays_behind_a_lease_and_none_of_a_live_one_is_taken() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("ports");
+        let names = || fs::read_dir(&folder).unwrap().count();
+        let held = free_block(home.path());
+        let other = free_block(home.path());
+        assert_eq!(names(), 2);
+        drop(other);
+        // That of a killed process, and something that is none of ours.
+        fs::write(folder.join("20000"), "").unwrap();
+        fs::write(folder.join("notes"), "").unwrap();
+        clear_after_the_dead(&folder);
+        assert!(folder.join(held.first().to_string()).exists() && folder.join("notes").exists());
+        assert_eq!(names(), 2);
+        drop(held);
+        assert_eq!(names(), 1);
+    }
+
+    #[test]
+    fn a_lock_on_a_file_that_was_removed_is_no_lease() {
+        let home = tempfile::tempdir().unwrap();
+        let blocks = [5, 6, 7, 8];
+        let again = || {
+            let leases = (0..40).filter_map(|_| lease_among(home.path(), blocks.into_iter()).ok());
+            leases
+                .map(|lease| assert!(is_at(&lease._lock, &lease.path), "it holds the file that is there"))
+                .count()
+        };
+        let leases: usize = std::thread::scope(|scope| {
+            let started = [(); 4].map(|()| scope.spawn(again));
+            started.map(|thread| thread.join().unwrap()).into_iter().sum()
+        });
+        assert_ne!(leases, 0);
+        assert_eq!(fs::read_dir(home.path().join("ports")).unwrap().count(), 0);
     }
 
     #[test]

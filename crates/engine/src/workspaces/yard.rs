@@ -61,9 +61,7 @@ impl Yard {
         keep: Vec<String>,
         tip: Option<&str>,
     ) -> Result<Yard, WorkspaceError> {
-        if layout.workspaces.starts_with(&repository.root) {
-            return Err(WorkspaceError::Inside(layout.workspaces));
-        }
+        layout.check(&repository)?;
         let yard = Yard::look(repository, run, layout, keep, tip)?;
         yard.compare_settings(tip.is_some());
         let desk = yard.layout.desk();

@@ -14,7 +14,7 @@ use conductor_engine::drive::World;
 use conductor_engine::git::{Baseline, GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::stores::Sqlite;
-use conductor_engine::workspaces::{Rooms, Tenant};
+use conductor_engine::workspaces::{Layout, Rooms, Tenant};
 
 use super::super::talk;
 use super::arguments::Resolved;
@@ -141,6 +141,26 @@ fn may_begin(args: &Resolved<'_>, root: &Path) -> bool {
 
 fn is_attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Whether workspaces can be made where they would be. Nothing is made by that, not even the state directory.
+pub(super) fn check(
+    repository: Option<&Repository>,
+    id: &RunId,
+    directory: &Path,
+    plan: &Plan,
+) -> Result<(), Fault> {
+    let Some(repository) = repository else { return Ok(()) };
+    let home = std::path::absolute(Home::root_of_environment()?)?;
+    let template = plan.workspace_path.as_deref();
+    let layout = Layout::new(&home, id, repository, directory, template);
+    layout.check(repository).map_err(|error| match template {
+        Some(_) => Fault::new(Exit::Unexpected, error),
+        None => Fault::new(Exit::Unexpected, error).help(format!(
+            "the state directory {} is in the repository: set CONDUCTOR_HOME to one outside of it, or say workspace_path",
+            home.display()
+        )),
+    })
 }
 
 /// Where the tasks are to work.

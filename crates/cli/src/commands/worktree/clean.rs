@@ -6,6 +6,7 @@ use conductor_core::ids::RunId;
 use conductor_core::plan::Isolation;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
+use conductor_engine::process;
 use conductor_engine::stores::StoredRun;
 use conductor_engine::workspaces::{
     Rooms, RunRefs, Workspace, census, empty_trash, run_of_task_branch, works,
@@ -94,6 +95,7 @@ struct Cleared {
 
 async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Cleared, Fault> {
     let amendment = archive.amend(&stored.id).await?;
+    amendment.end_leftovers();
     let run = amendment.run();
     let here = || census(&archive.home, std::slice::from_ref(&stored.id));
     let before = here()?.len();
@@ -133,7 +135,7 @@ fn report(run: &RunId, cleared: &Cleared) -> Result<(), Fault> {
     }
     for room in stay {
         let why = match room.used_by.as_slice() {
-            [first, ..] => format!("process {first} is in it"),
+            [first, ..] => format!("{} is in it", process::described(*first)),
             [] if room.is_resolving() => "a conflict is being solved in it".to_owned(),
             [] => "what is in it could not be saved".to_owned(),
         };

@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use super::{answer, talk};
 use crate::archive::{self, Archive, Found};
 use crate::args::{AllowMarkers, OfTask};
+use crate::commands::keeper;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
 
@@ -53,7 +54,10 @@ impl Case {
                 talk(notice);
             }
         });
-        let bench = Bench::new(amendment, stored.directory.clone(), yard, sender);
+        let mut bench = Bench::new(amendment, stored.directory.clone(), yard, sender);
+        keeper::command_in(archive.home.root(), &stored.id)
+            .iter_mut()
+            .for_each(|command| bench.keep(command));
         Ok(Case { bench, stored, task, directory: archive.directory, talking })
     }
 

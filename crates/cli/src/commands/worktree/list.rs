@@ -6,6 +6,7 @@ use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Plan;
 use conductor_core::run::TaskState;
 use conductor_engine::git::{GitError, Repository};
+use conductor_engine::process;
 use conductor_engine::workspaces::{Guest, Rescue, Workspace, branch_word, census, rescues, resolving_seat};
 use serde::Serialize;
 
@@ -175,8 +176,8 @@ fn table(listing: &Listing) -> String {
 fn state(room: &Room) -> String {
     let used = match room.used_by.as_slice() {
         [] => String::new(),
-        [one] => format!(", in use by process {one}"),
-        [first, rest @ ..] => format!(", in use by process {first} and {} more", rest.len()),
+        [one] => format!(", in use by {}", process::described(*one)),
+        [first, rest @ ..] => format!(", in use by {} and {} more", process::described(*first), rest.len()),
     };
     let state = match (room.resolving, room.live) {
         (true, _) => "to be resolved",
