@@ -103,7 +103,7 @@ fn landed(out: &mut String, id: &RunId, run: &Run, ending: Option<&Ending>) {
 
 /// How long it took and could have taken, where that went, and who did it. What was not measured is not here.
 fn times(out: &mut String, run: &Run, summary: &Summary, spent: &TimeSpent) {
-    let (slots, workers) = (run.options().slots, summary.executors);
+    let (slots, workers) = (run.options().at_once(), summary.executors);
     let time = format!(
         "{} on {workers} worker{}; at best {} with {slots} at a time, critical path {}",
         summary.elapsed,

@@ -332,7 +332,11 @@ pub struct Round {
 /// How one taking-up of a run is to be carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Options {
+    /// How many attempts at once are wanted.
     pub slots: u32,
+    /// How many the limits of the coordinator's process leave room for, where that is fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fits: Option<u32>,
     #[serde(default)]
     pub strategy: Strategy,
     #[serde(default)]
@@ -378,9 +382,15 @@ pub struct Selection {
 }
 
 impl Options {
+    /// How many attempts there are at once.
+    pub fn at_once(&self) -> u32 {
+        self.fits.map_or(self.slots, |fits| self.slots.min(fits))
+    }
+
     pub fn with_slots(slots: u32) -> Options {
         Options {
             slots,
+            fits: None,
             strategy: Strategy::Queue,
             fail_fast: false,
             allow_overlap: false,

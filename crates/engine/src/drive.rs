@@ -35,6 +35,7 @@ use crate::home::RunClaim;
 use crate::lookout::{AtWork, Lookout};
 use crate::panics::caught;
 use crate::process::{self, Teardown};
+use crate::shortage;
 use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
@@ -251,6 +252,7 @@ impl Drive {
             baselines: Default::default(),
             crowd: Crowd::new(&start.options.limits),
             desk: Default::default(),
+            supplies: Default::default(),
             secured: Default::default(),
             limits: start.options.limits.clone(),
         });
@@ -589,7 +591,11 @@ impl Drive {
     async fn clear_rooms(&mut self) {
         let (Some(yard), true) = (self.yard(), self.scheduler.run().all_ended()) else { return };
         let works = works(self.scheduler.run());
-        match aside(true, move || yard.clear(&works)).await {
+        let clear = async || {
+            let (yard, works) = (yard.clone(), works.clone());
+            aside(true, move || yard.clear(&works)).await
+        };
+        match shortage::at_last(|word| self.notice(word), clear).await {
             Ok(parked) => self.parked = parked,
             Err(error) => self.notice(format!("workspaces could not be cleared: {error}")),
         }

@@ -37,6 +37,7 @@ pub mod prompt;
 pub mod redact;
 pub mod resolve;
 pub mod sessions;
+pub mod shortage;
 pub mod skills;
 pub mod stores;
 pub mod subagents;

@@ -104,6 +104,7 @@ impl Bench {
             baselines: Default::default(),
             crowd: Default::default(),
             desk: Default::default(),
+            supplies: Default::default(),
             secured: Default::default(),
             limits: Default::default(),
         });

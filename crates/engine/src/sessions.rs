@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conductor_core::costs;
 use conductor_core::event::{Event, Failure, Hand, Outcome, Planning, Record, Usage};
@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::access;
 use crate::bus::Records;
+use crate::shortage::{PAUSE, Passing as _};
 
 pub const SCHEMA: &str = "conductor.session/1";
 pub const FILE: &str = "sessions.jsonl";
@@ -129,14 +130,19 @@ impl Scribe {
             directory: directory.to_owned(),
             open: left_open(run),
             sessions: HashMap::new(),
+            owed: Vec::new(),
         };
         let (sender, done) = std_mpsc::channel();
         std::thread::spawn(move || {
             while let Some(batch) = records.blocking_recv() {
                 for record in batch.iter() {
-                    // A disk that is full or a file that is not ours to write is no reason to disturb anybody.
+                    // A disk that is full or a file that is not ours to write is no reason to disturb the run.
                     let _ = book.note(record);
                 }
+            }
+            let ended = Instant::now();
+            while book.write().is_err_and(|error| error.shortage().is_some()) && ended.elapsed() < PATIENCE {
+                std::thread::sleep(PAUSE);
             }
             drop(sender);
         });
@@ -166,6 +172,8 @@ struct Book {
     open: HashMap<TaskId, Open>,
     /// The last conversation of a task, which its next attempt may go on with.
     sessions: HashMap<TaskId, (String, String)>,
+    /// Lines that could not be written yet.
+    owed: Vec<u8>,
 }
 
 /// Those that were at work when an earlier coordinator died: what is known of them is known from the run.
@@ -213,10 +221,20 @@ impl Book {
             Event::AttemptEnded { task, outcome, elapsed, .. } => {
                 if let Some(open) = self.open.remove(task) {
                     let line = self.line(task, &open, outcome, record.at, elapsed.0)?;
-                    append(&self.path, &line)?;
+                    self.owed.extend_from_slice(&line);
+                    self.write()?;
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Everything that is owed; it stays so where it cannot be written now.
+    fn write(&mut self) -> io::Result<()> {
+        if !self.owed.is_empty() {
+            append(&self.path, &self.owed)?;
+            self.owed.clear();
         }
         Ok(())
     }
@@ -277,8 +295,16 @@ impl Book {
 }
 
 /// In one write, so that lines of several coordinators do not mix.
-fn append(path: &Path, line: &[u8]) -> io::Result<()> {
-    access::private().create(true).append(true).open(path)?.write_all(line)
+/// Whole lines or nothing: where the disk is full, half a line would spoil the next.
+fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
+    let mut file = access::private().create(true).append(true).open(path)?;
+    let is_alone = file.try_lock().is_ok();
+    let before = file.metadata()?.len();
+    file.write_all(lines).inspect_err(|_| {
+        if is_alone {
+            let _ = file.set_len(before);
+        }
+    })
 }
 
 fn moment(at: Timestamp) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::{Plan, Task};
@@ -141,10 +141,16 @@ impl Train {
         let Some(place) = self.plan.place(&car.task) else { return Ok(None) };
         let (task, attempt) = (car.task.clone(), car.attempt);
         let order = Order { place, task, attempt, executor: MERGE, hand: None, beginning: None };
-        match self.bounded(&order, &checks, &seat).await {
-            Ok(()) => Ok(None),
-            Err(_) if *self.stop.borrow() != Stop::No => Err(Broken::Stopped),
-            Err(failure) => Ok(Some(failure)),
+        let mut is_first = true;
+        loop {
+            self.worker.wait_for_room(&self.stop).await;
+            let begun = Instant::now();
+            match self.bounded(&order, &checks, &seat).await {
+                Ok(()) => return Ok(None),
+                Err(_) if *self.stop.borrow() != Stop::No => return Err(Broken::Stopped),
+                Err(_) if is_first && self.worker.was_full_since(begun) => is_first = false,
+                Err(failure) => return Ok(Some(failure)),
+            }
         }
     }
 

@@ -33,8 +33,8 @@ use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
 use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, file_name};
-use conductor_engine::workspaces::{Yard, empty_trash};
-use conductor_engine::{access, agents, history, ledger, output, planner};
+use conductor_engine::workspaces::{WorkspaceError, Yard, empty_trash};
+use conductor_engine::{access, agents, history, ledger, output, planner, shortage};
 
 use super::worktree::clear_after_the_dead;
 use super::{answer, block_on, talk};
@@ -276,7 +276,8 @@ async fn carry_out(
     let (store, patches) = (world.store.clone(), args.typed.output.is_some());
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
-    output::write_plan(&directory, run.plan(), &graph, drive.scheduler().run().options().slots)?;
+    let slots = drive.scheduler().run().options().slots;
+    shortage::at_last(talk, async || output::write_plan(&directory, run.plan(), &graph, slots)).await?;
     let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut drive);
     let recorder = Recorder::follow(&args.directory, &run, drive.subscribe());
@@ -300,13 +301,13 @@ async fn carry_out(
     scribe.finish();
     let graph = match Arc::ptr_eq(ended.plan(), run.plan()) {
         true => graph,
-        false => regraphed(&ended, &directory)?,
+        false => regraphed(&ended, &directory).await?,
     };
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
     let voices = output::voices(&directory, &ended);
     let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
     let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
-    output::write_summary(&directory, &subject)?;
+    shortage::at_last(talk, async || output::write_summary(&directory, &subject)).await?;
     let yard_for_patches = yard.as_ref().filter(|_| patches);
     if yard_for_patches.is_some() || recorder.is_some() {
         let records = store.load(&id).await?;
@@ -350,10 +351,11 @@ fn write_groups(
 }
 
 /// The graph of a plan that was amended, which is what its files tell from now on.
-fn regraphed(ended: &Run, directory: &Path) -> Result<Graph, Fault> {
+async fn regraphed(ended: &Run, directory: &Path) -> Result<Graph, Fault> {
     let graph = Graph::new(ended.plan(), ended.options().strategy)
         .map_err(|error| Fault::new(Exit::Unexpected, error))?;
-    output::write_plan(directory, ended.plan(), &graph, ended.options().slots)?;
+    let write = async || output::write_plan(directory, ended.plan(), &graph, ended.options().slots);
+    shortage::at_last(talk, write).await?;
     Ok(graph)
 }
 
@@ -384,13 +386,13 @@ async fn take_ledger(
     parked: Vec<PathBuf>,
 ) -> Result<Option<Ledger>, Fault> {
     let Some(yard) = yard.cloned() else { return Ok(None) };
-    let (id, run) = (id.clone(), run.clone());
-    let taken = tokio::task::spawn_blocking(move || ledger::take(&id, &run, &yard, &parked)).await;
-    match taken {
-        Ok(Ok(ledger)) => Ok(Some(ledger)),
-        Ok(Err(error)) => Err(Fault::new(Exit::Unexpected, error)),
-        Err(error) => Err(Fault::new(Exit::Unexpected, error)),
-    }
+    let take = async || {
+        let (id, run, yard, parked) = (id.clone(), run.clone(), yard.clone(), parked.clone());
+        let taken = tokio::task::spawn_blocking(move || ledger::take(&id, &run, &yard, &parked)).await;
+        taken.unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string())))
+    };
+    let taken = shortage::at_last(talk, take).await;
+    taken.map(Some).map_err(|error| Fault::new(Exit::Unexpected, error))
 }
 
 /// A run that is over hands its work over; one that was left keeps its branch for the resume.

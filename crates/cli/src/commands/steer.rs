@@ -45,7 +45,8 @@ pub(crate) fn resume(of: &args::OfRun) -> Result<Exit, Fault> {
 pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, Fault> {
     let (home, glance) = find(args.run.as_deref())?;
     live::ask(&home, &glance.run, &Request::SetSlots(args.slots))?;
-    answer(&format!("run {}: {} at a time", glance.run, args.slots))?;
+    let (_, now) = find(Some(glance.run.as_str()))?;
+    answer(&format!("run {}: {} at a time", now.run, now.snapshot.slots))?;
     Ok(Exit::Done)
 }
 

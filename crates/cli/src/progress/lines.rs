@@ -284,7 +284,7 @@ pub(super) fn heading(id: &RunId, run: &Run, options: &Options) -> String {
         done => format!(", {done} done before"),
     };
     let plural = if total == 1 { "" } else { "s" };
-    format!("{verb} {id}: {total} task{plural}, {} at a time{done}", options.slots)
+    format!("{verb} {id}: {total} task{plural}, {} at a time{done}", options.at_once())
 }
 
 pub(super) fn is_colored() -> bool {

@@ -68,6 +68,7 @@ mod runs;
 mod screens;
 mod secrets;
 mod sessions;
+mod shortages;
 mod signals;
 mod specialists;
 mod status;

@@ -74,7 +74,7 @@ fn cards(out: &mut Markup, subject: &Subject<'_>) {
     let (summary, spent) = (Summary::of(run, graph), TimeSpent::of(run, graph));
     let accuracy = Accuracy::of(run);
     let rest = words::rest(&summary);
-    let slots = run.options().slots;
+    let slots = run.options().at_once();
     let (cost, about) = words::cost(run);
     let error = match accuracy.median_error() {
         Some(error) => format!("±{error:.0} %"),

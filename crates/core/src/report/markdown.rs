@@ -51,11 +51,11 @@ fn head(out: &mut String, subject: &Subject<'_>) {
     let _ = writeln!(out, "| work of all attempts | {} |", summary.worked);
     let _ = writeln!(out, "| critical path | {} |", summary.critical_path);
     let spent = TimeSpent::of(run, graph);
-    let _ = writeln!(out, "| at best, {} at a time | {} |", run.options().slots, spent.at_best);
+    let _ = writeln!(out, "| at best, {} at a time | {} |", run.options().at_once(), spent.at_best);
     for (name, length) in spent.parts() {
         let _ = writeln!(out, "| {name} | {length} |");
     }
-    let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, run.options().slots);
+    let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, run.options().at_once());
     let _ = writeln!(out, "| attempts | {} |", summary.attempts);
     let (cost, about) = words::cost(run);
     let _ = writeln!(out, "| cost | {cost}; {about} |\n");

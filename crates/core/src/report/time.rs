@@ -21,7 +21,7 @@ impl TimeSpent {
     pub fn of(run: &Run, graph: &Graph) -> TimeSpent {
         let worked = run.tasks().fold(Millis(0), |sum, (_, progress)| sum + progress.worked);
         let path = graph.critical_path(|task| run.took(task as usize)).length;
-        let shared = Millis(worked.0.div_ceil(u64::from(run.options().slots.max(1))));
+        let shared = Millis(worked.0.div_ceil(u64::from(run.options().at_once().max(1))));
         TimeSpent {
             times: *run.times(),
             waited: (run.times().starts == 1).then(|| waited(run, graph)),

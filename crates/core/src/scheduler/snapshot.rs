@@ -139,7 +139,7 @@ impl Snapshot {
             created: run.created(),
             ended: run.ended(),
             elapsed: run.active(),
-            slots: run.options().slots,
+            slots: run.options().at_once(),
             total: run.total(),
             counts: Counts::of(run),
             spent: run.spent(),

@@ -28,7 +28,7 @@ impl Scheduler {
     fn may_start(&self) -> bool {
         self.run.stage() == Stage::Active
             && !self.run.is_paused()
-            && (self.ready.working() as u32) < self.run.options().slots
+            && (self.ready.working() as u32) < self.run.options().at_once()
     }
 
     fn start_attempt(&mut self, now: Now, place: usize) {

@@ -136,7 +136,7 @@ impl Scheduler {
         if !holders.is_empty() {
             why.push(Wait::Files { holders: self.named(&holders) });
         }
-        let slots = self.run.options().slots;
+        let slots = self.run.options().at_once();
         if self.ready.working() as u32 >= slots {
             why.push(Wait::Slot { slots, ahead: self.ready.ahead_of(node) });
         }

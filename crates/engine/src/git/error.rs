@@ -3,6 +3,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::shortage::{self, Passing, Shortage};
+
 #[derive(Debug, Error)]
 pub enum GitError {
     #[error("git cannot be started: {0}")]
@@ -83,15 +85,15 @@ impl GitError {
     pub fn is_unwritable(&self) -> bool {
         matches!(self, GitError::Failed { said, .. } if said.contains("unable to write"))
     }
+}
 
-    /// Git tells a full disk only in words.
-    pub fn is_no_space(&self) -> bool {
+/// What git itself was short of, it tells only in words.
+impl Passing for GitError {
+    fn shortage(&self) -> Option<Shortage> {
         match self {
-            GitError::Failed { said, .. } => said.contains("No space left on device"),
-            GitError::Missing(source) | GitError::File { source, .. } => {
-                source.kind() == io::ErrorKind::StorageFull
-            }
-            _ => false,
+            GitError::Failed { said, .. } => shortage::told_in(said),
+            GitError::Missing(source) | GitError::File { source, .. } => source.shortage(),
+            _ => None,
         }
     }
 }

@@ -29,7 +29,15 @@ pub fn hear_beside(command: &mut Command, limit: Duration) -> io::Result<Heard> 
     let number = child.id();
     tree::remember_beside(number);
     drop(starting);
-    let (stdout, stderr) = (listen(child.stdout.take()), listen(child.stderr.take()));
+    let (stdout, stderr) = match (listen(child.stdout.take()), listen(child.stderr.take())) {
+        (Ok(stdout), Ok(stderr)) => (stdout, stderr),
+        (Err(error), _) | (_, Err(error)) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            tree::forget_beside(number);
+            return Err(error);
+        }
+    };
     let begun = Instant::now();
     let mut late = false;
     while let Some(pid) = pid(number).filter(|pid| !exit::is_over(*pid)) {
@@ -47,19 +55,19 @@ pub fn hear_beside(command: &mut Command, limit: Duration) -> io::Result<Heard> 
 
 type Listening = (mpsc::Receiver<()>, Arc<Mutex<Vec<u8>>>);
 
-fn listen(pipe: Option<impl Read + Send + 'static>) -> Listening {
+fn listen(pipe: Option<impl Read + Send + 'static>) -> io::Result<Listening> {
     let said = Arc::new(Mutex::new(Vec::new()));
     let (sender, ended) = mpsc::channel();
     let kept = said.clone();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let Some(mut pipe) = pipe else { return };
         let mut buffer = [0; 8192];
         while let Ok(length @ 1..) = pipe.read(&mut buffer) {
             kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..length]);
         }
         drop(sender);
-    });
-    (ended, said)
+    })?;
+    Ok((ended, said))
 }
 
 /// All that was said by one who is gone. Somebody it left behind may hold the pipe open; nobody waits for them.

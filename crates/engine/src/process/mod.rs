@@ -195,7 +195,12 @@ pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
         // went away early says why by its exit.
         let write = move || stdin.map(|mut stdin| stdin.write_all(input));
         if input.len() > PIPE {
-            scope.spawn(move || drop(write()));
+            let writing = std::thread::Builder::new().spawn_scoped(scope, move || drop(write()));
+            if let Err(error) = writing {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error);
+            }
         } else {
             drop(write());
         }
@@ -209,19 +214,27 @@ pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
 pub fn run_own_within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let starting = tree::starting();
-    let child = command.spawn()?;
+    let mut child = command.spawn()?;
     let number = child.id();
     tree::remember(number);
     drop(starting);
     let (done, waits) = std::sync::mpsc::channel::<()>();
     let (output, late) = std::thread::scope(|scope| {
-        let watch = scope.spawn(move || {
+        let watch = std::thread::Builder::new().spawn_scoped(scope, move || {
             let late = waits.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
             if let (true, Some(group)) = (late, pid(number)) {
                 let _ = rustix::process::kill_process_group(group, Signal::KILL);
             }
             late
         });
+        let watch = match watch {
+            Ok(watch) => watch,
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return (Err(error), false);
+            }
+        };
         let output = child.wait_with_output();
         drop(done);
         (output, watch.join().unwrap_or(false))
@@ -303,18 +316,6 @@ pub fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
-}
-
-/// Whether a start failed only because too much is going on right now.
-pub fn is_scarcity(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    const SCARCE: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
-    error.raw_os_error().is_some_and(|code| SCARCE.iter().any(|scarce| scarce.raw_os_error() == code))
-}
-
-/// Whether something could not be written because the disk, or the user's part of it, is full.
-pub fn is_no_space(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Bytes of memory this machine has, where that can be told.

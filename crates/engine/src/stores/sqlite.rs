@@ -25,7 +25,7 @@ use super::witness::{self, Cause, Excess, Witness, missing, witnessed};
 use super::{NewRun, Store, StoreError, StoredRun, Task};
 use crate::access;
 use crate::home::Home;
-use crate::process::{is_no_space, is_scarcity};
+use crate::shortage::Passing as _;
 
 /// The form events are written in; an older number is brought up to date on reading.
 const EVENT_VERSION: i64 = 1;
@@ -669,7 +669,7 @@ fn lengthen_log(database: &Path) -> io::Result<()> {
 /// not pass by waiting.
 fn unwritable(home: &Home, error: &io::Error) -> StoreError {
     let path = home.root().to_owned();
-    match is_no_space(error) || is_scarcity(error) {
+    match error.shortage().is_some() {
         true => StoreError::Unavailable {
             why: format!("the state directory {} cannot be written: {error}", path.display()),
         },

@@ -8,7 +8,6 @@ use conductor_core::ids::{Attempt, RunId};
 use conductor_core::plan::{Isolation, Plan};
 use tokio::sync::{mpsc, watch};
 
-use super::running::open_transcript;
 use super::talks::new_session;
 use super::{Order, Stop, Visit, Worker, unfit};
 use crate::agents::{self, Brief, Caller, Questions, Session};
@@ -49,6 +48,7 @@ impl Worker {
             baselines: Default::default(),
             crowd: Default::default(),
             desk: Default::default(),
+            supplies: Default::default(),
             secured: Default::default(),
             limits: Default::default(),
         }
@@ -70,7 +70,7 @@ impl Worker {
         let guest = self.guest(&order);
         let workspaces = self.rooms.in_place.clone();
         let seat = workspaces.prepare(&guest).map_err(|error| super::no_workspace(&error))?;
-        let seat = self.at_home(task, seat)?;
+        let seat = self.at_home(task, seat, stop).await?;
         let course = Course::begin(&self.board, &task.id, attempt);
         let visit = Visit {
             order: &order,
@@ -84,7 +84,7 @@ impl Worker {
             skills: OnceLock::new(),
             course: &course,
         };
-        let opened = open_transcript(&self.speaker(&order), stop).await?;
+        let opened = self.open_transcript(&self.speaker(&order), stop).await?;
         let mut transcript = opened.redacted(self.caller.redactor(plan, task));
         let answer = self.answered(&visit, words, session, &mut transcript, stop).await;
         let _ = transcript.finish();

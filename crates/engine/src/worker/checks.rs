@@ -7,7 +7,6 @@ use conductor_core::plan::Task;
 use conductor_core::recovery;
 use tokio::sync::watch;
 
-use super::running::open_transcript;
 use super::{Order, Stop, Visit, Worker};
 use crate::access;
 use crate::agents;
@@ -86,7 +85,7 @@ impl Worker {
             Outcome::Failed(failure) => failure,
             _ => Failure::new(FailureClass::Killed, "interrupted"),
         };
-        let mut transcript = open_transcript(&self.speaker(order), &stop).await.map_err(lost)?;
+        let mut transcript = self.open_transcript(&self.speaker(order), &stop).await.map_err(lost)?;
         let checked = self.check(order, checks, seat, &mut transcript, &mut stop).await;
         let _ = transcript.finish();
         checked.map_err(|failure| Failure {

@@ -16,6 +16,7 @@ mod reviewing;
 mod running;
 mod securing;
 mod skills;
+mod supplies;
 mod talking;
 mod talks;
 
@@ -23,6 +24,7 @@ use std::borrow::Cow;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use conductor_core::event::{Change, Failure, FailureClass, Hand, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
@@ -44,7 +46,6 @@ use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
 use crate::workspaces::{Guest, Rooms, Seat, SettingsNews, WorkspaceError, Workspaces};
 use judging::Watched;
-use running::{NO_ROOM, open_transcript};
 use talking::Conversation;
 use talks::Talks;
 
@@ -55,6 +56,7 @@ pub(crate) use crowd::Crowd;
 pub(crate) use debut::Debuts;
 pub(crate) use mail::Mail;
 pub use plan::CurrentPlan;
+pub(crate) use supplies::Supplies;
 pub use talking::overhear;
 
 /// What is to be done, by whom, as which try, from where.
@@ -110,6 +112,7 @@ pub struct Worker {
     pub(crate) baselines: Baselines,
     pub(crate) crowd: Crowd,
     pub(crate) desk: Desk,
+    pub(crate) supplies: Supplies,
     /// The checkpoint that was made last before something risky.
     pub(crate) secured: Arc<std::sync::Mutex<Option<Checkpoint>>>,
     /// Of the run as it was taken up.
@@ -136,11 +139,13 @@ impl Worker {
     /// Carries the order out and reports how it ended, whatever happens.
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
         let course = Course::begin(&self.board, &order.task, order.attempt);
+        let begun = Instant::now();
         let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, &course, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
             Err((outcome, kept)) => {
                 let plan = self.plan.get();
-                (self.caller.redactor(&plan, &plan.tasks[order.place]).outcome(outcome), kept)
+                let outcome = self.caller.redactor(&plan, &plan.tasks[order.place]).outcome(outcome);
+                (self.excused(&order.task, begun, outcome), kept)
             }
         };
         let phases = Some(course.finish());
@@ -166,7 +171,9 @@ impl Worker {
             let seated = self.seated(blocks, &stop, move || workspaces.prepare(&guest)).await;
             seated.map_err(|outcome| (outcome, None))?
         };
-        let seat = self.at_home(task, seat).map_err(|outcome| (outcome, None))?;
+        // Not before: making its workspace takes away what the last guest left there.
+        self.wait_for_room(&stop).await;
+        let seat = self.at_home(task, seat, &stop).await.map_err(|outcome| (outcome, None))?;
         let visit = Visit {
             order,
             plan,
@@ -210,7 +217,7 @@ impl Worker {
         visit: &Visit<'_>,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
-        let transcript = open_transcript(&self.speaker(visit.order), stop).await?;
+        let transcript = self.open_transcript(&self.speaker(visit.order), stop).await?;
         self.marks.begin(visit.order.executor);
         let mark = self.marks.transcript(visit.order.executor);
         let mut transcript = transcript.redacted(self.caller.redactor(visit.plan, visit.task)).marked(mark);
@@ -266,7 +273,8 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
         let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
-        let seat = self.with_feedback(visit, feedback).map_err(|error| no_workspace(&error))?;
+        let seat = self.supplied(stop, || self.with_feedback(visit, feedback)).await;
+        let seat = seat.map_err(|error| no_workspace(&error))?;
         let Talks { session, questions, .. } = &*talks;
         let known = session.begun && agent.abilities().resumes;
         let words =
@@ -342,10 +350,12 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(Conversation, Result<Exit, Failure>), Outcome> {
         let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
-        let stream = launch.talks.then(|| Transcript::open_stream(&self.speaker(visit.order))).transpose();
+        let speaker = self.speaker(visit.order);
+        let stream =
+            self.supplied(stop, || launch.talks.then(|| Transcript::open_stream(&speaker)).transpose()).await;
         let stream = stream.map_err(|error| unfit_stream(&error))?;
         if stream.is_some()
-            && let Err(error) = self.accounts.note(&self.speaker(visit.order), brief.task, brief.session)
+            && let Err(error) = self.accounts.note(&speaker, brief.task, brief.session)
         {
             let task = &visit.order.task;
             self.notice(format!("what {task} spends if we are killed could not be counted later: {error}"));
@@ -370,14 +380,19 @@ impl Worker {
     }
 
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
-    fn at_home(&self, task: &Task, mut seat: Seat) -> Result<Seat, Outcome> {
+    async fn at_home(
+        &self,
+        task: &Task,
+        mut seat: Seat,
+        stop: &watch::Receiver<Stop>,
+    ) -> Result<Seat, Outcome> {
         if task.has_own_agent_home()
             && let Some(name) =
                 agents::agent(&self.plan.get(), task.agent_name()).map_err(unfit)?.home_variable()
         {
             let home = self.output.join("agent_homes").join(task.id.as_str());
-            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home);
-            made.map_err(|error| unfit_stream(&error))?;
+            let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home);
+            self.supplied(stop, make).await.map_err(|error| unfit_stream(&error))?;
             seat.env.push((name.to_owned(), home.display().to_string()));
         }
         Ok(seat)
@@ -448,31 +463,6 @@ impl Worker {
             false => aside(false, work).await,
         };
         done.map_err(|error| no_workspace(&error))
-    }
-
-    /// Blocking work off the loop; a full disk is waited for, unless it is told to stop.
-    pub(crate) async fn patiently<T: Send + 'static>(
-        &self,
-        stop: &watch::Receiver<Stop>,
-        mut work: impl FnMut() -> Result<T, WorkspaceError> + Send + 'static,
-    ) -> Result<T, WorkspaceError> {
-        let mut told = false;
-        loop {
-            let (done, again) = tokio::task::spawn_blocking(move || (work(), work))
-                .await
-                .map_err(|error| WorkspaceError::Broken(error.to_string()))?;
-            match done {
-                Err(error) if error.is_no_space() && *stop.borrow() == Stop::No => {
-                    if !told {
-                        self.notice(format!("{error}; waiting for room on the disk"));
-                        told = true;
-                    }
-                    tokio::time::sleep(NO_ROOM).await;
-                    work = again;
-                }
-                done => return done,
-            }
-        }
     }
 
     fn speaker<'a>(&'a self, order: &'a Order) -> Speaker<'a> {

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::talking::Conversation;
 use super::{Order, Stop, Worker};
 use crate::process::{self, Exit, GRACE, Launch, Running};
+use crate::shortage::PAUSE;
 use crate::transcript::{Speaker, Transcript};
 
 /// How often a running process's transcript is looked at for its length.
@@ -24,14 +25,8 @@ const HEAR: Duration = Duration::from_millis(40);
 /// How long an agent that was asked in its own language may take before it gets a signal.
 const COURTESY: Duration = Duration::from_secs(2);
 
-/// How often a full disk is tried again.
-pub(super) const NO_ROOM: Duration = Duration::from_millis(500);
-
 /// Up to this many processes at once, one start after the other keeps the machine busy.
 const FEW: usize = 1;
-
-/// How often a start is tried again while processes, memory or descriptors are short.
-const SCARCE: Duration = Duration::from_millis(100);
 
 /// Whoever listens to a process while it runs.
 struct Ear<'a> {
@@ -66,9 +61,7 @@ impl Worker {
         let mut running = loop {
             let stream = talk.as_ref().and_then(|talk| talk.stream());
             match self.start(order, launch, transcript, stream).await {
-                Err(error) if process::is_scarcity(&error) && *stop.borrow() == Stop::No => {
-                    tokio::time::sleep(SCARCE).await;
-                }
+                Err(error) if self.waits_for(&error, stop) => tokio::time::sleep(PAUSE).await,
                 started => break started.map_err(|error| missing(launch, &error))?,
             }
         };
@@ -91,6 +84,15 @@ impl Worker {
             talk.listen(self, order, transcript).map_err(lost)?;
         }
         Ok(exit)
+    }
+
+    pub(super) async fn open_transcript(
+        &self,
+        speaker: &Speaker<'_>,
+        stop: &watch::Receiver<Stop>,
+    ) -> Result<Transcript, Outcome> {
+        let opened = self.supplied(stop, || Transcript::open(speaker)).await;
+        opened.map_err(|error| unwritable(speaker, &error))
     }
 
     /// Starting blocks until the program is loaded. With few at work that is the shortest way; with many, it is done
@@ -156,6 +158,7 @@ async fn supervise(
             }
             _ = trim.tick() => {
                 transcript.trim();
+                glance.worker.glance_at_disks();
                 if ear.as_ref().is_none_or(|ear| ear.talk.stream().is_none()) {
                     glance.take(transcript);
                 }
@@ -217,21 +220,6 @@ async fn until(deadline: Option<tokio::time::Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
-    }
-}
-
-/// A full disk is not the task's fault: it waits for room, unless it is told to stop.
-pub(super) async fn open_transcript(
-    speaker: &Speaker<'_>,
-    stop: &watch::Receiver<Stop>,
-) -> Result<Transcript, Outcome> {
-    loop {
-        match Transcript::open(speaker) {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull && *stop.borrow() == Stop::No => {
-                tokio::time::sleep(NO_ROOM).await;
-            }
-            opened => return opened.map_err(|error| unwritable(speaker, &error)),
-        }
     }
 }
 

@@ -13,6 +13,7 @@ use super::yard::{Yard, locked};
 use super::{WorkspaceError, file};
 use crate::access;
 use crate::process;
+use crate::shortage::Passing as _;
 
 impl Yard {
     /// Out of the way at once, off the disk later.
@@ -113,6 +114,7 @@ impl Yard {
         match self.may_go(seat, folder) {
             Ok(true) => self.throw_away(folder).map(|()| true),
             Ok(false) => Ok(false),
+            Err(error) if error.shortage().is_some() => Err(error),
             Err(error) => {
                 let folder = folder.display();
                 self.notice(format!("{folder} stays, for what is in it cannot be saved: {error}"));

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::WorkspaceError;
 use super::yard::Yard;
 use crate::git::Shadow;
+use crate::shortage::Passing as _;
 
 impl Yard {
     /// Says how many files of a checkout are not what they seem.
@@ -21,7 +22,7 @@ impl Yard {
     /// Takes over what is kept for commits made in a git directory of a guest's own. Only these commits would miss it.
     pub(super) fn take_contents(&self, shadow: &Shadow, git: &Path) -> Result<(), WorkspaceError> {
         match shadow.take_contents(git) {
-            Err(error) if !error.is_no_space() => {
+            Err(error) if error.shortage().is_none() => {
                 self.notice(format!(
                     "not all that Git LFS keeps for a task's own commits was there: {error}"
                 ));

@@ -33,6 +33,7 @@ use conductor_core::run::{Run, TaskState};
 use thiserror::Error;
 
 use crate::git::{GitError, Repository};
+use crate::shortage::{Passing, Shortage};
 
 pub use census::{Rescue, Workspace, census, rescues, sitter};
 pub use clearing::{empty_trash, folders};
@@ -84,14 +85,13 @@ pub enum WorkspaceError {
     InTheWay(PathBuf, Vec<String>),
 }
 
-impl WorkspaceError {
-    /// Whether it goes away by itself when somebody makes room on the disk.
-    pub fn is_no_space(&self) -> bool {
+impl Passing for WorkspaceError {
+    fn shortage(&self) -> Option<Shortage> {
         match self {
-            WorkspaceError::File { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
-            WorkspaceError::Git(error) => error.is_no_space(),
-            WorkspaceError::Full(_) => true,
-            _ => false,
+            WorkspaceError::File { source, .. } => source.shortage(),
+            WorkspaceError::Git(error) => error.shortage(),
+            WorkspaceError::Full(_) => Some(Shortage::Room),
+            _ => None,
         }
     }
 }

@@ -14,6 +14,7 @@ use super::yard::{Yard, is_name};
 use super::{Guest, WorkspaceError};
 use crate::git::{GitError, Merge, head_of, head_text, ref_of};
 use crate::merge::short;
+use crate::shortage::Passing as _;
 use crate::workspaces::names::branch_word;
 
 /// A workspace as its agent left it.
@@ -306,7 +307,7 @@ impl Yard {
 fn unless_refused<T>(answer: Result<T, GitError>) -> Result<Option<T>, WorkspaceError> {
     match answer {
         Ok(found) => Ok(Some(found)),
-        Err(error @ GitError::Failed { .. }) if !error.is_no_space() => Ok(None),
+        Err(error @ GitError::Failed { .. }) if error.shortage().is_none() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -43,11 +43,18 @@ pub(super) fn side_by_side<T: Sync, R: Send, E: Send>(
     std::thread::scope(|scope| {
         let parts: Vec<_> = items
             .chunks(share)
-            .map(|part| scope.spawn(move || part.iter().map(work).collect::<Result<Vec<R>, E>>()))
+            .map(|part| {
+                let all = move || part.iter().map(work).collect::<Result<Vec<R>, E>>();
+                // Where no thread is to be had, it is done right here.
+                std::thread::Builder::new().spawn_scoped(scope, all).map_err(|_| part)
+            })
             .collect();
         let mut done = Vec::with_capacity(items.len());
         for part in parts {
-            done.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            done.extend(match part {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
+                Err(part) => part.iter().map(work).collect::<Result<Vec<R>, E>>()?,
+            });
         }
         Ok(done)
     })

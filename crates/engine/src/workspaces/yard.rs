@@ -138,6 +138,13 @@ impl Yard {
         &self.refs.tasks
     }
 
+    /// Where its workspaces are, or will be: a folder that is there already.
+    pub(crate) fn workspaces_folder(&self) -> PathBuf {
+        let workspaces = &self.layout.workspaces;
+        let there = workspaces.ancestors().find(|folder| folder.exists());
+        there.unwrap_or(workspaces).to_owned()
+    }
+
     /// The state directory of all runs.
     pub fn home(&self) -> &Path {
         &self.layout.home

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use clap::Parser as _;
 use conductor_core::event::{Options, Selection};
 use conductor_core::graph;
-use conductor_core::plan::{Isolation, Plan};
+use conductor_core::plan::{Isolation, Plan, Work};
 use conductor_core::select::{SelectError, select};
 use conductor_core::units::{Millis, Usd};
+use conductor_engine::shortage::{self, Capacity};
 
 use super::full_name;
 use crate::args::{self, Arguments, Command, Strategy, Ui};
+use crate::commands::talk;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 
@@ -105,6 +107,7 @@ impl<'a> Resolved<'a> {
         for (name, amount) in machine() {
             limits.resources.entry(name).or_insert(amount);
         }
+        options.fits = fitting(plan, options.slots);
         if let Some(output) = &typed.output {
             options.output = Some(std::path::absolute(output)?.display().to_string());
         }
@@ -177,6 +180,20 @@ impl From<Strategy> for graph::Strategy {
             Strategy::Sequential => graph::Strategy::Sequential,
         }
     }
+}
+
+/// With room for more than this, how many fit is not worth knowing.
+const PLENTY: u32 = 1000;
+
+/// How many at once the limits of this process leave room for; told where more are wanted.
+fn fitting(plan: &Plan, wanted: u32) -> Option<u32> {
+    let with_agents = plan.tasks.iter().any(|task| matches!(task.work, Work::Prompt(_)));
+    let Capacity { attempts, limit } =
+        shortage::capacity(with_agents).filter(|found| found.attempts < PLENTY)?;
+    if attempts < wanted {
+        talk(format!("{limit} leave room for {attempts} at a time, not for {wanted}"));
+    }
+    Some(attempts)
 }
 
 /// What this machine has of the resources everybody knows.

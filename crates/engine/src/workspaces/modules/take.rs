@@ -7,6 +7,7 @@ use super::super::yard::{Yard, is_name};
 use super::super::{WorkspaceError, file};
 use super::{Ground, Note, Pin, Start, Taken, git_of, is_empty, word};
 use crate::git::{Added, Link, Shadow, head_of};
+use crate::shortage::Passing as _;
 
 /// How often repositories within repositories that somebody made in a folder are looked for.
 const NESTED: usize = 8;
@@ -124,7 +125,7 @@ impl Yard {
         let Some(head) = head else { return Ok(start.seated.clone()) };
         match inner.shadow.take(&note.git.join("objects"), &start.seated, &head) {
             Ok(()) => Ok(head),
-            Err(error) if error.is_no_space() => Err(error.into()),
+            Err(error) if error.shortage().is_some() => Err(error.into()),
             Err(_) => {
                 let shown = inner.below.display();
                 self.notice(format!("the commits made in {shown} are not whole; only its files are kept"));
