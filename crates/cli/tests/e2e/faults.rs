@@ -9,6 +9,7 @@ mod disk;
 mod disturbances;
 mod truth;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -36,7 +37,7 @@ fn random_faults_harm_neither_user_nor_landed_work_slowly() {
     println!("CONDUCTOR_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     let end = Instant::now() + Duration::from_secs(seconds());
-    let mut tally = Tally::default();
+    let (mut tally, mut failed) = (Tally::default(), Vec::new());
     while Instant::now() < end {
         let world = World::new();
         let disk = SmallDisk::mount(&world.home());
@@ -46,10 +47,16 @@ fn random_faults_harm_neither_user_nor_landed_work_slowly() {
             }
             let round = Round::draw(&mut rng, number, disk.is_some());
             println!("{number}: {round:?}");
-            round.play(&world, disk.as_ref(), &mut tally);
+            let played = AssertUnwindSafe(|| round.play(&world, disk.as_ref(), &mut tally));
+            // What went wrong in one home must not be blamed on the next runs in it.
+            if catch_unwind(played).is_err() {
+                failed.push(format!("{round:?}"));
+                break;
+            }
         }
     }
     println!("{tally:?}");
+    assert!(failed.is_empty(), "{} rounds failed:\n{}", failed.len(), failed.join("\n"));
     assert!(tally.runs > 0);
 }
 
@@ -113,7 +120,9 @@ impl Round {
         }
         let ended = session.ended();
         // Killed before it had a name of its own, a run leaves nothing to take up.
-        let Some(run) = world.runs().into_iter().find(|run| !before.contains(run)) else { return };
+        let Some(run) = world.runs().into_iter().find(|run| !before.contains(run)) else {
+            return truth::expect_users_own(world, &place, &user, &format!("{self:?}"));
+        };
         tally.resumed += truth::finish(world, &place, &run, self.home, ended);
         tally.runs += 1;
         tally.landed += truth::check(self, world, &place, &run, &user);

@@ -208,7 +208,12 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
             let spool = format!("runs/{run}/executor_{executor}/spool.jsonl");
             fs::read_to_string(bench.world.home().join(spool)).unwrap_or_default()
         });
-        streams.into_iter().all(|stream| stream.contains("control_request")).then_some(())
+        let is_all_said = |stream: String| {
+            let count = |event: &str| stream.matches(&format!("\"type\":\"{event}\"")).count();
+            // It may ask for leave before it says what its answer cost.
+            count("control_request") > 0 && count("message_start") == count("message_stop")
+        };
+        streams.into_iter().all(is_all_said).then_some(())
     });
     kill(live);
     names.iter().for_each(|name| {
@@ -229,6 +234,42 @@ const WIPES: &str = "env -i setsid AGENT pid daemon.pid then sleep 600 & AGENT a
 
 fn daemon(world: &World) -> u32 {
     wait_for("the daemon", || world.read("daemon.pid").parse().ok())
+}
+
+/// Whether control groups can be made here, as the program finds out for itself.
+fn may_make_groups(world: &World) -> bool {
+    let run = world.wait_for_run();
+    let made = world.home().join("runs").join(run).join("control_groups").exists();
+    if !made {
+        crate::harness::skipped("needs leave to make a control group");
+    }
+    made
+}
+
+/// It is in the coordinator's control group from its first moment, whether or not it was ever seen.
+#[test]
+fn a_daemon_that_wiped_its_mark_in_the_last_moment_does_not_outlive_a_killed_coordinator() {
+    for resumed in [false, true] {
+        let mut world =
+            World::in_place(&format!("tasks: [{{ id: a, run: '{WIPES}; AGENT await HERE/go' }}]"));
+        world.set("CONDUCTOR_ORPHAN_GRACE", if resumed { "1h" } else { "100ms" });
+        let live = world.start(&["run", "tasks.yaml"]);
+        let daemon = daemon(&world);
+        let groups = may_make_groups(&world);
+        kill(live);
+        if !groups {
+            return;
+        }
+        if resumed {
+            assert!(is_alive(daemon));
+            world.write("go", "");
+            world.conductor(&["run", "--resume"]).expect(0);
+            assert!(!is_alive(daemon), "it outlived the run");
+        }
+        wait_for("the daemon to be ended", || (!is_alive(daemon)).then_some(()));
+        let file = world.home().join("runs").join(world.run_id()).join("control_groups");
+        wait_for("the group to be removed", || (!file.exists()).then_some(()));
+    }
 }
 
 /// Waits until the coordinator has seen the daemon below its task.

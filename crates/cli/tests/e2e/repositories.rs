@@ -22,9 +22,9 @@ fn what_is_no_repository_or_a_bare_one_is_told_and_nothing_starts() {
 
 /// Codex leaves an empty `.git` in every folder its commands may write to, `/tmp` among them.
 #[test]
-fn an_empty_folder_named_git_is_no_repository() {
+fn an_empty_folder_named_git_above_is_no_repository() {
     let world = World::with("tasks: [{ id: a, run: touch done }]");
-    fs::create_dir(world.path(".git")).unwrap();
+    fs::create_dir(world.path("../.git")).unwrap();
     world.conductor(&["run", "tasks.yaml"]).expect(0);
     assert!(world.path("done").exists());
 }

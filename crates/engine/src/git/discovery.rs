@@ -28,7 +28,10 @@ pub(super) fn refused(directory: &Path, error: GitError) -> GitError {
     }
 }
 
-/// The nearest `.git` here or above that is or was something. As git does, this stops where another file system begins.
+/// The nearest `.git` here or above, of whatever kind. As git does, this stops where another file system begins.
+///
+/// An empty folder of that name counts only here. Agents that shield `.git` from their own commands leave such folders
+/// wherever they may write, in `/tmp` for one, and no repository was ever in them.
 fn entry_above(directory: &Path) -> Option<PathBuf> {
     let directory = directory.canonicalize().ok()?;
     let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
@@ -36,12 +39,11 @@ fn entry_above(directory: &Path) -> Option<PathBuf> {
     directory
         .ancestors()
         .take_while(|folder| device(folder) == here)
+        .filter(|folder| *folder == directory || !is_empty_folder(&folder.join(".git")))
         .map(|folder| folder.join(".git"))
-        .find(|entry| fs::symlink_metadata(entry).is_ok() && !is_empty_folder(entry))
+        .find(|entry| fs::symlink_metadata(entry).is_ok())
 }
 
-/// Agents that shield `.git` from their own commands leave an empty folder of that name wherever they may write,
-/// in `/tmp` for one. There was never a repository in it.
 fn is_empty_folder(entry: &Path) -> bool {
     fs::read_dir(entry).is_ok_and(|mut within| within.next().is_none())
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use conductor_core::ids::RunId;
 
+use super::control_group::LeftGroups;
 use super::descent::Recorded;
 use super::tree::{self, Left};
 use crate::home::Home;
@@ -65,8 +66,9 @@ pub fn keep(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
         std::thread::sleep(DEATH);
     }
     // What another coordinator of the run starts meanwhile is none of ours: it carries that one's name.
-    let recorded = Recorded::of(&home.run(run));
-    let left = Left { run, coordinator: &coordinator, recorded };
+    let folder = home.run(run);
+    let groups = LeftGroups::of(&folder, Some(&coordinator));
+    let left = Left { run, coordinator: &coordinator, recorded: Recorded::of(&folder), groups };
     left.end_talking();
     while !left.is_over() {
         if gone.elapsed() >= grace {
@@ -74,6 +76,8 @@ pub fn keep(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
         }
         std::thread::sleep(LOOK.min(grace.saturating_sub(gone.elapsed())));
     }
+    // Nothing is in it any more; the folder goes.
+    left.groups.end();
 }
 
 #[cfg(test)]

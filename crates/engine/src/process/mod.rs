@@ -2,6 +2,7 @@
 //!
 //! It knows nothing of agents or tasks beyond the mark; what a process is for and what its exit means is not its matter.
 
+mod control_group;
 mod descent;
 mod exit;
 mod hearing;

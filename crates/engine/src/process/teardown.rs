@@ -6,6 +6,7 @@ use std::process::Command;
 
 use conductor_core::ids::RunId;
 
+use super::control_group::Group;
 use super::{Keeper, Mark, tree};
 
 /// Held by what starts processes for a run. By `finish` where it comes to its end; where it is dropped without that (an
@@ -15,17 +16,21 @@ pub(crate) struct Teardown {
     /// Where it is written down which of its processes carry no mark.
     folder: PathBuf,
     keeper: Option<Keeper>,
+    /// What we and all that we start are in, where the system lets us make one.
+    group: Option<Group>,
     is_finished: bool,
 }
 
 impl Teardown {
     pub(crate) fn new(run: RunId, folder: &Path) -> Teardown {
-        Teardown { run, folder: folder.to_owned(), keeper: None, is_finished: false }
+        Teardown { run, folder: folder.to_owned(), keeper: None, group: None, is_finished: false }
     }
 
     /// Starts the process that ends what is left behind if we are killed.
     pub(crate) fn keep(&mut self, command: &mut Command) -> io::Result<()> {
         self.keeper = Some(Keeper::start(command)?);
+        // Only now: the keeper stays outside.
+        self.group = Group::enter(&self.folder, &self.run);
         Ok(())
     }
 
@@ -33,7 +38,14 @@ impl Teardown {
     pub(crate) async fn finish(&mut self) {
         tree::sweep_all(&self.run).await;
         self.is_finished = true;
+        self.leave_group();
         self.dismiss();
+    }
+
+    fn leave_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            group.leave();
+        }
     }
 
     /// The keeper stays where something could not be ended: it tries again.
@@ -49,6 +61,7 @@ impl Teardown {
 impl Drop for Teardown {
     fn drop(&mut self) {
         if !self.is_finished {
+            self.leave_group();
             tree::end_leftovers(&self.run, &self.folder, &[]);
             self.dismiss();
         }

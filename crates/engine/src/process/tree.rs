@@ -15,6 +15,7 @@ use conductor_core::event::Process;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use rustix::process::{Signal, WaitOptions};
 
+use super::control_group::LeftGroups;
 use super::descent::{self, Recorded};
 use super::pid;
 
@@ -123,6 +124,11 @@ pub(super) fn attempts() -> HashMap<u32, (Mark, bool)> {
 /// Says in a program's environment that it is our own.
 pub(super) fn mark_own(command: &mut std::process::Command) {
     command.env(OWN, us());
+}
+
+/// Whether it is a program of that coordinator's own, or what one left running on purpose.
+pub(super) fn is_own(process: u32, coordinator: &str) -> bool {
+    has_variable(&environment(process), OWN, coordinator)
 }
 
 /// Whether a process of ours carries neither an attempt's mark nor our own.
@@ -272,7 +278,9 @@ pub fn end_leftovers(run: &RunId, folder: &Path, noted: &[Process]) -> usize {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
     }
-    end_all(|environment| has_variable(environment, RUN, run.as_str())) + Recorded::of(folder).end(false)
+    end_all(|environment| has_variable(environment, RUN, run.as_str()))
+        + Recorded::of(folder).end(false)
+        + LeftGroups::of(folder, None).end()
 }
 
 /// Ends every process whose environment says that it belongs, until a look finds none. Returns how many there were.
@@ -298,6 +306,7 @@ pub(super) struct Left<'a> {
     pub(super) coordinator: &'a str,
     /// What of it wiped its mark.
     pub(super) recorded: Recorded,
+    pub(super) groups: LeftGroups,
 }
 
 impl Left<'_> {
@@ -310,10 +319,13 @@ impl Left<'_> {
     pub(super) fn end(&self) {
         end_all(|environment| self.is_on(environment));
         self.recorded.end(false);
+        self.groups.end();
     }
 
     pub(super) fn is_over(&self) -> bool {
-        living_with(&|environment: &[u8]| self.is_on(environment)).is_empty() && self.recorded.is_over()
+        living_with(&|environment: &[u8]| self.is_on(environment)).is_empty()
+            && self.recorded.is_over()
+            && self.groups.is_over()
     }
 
     fn is_on(&self, environment: &[u8]) -> bool {
@@ -331,7 +343,7 @@ fn living_with(belongs: &impl Fn(&[u8]) -> bool) -> Vec<u32> {
         .collect()
 }
 
-fn is_alive(process: u32) -> bool {
+pub(super) fn is_alive(process: u32) -> bool {
     stat(process).is_some_and(|stat| stat.state != 'Z')
 }
 

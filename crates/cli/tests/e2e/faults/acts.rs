@@ -71,7 +71,8 @@ impl Act {
     /// As a shell script. `START` is the commit the user had checked out.
     fn script(self, token: u32, here: &str) -> String {
         let daemon = daemon(token);
-        let fired = format!("touch {here:?}/{FIRED}");
+        // An agent's own git runs what another agent planted; that is between them. Ours must not.
+        let fired = format!("test -n \"$CONDUCTOR_TASK\" || touch {here:?}/{FIRED}");
         let commit = "git -c user.name=A -c user.email=a@localhost commit -q";
         match self {
             Act::Work => String::new(),
@@ -125,7 +126,7 @@ pub(super) fn file(acts: &[Act], token: u32, here: &str) -> String {
             "START=$(git rev-list --max-parents=0 HEAD | tail -n 1)".to_owned(),
             script,
             "status=$?".to_owned(),
-            format!("mkdir -p out; printf '{}' > out/t{task}.txt", work(task).replace('\n', "\\n")),
+            format!("mkdir -p out; printf '{}' > out/t{task}.txt || exit", work(task).replace('\n', "\\n")),
             "exit $status".to_owned(),
         ];
         let block: String = lines.iter().map(|line| format!("      {line}\n")).collect();

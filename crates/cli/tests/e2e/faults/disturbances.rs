@@ -17,7 +17,7 @@ use rustix::process::Signal;
 
 use super::Round;
 use super::disk::SmallDisk;
-use super::truth::User;
+use super::truth::{User, deaf};
 use crate::harness::{Ended, Live, World};
 use crate::odd::Place;
 
@@ -86,8 +86,8 @@ impl Disturbance {
             Disturbance::UserCommits => user.commits(world, place),
             Disturbance::UserEdits => user.edits(place),
             Disturbance::UserAddsFile => user.adds_file(place),
-            Disturbance::UserPacks => drop(place.try_git(world, &["pack-refs", "--all"])),
-            Disturbance::UserPrunesWorktrees => drop(place.try_git(world, &["worktree", "prune"])),
+            Disturbance::UserPacks => drop(place.try_git(world, &deaf(&["pack-refs", "--all"]))),
+            Disturbance::UserPrunesWorktrees => drop(place.try_git(world, &deaf(&["worktree", "prune"]))),
             Disturbance::UserBranches => user.branches(world, place),
             Disturbance::SomeoneLooks => {
                 for args in [&["status"][..], &["runs", "list"]] {

@@ -27,9 +27,8 @@ impl User {
 
     /// A commit in the very moment in which a run may be bringing its work home. It may be refused by git's own lock.
     pub(super) fn commits(&mut self, world: &World, place: &Place) {
-        let args =
-            ["-c", "core.hooksPath=/dev/null", "commit", "-q", "--allow-empty", "-m", "the user's own"];
-        if place.try_git(world, &args).is_ok() {
+        let args = ["commit", "-q", "--allow-empty", "-m", "the user's own"];
+        if place.try_git(world, &deaf(&args)).is_ok() {
             // What was checked out before is an ancestor of it, so that one name stands for all.
             self.commits.push(place.git(world, &["rev-parse", "HEAD"]));
         }
@@ -52,8 +51,7 @@ impl User {
     pub(super) fn branches(&mut self, world: &World, place: &Place) {
         self.done += 1;
         let name = format!("users-{}", self.done);
-        let args = ["-c", "core.hooksPath=/dev/null", "branch", &name];
-        if place.try_git(world, &args).is_ok() {
+        if place.try_git(world, &deaf(&["branch", &name])).is_ok() {
             self.commits.push(place.git(world, &["rev-parse", &format!("refs/heads/{name}")]));
         }
     }
@@ -89,20 +87,27 @@ fn expect_no_panic(ended: &Ended) {
 /// How many tasks have landed.
 pub(super) fn check(round: &Round, world: &World, place: &Place, run: &str, user: &User) -> usize {
     let at = format!("{round:?}, run {run}");
-    for (name, text) in &user.files {
-        let now = fs::read_to_string(place.checkout.join(name)).unwrap_or_default();
-        assert_eq!(&now, text, "{name} is the user's: {at}");
-    }
-    for commit in &user.commits {
-        let args = ["for-each-ref", "--contains", commit.as_str(), "--format=%(refname)"];
-        assert_ne!(quietly(world, place, &args), "", "the user's commit {commit} is gone: {at}");
-    }
+    expect_users_own(world, place, user, &at);
     expect_whole_checkout(world, place, &at);
     assert!(!world.path(&round.name).join(acts::FIRED).exists(), "a planted program ran in our git: {at}");
     expect_no_processes(round, run, &at);
     let left = place.leftovers(world, run);
     assert!(left.is_empty(), "{left:?} left: {at}");
     landed(world, place, run, &at)
+}
+
+/// Everything the user made or changed is as they left it.
+pub(super) fn expect_users_own(world: &World, place: &Place, user: &User, at: &str) {
+    for (name, text) in &user.files {
+        let now = fs::read_to_string(place.checkout.join(name)).unwrap_or_default();
+        assert_eq!(&now, text, "{name} is the user's: {at}");
+    }
+    for commit in &user.commits {
+        let holders = quietly(world, place, &["for-each-ref", "--contains", commit, "--format=%(refname)"]);
+        let is_checked_out =
+            place.try_git(world, &deaf(&["merge-base", "--is-ancestor", commit, "HEAD"])).is_ok();
+        assert!(!holders.is_empty() || is_checked_out, "the user's commit {commit} is gone: {at}");
+    }
 }
 
 /// Nothing is staged or missing that the user has not staged or removed: the checkout is that of its HEAD.
@@ -115,10 +120,14 @@ fn expect_whole_checkout(world: &World, place: &Place, at: &str) {
 }
 
 /// The user's git, deaf to what was planted: what would fire here is no fault of ours.
+pub(super) fn deaf<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    let hooks = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
+    let filter = ["-c", "filter.evil.clean=cat", "-c", "filter.evil.smudge=cat"];
+    [&hooks[..], &filter[..], args].concat()
+}
+
 fn quietly(world: &World, place: &Place, args: &[&str]) -> String {
-    let deaf = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
-    let smudge = ["-c", "filter.evil.clean=cat", "-c", "filter.evil.smudge=cat"];
-    place.git(world, &[&deaf[..], &smudge[..], args].concat())
+    place.git(world, &deaf(args))
 }
 
 /// Five seconds after the end nothing runs any more, marked or not.
@@ -135,10 +144,20 @@ fn expect_no_processes(round: &Round, run: &str, at: &str) {
     }
 }
 
+/// A run that was killed before it was recorded has left a folder at most.
+fn is_known(world: &World, run: &str) -> bool {
+    world
+        .try_sql(&format!("SELECT id FROM runs WHERE id = '{run}'"))
+        .is_ok_and(|found| !found.trim().is_empty())
+}
+
 /// What the summary calls landed is on the branch, byte for byte.
 fn landed(world: &World, place: &Place, run: &str, at: &str) -> usize {
+    if !is_known(world, run) {
+        return 0;
+    }
     let path = world.home().join("runs").join(run).join("execution_summary.json");
-    let Ok(text) = fs::read(path) else { return 0 };
+    let text = fs::read(path).unwrap_or_else(|error| panic!("no summary: {error}: {at}"));
     let summary: Value = serde_json::from_slice(&text).unwrap();
     let lost = summary["ledger"]["lost"].as_array().map_or(0, Vec::len);
     assert_eq!(lost, 0, "the ledger says lost: {summary}: {at}");

@@ -1,0 +1,204 @@
+//! The control group of a coordinator: whatever its attempts start is in it, however it hides.
+//!
+//! A coordinator makes a group below its own and moves into it once, after its keeper was started; every process it
+//! starts from then on is born there, and none that wipes its environment or leaves its session gets out. When the
+//! coordinator is killed, what is left in the group can only be its: the keeper ends it, or the next coordinator. Most
+//! users may not make groups; for them there is the descent alone, which misses what was never seen.
+//!
+//! Where it is, is written down in the run's folder. Its name holds the coordinator's, so that no two are ever the same.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use conductor_core::ids::RunId;
+
+use super::tree;
+use crate::access;
+
+/// In a run's folder: the groups of its coordinators, a line each.
+const FILE: &str = "control_groups";
+
+const PROCESSES: &str = "cgroup.procs";
+
+/// The group this process is in.
+pub(super) struct Group {
+    /// The one it came from, and goes back to.
+    around: PathBuf,
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+impl Group {
+    /// Nothing where no group can be made or moved into.
+    pub(super) fn enter(run_folder: &Path, run: &RunId) -> Option<Group> {
+        let around = current()?;
+        let folder = around.join(format!("conductor-{run}-{}", tree::us()));
+        let group = Group { around, folder, file: run_folder.join(FILE) };
+        // Written down first: one that is not there does no harm, one that nothing leads to does.
+        note(&group.file, &group.folder).ok()?;
+        let entered = fs::create_dir(&group.folder).and_then(|()| move_in(&group.folder, std::process::id()));
+        if entered.is_err() {
+            group.leave();
+            return None;
+        }
+        Some(group)
+    }
+
+    /// Back to where it came from. What of our own is still running goes along, everything else is ended.
+    pub(super) fn leave(self) {
+        let _ = move_in(&self.around, std::process::id());
+        clear(&self.folder);
+        forget(&self.file, &self.folder);
+    }
+}
+
+/// Groups of coordinators that are dead.
+pub(super) struct LeftGroups {
+    file: PathBuf,
+    folders: Vec<PathBuf>,
+}
+
+impl LeftGroups {
+    /// Those of a run, or of one of its coordinators.
+    pub(super) fn of(run_folder: &Path, only: Option<&str>) -> LeftGroups {
+        let file = run_folder.join(FILE);
+        let is_meant = |folder: &PathBuf| {
+            let coordinator = coordinator_of(folder).unwrap_or_default();
+            only.is_none_or(|only| only == coordinator) && !tree::lives(&coordinator)
+        };
+        LeftGroups { folders: noted(&file).into_iter().filter(is_meant).collect(), file }
+    }
+
+    /// Whether nothing is left in them but programs of the coordinators' own.
+    pub(super) fn is_over(&self) -> bool {
+        self.folders.iter().all(|folder| {
+            let coordinator = coordinator_of(folder).unwrap_or_default();
+            members(folder).into_iter().all(|process| tree::is_own(process, &coordinator))
+        })
+    }
+
+    /// Ends what is left in them, and removes them. How many processes that were.
+    pub(super) fn end(&self) -> usize {
+        let end = |folder: &PathBuf| {
+            let ended = clear(folder);
+            forget(&self.file, folder);
+            ended
+        };
+        self.folders.iter().map(end).sum()
+    }
+}
+
+/// Ends everything in a group until a look finds nothing, and removes it. How many processes that were.
+fn clear(folder: &Path) -> usize {
+    let begun = Instant::now();
+    let coordinator = coordinator_of(folder).unwrap_or_default();
+    let mut ended: HashSet<u32> = HashSet::new();
+    loop {
+        let is_own = |process: &u32| tree::is_own(*process, &coordinator);
+        let (own, others): (Vec<u32>, Vec<u32>) = members(folder).into_iter().partition(is_own);
+        for process in own {
+            let _ = folder.parent().map(|around| move_in(around, process));
+        }
+        others.iter().for_each(|&process| tree::kill(process));
+        ended.extend(&others);
+        if remove(folder) || begun.elapsed() > tree::CHASE {
+            return ended.len();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// With those that were made in it, by a conductor that a task ran.
+fn remove(folder: &Path) -> bool {
+    for inner in inner(folder) {
+        remove(&inner);
+    }
+    fs::remove_dir(folder).is_ok() || !folder.exists()
+}
+
+fn inner(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+/// The living processes in a group and in those in it.
+fn members(folder: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
+    let here = text.lines().filter_map(|line| line.parse().ok()).filter(|&process| tree::is_alive(process));
+    here.chain(inner(folder).iter().flat_map(|folder| members(folder))).collect()
+}
+
+fn move_in(group: &Path, process: u32) -> std::io::Result<()> {
+    fs::File::options().write(true).open(group.join(PROCESSES))?.write_all(process.to_string().as_bytes())
+}
+
+/// The group of the second version that this process is in.
+fn current() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let (root, point) = mounts.lines().find_map(mounted)?;
+    let below = Path::new(group).strip_prefix(root).ok()?;
+    Some(if below.as_os_str().is_empty() { point } else { point.join(below) })
+}
+
+/// What of the groups is mounted, and where, if a line of the mount table is about that.
+fn mounted(line: &str) -> Option<(PathBuf, PathBuf)> {
+    let (mount, kind) = line.split_once(" - ")?;
+    kind.starts_with("cgroup2 ").then_some(())?;
+    let mut fields = mount.split(' ').skip(3);
+    Some((PathBuf::from(fields.next()?), PathBuf::from(fields.next()?)))
+}
+
+/// As its name says.
+fn coordinator_of(folder: &Path) -> Option<String> {
+    Some(folder.file_name()?.to_str()?.strip_prefix("conductor-")?.split_once('-')?.1.to_owned())
+}
+
+fn note(file: &Path, folder: &Path) -> std::io::Result<()> {
+    let mut file = access::private().create(true).append(true).open(file)?;
+    writeln!(file, "{}", folder.display())
+}
+
+fn noted(file: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    // Nothing else is ever touched, whatever the file says.
+    text.lines().map(PathBuf::from).filter(|folder| coordinator_of(folder).is_some()).collect()
+}
+
+fn forget(file: &Path, folder: &Path) {
+    let rest: Vec<String> = noted(file)
+        .iter()
+        .filter(|noted| *noted != folder)
+        .map(|noted| format!("{}\n", noted.display()))
+        .collect();
+    let _ = if rest.is_empty() { fs::remove_file(file) } else { access::write(file, rest.concat()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_groups_are_mounted_is_read_from_the_mount_table() {
+        let line = "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
+        assert_eq!(mounted(line), Some(("/".into(), "/sys/fs/cgroup/unified".into())));
+        let inner = "41 31 0:38 /system.slice /sys/fs/cgroup rw shared:4 - cgroup2 cgroup rw";
+        assert_eq!(mounted(inner), Some(("/system.slice".into(), "/sys/fs/cgroup".into())));
+        assert_eq!(mounted("39 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids"), None);
+    }
+
+    #[test]
+    fn only_folders_of_our_name_are_ever_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        fs::write(&file, "/sys/fs/cgroup\n/sys/fs/cgroup/conductor-abc-7.12\n\n").unwrap();
+        assert_eq!(noted(&file), [PathBuf::from("/sys/fs/cgroup/conductor-abc-7.12")]);
+        assert_eq!(coordinator_of(&noted(&file)[0]).as_deref(), Some("7.12"));
+        forget(&file, &noted(&file)[0]);
+        assert!(!file.exists());
+    }
+}
