@@ -328,6 +328,7 @@ impl Drive {
         if let Err(error) = &counter {
             self.notice(format!("nobody can ask anything of this run from outside: {error}"));
         }
+        self.teardown.gather();
         let driven = caught(self.take_turns()).await.unwrap_or_else(|panic| Err(DriveError::Panicked(panic)));
         if let Ok(counter) = counter {
             self.close(counter).await;

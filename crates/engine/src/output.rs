@@ -13,6 +13,7 @@ use conductor_core::run::{Progress, Run, TaskState};
 use serde::Serialize;
 
 use crate::access;
+use crate::process;
 use crate::transcript::{self, Speaker};
 use crate::whereabouts::{self, Whereabouts};
 use crate::workspaces::{WorkspaceError, Yard};
@@ -103,6 +104,19 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Two may write the same at once: a run that ends, and somebody who asks for its report.
     let fresh = path.with_extension(format!("{}.new", std::process::id()));
-    access::write(&fresh, bytes)?;
-    fs::rename(&fresh, path).inspect_err(|_| drop(fs::remove_file(&fresh)))
+    let written = access::write(&fresh, bytes).and_then(|()| fs::rename(&fresh, path));
+    written.inspect_err(|_| drop(fs::remove_file(&fresh)))
+}
+
+/// What processes that were killed had not written to the end.
+pub fn clear_unfinished(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let writer = path.file_stem().map(Path::new).and_then(Path::extension);
+        let writer = writer.and_then(|pid| pid.to_str()?.parse::<u32>().ok());
+        if path.extension().is_some_and(|end| end == "new") && writer.is_some_and(|pid| !process::exists(pid))
+        {
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+        }
+    }
 }

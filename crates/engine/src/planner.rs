@@ -117,6 +117,7 @@ impl Planner {
         let (notifier, notices) = mpsc::unbounded_channel();
         let worker = Worker::for_questions(id, plan, place.clone(), folder.clone(), notifier, reporter);
         let mut teardown = Teardown::new(worker.run.clone(), &folder);
+        teardown.gather();
         if let Some(mut command) = keeper {
             teardown.keep(&mut command)?;
         }

@@ -108,7 +108,8 @@ impl Bench {
             secured: Default::default(),
             limits: Default::default(),
         });
-        let teardown = amendment.teardown();
+        let mut teardown = amendment.teardown();
+        teardown.gather();
         Bench { amendment, worker, yard, landed: false, teardown }
     }
 

@@ -308,6 +308,7 @@ async fn carry_out(
     let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
     let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
     shortage::at_last(talk, async || output::write_summary(&directory, &subject)).await?;
+    [&directory, &state].map(|folder| output::clear_unfinished(folder));
     let yard_for_patches = yard.as_ref().filter(|_| patches);
     if yard_for_patches.is_some() || recorder.is_some() {
         let records = store.load(&id).await?;

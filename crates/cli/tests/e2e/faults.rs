@@ -86,8 +86,8 @@ struct Round {
 impl Round {
     fn draw(rng: &mut Rng, number: usize, small_disk: bool) -> Round {
         let tasks = (0..rng.usize(3..8)).map(|_| acts::Act::draw(rng)).collect();
-        let mut disturbances: Vec<(Duration, Disturbance)> = (0..rng.usize(0..4))
-            .map(|_| (Duration::from_millis(rng.u64(0..1500)), Disturbance::draw(rng, small_disk)))
+        let mut disturbances: Vec<(Duration, Disturbance)> = (0..rng.usize(1..5))
+            .map(|_| (Duration::from_millis(rng.u64(0..800)), Disturbance::draw(rng, small_disk)))
             .collect();
         disturbances.sort_by_key(|(at, _)| *at);
         Round {

@@ -140,7 +140,7 @@ impl Baseline {
 
 /// All of it appears at once: a coordinator that dies meanwhile leaves nothing that could be taken for a baseline.
 fn write(repository: &Repository, now: &Configured, folder: &Path) -> io::Result<()> {
-    let draft = folder.with_extension(format!("{:x}", fastrand::u64(..)));
+    let draft = folder.with_extension(format!("{}.new", std::process::id()));
     let done = write_draft(repository, now, &draft, folder).and_then(|()| fs::rename(&draft, folder));
     if done.is_err() {
         let _ = fs::remove_dir_all(&draft);

@@ -1,9 +1,9 @@
 //! The control group of a coordinator: whatever its attempts start is in it, however it hides.
 //!
-//! A coordinator makes a group below its own and moves into it once, after its keeper was started; every process it
-//! starts from then on is born there, and none that wipes its environment or leaves its session gets out. When the
-//! coordinator is killed, what is left in the group can only be its: the keeper ends it, or the next coordinator. Most
-//! users may not make groups; for them there is the descent alone, which misses what was never seen.
+//! A coordinator makes a group below its own and moves into it before it starts anything; every process is born there,
+//! and none that wipes its environment or leaves its session gets out. Only the keeper is let out. When the coordinator
+//! is killed, what is left in the group can only be its: the keeper ends it, or the next coordinator. Many users may not
+//! make groups; for them there is the descent alone, which misses what was never seen.
 //!
 //! Where it is, is written down in the run's folder. Its name holds the coordinator's, so that no two are ever the same.
 
@@ -45,6 +45,11 @@ impl Group {
             return None;
         }
         Some(group)
+    }
+
+    /// For one that has to outlive us.
+    pub(super) fn let_out(&self, process: u32) {
+        let _ = move_in(&self.around, process);
     }
 
     /// Back to where it came from. What of our own is still running goes along, everything else is ended.

@@ -40,6 +40,10 @@ impl Keeper {
         Ok(Keeper { child })
     }
 
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// All is well: everything it would end is ended. Only that is a word to it; where a keeper is merely dropped, as by
     /// a panic, its pipe is closed without one, and it ends what is left.
     pub(crate) fn dismiss(mut self) {

@@ -30,7 +30,7 @@ pub use hearing::{Heard, hear_beside};
 use keeper::Keeper;
 pub use keeper::{GRACE_OF_ORPHANS, keep};
 pub(crate) use teardown::{Teardown, sweep};
-pub use tree::{Mark, adopt_orphans, alive, described, end_leftovers, inside, sweep_all, under_way};
+pub use tree::{Mark, adopt_orphans, alive, described, end_leftovers, exists, inside, sweep_all, under_way};
 
 /// How long a process that was asked to end may take before it is made to.
 pub const GRACE: Duration = Duration::from_secs(10);

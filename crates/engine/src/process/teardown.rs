@@ -26,11 +26,18 @@ impl Teardown {
         Teardown { run, folder: folder.to_owned(), keeper: None, group: None, is_finished: false }
     }
 
+    /// Whatever is started from here on can be found by where it is.
+    pub(crate) fn gather(&mut self) {
+        self.group = Group::enter(&self.folder, &self.run);
+    }
+
     /// Starts the process that ends what is left behind if we are killed.
     pub(crate) fn keep(&mut self, command: &mut Command) -> io::Result<()> {
-        self.keeper = Some(Keeper::start(command)?);
-        // Only now: the keeper stays outside.
-        self.group = Group::enter(&self.folder, &self.run);
+        let keeper = Keeper::start(command)?;
+        if let Some(group) = &self.group {
+            group.let_out(keeper.process());
+        }
+        self.keeper = Some(keeper);
         Ok(())
     }
 

@@ -369,6 +369,11 @@ pub fn inside(folder: &Path) -> Vec<u32> {
     processes().filter(is_inside).collect()
 }
 
+/// Whether there is a process of this number.
+pub fn exists(process: u32) -> bool {
+    Path::new("/proc").join(process.to_string()).exists()
+}
+
 /// A process as a person knows it: by its program, and by its number.
 pub fn described(process: u32) -> String {
     match fs::read_to_string(format!("/proc/{process}/comm")) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::modules::Taken;
 use super::names::rescue_refs;
+use super::ports;
 use super::resolving::is_resolving;
 use super::turns::side_by_side;
 use super::yard::{Yard, locked};
@@ -70,6 +71,7 @@ impl Yard {
 
     fn clear_branches(&self, tip: &str, works: &HashSet<String>) -> Result<(), WorkspaceError> {
         locked(&self.leases).clear();
+        ports::clear_after_the_dead(&self.layout.home);
         let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
         let prefix = self.task_branches();
         let resolving = self.resolving()?;

@@ -1,7 +1,7 @@
 //! Ten TCP ports for each workspace, so that servers of tasks at work at once do not meet.
 //!
 //! A block is leased by a lock on a file in the state directory; the lock goes with the process, however it ends. The
-//! file goes with the lease; that of a killed process goes when another process takes its first lease. Who uses the
+//! file goes with the lease; that of a killed process goes with another's first lease, or at the end of a run. Who uses the
 //! ports, and whether at all, is not known here: a block is only looked at when it is leased.
 
 use crate::access;
@@ -60,7 +60,7 @@ impl Lease {
 pub(super) fn lease(home: &Path) -> io::Result<Lease> {
     let taken = TAKEN.fetch_add(1, Ordering::Relaxed);
     if taken == 0 {
-        clear_after_the_dead(&home.join("ports"));
+        clear_after_the_dead(home);
     }
     let place = std::process::id().wrapping_mul(STRIDE).wrapping_add(taken);
     let start = (place % u32::from(BLOCKS)) as u16;
@@ -103,8 +103,8 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// Removes the files of leases whose processes were killed. What cannot be removed harms nothing.
-fn clear_after_the_dead(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+pub(super) fn clear_after_the_dead(home: &Path) {
+    for entry in fs::read_dir(home.join("ports")).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.parse::<u16>().is_ok());
         let Ok(file) = File::options().write(true).open(&path) else { continue };
@@ -202,7 +202,7 @@ mod tests {
         // That of a killed process, and something that is none of ours.
         fs::write(folder.join("20000"), "").unwrap();
         fs::write(folder.join("notes"), "").unwrap();
-        clear_after_the_dead(&folder);
+        clear_after_the_dead(home.path());
         assert!(folder.join(held.first().to_string()).exists() && folder.join("notes").exists());
         assert_eq!(names(), 2);
         drop(held);

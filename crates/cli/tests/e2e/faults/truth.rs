@@ -93,7 +93,35 @@ pub(super) fn check(round: &Round, world: &World, place: &Place, run: &str, user
     expect_no_processes(round, run, &at);
     let left = place.leftovers(world, run);
     assert!(left.is_empty(), "{left:?} left: {at}");
+    let strays = strays(world, run);
+    assert!(strays.is_empty(), "{strays:?} lie about: {at}");
     landed(world, place, run, &at)
+}
+
+/// What a run that is over has in its folder, but for the folders of its workers.
+const KEPT: [&str; 11] = [
+    "lock",
+    "head",
+    "baseline",
+    "git",
+    "exit_code",
+    "execution_plan.json",
+    "execution_summary.json",
+    "orchestrator.log",
+    "report.md",
+    "report.html",
+    "feedback",
+];
+
+/// Files and folders in the state directory that only served the run, or that nothing is known of.
+fn strays(world: &World, run: &str) -> Vec<String> {
+    let names = |folder: &str| {
+        let entries = fs::read_dir(world.home().join(folder)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().display().to_string()).collect::<Vec<_>>()
+    };
+    let is_known = |name: &str| KEPT.contains(&name) || name.starts_with("executor_");
+    let of_run = names(&format!("runs/{run}")).into_iter().filter(|name| !is_known(name));
+    of_run.chain(names("ports")).chain(names("trash")).collect()
 }
 
 /// Everything the user made or changed is as they left it.
