@@ -34,6 +34,16 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     options(path).write(true).create(true).truncate(true).open(path)?.write_all(bytes.as_ref())
 }
 
+/// As `write`, all at once: whoever reads it sees what was there before or what is there now, also after a kill. What a
+/// kill leaves of it has a name that ends in the writer's number and `.new`.
+pub fn replace(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}.new", std::process::id()));
+    let fresh = Path::new(&fresh);
+    let written = write(fresh, bytes).and_then(|()| fs::rename(fresh, path));
+    written.inspect_err(|_| drop(fs::remove_file(fresh)))
+}
+
 /// As `fs::create_dir_all`; what is made is as its parent is.
 pub fn create_dir_all(path: &Path) -> io::Result<()> {
     if path.is_dir() {

@@ -596,7 +596,7 @@ impl Drive {
             let (yard, works) = (yard.clone(), works.clone());
             aside(true, move || yard.clear(&works)).await
         };
-        match shortage::at_last(|word| self.notice(word), clear).await {
+        match shortage::for_a_while(|word| self.notice(word), clear).await {
             Ok(parked) => self.parked = parked,
             Err(error) => self.notice(format!("workspaces could not be cleared: {error}")),
         }

@@ -10,6 +10,7 @@ use conductor_core::ids::RunId;
 use thiserror::Error;
 
 use crate::access;
+use crate::shortage::{Passing, Shortage};
 
 #[derive(Debug, Error)]
 pub enum HomeError {
@@ -26,6 +27,15 @@ pub enum HomeError {
     Shared { path: PathBuf },
     #[error("run {0} is being worked on by another conductor right now")]
     Busy(RunId),
+}
+
+impl Passing for HomeError {
+    fn shortage(&self) -> Option<Shortage> {
+        match self {
+            HomeError::Unusable { source, .. } => source.shortage(),
+            _ => None,
+        }
+    }
 }
 
 /// What we keep in the state directory.

@@ -23,15 +23,15 @@ pub const EXIT_CODE: &str = "exit_code";
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     access::create_dir_all(directory)?;
-    write(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
+    access::replace(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
 }
 
 pub fn write_summary(directory: &Path, subject: &Subject<'_>) -> io::Result<()> {
     let Subject { id, run, graph, ledger, .. } = *subject;
     let summary = SummaryFile::new(id, run, graph, ledger);
-    write(&directory.join("execution_summary.json"), &json(&summary))?;
-    write(&directory.join("report.md"), report::markdown(subject).as_bytes())?;
-    write(&directory.join(PAGE), report::html(subject).as_bytes())?;
+    access::replace(&directory.join("execution_summary.json"), &json(&summary))?;
+    access::replace(&directory.join("report.md"), report::markdown(subject).as_bytes())?;
+    access::replace(&directory.join(PAGE), report::html(subject).as_bytes())?;
     transcript::clear_spools(directory, run.executors());
     for executor in 1..=run.executors() {
         write_results(&directory.join(format!("executor_{executor}")), executor, run)?;
@@ -54,7 +54,7 @@ pub fn write_changes(
         {
             let folder = directory.join(format!("executor_{executor}")).join(task.id.as_str());
             let (patch, path) = (yard.shadow().patch(&from, &to)?, folder.join("changes.diff"));
-            let written = access::create_dir_all(&folder).and_then(|()| write(&path, &patch));
+            let written = access::create_dir_all(&folder).and_then(|()| access::replace(&path, &patch));
             written.map_err(|source| WorkspaceError::File { path, source })?;
         }
     }
@@ -98,14 +98,6 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
     text.push(b'\n');
     text
-}
-
-/// A reader sees the old file or the new one, never half of it.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Two may write the same at once: a run that ends, and somebody who asks for its report.
-    let fresh = path.with_extension(format!("{}.new", std::process::id()));
-    let written = access::write(&fresh, bytes).and_then(|()| fs::rename(&fresh, path));
-    written.inspect_err(|_| drop(fs::remove_file(&fresh)))
 }
 
 /// What processes that were killed had not written to the end.

@@ -15,8 +15,8 @@ const HARDLY_ANY: u64 = 64 << 10;
 /// How often something is tried again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(250);
 
-/// How long the last steps of a run wait; what could not be done by then is done when the run is taken up.
-const LAST_STEPS: Duration = Duration::from_secs(60);
+/// How long the first and last steps of a run wait. What could not be done by then is done when it is taken up.
+const A_WHILE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shortage {
@@ -55,9 +55,9 @@ impl Passing for io::Error {
     }
 }
 
-/// Does one of a run's last steps, until it is no shortage that keeps it from being done, but not for ever. `tell` hears
+/// Does one of the first or last steps of a run, until no shortage keeps it from being done, but not for ever. `tell` hears
 /// what is waited for.
-pub async fn at_last<T, E: Passing + Display>(
+pub async fn for_a_while<T, E: Passing + Display>(
     tell: impl Fn(String),
     mut step: impl AsyncFnMut() -> Result<T, E>,
 ) -> Result<T, E> {
@@ -65,7 +65,7 @@ pub async fn at_last<T, E: Passing + Display>(
     let mut told = false;
     loop {
         match step().await {
-            Err(error) if begun.elapsed() < LAST_STEPS && error.shortage().is_some() => {
+            Err(error) if begun.elapsed() < A_WHILE && error.shortage().is_some() => {
                 if !std::mem::replace(&mut told, true) {
                     let awaited = error.shortage().map_or("", Shortage::awaited);
                     tell(format!("{error}; waiting for {awaited}"));

@@ -57,7 +57,7 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
 }
 
 fn write(place: &Path, text: &str) -> Result<(), Fault> {
-    output::write(place, text.as_bytes()).map_err(|error| {
+    conductor_engine::access::replace(place, text.as_bytes()).map_err(|error| {
         let message = format!("the report cannot be written to {}: {error}", place.display());
         Fault::new(Exit::Unexpected, message).help("name another file with -o")
     })?;

@@ -147,7 +147,7 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     places::check(repository.as_ref(), &id, &args.directory, &plan)?;
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
-    let claim = home.claim(&id)?;
+    let claim = shortage::for_a_while(talk, async || home.claim(&id)).await?;
     let mut earlier = EarlierRuns::of(&store);
     history::estimate(&mut earlier, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&mut earlier, &args.directory, &plan).await?;
@@ -163,7 +163,7 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let run = account_for_planning(&args, &home, &store, &id, run).await?;
     clear_after_the_dead(&home).await;
     empty_trash(home.root());
-    let rooms = rooms(repository, &options, &home, &id, &args.directory, &run)?;
+    let rooms = rooms(repository, &options, &home, &id, &args.directory, &run).await?;
     let world = world(&args, store, claim, rooms, &options, args.directory.clone());
     carry_out(&args, (new.id, new.source), run, Start { options, reopen: false }, world).await
 }
@@ -211,8 +211,10 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     if !unfinished || args.typed.retry_failed {
         options.absent = check_agents(run.plan())?;
     }
-    let place = repository(&args, run.plan(), &mut options, &stored.directory)
-        .and_then(|repository| rooms(repository, &options, &home, &stored.id, &stored.directory, &run));
+    let place = match repository(&args, run.plan(), &mut options, &stored.directory) {
+        Ok(repository) => rooms(repository, &options, &home, &stored.id, &stored.directory, &run).await,
+        Err(fault) => Err(fault),
+    };
     let rooms = place.map_err(|fault| places::changed(fault, claim.directory()))?;
     let world = world(&args, store, claim, rooms, &options, stored.directory.clone());
     args.directory = stored.directory;
@@ -277,7 +279,7 @@ async fn carry_out(
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = drive.scheduler().graph().clone();
     let slots = drive.scheduler().run().options().slots;
-    shortage::at_last(talk, async || output::write_plan(&directory, run.plan(), &graph, slots)).await?;
+    shortage::for_a_while(talk, async || output::write_plan(&directory, run.plan(), &graph, slots)).await?;
     let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut drive);
     let recorder = Recorder::follow(&args.directory, &run, drive.subscribe());
@@ -307,8 +309,9 @@ async fn carry_out(
     let voices = output::voices(&directory, &ended);
     let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
     let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
-    shortage::at_last(talk, async || output::write_summary(&directory, &subject)).await?;
-    [&directory, &state].map(|folder| output::clear_unfinished(folder));
+    shortage::for_a_while(talk, async || output::write_summary(&directory, &subject)).await?;
+    output::clear_unfinished(&directory);
+    output::clear_unfinished(&state);
     let yard_for_patches = yard.as_ref().filter(|_| patches);
     if yard_for_patches.is_some() || recorder.is_some() {
         let records = store.load(&id).await?;
@@ -356,7 +359,7 @@ async fn regraphed(ended: &Run, directory: &Path) -> Result<Graph, Fault> {
     let graph = Graph::new(ended.plan(), ended.options().strategy)
         .map_err(|error| Fault::new(Exit::Unexpected, error))?;
     let write = async || output::write_plan(directory, ended.plan(), &graph, ended.options().slots);
-    shortage::at_last(talk, write).await?;
+    shortage::for_a_while(talk, write).await?;
     Ok(graph)
 }
 
@@ -392,7 +395,7 @@ async fn take_ledger(
         let taken = tokio::task::spawn_blocking(move || ledger::take(&id, &run, &yard, &parked)).await;
         taken.unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string())))
     };
-    let taken = shortage::at_last(talk, take).await;
+    let taken = shortage::for_a_while(talk, take).await;
     taken.map(Some).map_err(|error| Fault::new(Exit::Unexpected, error))
 }
 

@@ -121,7 +121,9 @@ fn the_ledger_is_true_after_kills_too() {
         live.child.wait().unwrap();
         live = world.spawn(&mut command(&world, &["run", "--resume", "-p", "30"]));
     }
-    live.ended().expect(100);
+    let ended = live.ended().expect(100);
+    // Shown where what follows fails.
+    println!("{}", ended.stderr);
     expect_truth(&world);
     assert_eq!(checkout(&world), before);
     expect_tidy(&world);

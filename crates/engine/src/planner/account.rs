@@ -15,7 +15,6 @@ use crate::access;
 use crate::clock::wall;
 use crate::drive::Message;
 use crate::home::Home;
-use crate::output;
 use crate::sessions::{self, PlanningSession};
 
 const SCHEMA: &str = "conductor.planning/1";
@@ -41,7 +40,7 @@ impl Kept {
     fn write(&self, folder: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        output::write(&folder.join(FILE), &text)
+        access::replace(&folder.join(FILE), &text)
     }
 }
 

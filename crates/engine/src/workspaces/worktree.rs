@@ -13,6 +13,7 @@ use conductor_core::event::Change;
 use super::layout::Folder;
 use super::yard::Yard;
 use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces, file};
+use crate::access;
 
 pub struct Worktrees {
     yard: Arc<Yard>,
@@ -51,7 +52,7 @@ impl Worktrees {
             let made = made.trim().strip_prefix("gitdir: ").unwrap_or_default();
             self.yard.shadow.give_keys(Path::new(made)).map_err(|source| file(Path::new(made), source))?;
             let link = self.link(seat);
-            fs::write(&link, made).map_err(|source| file(&link, source))
+            access::replace(&link, made).map_err(|source| file(&link, source))
         })?;
         Ok(Folder { new: true, ..self.folder(seat) })
     }

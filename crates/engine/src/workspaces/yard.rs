@@ -374,7 +374,7 @@ impl Yard {
     /// Notes that a folder was made, so that whoever comes later finds it wherever it is.
     pub(super) fn note_folder(&self, seat: &str, folder: &Path) -> Result<(), WorkspaceError> {
         let note = self.layout.desk().join(format!("{seat}.folder"));
-        access::write(&note, folder.as_os_str().as_encoded_bytes()).map_err(|source| file(&note, source))
+        access::replace(&note, folder.as_os_str().as_encoded_bytes()).map_err(|source| file(&note, source))
     }
 
     pub(super) fn folder_of(
@@ -402,7 +402,7 @@ fn or_full(error: GitError, tree: &Path) -> WorkspaceError {
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
-    access::write(path, text).map_err(|source| file(path, source))
+    access::replace(path, text).map_err(|source| file(path, source))
 }
 
 pub(super) fn is_name(text: &str) -> bool {

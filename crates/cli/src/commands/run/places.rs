@@ -13,6 +13,7 @@ use conductor_core::units::Millis;
 use conductor_engine::drive::World;
 use conductor_engine::git::{Baseline, GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
+use conductor_engine::shortage;
 use conductor_engine::stores::Sqlite;
 use conductor_engine::workspaces::{Layout, Rooms, Tenant};
 
@@ -164,7 +165,7 @@ pub(super) fn check(
 }
 
 /// Where the tasks are to work.
-pub(super) fn rooms(
+pub(super) async fn rooms(
     repository: Option<Repository>,
     options: &Options,
     home: &Home,
@@ -173,8 +174,9 @@ pub(super) fn rooms(
     run: &Run,
 ) -> Result<Rooms, Fault> {
     let tenant = Tenant { home: home.root(), id, run, directory };
-    let yard = repository.map(|repository| tenant.move_in(repository)).transpose();
-    let yard = yard.map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    let move_in = async || repository.clone().map(|repository| tenant.move_in(repository)).transpose();
+    let yard =
+        shortage::for_a_while(talk, move_in).await.map_err(|error| Fault::new(Exit::Unexpected, error))?;
     Ok(Rooms::new(directory.to_owned(), yard, options.isolation.unwrap_or(Isolation::None)))
 }
 
