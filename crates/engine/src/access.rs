@@ -34,7 +34,7 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     options(path).write(true).create(true).truncate(true).open(path)?.write_all(bytes.as_ref())
 }
 
-/// As `write`, all at once: whoever reads it sees what was there before or what is there now, also after a kill. What a
+/// As `write`, all at once: a reader sees what was there before or what is there now, also after a kill. What a
 /// kill leaves of it has a name that ends in the writer's number and `.new`.
 pub fn replace(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();

@@ -23,13 +23,13 @@ pub const EXIT_CODE: &str = "exit_code";
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     access::create_dir_all(directory)?;
-    access::replace(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
+    access::replace(&directory.join("execution_plan.json"), json(&PlanFile::new(plan, graph, slots)))
 }
 
 pub fn write_summary(directory: &Path, subject: &Subject<'_>) -> io::Result<()> {
     let Subject { id, run, graph, ledger, .. } = *subject;
     let summary = SummaryFile::new(id, run, graph, ledger);
-    access::replace(&directory.join("execution_summary.json"), &json(&summary))?;
+    access::replace(&directory.join("execution_summary.json"), json(&summary))?;
     access::replace(&directory.join("report.md"), report::markdown(subject).as_bytes())?;
     access::replace(&directory.join(PAGE), report::html(subject).as_bytes())?;
     transcript::clear_spools(directory, run.executors());

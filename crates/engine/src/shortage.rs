@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 pub use capacity::{Capacity, capacity};
 
-/// With less than this, a disk counts as full: nobody's work fits any more.
+/// With less than this, a disk counts as full: no task's work fits any more.
 const HARDLY_ANY: u64 = 64 << 10;
 
 /// How often something is tried again.

@@ -1,5 +1,5 @@
 use conductor_core::graph::{Graph, Strategy};
-use conductor_engine::git::Repository;
+use conductor_engine::git::{GitError, Repository};
 
 use super::doctor::troubles;
 use super::{answer, answer_json, talk};
@@ -8,10 +8,18 @@ use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 
 /// What would fail for how git is set up here is told before anything starts.
-fn tell_filters() {
-    let content = std::env::current_dir().ok().and_then(|here| Repository::of(&here).ok()?.content().ok());
-    for (told, remedy) in content.iter().flat_map(troubles) {
-        talk(format!("{told}; {remedy}"));
+fn tell_of_git() {
+    let Ok(here) = std::env::current_dir() else { return };
+    match Repository::of(&here) {
+        Ok(repository) => {
+            for (told, remedy) in repository.content().iter().flat_map(troubles) {
+                talk(format!("{told}; {remedy}"));
+            }
+        }
+        Err(error @ (GitError::Unreadable { .. } | GitError::Missing(_))) => {
+            talk(format!("{error}; {}", error.remedy().unwrap_or_default()));
+        }
+        Err(_) => {}
     }
 }
 
@@ -23,7 +31,7 @@ pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
     }
     findings.show();
     let plan = plan.ok_or_else(|| findings.fault())?;
-    tell_filters();
+    tell_of_git();
     let batches = Graph::new(&plan, Strategy::Queue).map_or(0, |graph| graph.batches().len());
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     answer(&format!(

@@ -109,6 +109,7 @@ fn where_git_cannot_be_asked_nothing_starts_and_its_words_and_the_remedy_are_tol
             assert_eq!(world.read("repo/f.txt"), "a\nb\nc\n", "{name}: the user's file");
         }
         assert_eq!(world.runs(), [""; 0], "{name}: no run was begun");
+        conductor(&world, &["validate", "../tasks.yaml"]).expect(0).says(said).says(remedy);
         let doctor = conductor(&world, &["doctor"]);
         assert_eq!(doctor.code, Some(1), "{name}: {}", doctor.stdout);
         let doctor = doctor.says(said).says(remedy);

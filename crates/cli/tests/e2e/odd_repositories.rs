@@ -147,3 +147,22 @@ fn a_run_keeps_the_names_it_began_with() {
     assert_eq!(git(&world, &["show", "main:b.txt"]), "1");
     assert_eq!(git(&world, &["for-each-ref", "refs/heads/conductor"]), "");
 }
+
+/// There the file `HEAD` names no branch.
+#[test]
+fn where_a_task_works_is_told_in_a_repository_with_a_reftable() {
+    let world = made_anew(&["--ref-format=reftable"]);
+    world.write(
+        "tasks.yaml",
+        &"tasks: [{ id: a, run: 'AGENT touch HERE/up then await HERE/go; echo 1 > a.txt' }]"
+            .replace("AGENT", &crate::harness::agent())
+            .replace("HERE", &world.path("").display().to_string()),
+    );
+    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    world.wait_for_file("up");
+    let folder = conductor(&world, &["worktree", "path", "a"]).expect(0).stdout;
+    assert!(std::path::Path::new(folder.trim_end()).join("f.txt").exists(), "{folder}");
+    git(&world, &["switch", "-q", "-c", "other"]);
+    world.write("go", "");
+    live.ended().expect(0);
+}

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::backends::{Bench, prompt};
-use crate::harness::{Live, World, carries, is_alive, leftovers, wait_for};
+use crate::harness::{Live, World, carries, children, is_alive, leftovers, wait_for};
 use crate::repository::command;
 
 /// Far below the minute that commands get. What is meant is a second; the tests print what it was.
@@ -208,12 +208,7 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
             let spool = format!("runs/{run}/executor_{executor}/spool.jsonl");
             fs::read_to_string(bench.world.home().join(spool)).unwrap_or_default()
         });
-        let is_all_said = |stream: String| {
-            let count = |event: &str| stream.matches(&format!("\"type\":\"{event}\"")).count();
-            // It may ask for leave before it says what its answer cost.
-            count("control_request") > 0 && count("message_start") == count("message_stop")
-        };
-        streams.into_iter().all(is_all_said).then_some(())
+        streams.into_iter().all(|stream| stream.contains("control_request")).then_some(())
     });
     kill(live);
     names.iter().for_each(|name| {
@@ -226,7 +221,11 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
     let answers = answers.filter(|request| request.turn.is_some() && paid(&request.answer)).count() as u64;
     assert!(answers >= 9, "{answers}");
     let Usage { input, output, cache_read, cache_write } = Usage::default();
-    assert_eq!(recorded(&bench.world), answers * (input + output + cache_read + cache_write));
+    let handed_out = answers * (input + output + cache_read + cache_write);
+    // One that asks for leave in the middle of an answer has not said by then how long the answer was.
+    let unsaid = names.len() as u64 * (output - 1);
+    let recorded = recorded(&bench.world);
+    assert!((handed_out - unsaid..=handed_out).contains(&recorded), "{recorded} of {handed_out}");
 }
 
 /// A command that starts a daemon without an environment, in a session of its own, and waits until that is up.
@@ -250,12 +249,16 @@ fn may_make_groups(world: &World) -> bool {
 #[test]
 fn a_daemon_that_wiped_its_mark_in_the_last_moment_does_not_outlive_a_killed_coordinator() {
     for resumed in [false, true] {
-        let mut world =
-            World::in_place(&format!("tasks: [{{ id: a, run: '{WIPES}; AGENT await HERE/go' }}]"));
+        let mut world = World::in_place(&format!("tasks: [{{ id: a, run: '{WIPES}; AGENT await go' }}]"));
         world.set("CONDUCTOR_ORPHAN_GRACE", if resumed { "1h" } else { "100ms" });
         let live = world.start(&["run", "tasks.yaml"]);
         let daemon = daemon(&world);
         let groups = may_make_groups(&world);
+        // It is started with the first command that lasts.
+        let keeper = |child: &u32| {
+            fs::read_to_string(format!("/proc/{child}/cmdline")).is_ok_and(|line| line.contains("keeper"))
+        };
+        wait_for("the keeper", || children(live.pid()).iter().any(keeper).then_some(()));
         kill(live);
         if !groups {
             return;

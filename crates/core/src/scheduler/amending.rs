@@ -77,7 +77,7 @@ impl Scheduler {
     }
 }
 
-/// Whoever is aboard of an epic could not go on if it landed otherwise from now on.
+/// Tasks aboard of an epic could not go on if it landed otherwise from now on.
 fn check_epics(run: &Run, amendment: &Amendment) -> Result<(), Refusal> {
     let known = |epic: &Epic| run.plan().epics.iter().find(|known| known.id == epic.id);
     let moved = |epic: &&Epic| known(epic).is_some_and(|known| known.isolation_scope != epic.isolation_scope);
@@ -90,7 +90,7 @@ fn check_epics(run: &Run, amendment: &Amendment) -> Result<(), Refusal> {
     }
 }
 
-/// Nobody leaves a race, and nobody joins one.
+/// No task leaves a race, and none joins one.
 fn check_races(run: &Run, amendment: &Amendment) -> Result<(), Refusal> {
     let entrants = |task: &Task| task.race().map(|race| race.entrants.clone());
     let found = |id: &TaskId| {

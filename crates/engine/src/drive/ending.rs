@@ -17,7 +17,7 @@ const ASKED: Duration = Duration::from_secs(4);
 const KILLED: Duration = Duration::from_secs(2);
 
 impl Drive {
-    /// Answers nothing any more: what is asked too late is dropped, and whoever asked is told that the run has ended.
+    /// Answers nothing any more: what is asked too late is dropped, and the client is told that the run has ended.
     pub(super) async fn close(&mut self, counter: Counter) {
         let closing = counter.close();
         tokio::pin!(closing);

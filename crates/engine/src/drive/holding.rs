@@ -1,7 +1,7 @@
 //! A turn is made durable, then told, then done; and what is decided while the store cannot be written is held in order.
 //!
 //! One thing does not wait: stopping. What a person, a deadline or a cap stops is stopped when that is decided, and
-//! recorded as soon as the store takes it. Whoever dies in between leaves an attempt that counts as interrupted.
+//! recorded as soon as the store takes it. A coordinator that dies in between leaves an attempt that counts as interrupted.
 
 use std::time::Duration;
 

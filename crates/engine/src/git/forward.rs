@@ -3,7 +3,7 @@
 //! Git's own `merge --ff-only` writes files first and moves the branch then: a commit of the user in between leaves all
 //! of these files staged on top of it. And it overwrites what is ignored. Here everything is checked while the checkout's
 //! index is locked, the branch is moved by compare-and-swap, and only then are files written: what stands untracked or
-//! ignored in the way is never overwritten. A note tells what was under way to whoever takes over after a kill.
+//! ignored in the way is never overwritten. A note tells what was under way to the process that takes over after a kill.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -391,7 +391,7 @@ fn put_index(git: &Path) -> Result<(), GitError> {
     fs::rename(git.join(NEW), &index).map_err(|source| GitError::File { path: index, source })
 }
 
-/// What is under way, for whoever comes after a kill. It stays where something goes wrong half-way.
+/// What is under way, for the process that comes after a kill. It stays where something goes wrong half-way.
 struct Note(PathBuf);
 
 impl Note {

@@ -77,9 +77,9 @@ impl Shadow {
             .filter(|path| !except.iter().any(|ours| path.starts_with(ours) || ours.starts_with(path)))
             .map(|path| (shown(&path, &repository.root), seen(&path)))
             .collect();
-        let head = fs::read_to_string(repository.git_directory().join("HEAD")).unwrap_or_default();
+        let head = super::head_said(&repository.git_directory()).unwrap_or_default();
         let refs = repository.refs("refs/")?.into_iter().filter(|(name, _)| !is_ours(name)).collect();
-        Ok(Glimpse { head: head.trim().to_owned(), files, refs })
+        Ok(Glimpse { head, files, refs })
     }
 }
 

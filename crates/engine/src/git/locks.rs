@@ -78,7 +78,7 @@ fn attempts(
     }
 }
 
-/// Makes a lock as git does, for whoever works in a repository beside it. One in its way is waited for, or removed where
+/// Makes a lock as git does, against other programs at work in the repository. One in its way is waited for, or removed where
 /// its owner is dead; else its holder, in words. Blocks.
 pub(super) fn make(lock: &Path, command: &Command, patience: Duration) -> io::Result<Result<File, String>> {
     let deadline = Instant::now() + patience;

@@ -502,3 +502,23 @@ fn with_input(command: Command, input: &[u8]) -> Result<String, GitError> {
     let text = said(command, input)?;
     Ok(String::from_utf8_lossy(&text).trim_end().to_owned())
 }
+
+/// What `HEAD` says in a git directory, as the file would: a commit's name, or `ref: ` and a branch's. Where branches are
+/// kept in a table the file does not say it, and git is asked.
+pub fn head_said(git: &Path) -> Option<String> {
+    const OF_REF_TABLE: &str = "ref: refs/heads/.invalid";
+    let text = head_text(git)?;
+    if text != OF_REF_TABLE {
+        return Some(text);
+    }
+    let linked = std::fs::read_to_string(git.join("commondir")).ok();
+    let common = linked.map_or_else(|| git.to_owned(), |common| git.join(common.trim()));
+    let common = common.canonicalize().ok()?;
+    let ask = |args: &[&str]| {
+        let mut command = deaf(&common);
+        command.env("GIT_DIR", git).env("GIT_COMMON_DIR", &common).args(args);
+        output(command).ok()
+    };
+    let branch = ask(&["symbolic-ref", "--quiet", "HEAD"]).map(|branch| format!("ref: {branch}"));
+    branch.or_else(|| ask(&["rev-parse", "--verify", "--quiet", "HEAD"]))
+}

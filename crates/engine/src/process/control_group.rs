@@ -35,6 +35,7 @@ impl Group {
     /// Nothing where no group can be made or moved into.
     pub(super) fn enter(run_folder: &Path, run: &RunId) -> Option<Group> {
         let around = current()?;
+        remove_abandoned(&around);
         let folder = around.join(format!("conductor-{run}-{}", tree::us()));
         let group = Group { around, folder, file: run_folder.join(FILE) };
         // Written down first: one that is not there does no harm, one that nothing leads to does.
@@ -102,8 +103,11 @@ fn clear(folder: &Path) -> usize {
     let coordinator = coordinator_of(folder).unwrap_or_default();
     let mut ended: HashSet<u32> = HashSet::new();
     loop {
-        let is_own = |process: &u32| tree::is_own(*process, &coordinator);
-        let (own, others): (Vec<u32>, Vec<u32>) = members(folder).into_iter().partition(is_own);
+        let all = members(folder);
+        // One that is being started looks like us until it has begun.
+        tree::wait_for_starts();
+        let (own, others): (Vec<u32>, Vec<u32>) =
+            all.into_iter().partition(|&process| tree::is_own(process, &coordinator));
         for process in own {
             let _ = folder.parent().map(|around| move_in(around, process));
         }
@@ -122,6 +126,17 @@ fn remove(folder: &Path) -> bool {
         remove(&inner);
     }
     fs::remove_dir(folder).is_ok() || !folder.exists()
+}
+
+/// Empty groups of dead coordinators, whose runs were never taken up again.
+fn remove_abandoned(around: &Path) {
+    let is_abandoned = |folder: &PathBuf| {
+        coordinator_of(folder).is_some_and(|coordinator| !tree::lives(&coordinator))
+            && members(folder).is_empty()
+    };
+    for folder in inner(around).iter().filter(|folder| is_abandoned(folder)) {
+        remove(folder);
+    }
 }
 
 fn inner(folder: &Path) -> Vec<PathBuf> {

@@ -1,8 +1,8 @@
-//! Somebody who stays when a coordinator is killed: agents it left behind go on spending, and nobody counts. If nobody
+//! A process that stays when a coordinator is killed: agents it left behind go on spending, uncounted. If no coordinator
 //! takes the run up in time, they are ended.
 //!
 //! The keeper is a process of our own that waits at a pipe. A word on it means that all is well; its end without a word
-//! means that whoever held the other side is gone. Agents that were spoken to over a pipe of the coordinator's cannot work
+//! means that the coordinator at the other side is gone. Agents that were spoken to over a pipe of the coordinator's cannot work
 //! without it and are ended at once; commands get a while, in which another coordinator can take the run up and end them.
 
 use std::io::{self, Read, Write as _};

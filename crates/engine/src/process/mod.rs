@@ -294,6 +294,7 @@ pub fn leave_behind(program: &str, args: &[&std::ffi::OsStr]) {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     tree::mark_own(&mut command);
+    let _starting = tree::starting();
     // One that cannot be started is no loss: its work is done by the next.
     let _ = command.spawn();
 }

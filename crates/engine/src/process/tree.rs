@@ -71,7 +71,7 @@ pub(super) fn us() -> &'static str {
     &US
 }
 
-/// Main processes that somebody waits for: never stragglers. Those of attempts with their mark, and whether they are
+/// Main processes that are waited for: never stragglers. Those of attempts with their mark, and whether they are
 /// spoken to.
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 type Known = HashMap<u32, Option<(Mark, bool)>>;
@@ -108,6 +108,11 @@ pub(super) fn starting() -> RwLockReadGuard<'static, ()> {
     STARTING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Until none is being started that a look at the process table may have seen.
+pub(super) fn wait_for_starts() {
+    drop(STARTING.write());
+}
+
 pub(super) fn remember(process: u32) {
     known().insert(process, None);
 }
@@ -128,7 +133,8 @@ pub(super) fn mark_own(command: &mut std::process::Command) {
 
 /// Whether it is a program of that coordinator's own, or what one left running on purpose.
 pub(super) fn is_own(process: u32, coordinator: &str) -> bool {
-    has_variable(&environment(process), OWN, coordinator)
+    let is_waited_for = || known().contains_key(&process) || beside().contains(&process);
+    has_variable(&environment(process), OWN, coordinator) || is_waited_for()
 }
 
 /// Whether a process of ours carries neither an attempt's mark nor our own.
@@ -231,7 +237,7 @@ fn kill_stragglers(belongs: &impl Fn(&Orphan) -> bool) -> usize {
     let mut killed = 0;
     let anew = numbers_began_anew(us);
     let all: Vec<u32> = processes().filter(|&process| anew || process > us).collect();
-    drop(STARTING.write());
+    wait_for_starts();
     for process in all {
         if known().contains_key(&process) || beside().contains(&process) {
             continue;

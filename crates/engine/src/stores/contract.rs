@@ -233,7 +233,7 @@ async fn a_record_that_contradicts_the_log_is_a_conflict() {
     assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
     let gap = first_store.append(&id, &[record(4, Event::RunPaused { by: None })]).await.unwrap_err();
     assert!(matches!(gap, StoreError::Conflict { .. }), "{gap}");
-    // The same record once more is no contradiction, whoever wrote it.
+    // The same record once more is no contradiction, whichever process wrote it.
     first_store.append(&id, &[started(2), attempt_started(3, "a")]).await.unwrap();
     assert_eq!(second_store.load(&id).await.unwrap().len(), 3);
 }

@@ -107,7 +107,7 @@ impl Worker {
         full
     }
 
-    /// For those who are at work: whoever fails later may have failed because of what was seen now.
+    /// While attempts are at work: one that fails later may have failed because of what was seen now.
     pub(super) fn glance_at_disks(&self) {
         let is_due = self.supplies.seen().looked.is_none_or(|looked| looked.elapsed() >= LOOK);
         if is_due {

@@ -11,7 +11,7 @@ use conductor_core::ids::RunId;
 use super::clearing::folders;
 use super::names::{RunRefs, run_of_task_branch};
 use super::resolving::is_resolving;
-use crate::git::{GitError, Repository};
+use crate::git::{GitError, Repository, head_said};
 use crate::home::Home;
 use crate::process;
 
@@ -60,8 +60,8 @@ pub fn sitter(home: &Home, workspace: &Workspace) -> Option<String> {
 }
 
 fn branch_in(git: &Path, run: &RunId) -> Option<String> {
-    let head = fs::read_to_string(git.join("HEAD")).ok()?;
-    let branch = head.trim().strip_prefix("ref: ")?;
+    let head = head_said(git)?;
+    let branch = head.strip_prefix("ref: ")?;
     run_of_task_branch(branch).filter(|of| of == run)?;
     branch.splitn(5, '/').nth(4).map(str::to_owned)
 }

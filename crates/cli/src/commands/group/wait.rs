@@ -7,12 +7,14 @@ use conductor_core::groups::{Metadata, Status};
 use conductor_core::ids::RunId;
 use conductor_core::run::Run;
 use conductor_engine::control;
+use conductor_engine::home::Home;
 
 use super::finding::{exit, landed, meant};
 use crate::archive::Archive;
 use crate::args::GroupWait;
 use crate::commands::{answer, block_on, talk};
 use crate::fault::{Exit, Fault};
+use crate::live;
 
 pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
     let deadline = Instant::now() + Duration::from_millis(args.timeout.0);
@@ -27,7 +29,7 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
     }
     let id = found.stored.id.clone();
     // What happens between reading and following is read again: nothing of it is missed.
-    let Ok((_, mut following)) = control::follow(&home.run(&id)) else { return ended(group, &id) };
+    let Ok((_, mut following)) = control::follow(&home.run(&id)) else { return ended(&home, group, &id) };
     let mut run = again(&id)?;
     loop {
         match Metadata::of(&run, group) {
@@ -41,7 +43,7 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
         }
         following.patience(Some(left))?;
         match following.next() {
-            None => return ended(group, &id),
+            None => return ended(&home, group, &id),
             Some(Ok(record)) if record.seq <= run.seq() => {}
             Some(Ok(record)) => {
                 let broken =
@@ -67,10 +69,11 @@ fn again(id: &RunId) -> Result<Run, Fault> {
     })
 }
 
-/// Nobody works on the run any more: the group has come to its end, or was left.
-fn ended(group: &str, id: &RunId) -> Result<Exit, Fault> {
+/// The run's coordinator does not speak any more: the group has come to its end, or was left.
+fn ended(home: &Home, group: &str, id: &RunId) -> Result<Exit, Fault> {
     match Metadata::of(&again(id)?, group) {
         Some(metadata) if metadata.status.is_end() => told(&metadata),
+        _ if home.is_live(id) => Err(live::silent(home, id)),
         _ => Err(Fault::new(Exit::Unexpected, format!("group {group} was left in the middle, in run {id}"))
             .help(format!("take it up with `conductor run --resume {id}`"))),
     }
