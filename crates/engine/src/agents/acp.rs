@@ -45,6 +45,10 @@ impl super::Agent for Agent {
         super::Abilities { tells_usage: false, chooses_model: false, ..super::Abilities::ALL }
     }
 
+    fn names_conversations(&self) -> bool {
+        true
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let mut words = command(brief.task);

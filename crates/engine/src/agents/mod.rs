@@ -144,6 +144,11 @@ pub trait Agent: Send + Sync {
 
     /// What it can do beyond the work itself.
     fn abilities(&self) -> Abilities;
+
+    /// Whether it names its conversations itself: by which name one can be gone on with is known when it has said so.
+    fn names_conversations(&self) -> bool {
+        false
+    }
 }
 
 /// What an agent can do beyond the work itself.

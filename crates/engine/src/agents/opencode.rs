@@ -46,6 +46,10 @@ impl super::Agent for Agent {
         super::Abilities { asks: false, interrupts: false, ..super::Abilities::ALL }
     }
 
+    fn names_conversations(&self) -> bool {
+        true
+    }
+
     /// It makes its database, or brings it up to date, without a lock.
     fn sets_up_its_home(&self) -> bool {
         true

@@ -113,7 +113,7 @@ impl Worker {
             manner: prompt::manner(visit.plan, visit.task),
             tools: None,
         };
-        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
+        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, false).await?;
         let name = talk.session().unwrap_or(&current.id).to_owned();
         let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
         let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());

@@ -279,7 +279,7 @@ impl Worker {
         let known = session.begun && agent.abilities().resumes;
         let words =
             self.words(visit, &seat, feedback, known)? + &talks.remarks(&self.mail, &visit.order.task);
-        if !session.begun {
+        if !session.begun && !agent.names_conversations() {
             self.tell_session(visit, &session.id);
         }
         let (task, caller) = (visit.task, &self.caller);
@@ -288,12 +288,9 @@ impl Worker {
         let tools = pass.as_ref();
         let brief = Brief { task, seat: &seat, caller, words, session, questions, manner, tools };
         visit.course.enter(Phase::Working);
-        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
+        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, true).await?;
         visit.course.enter(Phase::Verifying);
         let name = talk.session().unwrap_or(&session.id).to_owned();
-        if name != session.id {
-            self.tell_session(visit, &name);
-        }
         talks.session = Session { id: name, begun: true };
         let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
         talks.spent |= talk.spent();
@@ -340,7 +337,8 @@ impl Worker {
         self.desk.admit(office).await.map(Some).map_err(|error| unfit_stream(&error))
     }
 
-    /// Engages somebody and listens until the process is gone.
+    /// Engages an agent and listens until its process is gone. `goes_on` where the task's next attempt may go on with
+    /// the conversation.
     async fn converse(
         &self,
         visit: &Visit<'_>,
@@ -348,6 +346,7 @@ impl Worker {
         brief: &Brief<'_>,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
+        goes_on: bool,
     ) -> Result<(Conversation, Result<Exit, Failure>), Outcome> {
         let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
         let speaker = self.speaker(visit.order);
@@ -363,6 +362,7 @@ impl Worker {
         let mark = self.marks.stream(visit.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
+        talk.told = (goes_on && matches!(brief.task.work, Work::Prompt(_))).then(|| brief.session.id.clone());
         let _place = tokio::select! {
             biased;
             place = self.crowd.place(brief.task.agent_name()) => place,

@@ -73,7 +73,7 @@ impl Worker {
             manner: None,
             tools: None,
         };
-        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
+        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, false).await?;
         if let Some(cut) = talk.cut() {
             return Err(transcript.redactor().outcome(cut));
         }

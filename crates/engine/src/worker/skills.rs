@@ -97,7 +97,7 @@ impl Worker {
             manner: prompt::manner(visit.plan, visit.task),
             tools: None,
         };
-        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop).await?;
+        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, false).await?;
         if let Some(asked @ Outcome::Asked(_)) = talk.cut() {
             return Err(transcript.redactor().outcome(asked));
         }

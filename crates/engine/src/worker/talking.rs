@@ -35,6 +35,8 @@ pub(super) struct Conversation {
     lines: Lines,
     mouth: Option<Mouth>,
     session: Option<String>,
+    /// Where its next attempt may go on with it: by which name that was last told.
+    pub(super) told: Option<String>,
     /// Nothing where it may do the same over and over.
     repetition: Option<Repetition>,
     runaway: Option<Failure>,
@@ -61,6 +63,7 @@ impl Conversation {
             lines: Lines::default(),
             mouth: None,
             session: None,
+            told: None,
             repetition: (!may_repeat).then(Repetition::default),
             runaway: None,
             spent: false,
@@ -131,6 +134,14 @@ impl Conversation {
             }
             let (task, attempt) = (order.task.clone(), order.attempt);
             worker.report(Input::UsageReported { task, attempt, usage, model });
+        }
+        if let (Some(told), Some(session)) = (&mut self.told, &self.session)
+            && told != session
+        {
+            // At once: after a kill of ours it can be gone on with only by this name.
+            told.clone_from(session);
+            let (task, attempt) = (order.task.clone(), order.attempt);
+            worker.report(Input::SessionStarted { task, attempt, session: session.clone() });
         }
         if let Some(said) = self.said.take().filter(|_| worker.board.is_watched()) {
             worker.board.says(&order.task, shown(transcript.redactor().text(&said).as_bytes()));

@@ -6,6 +6,7 @@ mod claude;
 mod endings;
 mod follow_ups;
 mod graph;
+mod kills;
 mod limits;
 mod races;
 mod refusals;

@@ -55,6 +55,10 @@ impl super::Agent for Agent {
         super::Abilities { asks: false, ..super::Abilities::ALL }
     }
 
+    fn names_conversations(&self) -> bool {
+        true
+    }
+
     /// It makes its database without a lock.
     fn sets_up_its_home(&self) -> bool {
         true
