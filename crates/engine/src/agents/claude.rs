@@ -16,6 +16,9 @@ use super::{AgentError, Brief, Engagement, Session};
 use crate::mcp::{self, Pass};
 use crate::process::Exit;
 
+/// The model it names where it speaks in the model's place.
+const ITS_OWN_WORDS: &str = "<synthetic>";
+
 /// The program, and how to get it.
 const PROGRAM: &str = "claude";
 const REMEDY: &str = "install it with `npm install -g @anthropic-ai/claude-code`";
@@ -256,9 +259,10 @@ impl Claude {
         Heard { used: Vec::from_iter(used), ..Heard::default() }
     }
 
-    /// What is new since the message was last counted; the same message comes again and again.
+    /// What is new since the message was last counted; the same message comes again and again. What it says itself, such as
+    /// that it was refused, is no answer of a model.
     fn count(&mut self, id: Option<&str>, model: Option<&str>, usage: &Value) -> Option<Tokens> {
-        let id = id?;
+        let id = id.filter(|_| model != Some(ITS_OWN_WORDS))?;
         let known = self.counted.entry(id.to_owned()).or_default();
         let number = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST);
         let (cache_read, cache_write) =

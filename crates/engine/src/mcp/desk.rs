@@ -77,7 +77,7 @@ impl Desk {
     pub(crate) async fn admit(&self, office: Office) -> io::Result<Pass> {
         let open = self.open.get_or_try_init(Open::new).await?;
         let path = format!("/mcp/{}/{}", office.task, office.attempt);
-        let token = format!("{:032x}", fastrand::u128(..));
+        let token = token()?;
         // One of them takes nothing but plain answers.
         let config =
             StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
@@ -87,6 +87,13 @@ impl Desk {
         let url = format!("http://127.0.0.1:{}{path}", open.port);
         Ok(Pass { url, token, path, offices: open.offices.clone() })
     }
+}
+
+/// What lets an agent in, and nothing else: it comes from the system's own source, and cannot be guessed.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Open {

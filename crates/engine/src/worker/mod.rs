@@ -10,6 +10,7 @@ mod judging;
 mod lines;
 mod mail;
 mod measuring;
+mod parking;
 mod plan;
 mod repetition;
 mod reviewing;
@@ -30,7 +31,6 @@ use conductor_core::event::{Change, Failure, FailureClass, Hand, Outcome};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Changes, Limits, Plan, Task, Work};
 use conductor_core::scheduler::{Beginning, Input};
-use conductor_core::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
@@ -46,6 +46,7 @@ use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
 use crate::workspaces::{Guest, Rooms, Seat, SettingsNews, WorkspaceError, Workspaces};
 use judging::Watched;
+use parking::Parked;
 use talking::Conversation;
 use talks::Talks;
 
@@ -406,11 +407,11 @@ impl Worker {
         }
     }
 
-    /// Nobody is to ask this provider before then.
-    fn park(&self, task: &Task, until: Option<i64>) {
-        const UNTOLD: i64 = 10 * 60 * 1000;
-        let until = until.map_or_else(|| wall().0 + UNTOLD, |seconds| seconds * 1000);
-        self.report(Input::ProviderParked { agent: task.agent_name().to_owned(), until: Timestamp(until) });
+    /// No task is to ask this provider before then.
+    fn park(&self, task: &Task, said: Option<i64>) {
+        let Parked { until, notice } = parking::parked(task.agent_name(), said, wall());
+        notice.into_iter().for_each(|notice| self.notice(notice));
+        self.report(Input::ProviderParked { agent: task.agent_name().to_owned(), until });
     }
 
     /// What a prompt is told, with all there is to know now.
