@@ -156,7 +156,7 @@ fn move_in(group: &Path, process: u32) -> std::io::Result<()> {
 }
 
 /// The group of the second version that this process is in.
-fn current() -> Option<PathBuf> {
+pub(crate) fn current() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;

@@ -25,6 +25,7 @@ use std::time::Duration;
 use conductor_core::event::Process as ProcessName;
 use rustix::process::{Pid, Signal};
 
+pub(crate) use control_group::current as control_group;
 pub(crate) use descent::record as record_descent;
 pub use hearing::{Heard, hear_beside};
 use keeper::Keeper;

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit};
 
+use crate::process;
+
 /// Descriptors for the coordinator itself, its store and its git; and for each attempt: transcript, stream, pipe, the
 /// process, and its share of git's pipes.
 const OWN_DESCRIPTORS: u64 = 32;
@@ -67,12 +69,9 @@ fn processes_of_user() -> u64 {
 /// The control group of this process, or the one around it, in which the fewest processes are still allowed: how many
 /// may be, how many are, and where that is said.
 fn pids_of_groups() -> Option<(u64, u64, PathBuf)> {
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let root = Path::new("/sys/fs/cgroup");
-    let here = root.join(group.trim_start_matches('/'));
     let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let around = here.ancestors().take_while(|folder| folder.starts_with(root));
+    let here = process::control_group()?;
+    let around = here.ancestors().take_while(|folder| folder.join("cgroup.procs").exists());
     let limited = around.filter_map(|folder| {
         let file = folder.join("pids.max");
         Some((number(&file)?, number(&folder.join("pids.current"))?, file))

@@ -18,6 +18,9 @@ use crate::workspaces::WorkspaceError;
 /// How often the disks are looked at while something runs, however much that is.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// What goes on being waited for is told again after this.
+const AGAIN_TOLD: Duration = Duration::from_secs(60);
+
 /// How often a task is done again that failed while its disk was full. One that fills it by itself fails then.
 const AGAIN: u32 = 2;
 
@@ -31,8 +34,9 @@ pub(crate) struct Supplies {
 struct Seen {
     looked: Option<Instant>,
     full: Option<Instant>,
-    /// Whether it was told that something is waited for, since there was enough of everything.
-    told: bool,
+    /// When it was told that room is waited for, since there was any; and that anything else is.
+    told_room: Option<Instant>,
+    told_means: Option<Instant>,
     again: HashMap<TaskId, u32>,
 }
 
@@ -86,7 +90,14 @@ impl Worker {
     }
 
     fn tell_waiting(&self, what: impl Display, shortage: Shortage) {
-        if !std::mem::replace(&mut self.supplies.seen().told, true) {
+        let mut seen = self.supplies.seen();
+        let told = match shortage {
+            Shortage::Room => &mut seen.told_room,
+            Shortage::Means => &mut seen.told_means,
+        };
+        if told.is_none_or(|at| at.elapsed() > AGAIN_TOLD) {
+            *told = Some(Instant::now());
+            drop(seen);
             self.notice(format!("{what}; waiting for {}", shortage.awaited()));
         }
     }
@@ -102,7 +113,7 @@ impl Worker {
         seen.looked = Some(Instant::now());
         match &full {
             Some(_) => seen.full = seen.looked,
-            None => seen.told = false,
+            None => seen.told_room = None,
         }
         full
     }
