@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use conductor_testkit::agents::Agent;
-use conductor_testkit::{Answered, Script, Usage};
+use conductor_testkit::{Answered, Fault, Kind, Script, Usage};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -195,14 +195,16 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
     let tasks: String = names.map(|name| prompt(name, "")).concat();
     let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
     for name in names {
-        let script = Script::new().run(format!("echo {name} > {name}.txt")).run("sleep 600");
+        // Whatever is asked after the first answer, be it before or after the kill, is handed out nothing.
+        let refused = Fault::of(Kind::Overloaded);
+        let script = Script::new().run(format!("echo {name} > {name}.txt")).slow(600_000).error(refused);
         bench.script(name, script.finish("Done."));
     }
     let live = bench.run(&["-p", "3"]);
     names.iter().for_each(|name| bench.await_requests(name, 1));
     live.signal(Signal::STOP);
     let run = bench.world.run_id();
-    // All that can be said without us is said when nothing is asked any more: each waits for leave to run its command.
+    // An answer is said once its command is asked leave for.
     wait_for("each to have been answered", || {
         let streams = (1..=3).map(|executor| {
             let spool = format!("runs/{run}/executor_{executor}/spool.jsonl");
@@ -219,7 +221,7 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
     let paid =
         |answer: &Answered| matches!(answer, Answered::Text | Answered::Called(_) | Answered::Prepared(_));
     let answers = answers.filter(|request| request.turn.is_some() && paid(&request.answer)).count() as u64;
-    assert!(answers >= 9, "{answers}");
+    assert!(answers >= 6, "{answers}");
     let Usage { input, output, cache_read, cache_write } = Usage::default();
     let handed_out = answers * (input + output + cache_read + cache_write);
     // One that asks for leave in the middle of an answer has not said by then how long the answer was.
