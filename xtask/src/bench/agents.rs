@@ -89,7 +89,7 @@ fn load(agents: usize, directory: &Path) -> Result<(u64, f64)> {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
     let mut tasks = String::from("tasks:\n");
     for agent in 0..agents {
-        tasks += &format!("  - {{ id: t{agent}, prompt: talk, agent: bench }}\n");
+        tasks += &format!("  - {{ id: t{agent}, prompt: talk, agent: bench, changes: optional }}\n");
     }
     std::fs::write(directory.join("tasks.yaml"), tasks)?;
     let path = format!("{}:{}", directory.display(), std::env::var("PATH")?);
