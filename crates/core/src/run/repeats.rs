@@ -16,6 +16,8 @@ pub struct Repeats {
     pub round: Option<Round>,
     /// The conversation of its last attempt, and with whom.
     pub session: Option<(String, String)>,
+    /// The executor that began it, in its workspace.
+    pub session_of: Option<u32>,
     /// What it asked, and was answered.
     pub answers: Vec<(Question, Answer)>,
     /// What people had to say to whoever works on it.
@@ -48,7 +50,12 @@ impl Run {
                     .get(&node)
                     .map_or_else(|| self.plan.tasks[place].agent_name(), |hand| &hand.agent);
                 let session = (agent.to_owned(), session.clone());
-                self.repeats.entry(node).or_default().session = Some(session);
+                let executor = self.tasks[place].executor;
+                let repeats = self.repeats.entry(node).or_default();
+                // One that goes on is told of again.
+                if repeats.session.as_ref() != Some(&session) {
+                    (repeats.session, repeats.session_of) = (Some(session), executor);
+                }
             }
             Event::RetryScheduled { again: Again::Mend(round), .. } => {
                 let repeats = self.repeats.entry(node).or_default();

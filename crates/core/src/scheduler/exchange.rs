@@ -137,6 +137,8 @@ pub struct Beginning {
     pub round: Option<(u32, Round)>,
     /// The conversation to go on with.
     pub session: Option<String>,
+    /// That was begun in another workspace.
+    pub moved: bool,
     /// What it asked before, and was answered.
     pub answers: Vec<(Question, Answer)>,
     /// What people had to say.

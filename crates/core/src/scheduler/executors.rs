@@ -10,7 +10,12 @@ pub(super) struct Executors {
 }
 
 impl Executors {
-    pub(super) fn take(&mut self) -> u32 {
+    /// The one that is wanted, if it is free; else the lowest.
+    pub(super) fn take(&mut self, wanted: Option<u32>) -> u32 {
+        if let Some(wanted) = wanted.filter(|wanted| *wanted > self.highest || self.free.contains(wanted)) {
+            self.claim(wanted);
+            return wanted;
+        }
         self.free.pop_first().unwrap_or_else(|| {
             self.highest += 1;
             self.highest

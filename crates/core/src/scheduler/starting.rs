@@ -1,7 +1,7 @@
 //! Who starts next, and with what.
 
 use super::{Action, Beginning, Scheduler, hands};
-use crate::event::{DrainReason, Event};
+use crate::event::{DrainReason, Event, Hand};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
 use crate::run::{Stage, TaskState};
@@ -34,8 +34,8 @@ impl Scheduler {
     fn start_attempt(&mut self, now: Now, place: usize) {
         let task = self.graph.id(place as Node).clone();
         let attempt = Attempt(self.run.progress(place).last_attempt + 1);
-        let executor = self.executors.take();
         let hand = self.hand(place);
+        let executor = self.executors.take(self.where_it_talked(place, hand.as_deref()));
         if let Some(hand) = &hand {
             self.tell_of_other_specialist(now, place);
             self.tell_of_stand_in(now, place, hand);
@@ -43,24 +43,36 @@ impl Scheduler {
         let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone() };
         self.emit_about(now, Some(place), started);
         self.arm_timeout(now, place);
-        let beginning = self.beginning(place);
+        let beginning = self.beginning(place, executor, hand.as_deref());
         self.act(Action::Start { task, attempt, executor, hand, beginning });
     }
 
-    fn beginning(&self, place: usize) -> Option<Box<Beginning>> {
+    /// The conversation it can go on with, and the executor that began it.
+    fn conversation(&self, place: usize, hand: Option<&Hand>) -> Option<(&str, Option<u32>)> {
+        let repeats = self.run.repeats(place)?;
+        let (with, session) = repeats.session.as_ref()?;
+        (*with == hand?.agent).then_some((session, repeats.session_of))
+    }
+
+    /// Some agents go on with a conversation only where they began it.
+    fn where_it_talked(&self, place: usize, hand: Option<&Hand>) -> Option<u32> {
+        let (_, begun_by) = self.conversation(place, hand)?;
+        begun_by.filter(|executor| *executor <= self.run.options().at_once())
+    }
+
+    fn beginning(&self, place: usize, executor: u32, hand: Option<&Hand>) -> Option<Box<Beginning>> {
         let repeats = self.run.repeats(place);
         let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
-        let agent = self.run.hand(place).map(|hand| hand.agent.as_str());
-        let session = repeats.and_then(|repeats| repeats.session.clone());
         let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
         let told = self.run.raced_by(place).and_then(|race| self.run.repeats(race));
         let words = told.into_iter().chain(repeats).flat_map(|repeats| repeats.words.clone()).collect();
-        let session = session.filter(|(with, _)| Some(with.as_str()) == agent);
-        let session = session.map(|(_, session)| session);
+        let session = self.conversation(place, hand);
+        let moved = session.is_some_and(|(_, begun_by)| begun_by.is_some_and(|by| by != executor));
         let beginning = Beginning {
             onto: self.onto(place),
             round,
-            session,
+            session: session.map(|(session, _)| session.to_owned()),
+            moved,
             answers,
             words,
             before: hands::before(&self.run, place),

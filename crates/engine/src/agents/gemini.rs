@@ -44,6 +44,11 @@ impl super::Agent for Agent {
         super::Abilities { resumes: true, chooses_model: true, ..super::Abilities::NONE }
     }
 
+    /// It lists conversations by directory, and knows of no other.
+    fn stays_where_it_began(&self) -> bool {
+        true
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &KEYS, &SETTINGS);

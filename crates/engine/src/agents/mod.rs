@@ -145,6 +145,11 @@ pub trait Agent: Send + Sync {
     /// What it can do beyond the work itself.
     fn abilities(&self) -> Abilities;
 
+    /// Whether it goes on with a conversation only in the directory where that was begun.
+    fn stays_where_it_began(&self) -> bool {
+        false
+    }
+
     /// Whether it names its conversations itself: by which name one can be gone on with is known when it has said so.
     fn names_conversations(&self) -> bool {
         false

@@ -50,6 +50,11 @@ impl super::Agent for Agent {
         true
     }
 
+    /// Elsewhere it waits for ever for words of its own that it does not hear.
+    fn stays_where_it_began(&self) -> bool {
+        true
+    }
+
     /// It makes its database, or brings it up to date, without a lock.
     fn sets_up_its_home(&self) -> bool {
         true

@@ -5,7 +5,7 @@ use conductor_core::units::{Millis, Timestamp};
 /// Where it does not say, or says something that cannot be: it is asked again after this.
 const UNTOLD: i64 = 10 * 60 * 1000;
 
-/// Longer than this is waited for nobody, whatever it says.
+/// No provider is waited for longer than this, whatever it says.
 const LONGEST: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// When a provider is asked again, and what is to be told about that.

@@ -22,7 +22,11 @@ pub(super) struct Talks {
 
 impl Talks {
     pub(super) fn new(visit: &Visit<'_>) -> Talks {
-        let beginning = visit.order.beginning.as_deref().cloned().unwrap_or_default();
+        let mut beginning = visit.order.beginning.as_deref().cloned().unwrap_or_default();
+        let agent = agents::agent(visit.plan, visit.task.agent_name());
+        if beginning.moved && agent.is_ok_and(|agent| agent.stays_where_it_began()) {
+            beginning.session = None;
+        }
         let begun = beginning.session.is_some();
         let id = match visit.order.hand {
             Some(_) => beginning.session.unwrap_or_else(new_session),

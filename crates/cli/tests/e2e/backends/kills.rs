@@ -30,3 +30,49 @@ fn goes_on_with_its_conversation(agent: Agent) {
     assert_eq!(turns, [0, 1, 1, 2], "it went on where it was");
     expect_tidy(&bench.world);
 }
+
+/// A conversation goes on in the workspace in which it began, for some agents have theirs nowhere else.
+mod of_the_second_executor {
+    use super::*;
+
+    for_each_agent!(goes_on);
+
+    fn goes_on(agent: Agent) {
+        taken_up_by(agent, "2", &[0, 1, 1, 2]);
+    }
+}
+
+/// Where that workspace is in use, or there are fewer, those agents begin anew.
+mod in_another_workspace {
+    use super::*;
+
+    for_each_agent!(the_task_is_done);
+
+    fn the_task_is_done(agent: Agent) {
+        let anew = matches!(agent, Agent::Gemini | Agent::Opencode);
+        taken_up_by(agent, "1", if anew { &[0, 1, 0, 1, 2] } else { &[0, 1, 1, 2] });
+    }
+}
+
+fn taken_up_by(agent: Agent, executor: &str, turns: &[usize]) {
+    let first = "  - { id: first, priority: critical, run: 'AGENT await HERE/go; echo 0 > zeroth.txt' }\n";
+    let Some(bench) = Bench::new(agent, "", &format!("{first}{}", prompt("cut", ""))) else { return };
+    let begun = || Script::new().write_file("first.txt", "1\n");
+    bench.script("cut", begun().slow(600_000).finish("Never said."));
+    let mut live = bench.run(&["-p", "2"]);
+    bench.await_requests("cut", 2);
+    bench.world.write("go", "");
+    wait_for("the first to be done", || (bench.world.logged("task_completed") == ["first"]).then_some(()));
+    live.child.kill().unwrap();
+    live.child.wait().unwrap();
+    bench.script("cut", begun().write_file("second.txt", "2\n").finish("Written."));
+    let again = ["run", "--resume", "-p", executor];
+    bench.world.spawn(&mut command(&bench.world, &again)).ended_within(SLOW).expect(0);
+    let query = "SELECT json_extract(body, '$.attempt_started.executor') FROM events \
+                 WHERE json_extract(body, '$.attempt_started.task') = 'cut' ORDER BY seq";
+    assert_eq!(bench.world.sql(query).lines().collect::<Vec<_>>(), ["2", executor]);
+    assert_eq!((bench.landed("first.txt"), bench.landed("second.txt")), ("1".into(), "2".into()));
+    let asked: Vec<usize> = bench.stand_in.requests("cut").iter().filter_map(|asked| asked.turn).collect();
+    assert_eq!(asked, turns);
+    expect_tidy(&bench.world);
+}
