@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use conductor_core::costs;
-use conductor_core::event::{DrainReason, FailureClass, Touched};
+use conductor_core::event::{DrainReason, FailureClass, Touched, Usage};
 use conductor_core::graph::Graph;
 use conductor_core::groups::only_blocked;
 use conductor_core::ids::{Attempt, RunId};
 use conductor_core::ledger::Ledger;
 use conductor_core::report::{self, Accuracy, Summary, TimeSpent};
 use conductor_core::run::{Run, Stage, Status, TaskState};
+use conductor_core::units::Usd;
 use conductor_engine::merge::Ending;
 use conductor_engine::transcript::{self, Speaker};
 
@@ -336,19 +337,53 @@ fn questions(out: &mut String, id: &RunId, run: &Run) {
 
 fn next(id: &RunId, run: &Run, summary: &Summary) -> Option<String> {
     match run.stage() {
-        Stage::Stopped(DrainReason::Budget) => {
-            Some(format!("conductor run --resume {id}   (with a higher limit)"))
+        Stage::Stopped(DrainReason::Budget) => Some(format!("conductor run --resume {id} {}", higher(run))),
+        Stage::Stopped(DrainReason::Unauthorized) => {
+            Some(format!("conductor run --resume {id} --retry-failed   (when its agent is logged in)"))
         }
         Stage::Stopped(DrainReason::FailFast) => Some(format!("conductor run --resume {id} --retry-failed")),
         Stage::Stopped(_) => Some(format!("conductor run --resume {id}")),
         _ if only_blocked(run) => {
             Some("conductor group execute once more, when what blocks it is done".to_owned())
         }
+        _ if own_caps(run) => Some(format!(
+            "conductor run --resume {id} --retry-failed   (with higher caps in the file, they go on where they were)"
+        )),
         _ if summary.failed + summary.skipped + summary.cancelled > 0 => {
             Some(format!("conductor run --resume {id} --retry-failed"))
         }
         _ => None,
     }
+}
+
+/// The flag that lets a run go on which has used all it may.
+fn higher(run: &Run) -> String {
+    let (limits, spent) = (&run.options().limits, run.spent());
+    let money = |cost: Usd| costs::words(Usage { cost, ..Usage::default() });
+    if let Some(cap) = limits.max_cost.filter(|cap| spent.cost >= *cap) {
+        return format!("--max-cost USD   (it was {})", money(cap));
+    }
+    if let Some(cap) = limits.max_tokens.filter(|cap| spent.tokens >= *cap) {
+        return format!("--max-tokens N   (it was {cap})");
+    }
+    if let Some(cap) = limits.max_attempts.filter(|cap| run.attempts() >= *cap) {
+        return format!("--max-attempts N   (it was {cap})");
+    }
+    match limits.max_time {
+        Some(cap) => format!("--max-time TIME   (it was {cap})"),
+        None => "  (with a higher limit)".to_owned(),
+    }
+}
+
+/// Whether what failed did so by caps of its own.
+fn own_caps(run: &Run) -> bool {
+    let mut failures = run.tasks().filter_map(|(_, progress)| match &progress.state {
+        TaskState::Failed(failure) => Some(failure.class),
+        _ => None,
+    });
+    let first = failures.next();
+    first.is_some_and(|class| class == FailureClass::Budget)
+        && failures.all(|class| class == FailureClass::Budget)
 }
 
 /// Text of unknown origin on one line.

@@ -88,18 +88,20 @@ pub fn dollars(usage: Usage) -> Option<f64> {
 
 /// For people. What is not known is never shown as nothing.
 pub fn words(usage: Usage) -> String {
+    let at_most = if usage.estimated.0 > 0 { "≤" } else { "" };
     match (usage.unpriced, usage.cost.0) {
         (0, 0) => "$0.00".to_owned(),
-        (0, cost) => exact(cost),
+        (0, cost) => format!("{at_most}{}", exact(cost)),
         (_, 0) => "unknown".to_owned(),
-        (_, cost) => format!("{} + unknown", exact(cost)),
+        (_, cost) => format!("{at_most}{} + unknown", exact(cost)),
     }
 }
 
 /// With as many digits as a single call needs.
 fn exact(cost: u64) -> String {
     match cost {
-        0..1_000_000 => format!("${:.4}", cost as f64 / 1e6),
+        0..100 => format!("${:.6}", cost as f64 / 1e6),
+        100..1_000_000 => format!("${:.4}", cost as f64 / 1e6),
         cost => format!("${:.2}", cost as f64 / 1e6),
     }
 }
@@ -149,7 +151,7 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
                         open.insert(task, begun);
                     }
                 }
-                Event::UsageReported { task, attempt, usage, model } => {
+                Event::UsageReported { task, attempt, usage, model, taken_back } => {
                     let Some(of) = open.get_mut(task).filter(|open| open.attempt == *attempt) else {
                         continue;
                     };
@@ -158,6 +160,13 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
                     self.lines[line].usage += *usage;
                     if of.told.insert(line) {
                         self.lines[line].attempts += 1;
+                    }
+                    // It may have been told on another day.
+                    let (mut rest, told) = (*taken_back, of.told.iter().copied());
+                    for line in std::iter::once(line).chain(told.filter(|told| *told != line)) {
+                        let before = std::mem::take(&mut self.lines[line].usage);
+                        self.lines[line].usage = before.less(rest);
+                        rest = rest.less(before);
                     }
                 }
                 Event::AttemptEnded { task, .. } => {
@@ -301,9 +310,10 @@ mod tests {
                 agent.map(|agent| Box::new(Hand { agent: agent.into(), model: None, why: String::new() }));
             self.add(hours, Event::AttemptStarted { task: task.clone(), attempt, executor: 1, hand });
             for &(model, cost, unpriced) in used {
-                let usage = Usage { cost: Usd(cost), tokens: 100, turns: 1, unpriced };
+                let usage = Usage { cost: Usd(cost), tokens: 100, turns: 1, unpriced, ..Usage::default() };
                 let (task, model) = (task.clone(), Some(model.into()));
-                self.add(hours, Event::UsageReported { task, attempt, usage, model });
+                let taken_back = Usage::default();
+                self.add(hours, Event::UsageReported { task, attempt, usage, model, taken_back });
             }
             let (outcome, elapsed) = (Outcome::Succeeded, Millis(5));
             self.add(
@@ -335,7 +345,7 @@ mod tests {
         let lines = lines([("r1", book.records.as_slice())], by, |_| offset);
         let total = total(&lines);
         let line = |line: &Line| {
-            let Usage { cost, tokens, turns, unpriced } = line.usage;
+            let Usage { cost, tokens, turns, unpriced, .. } = line.usage;
             format!("{} {}-{} {} {tokens}/{unpriced} {turns}", line.key, line.attempts, line.untold, cost.0)
         };
         assert_eq!(
@@ -392,7 +402,7 @@ mod tests {
                 .iter()
                 .map(|(model, cost)| ModelUsage {
                     model: model.map(Into::into),
-                    usage: Usage { cost: Usd(*cost), tokens: 7, turns: 1, unpriced: 0 },
+                    usage: Usage { cost: Usd(*cost), tokens: 7, turns: 1, ..Usage::default() },
                 })
                 .collect(),
         };

@@ -103,6 +103,9 @@ pub enum Event {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<Box<str>>,
+        /// Of what was reported of this model before: more than it came to, now that the agent has said its totals.
+        #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+        taken_back: Usage,
     },
     StopRequested {
         task: TaskId,
@@ -237,6 +240,9 @@ pub enum Event {
     ProviderParked {
         agent: String,
         until: Timestamp,
+        /// What it said, where it is waited for although it did not say until when.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outage: Option<String>,
     },
     /// Most of what a task, or the whole run, may use is used up.
     BudgetNeared {
@@ -436,6 +442,8 @@ pub enum DrainReason {
     Budget,
     /// All that is left to do waits for a person.
     Person,
+    /// An agent's provider does not let it in.
+    Unauthorized,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

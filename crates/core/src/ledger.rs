@@ -96,7 +96,10 @@ fn claims(task: &Task, state: &TaskState) -> (bool, bool) {
         TaskState::Running(running) => (running.ended, running.ended && checked),
         TaskState::Failed(failure) => match failure.class {
             FailureClass::Conflict | FailureClass::Diverged => (true, checked),
-            FailureClass::NoChanges | FailureClass::Unwanted | FailureClass::Unverified => (true, false),
+            FailureClass::NoChanges
+            | FailureClass::Unwanted
+            | FailureClass::Unverified
+            | FailureClass::FailsOnBase => (true, false),
             _ => (false, false),
         },
         _ => (false, false),

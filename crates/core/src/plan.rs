@@ -270,6 +270,20 @@ impl Task {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.keep)
     }
 
+    /// Whether its checks are tried on the untouched base before an agent works.
+    pub fn checks_base(&self) -> bool {
+        self.preparation.as_ref().is_none_or(|preparation| !preparation.leaves_base_unchecked)
+    }
+
+    pub fn max_subagent_cost(&self) -> Option<Usd> {
+        self.preparation.as_ref().and_then(|preparation| preparation.max_subagent_cost)
+    }
+
+    /// Whether its agent may hand a part of the work to subagents.
+    pub fn may_delegate(&self) -> bool {
+        self.max_subagent_cost() != Some(Usd(0))
+    }
+
     pub fn has_own_agent_home(&self) -> bool {
         self.preparation.as_ref().is_some_and(|preparation| preparation.own_agent_home)
     }
@@ -393,6 +407,12 @@ pub struct Preparation {
     /// How many lines it will probably change, added and removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_lines: Option<u32>,
+    /// Whether its checks are not tried on the untouched base before an agent works.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub leaves_base_unchecked: bool,
+    /// What subagents of its agent may cost together; where that is nothing, it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_subagent_cost: Option<Usd>,
     /// By which words it was told who does it; nothing where the task says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagent_words: Vec<String>,

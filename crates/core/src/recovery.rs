@@ -207,6 +207,7 @@ fn by_class(class: FailureClass) -> Option<(Nature, &'static str)> {
         C::Budget => (Permanent, "its own budget is used up"),
         C::TooLong => (Permanent, "it is more than the model can read"),
         C::Rejected => (Permanent, "its provider refused the request"),
+        C::FailsOnBase => (Permanent, "its check fails on the untouched base, too"),
         C::Internal => (Permanent, "conductor itself failed"),
         C::Conflict => (Ambiguous, "its work does not merge"),
         C::Runaway => (Ambiguous, "it went round in circles"),

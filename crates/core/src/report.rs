@@ -137,6 +137,7 @@ pub fn outcome_name(stage: Stage) -> &'static str {
         Stage::Stopped(DrainReason::Person) => "waiting for a person",
         Stage::Stopped(DrainReason::FailFast) => "stopped at the first failure",
         Stage::Stopped(DrainReason::Budget) => "stopped at its budget",
+        Stage::Stopped(DrainReason::Unauthorized) => "stopped, an agent is not logged in",
         Stage::Finished(RunOutcome::Completed) => "completed",
         Stage::Finished(RunOutcome::Failed) => "failed",
         Stage::Finished(RunOutcome::Cancelled) => "cancelled",

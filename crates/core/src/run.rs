@@ -33,8 +33,8 @@ pub use repeats::Repeats;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
 pub use state::{
-    Foreseen, Intent, Issue, Landed, Landing, Progress, Running, SettingsTouched, Stage, Status, Stray,
-    TaskState,
+    Foreseen, Intent, Issue, Landed, Landing, Outage, Progress, Running, SettingsTouched, Stage, Status,
+    Stray, TaskState,
 };
 use step::step;
 pub(crate) use step::subject;
@@ -92,6 +92,8 @@ pub struct Run {
     issues: Vec<Issue>,
     recoveries: Recoveries,
     parked: BTreeMap<String, Timestamp>,
+    parked_since: BTreeMap<String, Timestamp>,
+    outages: BTreeMap<String, Outage>,
     hands: BTreeMap<Node, Hand>,
     repeats: BTreeMap<Node, Repeats>,
     costs: Costs,
@@ -156,6 +158,8 @@ impl Run {
             issues: Vec::new(),
             recoveries: Recoveries::default(),
             parked: BTreeMap::new(),
+            parked_since: BTreeMap::new(),
+            outages: BTreeMap::new(),
             hands: BTreeMap::new(),
             repeats: BTreeMap::new(),
             costs: Costs::default(),
@@ -238,6 +242,9 @@ impl Run {
                 self.stage = Stage::Active;
                 (self.paused, self.paused_for) = (false, None);
                 self.ended = None;
+                // Whoever takes it up again wants to know at once.
+                let outages = std::mem::take(&mut self.outages);
+                self.parked.retain(|agent, _| !outages.contains_key(agent));
                 self.times.starts += 1;
                 self.restart_landings(record.tick);
             }
@@ -253,8 +260,13 @@ impl Run {
                 self.stage = Stage::Finished(*outcome);
                 self.ended = Some(record.at);
             }
-            Event::ProviderParked { agent, until } => {
+            Event::ProviderParked { agent, until, outage } => {
                 self.parked.insert(agent.clone(), *until);
+                self.parked_since.insert(agent.clone(), record.at);
+                if outage.is_some() {
+                    let known = self.outages.entry(agent.clone());
+                    known.or_insert(Outage { since: record.at, looks: 0 }).looks += 1;
+                }
             }
             Event::PlanningAccounted { planning } => {
                 for used in &planning.usage {
@@ -341,19 +353,20 @@ impl Run {
                 self.executors = self.executors.max(*executor);
                 progress.first_started.get_or_insert(record.at);
             }
-            Event::UsageReported { usage, model, .. } => {
-                progress.usage += *usage;
-                self.spent += *usage;
+            Event::UsageReported { usage, model, taken_back, .. } => {
+                progress.usage.report(*usage, *taken_back);
+                self.spent.report(*usage, *taken_back);
                 let open = self.costs.open.entry(place as Node).or_default();
                 match open.iter_mut().find(|known| known.model == *model) {
-                    Some(known) => known.usage += *usage,
+                    Some(known) => known.usage.report(*usage, *taken_back),
                     None => open.push(ModelUsage { model: model.clone(), usage: *usage }),
                 }
                 if let Some(model) = model {
-                    *self.costs.models.entry(model.clone()).or_default() += *usage;
+                    self.costs.models.entry(model.clone()).or_default().report(*usage, *taken_back);
                     self.costs.last.insert(place as Node, model.clone());
                 }
                 if let Some(hand) = self.hands.get(&(place as Node)).filter(|_| !self.parked.is_empty()) {
+                    self.outages.remove(&hand.agent);
                     self.parked.retain(|agent, until| *agent != hand.agent || *until > record.at);
                 }
             }

@@ -161,8 +161,8 @@ impl Scheduler {
                 }
             }
             Input::ProviderParked { agent, until } => self.on_provider_parked(now, agent, until),
-            Input::UsageReported { task, attempt, usage, model } => {
-                self.on_usage(now, task, attempt, usage, model);
+            Input::UsageReported { task, attempt, usage, model, taken_back } => {
+                self.on_usage(now, task, attempt, (usage, taken_back), model);
             }
             Input::WorkAccepted { task, attempt } => {
                 if let Some((place, _)) = self.current(&task, attempt) {
@@ -263,8 +263,12 @@ impl Scheduler {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
         let outcome = self.judged(place, running.stopping, outcome);
-        let change = change
-            .filter(|_| matches!(outcome, Outcome::Succeeded | Outcome::Interrupted | Outcome::Asked(_)));
+        let outcome = self.waited_out(now, place, outcome);
+        let change = change.filter(|_| match &outcome {
+            Outcome::Succeeded | Outcome::Interrupted | Outcome::Asked(_) => true,
+            Outcome::Failed(failure) => failure.class.cuts_short(),
+            Outcome::Cancelled => false,
+        });
         let lands = change.is_some() && outcome == Outcome::Succeeded;
         let stands_by = outcome == Outcome::Succeeded && self.run.raced_by(place).is_some();
         let ended = Event::AttemptEnded {
@@ -312,6 +316,11 @@ impl Scheduler {
             return Outcome::Cancelled;
         }
         match (stopping, reported) {
+            // Some count their turns themselves and stop by it.
+            (None, Outcome::Failed(failure)) if failure.class == FailureClass::Budget => {
+                let cap = task.max_turns.map(|turns| format!("reached max_turns {turns}"));
+                Outcome::Failed(Failure { message: cap.unwrap_or(failure.message), ..failure })
+            }
             (None, reported) => reported,
             (Some(StopReason::Interrupted), Outcome::Succeeded) => Outcome::Succeeded,
             (Some(StopReason::Interrupted), _) => Outcome::Interrupted,
@@ -320,10 +329,10 @@ impl Scheduler {
                 let limit = task.timeout.unwrap_or_default();
                 Outcome::Failed(Failure::new(FailureClass::TimedOut, format!("timed out after {limit}")))
             }
-            (Some(StopReason::Budget), _) => Outcome::Failed(Failure::new(
-                FailureClass::Budget,
-                format!("reached its own budget after {}", self.counted(place).cost),
-            )),
+            (Some(StopReason::Budget), _) => {
+                let cap = self.cap_words(place);
+                Outcome::Failed(Failure::new(FailureClass::Budget, format!("reached {cap}")))
+            }
         }
     }
 

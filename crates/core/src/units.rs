@@ -111,9 +111,16 @@ impl Add for Usd {
     }
 }
 
+/// With the digits it needs: less than a cent is not nothing.
 impl fmt::Display for Usd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("${:.2}", self.dollars()))
+        const CENT: u64 = 10_000;
+        let digits = match self.0 {
+            1..100 => 6,
+            cost if cost < 100 * CENT && !cost.is_multiple_of(CENT) => 4,
+            _ => 2,
+        };
+        f.pad(&format!("${:.digits$}", self.dollars()))
     }
 }
 

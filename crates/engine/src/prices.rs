@@ -41,6 +41,11 @@ pub fn price(own: &Own, tokens: &Tokens) -> Option<Usd> {
     }
 }
 
+/// Whether the file has a price for it.
+pub fn is_own(own: &Own, model: &str) -> bool {
+    fitting(own, model).is_some()
+}
+
 /// What a model costs for a million tokens of each kind; long prompts may cost more.
 pub fn known(own: &Own, model: &str) -> Option<Known> {
     if let Some((name, price)) = fitting(own, model) {
@@ -120,7 +125,15 @@ mod tests {
     use super::*;
 
     fn tokens(model: &str) -> Tokens {
-        Tokens { model: model.into(), input: 3900, cache_read: 600, cache_write: 300, output: 150, turns: 3 }
+        Tokens {
+            model: model.into(),
+            input: 3900,
+            cache_read: 600,
+            cache_write: 300,
+            output: 150,
+            turns: 3,
+            ..Tokens::default()
+        }
     }
 
     fn own(prices: &[(&str, u64, Option<u64>)]) -> Own {

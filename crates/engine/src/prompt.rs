@@ -35,6 +35,8 @@ pub struct Facts<'a> {
     pub skills: &'a [Applied],
     /// What an earlier round found, and its number.
     pub feedback: Option<&'a (u32, Failure)>,
+    /// What it found is not in the files any more.
+    pub set_back: bool,
     /// The conversation has begun before: what the task is has been said.
     pub known: bool,
 }
@@ -50,6 +52,7 @@ impl<'a> Facts<'a> {
             ports: None,
             skills: &[],
             feedback: None,
+            set_back: false,
             known: false,
         }
     }
@@ -104,7 +107,10 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
             branch => facts.branch.as_deref(),
             ports => facts.ports,
             round => facts.feedback.map(|(round, _)| round),
-            trouble => facts.feedback.map(|(_, failure)| trouble(failure.class)),
+            trouble => facts.feedback.map(|(_, failure)| match facts.set_back {
+                true => "set_back",
+                false => trouble(failure.class),
+            }),
             feedback => facts.feedback.map(|(_, failure)| told(failure)),
             known => facts.known,
         },
@@ -193,6 +199,10 @@ mod tests {
                 words(&Facts { feedback: Some(&round), known: true, ..facts.clone() }).starts_with(begins)
             );
         }
+        let round = (0, Failure::new(FailureClass::Conflict, "both changed f.txt"));
+        let set_back = words(&Facts { feedback: Some(&round), set_back: true, ..facts.clone() });
+        assert!(set_back.starts_with("What you did could not be landed"), "{set_back}");
+        assert!(set_back.contains("both changed f.txt") && set_back.contains("Build the API."), "{set_back}");
         let bare = Task::new(id("bare"), Work::Prompt("Do it.".into()));
         let facts = Facts::of(&plan, Isolation::None);
         insta::assert_snapshot!("bare", super::words(&bare, &facts, Path::new("/nowhere")).unwrap());

@@ -98,10 +98,11 @@ impl Bench {
             notices,
             // There is no loop to report to: how a check ended is what it returns.
             reports: mpsc::unbounded_channel().0,
-            unpriced: Default::default(),
+            warned: Default::default(),
             accounts: Default::default(),
             debuts: Default::default(),
             baselines: Default::default(),
+            base_checks: Default::default(),
             crowd: Default::default(),
             desk: Default::default(),
             supplies: Default::default(),

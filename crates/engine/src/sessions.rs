@@ -1,4 +1,5 @@
-//! `sessions.jsonl` in the state directory: one line for each session of an agent, of all runs, appended when it ends.
+//! `sessions.jsonl` in the state directory: two lines for each session of an agent, of all runs: one when it starts, one
+//! when it ends.
 //!
 //! It is for people and other programs; nothing here is ever read back. Several coordinators append to it at once: each
 //! line is one write to a file opened for appending. It is written behind the run's back and holds nobody up: where it
@@ -28,7 +29,7 @@ pub const FILE: &str = "sessions.jsonl";
 /// How long a run waits at its end for the last lines.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A session that is over. What was not measured is null.
+/// A session that starts or is over. What was not measured is null.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     schema: &'static str,
@@ -38,20 +39,32 @@ struct Line<'a> {
     /// Of a task.
     run: Option<&'a RunId>,
     task_id: Option<&'a TaskId>,
+    /// The branch that its work lands on, where there is one.
+    branch_name: Option<&'a str>,
+    /// Where it can be looked at; agents on this machine have no such place.
+    url: Option<&'a str>,
+    /// Counted over the run, from 1.
+    session_number: Option<u64>,
     attempt: Option<Attempt>,
     /// Of planning: by which name what it said is kept.
     plan: Option<&'a str>,
     agent: &'a str,
     model: Option<&'a str>,
-    /// completed, failed, interrupted or cancelled, as the agent's own end was; whether its work landed is the run's to say.
+    /// started; then completed, failed, interrupted or cancelled, as the agent's own end was. Whether its work landed is
+    /// the run's to say.
     status: &'static str,
     error: Option<Cause<'a>>,
     directory: &'a Path,
     started_at: Option<String>,
-    ended_at: String,
-    elapsed_ms: u64,
+    ended_at: Option<String>,
+    elapsed_ms: Option<u64>,
+    /// Answers of the model, which are its turns.
+    messages: Option<u32>,
     turns: Option<u32>,
+    tool_calls: Option<u32>,
     tokens: Option<u64>,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
     cost_usd: Option<f64>,
 }
 
@@ -85,6 +98,9 @@ pub(crate) fn note_planning(home: &Path, session: &PlanningSession<'_>) {
         session_id: session.session,
         run: None,
         task_id: None,
+        branch_name: None,
+        url: None,
+        session_number: None,
         attempt: None,
         plan: Some(&planning.plan),
         agent: &planning.agent,
@@ -93,10 +109,14 @@ pub(crate) fn note_planning(home: &Path, session: &PlanningSession<'_>) {
         error: session.error.as_deref().map(|message| Cause::Words { message }),
         directory: session.directory,
         started_at: Some(moment(planning.at)),
-        ended_at: moment(*ended),
-        elapsed_ms: (*ended - planning.at).0,
+        ended_at: Some(moment(*ended)),
+        elapsed_ms: Some((*ended - planning.at).0),
+        messages: used.map(|used| used.turns),
         turns: used.map(|used| used.turns),
+        tool_calls: used.map(|used| used.tool_calls),
         tokens: used.map(|used| used.tokens),
+        input_tokens: used.map(|used| used.tokens.saturating_sub(used.output)),
+        output_tokens: used.map(|used| used.output),
         cost_usd: used.and_then(costs::dollars),
     };
     let _ = line.bytes().and_then(|bytes| append(&home.join(FILE), &bytes));
@@ -121,6 +141,7 @@ impl Scribe {
         home: &Path,
         id: &RunId,
         directory: &Path,
+        branch: Option<String>,
         run: &Run,
         mut records: mpsc::UnboundedReceiver<Records>,
     ) -> Scribe {
@@ -128,8 +149,10 @@ impl Scribe {
             path: home.join(FILE),
             run: id.clone(),
             directory: directory.to_owned(),
+            branch,
             open: left_open(run),
-            sessions: HashMap::new(),
+            sessions: left_sessions(run),
+            begun: run.tasks().map(|(_, progress)| u64::from(progress.last_attempt)).sum(),
             owed: Vec::new(),
         };
         let (sender, done) = std_mpsc::channel();
@@ -157,6 +180,7 @@ impl Scribe {
 
 /// An agent at work.
 struct Open {
+    number: u64,
     attempt: Attempt,
     agent: String,
     model: Option<String>,
@@ -169,11 +193,23 @@ struct Book {
     path: PathBuf,
     run: RunId,
     directory: PathBuf,
+    branch: Option<String>,
+    /// How many sessions have begun.
+    begun: u64,
     open: HashMap<TaskId, Open>,
     /// The last conversation of a task, which its next attempt may go on with.
     sessions: HashMap<TaskId, (String, String)>,
     /// Lines that could not be written yet.
     owed: Vec<u8>,
+}
+
+/// Conversations that were begun before the run was taken up.
+fn left_sessions(run: &Run) -> HashMap<TaskId, (String, String)> {
+    let sessions = run
+        .tasks()
+        .enumerate()
+        .filter_map(|(place, (task, _))| Some((task.id.clone(), run.repeats(place)?.session.clone()?)));
+    sessions.collect()
 }
 
 /// Those that were at work when an earlier coordinator died: what is known of them is known from the run.
@@ -184,6 +220,7 @@ fn left_open(run: &Run) -> HashMap<TaskId, Open> {
         };
         let session = run.repeats(place).and_then(|repeats| repeats.session.clone());
         let open = Open {
+            number: u64::from(running.attempt.0),
             attempt: running.attempt,
             agent: hand.agent.clone(),
             model: run.model(place).map(str::to_owned).or_else(|| hand.model.clone()),
@@ -204,7 +241,7 @@ impl Book {
     fn note(&mut self, record: &Record) -> io::Result<()> {
         match &record.event {
             Event::AttemptStarted { task, attempt, hand: Some(hand), .. } => {
-                self.begin(task, *attempt, hand, record.at);
+                self.begin(task, *attempt, hand, record.at)?;
             }
             Event::SessionStarted { task, session, .. } => {
                 if let Some(open) = self.open.get_mut(task) {
@@ -212,15 +249,15 @@ impl Book {
                     self.sessions.insert(task.clone(), (open.agent.clone(), session.clone()));
                 }
             }
-            Event::UsageReported { task, usage, model, .. } => {
+            Event::UsageReported { task, usage, model, taken_back, .. } => {
                 if let Some(open) = self.open.get_mut(task) {
-                    *open.used.get_or_insert_default() += *usage;
+                    open.used.get_or_insert_default().report(*usage, *taken_back);
                     open.model = model.as_deref().map(str::to_owned).or(open.model.take());
                 }
             }
             Event::AttemptEnded { task, outcome, elapsed, .. } => {
                 if let Some(open) = self.open.remove(task) {
-                    let line = self.line(task, &open, outcome, record.at, elapsed.0)?;
+                    let line = self.line(task, &open, Some((outcome, record.at, elapsed.0)))?;
                     self.owed.extend_from_slice(&line);
                     self.write()?;
                 }
@@ -239,9 +276,11 @@ impl Book {
         Ok(())
     }
 
-    fn begin(&mut self, task: &TaskId, attempt: Attempt, hand: &Hand, at: Timestamp) {
+    fn begin(&mut self, task: &TaskId, attempt: Attempt, hand: &Hand, at: Timestamp) -> io::Result<()> {
         let known = self.sessions.get(task).filter(|(agent, _)| *agent == hand.agent);
+        self.begun += 1;
         let open = Open {
+            number: self.begun,
             attempt,
             agent: hand.agent.clone(),
             model: hand.model.clone(),
@@ -249,46 +288,57 @@ impl Book {
             since: Some(at),
             used: None,
         };
+        let line = self.line(task, &open, None);
         self.open.insert(task.clone(), open);
+        self.owed.extend_from_slice(&line?);
+        self.write()
     }
 
     fn line(
         &self,
         task: &TaskId,
         open: &Open,
-        outcome: &Outcome,
-        at: Timestamp,
-        elapsed_ms: u64,
+        end: Option<(&Outcome, Timestamp, u64)>,
     ) -> io::Result<Vec<u8>> {
+        let outcome = end.map(|(outcome, ..)| outcome);
         let status = match outcome {
-            Outcome::Succeeded => "completed",
-            Outcome::Failed(_) => "failed",
-            Outcome::Interrupted => "interrupted",
-            Outcome::Asked(_) => "waiting",
-            Outcome::Cancelled => "cancelled",
+            None => "started",
+            Some(Outcome::Succeeded) => "completed",
+            Some(Outcome::Failed(_)) => "failed",
+            Some(Outcome::Interrupted) => "interrupted",
+            Some(Outcome::Asked(_)) => "waiting",
+            Some(Outcome::Cancelled) => "cancelled",
         };
+        let used = open.used;
         let line = Line {
             schema: SCHEMA,
             kind: "task",
             session_id: open.session.as_deref(),
             run: Some(&self.run),
             task_id: Some(task),
+            branch_name: self.branch.as_deref(),
+            url: None,
+            session_number: Some(open.number),
             attempt: Some(open.attempt),
             plan: None,
             agent: &open.agent,
             model: open.model.as_deref(),
             status,
             error: match outcome {
-                Outcome::Failed(failure) => Some(Cause::Failure(failure)),
+                Some(Outcome::Failed(failure)) => Some(Cause::Failure(failure)),
                 _ => None,
             },
             directory: &self.directory,
             started_at: open.since.map(moment),
-            ended_at: moment(at),
-            elapsed_ms,
-            turns: open.used.map(|used| used.turns),
-            tokens: open.used.map(|used| used.tokens),
-            cost_usd: open.used.and_then(costs::dollars),
+            ended_at: end.map(|(_, at, _)| moment(at)),
+            elapsed_ms: end.map(|(.., elapsed)| elapsed),
+            messages: used.map(|used| used.turns),
+            turns: used.map(|used| used.turns),
+            tool_calls: used.map(|used| used.tool_calls),
+            tokens: used.map(|used| used.tokens),
+            input_tokens: used.map(|used| used.tokens.saturating_sub(used.output)),
+            output_tokens: used.map(|used| used.output),
+            cost_usd: used.and_then(costs::dollars),
         };
         line.bytes()
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::dialects::Dialect;
 use crate::faults::Kind;
+use crate::script::Usage;
 
 /// Bodies are kept up to this many bytes in all; the oldest go first.
 const KEPT_BODIES: usize = 64 << 20;
@@ -38,6 +39,8 @@ pub struct Request {
     pub turn: Option<usize>,
     pub status: u16,
     pub answer: Answered,
+    /// What a provider would charge for: nothing where it was refused or cut off.
+    pub billed: Usage,
     /// As it was sent; None for the oldest of very many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
@@ -80,6 +83,7 @@ impl Request {
             turn: None,
             status: 200,
             answer: Answered::Other,
+            billed: Usage::NONE,
             body: Some(body.to_owned()),
         }
     }
@@ -113,6 +117,10 @@ impl Log {
 
     pub(crate) fn of_job(&self, job: &str) -> Vec<Request> {
         self.requests.iter().filter(|request| request.job == job).cloned().collect()
+    }
+
+    pub(crate) fn billed(&self) -> Usage {
+        self.requests.iter().fold(Usage::NONE, |sum, request| sum + request.billed)
     }
 
     pub(crate) fn count(&self, job: &str) -> usize {

@@ -53,6 +53,10 @@ pub enum Step {
         #[serde(default)]
         arguments: Value,
     },
+    /// Has a subagent follow the script of this name.
+    Delegate {
+        script: String,
+    },
     /// A tool by the name the CLI gives it, offered or not.
     Tool {
         name: String,
@@ -122,6 +126,19 @@ pub struct Usage {
 impl Usage {
     /// Of answers that are no turn of a script.
     pub(crate) const NONE: Usage = Usage { input: 0, output: 0, cache_read: 0, cache_write: 0 };
+}
+
+impl std::ops::Add for Usage {
+    type Output = Usage;
+
+    fn add(self, more: Usage) -> Usage {
+        Usage {
+            input: self.input + more.input,
+            output: self.output + more.output,
+            cache_read: self.cache_read + more.cache_read,
+            cache_write: self.cache_write + more.cache_write,
+        }
+    }
 }
 
 impl Default for Usage {
@@ -194,6 +211,12 @@ impl Script {
     #[must_use]
     pub fn mcp(self, server: impl Into<String>, tool: impl Into<String>, arguments: Value) -> Script {
         self.step(Step::Mcp { server: Some(server.into()), tool: tool.into(), arguments })
+    }
+
+    /// Has a subagent follow another script.
+    #[must_use]
+    pub fn delegate(self, script: impl Into<String>) -> Script {
+        self.step(Step::Delegate { script: script.into() })
     }
 
     #[must_use]
@@ -276,6 +299,7 @@ mod tests {
             {"run": {"command": "ls"}},
             {"edit": {"path": "a.txt", "old": "a", "new": "b"}},
             {"mcp": {"server": "tasks", "tool": "note", "arguments": {"x": 1}}},
+            {"delegate": {"script": "part"}},
             {"tool": {"name": "Read", "input": {"file_path": "a.txt"}}},
             {"slow": {"ms": 7, "between": true}},
             {"cut": {"times": 1}},
@@ -292,6 +316,7 @@ mod tests {
             .run("ls")
             .edit("a.txt", "a", "b")
             .mcp("tasks", "note", json!({"x": 1}))
+            .delegate("part")
             .tool("Read", json!({"file_path": "a.txt"}))
             .trickle(7)
             .cut(1)

@@ -17,7 +17,7 @@ use crate::faults::Failure;
 use crate::limits::Limits;
 use crate::log::{Answered, Log, Request};
 use crate::play::{Answer, Asker, Content, Decision, Ending, Met, decide};
-use crate::script::Script;
+use crate::script::{Script, Usage};
 use crate::turns::{Manner, Turns};
 use crate::wire::{self, Body, Lifeline};
 
@@ -70,6 +70,10 @@ impl Stage {
 
     pub(crate) fn requests(&self, job: &str) -> Vec<Request> {
         self.memory().log.of_job(job)
+    }
+
+    pub(crate) fn billed(&self) -> Usage {
+        self.memory().log.billed()
     }
 
     /// Waits until a job has made so many requests.
@@ -148,6 +152,9 @@ impl Stage {
         let Decision { place, answer } = decide(&asker, turns, &mut memory.met);
         entry.turn = place;
         (entry.status, entry.answer) = outcome(place, &answer);
+        if let Content::Given { reply, ending: Ending::Whole } = &answer.content {
+            entry.billed = reply.usage;
+        }
         Reaction::Speak { dialect, stream, answer }
     }
 

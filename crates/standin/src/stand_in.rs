@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::conversation::is_name;
 use crate::limits::Limits;
 use crate::log::Request;
-use crate::script::Script;
+use crate::script::{Script, Usage};
 use crate::server::Server;
 use crate::stage::Stage;
 
@@ -56,6 +56,11 @@ impl StandIn {
     /// The address without a job, for prompts that name their script.
     pub fn root_url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// What all answers together would cost, in tokens.
+    pub fn billed(&self) -> Usage {
+        self.stage.billed()
     }
 
     /// All that a job has asked, in the order it came.

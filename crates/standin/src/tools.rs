@@ -50,6 +50,7 @@ pub(crate) fn call(deed: &Deed, conversation: &Conversation) -> Result<Call, NoT
         Deed::Edit { path, old, new } => edit(path, old, new, conversation),
         Deed::Run { command } => run(command, offered),
         Deed::Mcp { server, tool, arguments } => Ok(mcp(server.as_deref(), tool, arguments, conversation)),
+        Deed::Delegate { script } => delegate(script, offered),
         Deed::Tool { name, input } => Ok(raw(name, input, offered)),
     }
 }
@@ -97,6 +98,18 @@ fn run(command: &str, offered: &[Offered]) -> Result<Call, NoTool> {
         call.input[YIELD.0] = json!(YIELD.1);
     }
     Ok(call)
+}
+
+fn delegate(script: &str, offered: &[Offered]) -> Result<Call, NoTool> {
+    let kinds = [("Agent", "general-purpose"), ("Task", "general-purpose"), ("task", "general")];
+    let found = kinds.iter().find_map(|(name, kind)| Some((find(offered, &[name])?, kind)));
+    let (tool, kind) = found.ok_or_else(|| no_tool(format!("delegate {script}"), offered))?;
+    let arguments = [
+        ("description", json!(script)),
+        ("prompt", json!(format!("[[script:{script}]] Do your part."))),
+        ("subagent_type", json!(kind)),
+    ];
+    Ok(tool.call(arguments))
 }
 
 /// CLIs hide MCP tools until they are searched for, so a search may have to come first.

@@ -48,6 +48,7 @@ pub(crate) enum Deed {
     Edit { path: String, old: String, new: String },
     Run { command: String },
     Mcp { server: Option<String>, tool: String, arguments: Value },
+    Delegate { script: String },
     Tool { name: String, input: Value },
 }
 
@@ -166,6 +167,7 @@ impl Deed {
             Step::Edit { path, old, new } => Deed::Edit { path, old, new },
             Step::Run { command } => Deed::Run { command },
             Step::Mcp { server, tool, arguments } => Deed::Mcp { server, tool, arguments },
+            Step::Delegate { script } => Deed::Delegate { script },
             Step::Tool { name, input } => Deed::Tool { name, input },
             _ => return None,
         })

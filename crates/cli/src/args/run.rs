@@ -86,6 +86,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "USD", value_parser = dollars, env = "CONDUCTOR_MAX_COST", hide_env_values = true)]
     pub(crate) max_cost: Option<f64>,
 
+    /// Start nothing new once this many tokens have been used
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          env = "CONDUCTOR_MAX_TOKENS", hide_env_values = true)]
+    pub(crate) max_tokens: Option<u64>,
+
     /// Stop after this time, such as 90m
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_MAX_TIME", hide_env_values = true)]
     pub(crate) max_time: Option<Millis>,
@@ -94,6 +99,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
           env = "CONDUCTOR_MAX_ATTEMPTS", hide_env_values = true)]
     pub(crate) max_attempts: Option<u32>,
+
+    /// How long tasks wait for a provider that fails or refuses everything; 0 fails them at once  [default: 1h]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_OUTAGE_PATIENCE",
+          hide_env_values = true)]
+    pub(crate) outage_patience: Option<Millis>,
 
     /// Take tasks that are added to the file, or changed before they start, into the run while it goes on
     #[arg(long, conflicts_with = "dry_run")]

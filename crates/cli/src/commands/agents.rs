@@ -4,7 +4,10 @@ mod trial;
 
 use std::path::Path;
 
+use conductor_core::costs;
+use conductor_core::event::Usage;
 use conductor_core::plan::Plan;
+use conductor_core::units::Usd;
 use conductor_engine::agents::{Abilities, Entry, Login, roster};
 use serde::Serialize;
 
@@ -119,7 +122,9 @@ fn table(results: &[Result]) -> String {
             result.verdict.word().to_owned(),
             format!("{:.1}s", result.seconds),
             result.tokens.to_string(),
-            format!("${:.4}", result.cost_usd),
+            result.cost_usd.map_or("unknown".to_owned(), |cost| {
+                costs::words(Usage { cost: Usd::from_dollars(cost), ..Usage::default() })
+            }),
             result.message.clone().unwrap_or_default(),
         ]
     };

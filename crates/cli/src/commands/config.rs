@@ -200,6 +200,7 @@ fn built_in() -> Vec<(String, Value)> {
         ("agent", json!(task.agent_name())),
         ("priority", json!(task.priority.name())),
         ("fix_rounds", json!(task.fix_rounds)),
+        ("check_base", json!(task.checks_base())),
         ("gate_proof", json!(task.gate_proof)),
         ("review", json!(task.review.is_some())),
         ("measure", json!(task.measure.is_some())),
@@ -222,6 +223,7 @@ fn built_in() -> Vec<(String, Value)> {
         ("timeout", Value::Null),
         ("max_cost", Value::Null),
         ("max_tokens", Value::Null),
+        ("max_subagent_cost", Value::Null),
         ("max_turns", Value::Null),
         ("verify", json!([])),
     ];

@@ -205,8 +205,9 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
         complete_files(&stored, &run, claim.directory())?;
         return Err(fault);
     }
-    let run = editing::take_over(&args, &stored, &store, run).await?;
-    let mut options = args.options(run.plan(), Some(run.options()))?;
+    let (run, edited) = editing::take_over(&args, &stored, &store, run).await?;
+    let before = arguments::limited(run.options(), &run.plan().limits, edited.as_ref());
+    let mut options = args.options(run.plan(), Some(&before))?;
     // What is left to be done of a run that is over needs no agent.
     if !unfinished || args.typed.retry_failed {
         options.absent = check_agents(run.plan())?;
@@ -280,7 +281,8 @@ async fn carry_out(
     let graph = drive.scheduler().graph().clone();
     let slots = drive.scheduler().run().options().slots;
     shortage::for_a_while(talk, async || output::write_plan(&directory, run.plan(), &graph, slots)).await?;
-    let scribe = Scribe::follow(&home, &id, &args.directory, &run, drive.subscribe());
+    let branch = yard.as_ref().map(|yard| merge::short(yard.branch()));
+    let scribe = Scribe::follow(&home, &id, &args.directory, branch, &run, drive.subscribe());
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut drive);
     let recorder = Recorder::follow(&args.directory, &run, drive.subscribe());
     let stage = Stage {
@@ -432,6 +434,7 @@ fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exi
         (RunStage::Stopped(DrainReason::User), _) => Exit::Interrupted,
         (RunStage::Stopped(DrainReason::Person), _) => Exit::Asked,
         (RunStage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
+        (RunStage::Stopped(DrainReason::Unauthorized), _) => Exit::AgentMissing,
         (RunStage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
         (RunStage::Finished(RunOutcome::Failed), _) if only_blocked(run) => Exit::NothingToDo,
         (RunStage::Finished(RunOutcome::Failed) | RunStage::Stopped(DrainReason::FailFast), _) => {

@@ -114,7 +114,13 @@ impl Lines {
                 };
                 Some(self.aside(YELLOW, "answer", task, &format!("  {words}")))
             }
-            Event::ProviderParked { agent, until } => {
+            Event::ProviderParked { agent, until, outage: Some(why) } => {
+                let (why, at) = (one_line(why), local_time(*until));
+                Some(format!(
+                    "conductor: {agent} does not answer ({why}); one task asks again at {at}, others wait"
+                ))
+            }
+            Event::ProviderParked { agent, until, outage: None } => {
                 let words = format!("{agent} takes nothing more until {}", local_time(*until));
                 Some(format!("conductor: {words}; its tasks wait or go to others"))
             }
@@ -174,6 +180,9 @@ impl Lines {
             }
             Event::RunDrained { why: DrainReason::Budget } => {
                 Some("budget reached, starting nothing new".into())
+            }
+            Event::RunDrained { why: DrainReason::Unauthorized } => {
+                Some("an agent is not let in by its provider, starting nothing new".into())
             }
             Event::RunDrained { why: DrainReason::FailFast } => {
                 Some("a task failed, starting nothing new".into())

@@ -41,6 +41,8 @@ pub enum FailureClass {
     Unwanted,
     /// A `verify:` command said no, in its own workspace or on the combined tree.
     Unverified,
+    /// A `verify:` command fails exactly as on the untouched base: no attempt will change that.
+    FailsOnBase,
     /// Its work does not merge with what landed meanwhile.
     Conflict,
     /// Its HEAD does not build on what it was given, and what it did cannot be told from what it left out.
@@ -77,6 +79,28 @@ impl FailureClass {
         )
     }
 
+    /// Whether its provider takes nothing from us for a while, whatever it is asked.
+    pub fn is_outage(self) -> bool {
+        matches!(self, FailureClass::RateLimited | FailureClass::Overloaded | FailureClass::Provider)
+    }
+
+    /// Whether it cut the work short without a fault of it: what was done stays, and the conversation can be gone on with.
+    pub fn cuts_short(self) -> bool {
+        use FailureClass as C;
+        matches!(
+            self,
+            C::Killed
+                | C::Budget
+                | C::Unfinished
+                | C::Unauthorized
+                | C::RateLimited
+                | C::Overloaded
+                | C::UsageLimit
+                | C::Billing
+                | C::Provider
+        )
+    }
+
     /// Whether it says something of the agent and its provider only, so that another one may well succeed.
     pub fn is_agents_own(self) -> bool {
         use FailureClass as C;
@@ -100,6 +124,7 @@ impl FailureClass {
             | C::NoChanges
             | C::Unwanted
             | C::Unverified
+            | C::FailsOnBase
             | C::Conflict
             | C::Internal
             | C::Diverged => false,

@@ -10,23 +10,73 @@ pub struct Usage {
     pub cost: Usd,
     #[serde(default)]
     pub tokens: u64,
+    /// Of the tokens, those that models wrote; the others they read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output: u64,
     #[serde(default)]
     pub turns: u32,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub tool_calls: u32,
     /// Of the tokens, those whose price nobody knows; the cost is without them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced: u64,
+    /// Of the cost, what agents used to which the agent handed a part of its work.
+    #[serde(default, skip_serializing_if = "is_free")]
+    pub delegated: Usd,
+    /// Of the cost, what is at most used: the agent has not said its totals.
+    #[serde(default, skip_serializing_if = "is_free")]
+    pub estimated: Usd,
 }
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+fn is_none(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_free(cost: &Usd) -> bool {
+    cost.0 == 0
+}
+
+impl Usage {
+    pub fn is_nothing(&self) -> bool {
+        *self == Usage::default()
+    }
+
+    /// This much less, and never less than nothing.
+    #[must_use]
+    pub fn less(self, other: Usage) -> Usage {
+        Usage {
+            cost: Usd(self.cost.0.saturating_sub(other.cost.0)),
+            tokens: self.tokens.saturating_sub(other.tokens),
+            output: self.output.saturating_sub(other.output),
+            turns: self.turns.saturating_sub(other.turns),
+            tool_calls: self.tool_calls.saturating_sub(other.tool_calls),
+            unpriced: self.unpriced.saturating_sub(other.unpriced),
+            delegated: Usd(self.delegated.0.saturating_sub(other.delegated.0)),
+            estimated: Usd(self.estimated.0.saturating_sub(other.estimated.0)),
+        }
+    }
+
+    /// A report: what is new, and what was told before and is taken back.
+    pub fn report(&mut self, usage: Usage, taken_back: Usage) {
+        *self += usage;
+        *self = self.less(taken_back);
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, more: Usage) {
         self.cost = self.cost + more.cost;
         self.tokens = self.tokens.saturating_add(more.tokens);
+        self.output = self.output.saturating_add(more.output);
         self.turns = self.turns.saturating_add(more.turns);
+        self.tool_calls = self.tool_calls.saturating_add(more.tool_calls);
         self.unpriced = self.unpriced.saturating_add(more.unpriced);
+        self.delegated = self.delegated + more.delegated;
+        self.estimated = self.estimated + more.estimated;
     }
 }
 

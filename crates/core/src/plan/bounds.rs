@@ -44,6 +44,9 @@ pub struct Limits {
     pub max_attempts: Option<u32>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_budget: OnBudget,
+    /// How long an outage of a provider is waited out before it fails a task; nothing where it fails one at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_patience: Option<Millis>,
     /// How many tasks agents may add to the run; the tools for that are only offered where it is more than none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub follow_ups: u32,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Foreseen, Issue, Progress, Repeats, Run, SettingsTouched, Stage, Status, Stray, TaskState, Times,
+    Foreseen, Issue, Outage, Progress, Repeats, Run, SettingsTouched, Stage, Status, Stray, TaskState, Times,
 };
 use crate::event::{Capped, Hand, ModelUsage, Options, Planning, RunOutcome, Usage};
 use crate::graph::Node;
@@ -195,6 +195,19 @@ impl Run {
     }
 
     /// Agents whose providers took nothing from us until then and have not been heard of since.
+    /// For how long an agent was parked when that was decided.
+    pub fn parked_for(&self, agent: &str) -> Millis {
+        match (self.parked.get(agent), self.parked_since.get(agent)) {
+            (Some(until), Some(since)) => *until - *since,
+            _ => Millis(0),
+        }
+    }
+
+    /// The outage of an agent's provider, for as long as that has not answered.
+    pub fn outage(&self, agent: &str) -> Option<Outage> {
+        self.outages.get(agent).copied()
+    }
+
     pub fn parked(&self) -> &BTreeMap<String, Timestamp> {
         &self.parked
     }

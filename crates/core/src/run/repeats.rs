@@ -14,6 +14,8 @@ pub struct Repeats {
     pub anew: u32,
     /// What its next attempt is to mend, or to go on with.
     pub round: Option<Round>,
+    /// Why what it did last did not land; its next attempt begins without that.
+    pub set_back: Option<Failure>,
     /// The conversation of its last attempt, and with whom.
     pub session: Option<(String, String)>,
     /// The executor that began it, in its workspace.
@@ -30,6 +32,8 @@ pub struct Repeats {
     pub failure: Option<Failure>,
     /// Whether the branch was remembered before it began.
     pub secured: bool,
+    /// Its last attempt ended without a fault of its work: another one goes on with that.
+    pub cut_short: bool,
     /// Tries whose work was bad, whoever did it.
     pub bad_tries: u32,
 }
@@ -44,6 +48,9 @@ impl Run {
             self.account_failure(place, failure);
         }
         match event {
+            Event::MergeFailed { failure, .. } if self.hands.contains_key(&node) => {
+                self.repeats.entry(node).or_default().set_back = Some(failure.clone());
+            }
             Event::SessionStarted { session, .. } => {
                 let agent = self
                     .hands
@@ -95,16 +102,28 @@ impl Run {
                 self.repeats.entry(node).or_default().round = Some(left_behind(change));
             }
             Event::AttemptEnded { outcome: Outcome::Interrupted | Outcome::Asked(_), .. } => {}
+            Event::AttemptEnded { outcome: outcome @ Outcome::Failed(failure), change, .. }
+                if failure.class.cuts_short() && self.hands.contains_key(&node) =>
+            {
+                self.account_unfit(node, outcome);
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.round = change.as_deref().map(left_behind).or(repeats.round.take());
+                repeats.cut_short = true;
+            }
             Event::AttemptEnded { outcome, .. } if !self.repeats.is_empty() || !self.hands.is_empty() => {
                 let failed = matches!(outcome, Outcome::Failed(_));
                 self.account_unfit(node, outcome);
                 if let Some(repeats) = self.repeats.get_mut(&node) {
-                    repeats.round = None;
+                    (repeats.round, repeats.set_back, repeats.cut_short) = (None, None, false);
                     repeats.session = repeats.session.take().filter(|_| !failed);
                 }
             }
             Event::TaskReopened { .. } => {
-                self.repeats.remove(&node);
+                let before = self.repeats.remove(&node).filter(|repeats| repeats.cut_short);
+                if let Some(Repeats { round, session, answers, words, .. }) = before {
+                    self.repeats
+                        .insert(node, Repeats { round, session, answers, words, ..Repeats::default() });
+                }
             }
             _ => {}
         }

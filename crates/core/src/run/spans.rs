@@ -96,10 +96,10 @@ impl Run {
                     told: false,
                 });
             }
-            Event::UsageReported { usage, .. } => {
+            Event::UsageReported { usage, taken_back, .. } => {
                 self.newest(place, |span| span.told = true);
                 if let Some(agent) = self.engaged(place) {
-                    self.spans.agents.entry(agent).or_default().usage += *usage;
+                    self.spans.agents.entry(agent).or_default().usage.report(*usage, *taken_back);
                 }
             }
             Event::AttemptEnded { outcome, phases, .. } => {

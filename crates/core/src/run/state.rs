@@ -118,6 +118,14 @@ pub struct Issue {
 }
 
 /// A task's state as people and exports name it.
+/// A provider that fails or refuses whatever it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outage {
+    pub since: Timestamp,
+    /// How often it was found so.
+    pub looks: u32,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     Pending,

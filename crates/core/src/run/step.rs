@@ -108,7 +108,9 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
                 _ => {}
             }
             next.ended = true;
-            next.landing = change.as_deref().cloned().map(|change| {
+            // What somebody left who was cut short is gone on with, and does not land.
+            let lands = change.as_deref().filter(|_| *outcome == Outcome::Succeeded);
+            next.landing = lands.cloned().map(|change| {
                 Box::new(Landing { change, intent: None, since: record.seq, tick: record.tick })
             });
         }

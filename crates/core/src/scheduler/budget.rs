@@ -1,13 +1,14 @@
 //! Caps on cost, tokens, turns, attempts and time, of one task and of the whole run.
 
 use super::{LeftUsage, Scheduler};
+use crate::costs;
 use crate::event::{Capped, DrainReason, Event, Failure, FailureClass, StopReason, Usage};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
 use crate::plan::{OnBudget, Work};
 use crate::recovery::{Nature, Strategy};
 use crate::run::TaskState;
-use crate::units::{Millis, Now, Tick};
+use crate::units::{Millis, Now, Tick, Usd};
 
 impl Scheduler {
     pub(super) fn on_usage(
@@ -15,7 +16,7 @@ impl Scheduler {
         now: Now,
         task: TaskId,
         attempt: Attempt,
-        usage: Usage,
+        (usage, taken_back): (Usage, Usage),
         model: Option<Box<str>>,
     ) {
         let Some((place, _)) = self.current(&task, attempt) else { return };
@@ -25,7 +26,7 @@ impl Scheduler {
             .map(|hand| &hand.agent)
             .filter(|agent| self.run.parked().contains_key(*agent));
         let doubted = doubted.cloned();
-        self.emit(now, Event::UsageReported { task, attempt, usage, model });
+        self.emit(now, Event::UsageReported { task, attempt, usage, model, taken_back });
         doubted.inspect(|agent| self.heard_of(agent));
         self.tell_what_is_near(now, place);
         for place in self.run.rivals(place) {
@@ -46,7 +47,8 @@ impl Scheduler {
     pub(super) fn count_leftovers(&mut self, now: Now, used: Vec<LeftUsage>) {
         for LeftUsage { task, attempt, usage, model } in used {
             let Some((place, _)) = self.current(&task, attempt) else { continue };
-            self.emit(now, Event::UsageReported { task, attempt, usage, model });
+            let taken_back = Usage::default();
+            self.emit(now, Event::UsageReported { task, attempt, usage, model, taken_back });
             self.tell_what_is_near(now, place);
         }
     }
@@ -84,12 +86,10 @@ impl Scheduler {
 
     /// A task that has used up what it may is not begun again, whoever was to do it.
     pub(super) fn give_up(&mut self, now: Now, place: usize) {
-        let message = format!(
-            "its own budget was used up before, after {}; raise it in the file and begin a new run",
-            self.counted(place).cost
-        );
+        let cap = self.cap_words(place);
+        let message = format!("had reached {cap} before");
         self.ready.release(place as Node);
-        self.decide(now, place, Nature::Permanent, Strategy::Fail, "its own budget is used up");
+        self.decide(now, place, Nature::Permanent, Strategy::Fail, &format!("it reached {cap}"));
         self.fail(now, place, Failure::new(FailureClass::Budget, message));
     }
 
@@ -149,12 +149,34 @@ impl Scheduler {
     }
 
     pub(super) fn task_is_over_budget(&self, place: usize) -> bool {
+        self.cap_reached(place).is_some()
+    }
+
+    /// The cap that stopped it. By now it may be known that it used less than was feared.
+    pub(super) fn cap_words(&self, place: usize) -> String {
+        let (task, _) = self.run.task(place);
+        let name = if task.max_subagent_cost().is_some() { "max_subagent_cost" } else { "max_cost" };
+        self.cap_reached(place).unwrap_or_else(|| format!("{name}, by an estimate from above"))
+    }
+
+    /// The cap of its own that a task has reached, and how far it came.
+    fn cap_reached(&self, place: usize) -> Option<String> {
         let (task, progress) = self.run.task(place);
         let counted = self.counted(place);
-        task.max_cost.is_some_and(|cap| counted.cost >= cap)
-            || task.max_tokens.is_some_and(|cap| counted.tokens >= cap)
-            // The last turn it may take is to come to its end; some count it when it begins.
-            || task.max_turns.is_some_and(|cap| progress.usage.turns > cap)
+        let money = |cost: Usd| costs::words(Usage { cost, ..Usage::default() });
+        if let Some(cap) = task.max_cost.filter(|cap| counted.cost >= *cap) {
+            return Some(format!("max_cost {}, after {}", money(cap), money(counted.cost)));
+        }
+        if let Some(cap) = task.max_tokens.filter(|cap| counted.tokens >= *cap) {
+            return Some(format!("max_tokens {cap}, after {}", counted.tokens));
+        }
+        let subagents = task.max_subagent_cost().filter(|_| task.may_delegate());
+        if let Some(cap) = subagents.filter(|cap| counted.delegated >= *cap) {
+            return Some(format!("max_subagent_cost {}, after {}", money(cap), money(counted.delegated)));
+        }
+        // The last turn it may take is to come to its end; some count it when it begins.
+        let turns = task.max_turns.filter(|cap| progress.usage.turns > *cap);
+        turns.map(|cap| format!("max_turns {cap}"))
     }
 
     pub(super) fn run_is_over_budget(&self) -> bool {

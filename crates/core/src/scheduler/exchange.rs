@@ -29,12 +29,13 @@ pub enum Input {
         agent: String,
         until: Timestamp,
     },
-    /// What an attempt has used since its last report.
+    /// What an attempt has used since its last report, and what was said too much before.
     UsageReported {
         task: TaskId,
         attempt: Attempt,
         usage: Usage,
         model: Option<Box<str>>,
+        taken_back: Usage,
     },
     /// Its work is done and good: what still takes time is only measured, and its timeout holds no more.
     WorkAccepted {
@@ -135,6 +136,8 @@ pub struct Beginning {
     pub onto: Option<String>,
     /// What it is to mend or to go on with, and how often it has been asked to mend.
     pub round: Option<(u32, Round)>,
+    /// Why what it did before did not land, where its files are set back.
+    pub set_back: Option<Failure>,
     /// The conversation to go on with.
     pub session: Option<String>,
     /// That was begun in another workspace.

@@ -5,16 +5,58 @@
 
 use super::Scheduler;
 use super::pools::Door;
-use crate::event::Event;
-use crate::units::{Millis, Now, Tick, Timestamp};
+use crate::event::{DrainReason, Event, Failure, FailureClass, Outcome, StopReason};
+use crate::units::{Millis, Now, Timestamp};
 
 /// A clock of ours and one of theirs are never the same; nobody gains by asking a moment too early.
 const MARGIN: Millis = Millis(500);
 
+/// How long a provider that fails is left alone, at most.
+const LONGEST: Millis = Millis::from_secs(10 * 60);
+const SHORTEST: Millis = Millis::from_secs(1);
+
 impl Scheduler {
+    /// An outage of its provider is no failure of a task: its agent is parked for all, and one looks now and then whether
+    /// it is over. Nobody waits longer than the run's patience.
+    pub(super) fn waited_out(&mut self, now: Now, place: usize, outcome: Outcome) -> Outcome {
+        let Outcome::Failed(failure) = &outcome else { return outcome };
+        let Some(agent) = self.run.hand(place).map(|hand| hand.agent.clone()) else { return outcome };
+        let patience = self.run.options().limits.outage_patience.unwrap_or_default();
+        let outage = self.run.outage(&agent);
+        let waited = outage.map_or(Millis::default(), |outage| now.at - outage.since);
+        if !failure.class.is_outage() || waited >= patience {
+            return outcome;
+        }
+        // Others that asked before it was parked tell nothing new.
+        if self.run.parked().get(&agent).is_none_or(|until| *until <= now.at) {
+            let looks = outage.map_or(0, |outage| outage.looks);
+            let first = self.run.task(place).0.retry.initial_delay.max(SHORTEST);
+            let pause = Millis(first.0.saturating_mul(1 << looks.min(20))).min(LONGEST);
+            let until = Timestamp(now.at.0.saturating_add(pause.0 as i64));
+            let outage = Some(failure.message.clone());
+            self.emit(now, Event::ProviderParked { agent, until, outage });
+            self.close_providers(now);
+        }
+        Outcome::Interrupted
+    }
+
+    /// Whoever else asks that provider is not let in either: nothing new starts, and those at work with it are stopped.
+    pub(super) fn leave_unauthorized(&mut self, now: Now, place: usize, failure: &Failure) {
+        if failure.class != FailureClass::Unauthorized {
+            return;
+        }
+        let Some(agent) = self.run.hand(place).map(|hand| hand.agent.clone()) else { return };
+        self.drain(now, DrainReason::Unauthorized);
+        for other in self.running() {
+            if other != place && self.run.hand(other).is_some_and(|hand| hand.agent == agent) {
+                self.stop(now, other, StopReason::Interrupted);
+            }
+        }
+    }
+
     pub(super) fn on_provider_parked(&mut self, now: Now, agent: String, until: Timestamp) {
         if self.run.parked().get(&agent).is_none_or(|known| *known < until) && until > now.at {
-            self.emit(now, Event::ProviderParked { agent, until });
+            self.emit(now, Event::ProviderParked { agent, until, outage: None });
             self.close_providers(now);
             self.assign_waiting(now);
         }
@@ -39,11 +81,24 @@ impl Scheduler {
         for (agent, _) in &closed {
             self.ready.let_to(agent, Door::Closed);
         }
-        let next = closed.iter().map(|(_, until)| wait(now, *until)).min();
+        let wait = |(agent, until): &(String, Timestamp)| {
+            // A clock that was set back makes no wait longer.
+            let left = (*until - now.at).min(self.run.parked_for(agent));
+            now.tick + left + MARGIN
+        };
+        let next = closed.iter().map(wait).min();
         self.timers.arm_providers(next);
     }
 
     pub(super) fn open_providers(&mut self, now: Now) {
+        let behind = self
+            .run
+            .parked()
+            .iter()
+            .filter(|(agent, until)| **until > now.at && **until - now.at > self.run.parked_for(agent));
+        for agent in behind.map(|(agent, _)| agent.clone()).collect::<Vec<_>>() {
+            self.emit(now, Event::ProviderParked { agent, until: now.at, outage: None });
+        }
         let open: Vec<String> = self
             .run
             .parked()
@@ -57,8 +112,4 @@ impl Scheduler {
         self.close_providers(now);
         self.assign_waiting(now);
     }
-}
-
-fn wait(now: Now, until: Timestamp) -> Tick {
-    now.tick + (until - now.at) + MARGIN
 }

@@ -61,7 +61,8 @@ impl Scheduler {
             false => Err(Some(format!("none of its {most} tries is left"))),
         };
         if !matches!(way, Strategy::Skip | Strategy::Fail) && self.task_is_over_budget(place) {
-            return Err(Some("its own budget is used up".to_owned()));
+            let cap = self.cap_words(place);
+            return Err(Some(format!("it reached {cap}")));
         }
         match way {
             Strategy::Retry => again(),
@@ -138,6 +139,7 @@ impl Scheduler {
 
     pub(super) fn fail(&mut self, now: Now, place: usize, failure: Failure) {
         let task = self.graph.id(place as Node).clone();
+        self.leave_unauthorized(now, place, &failure);
         self.end(now, place, Event::TaskFailed { task, failure });
         let counts = self.run.raced_by(place).is_none() && !self.run.is_dispensable(place);
         if self.run.options().fail_fast && counts {

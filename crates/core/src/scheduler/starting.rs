@@ -68,9 +68,11 @@ impl Scheduler {
         let words = told.into_iter().chain(repeats).flat_map(|repeats| repeats.words.clone()).collect();
         let session = self.conversation(place, hand);
         let moved = session.is_some_and(|(_, begun_by)| begun_by.is_some_and(|by| by != executor));
+        let set_back = repeats.and_then(|repeats| repeats.set_back.clone()).filter(|_| round.is_none());
         let beginning = Beginning {
             onto: self.onto(place),
             round,
+            set_back,
             session: session.map(|(session, _)| session.to_owned()),
             moved,
             answers,

@@ -6,6 +6,7 @@ mod hands;
 mod illegal;
 mod landing;
 mod left;
+mod outages;
 mod properties;
 mod questions;
 mod race;
@@ -144,7 +145,13 @@ impl Script {
     fn use_up(&mut self, task: &str, dollars: f64) -> String {
         let usage = Usage { cost: Usd::from_dollars(dollars), turns: 1, ..Usage::default() };
         let attempt = self.attempt_of(task);
-        self.input(Input::UsageReported { task: id(task), attempt, usage, model: None })
+        self.input(Input::UsageReported {
+            task: id(task),
+            attempt,
+            usage,
+            model: None,
+            taken_back: Usage::default(),
+        })
     }
 
     /// The coordinator dies here and another takes the log up.
@@ -186,7 +193,7 @@ fn tell(event: &Event) -> Option<String> {
         Event::TaskSkipped { task, culprit: None } => write!(word, "skip {task}"),
         Event::TaskCancelled { task } => write!(word, "cancelled {task}"),
         Event::TaskReopened { task } => write!(word, "reopen {task}"),
-        Event::ProviderParked { agent, until } => write!(word, "parked {agent} until {}", until.0 / 1000),
+        Event::ProviderParked { agent, until, .. } => write!(word, "parked {agent} until {}", until.0 / 1000),
         Event::RunDrained { why } => write!(word, "drain ({why:?})"),
         Event::RunStopped { why } => write!(word, "stopped ({why:?})"),
         Event::RunFinished { outcome } => write!(word, "finished ({outcome:?})"),

@@ -150,6 +150,9 @@ impl Scheduler {
             Stage::Draining(DrainReason::FailFast) => {
                 Some(Wait::Leaving { why: "a task has failed".to_owned() })
             }
+            Stage::Draining(DrainReason::Unauthorized) => {
+                Some(Wait::Leaving { why: "an agent is not logged in".to_owned() })
+            }
             Stage::Draining(_) => Some(Wait::Leaving { why: "somebody asked for it".to_owned() }),
             _ if self.run.is_escalated() => match self.run.escalation() {
                 Some(task) => Some(Wait::Escalation { task: task.clone() }),

@@ -136,6 +136,11 @@ pub(super) fn cost(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Usd> {
     Some(cost)
 }
 
+/// As `cost`, or nothing at all.
+pub(super) fn cost_or_none(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Usd> {
+    if number(node) == Some(0.0) { Some(Usd(0)) } else { cost(r, what, node) }
+}
+
 pub(super) fn flag(r: &mut Report<'_>, what: &str, node: &Node) -> Option<bool> {
     match node.value {
         Value::Bool(flag) => Some(flag),

@@ -136,6 +136,11 @@ const IDENTITY: &[KeySpec] = &[
         Shape::Command,
         "A command instead of an agent: one shell line, or a list of program and arguments.",
     ),
+    key(
+        "subagents",
+        Shape::Choice(&["on", "off"]),
+        "Whether its agent may hand a part of the work to subagents of its own.",
+    ),
     key("dependencies", Shape::Dependencies, "Tasks that come first."),
     key("depends_on", Shape::Dependencies, "Another word for dependencies."),
     key(
@@ -259,6 +264,11 @@ const SETTINGS: &[KeySpec] = &[
         Shape::Count(0, Some(MAX_FIX_ROUNDS)),
         "How often failing checks or a conflict go back to be mended: 2 for a prompt, 0 for a run where absent.",
     ),
+    key(
+        "check_base",
+        Shape::Flag,
+        "Whether verify is tried on the untouched base before an agent works; true unless it is said.",
+    ),
     key("gate_proof", Shape::Flag, "Whether verify is put to the test on damaged work."),
     key("review", Shape::FlagOrObject(REVIEW), "Whether somebody else looks at the work before it lands."),
     key(
@@ -284,6 +294,11 @@ const SETTINGS: &[KeySpec] = &[
     key("permissions", Shape::Object(PERMISSIONS), "What its agent may do, beyond or below the usual."),
     key("max_cost", Shape::Cost, "Dollars all its attempts may cost together."),
     key("max_tokens", Shape::Count(1, None), "Tokens all its attempts may use together."),
+    key(
+        "max_subagent_cost",
+        Shape::Ratio(0.0, f64::MAX),
+        "Dollars that subagents of its agent may cost together, as part of max_cost; with 0 it has none.",
+    ),
     key("max_turns", Shape::Count(1, Some(MAX_TURNS)), "Turns an agent may take over all attempts."),
     key("resources", Shape::Resources, "What it holds while it runs, such as cpu, memory or browser."),
     key("isolation", Shape::Choice(&["worktree", "clone", "none"]), "Where the work happens."),
@@ -506,6 +521,11 @@ pub(super) const LIMITS: Table = &[&[
     key("max_tokens", Shape::Count(1, None), "Tokens for the whole run."),
     key("max_time", Shape::Duration, "How long the whole run may take."),
     key("max_attempts", Shape::Count(1, Some(MAX_RUN_ATTEMPTS)), "Attempts of all tasks together."),
+    key(
+        "outage_patience",
+        Shape::Duration,
+        "How long tasks wait for a provider that fails or refuses everything before they fail; an hour unless it is said.",
+    ),
     key(
         "follow_ups",
         Shape::Count(0, Some(MAX_FOLLOW_UPS)),

@@ -49,7 +49,10 @@ pub(super) fn defaults(r: &mut Report<'_>, fields: &mut Fields<'_>) -> Settings 
 
 /// In the order in which they are written, which decides between equals.
 fn subagents(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<Subagent>> {
-    let Some(entries) = node.entries() else { return wrong(r, what, node, "a mapping of names") };
+    let Some(entries) = node.entries() else {
+        let expected = "a mapping of names; `max_subagent_cost: 0` has agents hand nothing on";
+        return wrong(r, what, node, expected);
+    };
     Some(entries.iter().filter_map(|(key, node)| subagent(r, &key.text, node)).collect())
 }
 
@@ -168,6 +171,7 @@ pub(super) struct LimitsDraft {
     max_tokens: Option<u64>,
     max_time: Option<Millis>,
     max_attempts: Option<u32>,
+    outage_patience: Option<Millis>,
     follow_ups: Option<u32>,
     approve_follow_ups: Option<bool>,
     agents: BTreeMap<String, u32>,
@@ -187,6 +191,7 @@ impl LimitsDraft {
             max_tokens: self.max_tokens.or(weaker.max_tokens),
             max_time: self.max_time.or(weaker.max_time),
             max_attempts: self.max_attempts.or(weaker.max_attempts),
+            outage_patience: self.outage_patience.or(weaker.outage_patience),
             follow_ups: self.follow_ups.or(weaker.follow_ups),
             approve_follow_ups: self.approve_follow_ups.or(weaker.approve_follow_ups),
             agents,
@@ -201,6 +206,7 @@ impl LimitsDraft {
             max_tokens: self.max_tokens,
             max_time: self.max_time,
             max_attempts: self.max_attempts,
+            outage_patience: self.outage_patience,
             on_budget: self.on_budget.unwrap_or_default(),
             follow_ups: self.follow_ups.unwrap_or_default(),
             follow_ups_unasked: self.approve_follow_ups == Some(false),
@@ -218,6 +224,7 @@ pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<LimitsD
         max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
         max_time: fields.get(r, "max_time", time_limit),
         max_attempts: fields.get(r, "max_attempts", count(1..=MAX_RUN_ATTEMPTS)),
+        outage_patience: fields.get(r, "outage_patience", super::decode::duration),
         follow_ups: fields.get(r, "follow_ups", count(0..=MAX_FOLLOW_UPS)),
         approve_follow_ups: fields.get(r, "approve_follow_ups", flag),
         agents: fields.get(r, "agents", map_of(count(1..=MAX_PARALLEL))).unwrap_or_default(),

@@ -16,7 +16,8 @@ use crate::subagents::Subagent;
 use crate::units::{Millis, Usd};
 
 use super::decode::{
-    choice, cost, count, duration, flag, priority, ratio, resources, text, texts, time_limit, wrong,
+    choice, cost, cost_or_none, count, duration, flag, priority, ratio, resources, text, texts, time_limit,
+    wrong,
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
@@ -55,6 +56,7 @@ pub(super) struct Settings {
     conflict_markers: Option<Vec<String>>,
     verify: Option<Vec<String>>,
     fix_rounds: Option<u32>,
+    check_base: Option<bool>,
     gate_proof: Option<bool>,
     /// Nothing inside where it says that nobody does.
     review: Option<Option<Box<Review>>>,
@@ -70,6 +72,8 @@ pub(super) struct Settings {
     permissions: Option<Permissions>,
     max_cost: Option<Usd>,
     max_tokens: Option<u64>,
+    /// Nothing inside where there is no such cap although the config has one.
+    max_subagent_cost: Option<Option<Usd>>,
     max_turns: Option<u32>,
     resources: Option<BTreeMap<String, u64>>,
     pub(super) isolation: Option<Isolation>,
@@ -115,6 +119,12 @@ const CHANGES: &[(&str, Changes)] = &[
 
 impl Settings {
     /// Takes every shared key out of a task or a `config`. `first` is the number of the most urgent priority.
+    /// A task's own word on subagents: none, or any there is no cap on.
+    pub(super) fn delegates(&mut self, may: bool) {
+        let cost = self.max_subagent_cost.flatten().filter(|cost| *cost != Usd(0));
+        self.max_subagent_cost = Some(if may { cost } else { Some(Usd(0)) });
+    }
+
     pub(super) fn read(r: &mut Report<'_>, fields: &mut Fields<'_>, first: u8) -> Settings {
         Settings {
             expected_deliverable: fields.get(r, "expected_deliverable", text),
@@ -135,6 +145,7 @@ impl Settings {
             conflict_markers: fields.get(r, "conflict_markers", texts),
             verify: fields.get(r, "verify", texts),
             fix_rounds: fields.get(r, "fix_rounds", count(0..=MAX_FIX_ROUNDS)),
+            check_base: fields.get(r, "check_base", flag),
             gate_proof: fields.get(r, "gate_proof", flag),
             review: fields.get(r, "review", review),
             measure: fields.get(r, "measure", measure::read),
@@ -148,6 +159,7 @@ impl Settings {
             permissions: fields.get(r, "permissions", permissions),
             max_cost: fields.get(r, "max_cost", cost),
             max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
+            max_subagent_cost: fields.get(r, "max_subagent_cost", cost_or_none).map(Some),
             max_turns: fields.get(r, "max_turns", count(1..=MAX_TURNS)),
             resources: fields.get(r, "resources", resources),
             isolation: fields.get(r, "isolation", choice(ISOLATIONS)),
@@ -192,6 +204,8 @@ impl Settings {
         let fallback_models =
             self.fallback_models.or_else(|| agents.fallback_models.clone()).unwrap_or_default();
         let expected_lines = self.expected_lines.or(config.expected_lines);
+        let leaves_base_unchecked = self.check_base.or(config.check_base) == Some(false);
+        let max_subagent_cost = self.max_subagent_cost.or(agents.max_subagent_cost).flatten();
         let preparation = Preparation {
             setup,
             keep,
@@ -199,6 +213,8 @@ impl Settings {
             own_agent_home,
             fallback_models,
             expected_lines,
+            max_subagent_cost,
+            leaves_base_unchecked,
             ..Preparation::default()
         };
         if preparation != Preparation::default() {

@@ -60,6 +60,9 @@ pub(super) fn read(r: &mut Report<'_>, node: &Node, dialect: Dialect) -> Option<
     let words = Words::take(r, &mut fields);
     let work = work(r, &mut fields, &words, &id);
     let mut settings = Settings::read(r, &mut fields, first);
+    if let Some(may) = fields.get(r, "subagents", choice(&[("on", true), ("off", false)])) {
+        settings.delegates(may);
+    }
     let group = words.group(r, settings.group.take());
     let mut waits = fields.get(r, "dependencies", dependencies).unwrap_or_default();
     waits.extend(fields.get(r, "depends_on", dependencies).unwrap_or_default());

@@ -79,6 +79,7 @@ tasks:
     verify: cargo test -p api
     setup: [npm ci]
     fix_rounds: 4
+    check_base: false
     gate_proof: true
     review: { agent: codex, rubric: No panics }
     measure: { coverage: { run: make cover, report: lcov.info }, lint: [make lint, auto], within: 5m }
@@ -93,6 +94,8 @@ tasks:
     max_cost: 2.50
     max_tokens: 1e6
     max_turns: 60
+    subagents: on
+    max_subagent_cost: 0.75
     resources: { cpu: 2, memory: 4GiB, browser: 1 }
     isolation: clone
     changes: optional
@@ -117,6 +120,7 @@ limits:
   max_tokens: 5000000
   max_time: 4h
   max_attempts: 50
+  outage_patience: 45m
   follow_ups: 7
   approve_follow_ups: false
   agents: { claude: 2, codex: 1 }
@@ -168,6 +172,8 @@ fn a_task_has_every_field() {
             own_agent_home: true,
             fallback_models: list(&["haiku"]),
             expected_lines: Some(120),
+            leaves_base_unchecked: true,
+            max_subagent_cost: Some(Usd(750_000)),
             ..Preparation::default()
         })),
         verify: list(&["cargo test -p api"]),
@@ -331,6 +337,7 @@ fn the_other_sections() {
         max_tokens: Some(5_000_000),
         max_time: Some(Millis::from_secs(4 * 3600)),
         max_attempts: Some(50),
+        outage_patience: Some(Millis::from_secs(45 * 60)),
         follow_ups: 7,
         follow_ups_unasked: true,
         agents: [("claude".into(), 2), ("codex".into(), 1)].into(),

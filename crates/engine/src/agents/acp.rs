@@ -423,6 +423,7 @@ fn tokens(model: Option<String>, count: &Value) -> Tokens {
         cache_write,
         output: number(&["outputTokens", "output_tokens"]) + number(&["thoughtTokens"]),
         turns: 0,
+        ..Tokens::default()
     }
 }
 

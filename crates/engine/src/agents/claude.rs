@@ -1,9 +1,10 @@
 //! Claude Code: one conversation in stream-json both ways, with its control protocol for questions and interruption.
 //!
-//! Its exit code and `subtype: success` say nothing: what counts is that there is a `result`, and its `is_error`. Its own
-//! cost is cumulative over a session in some versions and not in others; tokens are counted from the messages.
+//! Its exit code and `subtype: success` say nothing: what counts is that there is a `result`, and its `is_error`. Tokens
+//! are counted from its messages as they come. Those of its subagents come without their true figures, and the last of
+//! each not at all: they are counted from above until the result says what all of it came to.
 
-use std::collections::HashMap;
+mod usage;
 
 use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
@@ -11,13 +12,11 @@ use memchr::memmem;
 use serde_json::{Value, json};
 
 use super::sieve::Sieve;
-use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, line, purpose, said, text};
+use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::mcp::{self, Pass};
 use crate::process::Exit;
-
-/// The model it names where it speaks in the model's place.
-const ITS_OWN_WORDS: &str = "<synthetic>";
+use usage::Counted;
 
 /// The program, and how to get it.
 const PROGRAM: &str = "claude";
@@ -34,8 +33,10 @@ const KEYS: [&str; 7] = [
     "CLAUDE_CODE_MAX_RETRIES",
 ];
 
-/// Six tries more are half a minute; its own ten are several, in which it holds a place for nothing.
-const SETTINGS: [(&str, &str); 3] = [
+/// Six tries more are half a minute; its own ten are several, in which it holds a place for nothing. A subagent in the
+/// background would go on when the conversation is over.
+const SETTINGS: [(&str, &str); 4] = [
+    ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
     ("DISABLE_AUTOUPDATER", "1"),
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("CLAUDE_CODE_MAX_RETRIES", "6"),
@@ -43,6 +44,9 @@ const SETTINGS: [(&str, &str); 3] = [
 
 /// What it is given to work with; the rest of its many tools is of no use to a task.
 const TOOLS: &str = "Bash,Edit,Glob,Grep,NotebookEdit,Read,Skill,Task,TodoWrite,Write";
+
+/// The tool by which it has a subagent do something.
+const DELEGATES: &str = "Task";
 
 /// What it says for its own developers, where it has nothing to say to others.
 const DIAGNOSTIC: &str = "[ede_diagnostic]";
@@ -81,6 +85,13 @@ const SIEVE: Sieve = Sieve {
                 | "request_id"
                 | "request"
                 | "rate_limit_info"
+                | "status"
+                | "parent_tool_use_id"
+                | "tool_use_id"
+                | "summary"
+                | "total_tokens"
+                | "modelUsage"
+                | "model_usage_since_last_result"
         )
     },
     opens: |name| matches!(name, "message" | "event" | "usage"),
@@ -117,7 +128,10 @@ impl super::Agent for Agent {
         args.extend(brief.tools.into_iter().flat_map(|pass| ["--mcp-config".to_owned(), server(pass)]));
         let launch = brief.launch(PROGRAM, args, &KEYS, &SETTINGS);
         let judge = move |tool: &str, input: &Value| policy.judge(tool, input);
-        Ok(Engagement { launch, translator: Box::new(Claude::new(brief.words.clone(), Box::new(judge))) })
+        Ok(Engagement {
+            launch,
+            translator: Box::new(Claude::new(brief.words.clone(), brief.session.begun, Box::new(judge))),
+        })
     }
 
     fn check(&self, task: &Task) -> Result<(), AgentError> {
@@ -166,10 +180,12 @@ fn server(pass: &Pass) -> String {
 
 /// With those its rules allow or ask about; those they deny are not even offered.
 fn tools(task: &Task) -> String {
-    let Some(rules) = &task.permissions else { return TOOLS.to_owned() };
+    let may_have = |tool: &&str| *tool != DELEGATES || task.may_delegate();
+    let usual = TOOLS.split(',').filter(may_have);
+    let Some(rules) = &task.permissions else { return usual.collect::<Vec<_>>().join(",") };
     let named = rules.allow.iter().chain(&rules.ask).filter_map(|rule| rule.split('(').next());
     let ours = named.map(str::trim).filter(|name| !name.contains(['*', '_']));
-    let mut tools: Vec<&str> = TOOLS.split(',').chain(ours).collect();
+    let mut tools: Vec<&str> = usual.chain(ours.filter(may_have)).collect();
     tools.retain(|tool| !rules.deny.iter().any(|denied| denied == tool));
     tools.sort_unstable();
     tools.dedup();
@@ -182,10 +198,7 @@ type Judge = Box<dyn FnMut(&str, &Value) -> Option<String> + Send>;
 pub(super) struct Claude {
     prompt: String,
     judge: Judge,
-    /// What has been counted of each message, by its id.
-    counted: HashMap<String, Tokens>,
-    message: Option<String>,
-    totals: Tokens,
+    usage: Counted,
     /// The last error a message carried, and when a limit ends.
     error: Option<String>,
     resets_at: Option<i64>,
@@ -195,13 +208,11 @@ pub(super) struct Claude {
 }
 
 impl Claude {
-    pub(super) fn new(prompt: String, judge: Judge) -> Claude {
+    pub(super) fn new(prompt: String, resumed: bool, judge: Judge) -> Claude {
         Claude {
             prompt,
             judge,
-            counted: HashMap::new(),
-            message: None,
-            totals: Tokens::default(),
+            usage: Counted::new(resumed),
             error: None,
             resets_at: None,
             denied: Vec::new(),
@@ -216,8 +227,19 @@ impl Claude {
         line(&json!({ "type": "control_request", "request_id": id, "request": { "subtype": subtype } }))
     }
 
-    fn on_system(&self, event: &Value) -> Heard {
+    fn on_system(&mut self, event: &Value) -> Heard {
         match event["subtype"].as_str() {
+            Some("status") if event["status"] == "requesting" => {
+                self.usage.asks();
+                Heard::default()
+            }
+            Some("task_started") => {
+                self.usage.subagent_started(event);
+                Heard::default()
+            }
+            Some("task_notification") => {
+                Heard { used: self.usage.subagent_ended(event).into_iter().collect(), ..Heard::default() }
+            }
             Some("init") => Heard { session: text(&event["session_id"]), ..Heard::default() },
             Some("api_retry") => {
                 let (attempt, most) = (&event["attempt"], &event["max_retries"]);
@@ -237,7 +259,7 @@ impl Claude {
         let message = &event["message"];
         let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut heard = Heard { said: blocks.iter().filter_map(block).collect(), ..Heard::default() };
-        heard.used.extend(self.count(message["id"].as_str(), message["model"].as_str(), &message["usage"]));
+        heard.used.extend(self.usage.on_message(message, event["parent_tool_use_id"].as_str()));
         heard
     }
 
@@ -245,77 +267,24 @@ impl Claude {
     fn on_piece(&mut self, event: &Value) -> Heard {
         let piece = &event["event"];
         let used = match piece["type"].as_str() {
-            Some("message_start") => {
-                let message = &piece["message"];
-                self.message = text(&message["id"]);
-                self.count(message["id"].as_str(), message["model"].as_str(), &message["usage"])
-            }
-            Some("message_delta") => {
-                let id = self.message.clone();
-                self.count(id.as_deref(), None, &piece["usage"])
-            }
+            Some("message_start") => self.usage.begins(&piece["message"]),
+            Some("message_delta") => self.usage.goes_on(&piece["usage"]),
             _ => None,
         };
         Heard { used: Vec::from_iter(used), ..Heard::default() }
     }
 
-    /// What is new since the message was last counted; the same message comes again and again. What it says itself, such as
-    /// that it was refused, is no answer of a model.
-    fn count(&mut self, id: Option<&str>, model: Option<&str>, usage: &Value) -> Option<Tokens> {
-        let id = id.filter(|_| model != Some(ITS_OWN_WORDS))?;
-        let known = self.counted.entry(id.to_owned()).or_default();
-        let number = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST);
-        let (cache_read, cache_write) =
-            (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
-        let now = Tokens {
-            model: model.map_or_else(|| known.model.clone(), str::to_owned),
-            input: (number("input_tokens") + cache_read + cache_write).max(known.input),
-            cache_read: cache_read.max(known.cache_read),
-            cache_write: cache_write.max(known.cache_write),
-            output: number("output_tokens").max(known.output),
-            turns: 1,
-        };
-        let news = difference(&now, known);
-        *known = now;
-        self.take(news)
-    }
-
-    fn take(&mut self, news: Tokens) -> Option<Tokens> {
-        if news.input + news.output + u64::from(news.turns) == 0 {
-            return None;
-        }
-        let all = &mut self.totals;
-        all.input += news.input;
-        all.cache_read += news.cache_read;
-        all.cache_write += news.cache_write;
-        all.output += news.output;
-        Some(news)
-    }
-
-    /// The result has the true totals of this run; what the messages did not tell is added.
     fn on_result(&mut self, event: Value) -> Heard {
-        let usage = &event["usage"];
-        let number = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST);
-        let (cache_read, cache_write) =
-            (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
-        let model = self.counted.values().map(|tokens| tokens.model.clone()).next().unwrap_or_default();
-        let all = &self.totals;
-        let rest = Tokens {
-            model,
-            input: (number("input_tokens") + cache_read + cache_write).saturating_sub(all.input),
-            cache_read: cache_read.saturating_sub(all.cache_read),
-            cache_write: cache_write.saturating_sub(all.cache_write),
-            output: number("output_tokens").saturating_sub(all.output),
-            turns: 0,
-        };
-        let used = Vec::from_iter(self.take(rest));
+        let (totals, cost) = self.usage.settled(&event);
+        let used =
+            if totals.is_none() { Vec::from_iter(self.usage.rest(&event["usage"])) } else { Vec::new() };
         let denials = event["permission_denials"].as_array().map(Vec::as_slice).unwrap_or_default();
         self.denied.extend(denials.iter().filter_map(|denial| text(&denial["tool_name"])));
         let session = text(&event["session_id"]);
         // What it was told meanwhile is still to be done.
         let over = event["queued_turn_count"].as_u64().unwrap_or(0) == 0;
         self.result = Some(event);
-        Heard { used, session, over, ..Heard::default() }
+        Heard { used, totals, cost, session, over, ..Heard::default() }
     }
 
     fn on_question(&mut self, event: &Value) -> Heard {
@@ -395,7 +364,11 @@ impl Translator for Claude {
     }
 
     fn on_line(&mut self, bytes: &[u8]) -> Heard {
-        if bytes.starts_with(PIECE) || (bytes.starts_with(TOLD) && memmem::find(bytes, BAD).is_none()) {
+        if bytes.starts_with(PIECE) {
+            self.usage.on_piece(bytes.len());
+            return Heard::default();
+        }
+        if bytes.starts_with(TOLD) && memmem::find(bytes, BAD).is_none() {
             return Heard::default();
         }
         let Some(event) = SIEVE.read(bytes) else { return Heard::default() };
@@ -418,6 +391,10 @@ impl Translator for Claude {
 
     fn interrupt(&mut self) -> Vec<u8> {
         self.request("interrupt")
+    }
+
+    fn unsaid(&self) -> Vec<Tokens> {
+        self.usage.unsaid()
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {
@@ -461,17 +438,6 @@ fn block(block: &Value) -> Option<Said> {
     }
 }
 
-fn difference(now: &Tokens, before: &Tokens) -> Tokens {
-    Tokens {
-        model: now.model.clone(),
-        input: now.input - before.input,
-        cache_read: now.cache_read - before.cache_read,
-        cache_write: now.cache_write - before.cache_write,
-        output: now.output - before.output,
-        turns: now.turns - before.turns,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use conductor_core::event::Outcome;
@@ -484,7 +450,7 @@ mod tests {
     }
 
     fn listen(bytes: &[u8], judge: Judge) -> (Claude, Vec<Heard>) {
-        let mut claude = Claude::new("do it".to_owned(), judge);
+        let mut claude = Claude::new("do it".to_owned(), false, judge);
         let heard = bytes.split(|&byte| byte == b'\n').map(|line| claude.on_line(line)).collect();
         (claude, heard)
     }
@@ -492,7 +458,7 @@ mod tests {
     #[test]
     fn every_recorded_end_is_understood() {
         // These were recorded without their exit codes, which count for nothing anyway.
-        let told = replay::ends("claude", |_| Claude::new("do it".to_owned(), anything()));
+        let told = replay::ends("claude", |_| Claude::new("do it".to_owned(), false, anything()));
         insta::assert_snapshot!(told);
     }
 
@@ -501,7 +467,7 @@ mod tests {
     fn a_conversation_both_ways_is_understood() {
         let mut told = Vec::new();
         for recording in replay::recordings("claude-bidi") {
-            let played = recording.played(&mut Claude::new("do it".to_owned(), anything()));
+            let played = recording.played(&mut Claude::new("do it".to_owned(), false, anything()));
             let is_answer = |said: &&Value| said["type"] == "control_response";
             let ours: Vec<&Value> = played.said.iter().filter(is_answer).collect();
             let then: Vec<&Value> = recording.said().filter(is_answer).collect();
@@ -525,8 +491,8 @@ mod tests {
 
     #[test]
     fn whatever_arrives_does_no_harm() {
-        replay::withstands("claude", || Claude::new("do it".to_owned(), anything()));
-        replay::withstands("claude-bidi", || Claude::new("do it".to_owned(), anything()));
+        replay::withstands("claude", || Claude::new("do it".to_owned(), false, anything()));
+        replay::withstands("claude-bidi", || Claude::new("do it".to_owned(), false, anything()));
     }
 
     #[test]

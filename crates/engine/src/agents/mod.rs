@@ -150,10 +150,22 @@ pub trait Agent: Send + Sync {
         false
     }
 
+    /// A file of ours that it reads when it starts.
+    fn companion(&self) -> Option<Companion> {
+        None
+    }
+
     /// Whether it names its conversations itself: by which name one can be gone on with is known when it has said so.
     fn names_conversations(&self) -> bool {
         false
     }
+}
+
+/// A file of ours that an agent reads when it starts. Where it lies is said in a variable of its seat.
+pub struct Companion {
+    pub variable: &'static str,
+    pub name: &'static str,
+    pub text: &'static str,
 }
 
 /// What an agent can do beyond the work itself.
@@ -211,7 +223,7 @@ pub fn agent<'a>(plan: &'a Plan, name: &str) -> Result<&'a dyn Agent, AgentError
 
 /// Somebody who understands Claude Code and allows it everything: it is a recording.
 pub(crate) fn listener() -> Box<dyn Translator> {
-    Box::new(claude::Claude::new(String::new(), Box::new(|_, _| None)))
+    Box::new(claude::Claude::new(String::new(), false, Box::new(|_, _| None)))
 }
 
 /// A command of ours, such as a check, in a task's place and environment.

@@ -1,5 +1,6 @@
 //! OpenCode: one prompt in, a stream of JSON lines out, with any provider's model behind it.
 //!
+//! Of its subagents' sessions it says nothing; a plugin of ours writes their steps into the same stream.
 //! It names the session itself and says what each step used and cost, but not which model did it. Its last step must
 //! have stopped of its own accord: it also exits with 0 after an answer that was cut off, and after a tool call that
 //! it was not allowed.
@@ -11,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::policy::{BLOCKED, InWorkspace};
 use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
-use super::{AgentError, Brief, Engagement, Session};
-use crate::mcp::{self, Pass};
+use super::{AgentError, Brief, Companion, Engagement, Session};
+use crate::mcp;
 use crate::process::Exit;
 
 /// The program, and how to get it.
@@ -24,6 +25,9 @@ const KEYS: [&str; 4] = ["OPENCODE_CONFIG", CONFIG, "OPENCODE_CONFIG_DIR", "OPEN
 
 /// Settings as a text.
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
+
+/// Tells where the plugin is.
+const PLUGIN: &str = "CONDUCTOR_OPENCODE_PLUGIN";
 
 /// Keys of each provider, by the first part of a model's name. Where the task names a model, the others stay out.
 const PROVIDERS: [(&str, &[&str]); 10] = [
@@ -55,6 +59,11 @@ impl super::Agent for Agent {
         true
     }
 
+    fn companion(&self) -> Option<Companion> {
+        let text = include_str!("opencode/plugin.js");
+        Some(Companion { variable: PLUGIN, name: "opencode.js", text })
+    }
+
     /// It makes its database, or brings it up to date, without a lock.
     fn sets_up_its_home(&self) -> bool {
         true
@@ -62,15 +71,14 @@ impl super::Agent for Agent {
 
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
-        let permissions = permissions(&brief.policy());
+        let permissions = permissions(&brief.policy(), brief.task.may_delegate());
         let settings =
             [("OPENCODE_PERMISSION", permissions.as_str()), ("OPENCODE_DISABLE_AUTOUPDATE", "true")];
         let model = brief.task.model.as_deref();
-        let config = brief.tools.map(|pass| with_server(brief, pass));
-        let config = config.as_deref().map(|config| (CONFIG, config));
-        let settings: Vec<(&str, &str)> = settings.into_iter().chain(config).collect();
+        let config = config(brief)?;
+        let settings: Vec<(&str, &str)> = settings.into_iter().chain([(CONFIG, config.as_str())]).collect();
         let mut keys = keys(model);
-        keys.retain(|key| *key != CONFIG || config.is_none());
+        keys.retain(|key| *key != CONFIG);
         let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &keys, &settings);
         Ok(Engagement { launch, translator: Box::new(OpenCode::new(brief.words.clone(), model)) })
     }
@@ -80,14 +88,28 @@ impl super::Agent for Agent {
     }
 }
 
-/// Its user's own words in this variable, with our tools among them.
-fn with_server(brief: &Brief<'_>, pass: &Pass) -> String {
-    let own = brief.caller.variable(CONFIG).and_then(|(_, own)| serde_json::from_str(own.to_str()?).ok());
-    let mut config: Value = own.filter(Value::is_object).unwrap_or_else(|| json!({}));
-    let headers = json!({ "Authorization": format!("Bearer {{env:{}}}", mcp::TOKEN) });
-    config["mcp"][mcp::NAME] =
-        json!({ "type": "remote", "url": pass.url, "headers": headers, "enabled": true });
-    config.to_string()
+/// Its user's own words in this variable, with our tools and our plugin among them.
+fn config(brief: &Brief<'_>) -> Result<String, AgentError> {
+    let own = brief.caller.variable(CONFIG).map(|(_, own)| own.to_string_lossy().into_owned());
+    let own = own.filter(|own| !own.trim().is_empty());
+    let mut config = match own.as_deref().map_or(Ok(json!({})), serde_json::from_str::<Value>) {
+        Ok(config) if config.is_object() => config,
+        _ => {
+            let why = format!("{CONFIG} is no JSON object, and it needs settings of ours in there");
+            return Err(AgentError::Unfit { agent: PROGRAM, why });
+        }
+    };
+    if let Some(pass) = brief.tools {
+        let headers = json!({ "Authorization": format!("Bearer {{env:{}}}", mcp::TOKEN) });
+        config["mcp"][mcp::NAME] =
+            json!({ "type": "remote", "url": pass.url, "headers": headers, "enabled": true });
+    }
+    if let Some((_, plugin)) = brief.seat.env.iter().find(|(name, _)| name == PLUGIN) {
+        let mut plugins = config["plugin"].as_array().cloned().unwrap_or_default();
+        plugins.push(json!(format!("file://{plugin}")));
+        config["plugin"] = json!(plugins);
+    }
+    Ok(config.to_string())
 }
 
 /// The prompt itself goes through its input: as an argument it could be no longer than the system allows.
@@ -113,7 +135,7 @@ fn keys(model: Option<&str>) -> Vec<&'static str> {
 
 /// Our policy in its own words, as it asks nobody. What it would ask about by default ends its work, so that is denied
 /// instead: then it looks for another way. The last rule that fits counts, and `*` is always written first.
-fn permissions(policy: &InWorkspace) -> String {
+fn permissions(policy: &InWorkspace, may_delegate: bool) -> String {
     let mut commands = Map::from_iter([("*".to_owned(), json!("allow"))]);
     commands.extend(BLOCKED.iter().map(|part| (format!("*{part}*"), json!("deny"))));
     let mut outside = Map::from_iter([("*".to_owned(), json!("deny"))]);
@@ -122,6 +144,9 @@ fn permissions(policy: &InWorkspace) -> String {
         json!({ "bash": commands, "external_directory": outside, "doom_loop": "deny", "question": "deny" });
     if policy.only_looks() {
         (rules["bash"], rules["edit"]) = (json!("deny"), json!("deny"));
+    }
+    if !may_delegate {
+        rules["task"] = json!("deny");
     }
     rules.to_string()
 }
@@ -184,6 +209,14 @@ impl OpenCode {
         Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), stuck, ..Heard::default() }
     }
 
+    /// A step of a session that it began for a part of the work, by our plugin.
+    fn on_delegated(&mut self, event: &Value) -> Heard {
+        let part = &event["part"];
+        let model = text(&event["model"]).unwrap_or_else(|| self.model.clone());
+        let used = vec![Tokens { model, delegated: true, ..tokens(&part["tokens"]) }];
+        Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), ..Heard::default() }
+    }
+
     fn on_error(&mut self, error: &Value) -> Heard {
         self.stopped = None;
         self.error = Some(error.clone());
@@ -213,6 +246,7 @@ impl Translator for OpenCode {
             Some("tool_use") => self.on_tool(part),
             Some("step_finish") => self.on_step(part),
             Some("error") => self.on_error(&event["error"]),
+            Some("delegated") => return self.on_delegated(&event),
             // Whatever comes with a later version is kept in the stream and does no harm.
             _ => Heard::default(),
         };
@@ -293,16 +327,17 @@ mod tests {
     #[test]
     fn our_policy_in_its_words() {
         let policy = InWorkspace::new("/work/a".into(), Some("/tmp/x".into()));
-        let told: Value = serde_json::from_str(&permissions(&policy)).unwrap();
+        let told: Value = serde_json::from_str(&permissions(&policy, true)).unwrap();
         assert_eq!(told["bash"]["*"], "allow");
         assert_eq!(told["bash"]["*git push*"], "deny");
         assert_eq!(told["external_directory"], json!({ "*": "deny", "/tmp/x/*": "allow" }));
         assert_eq!(told["edit"], Value::Null);
         let deny = ["Bash", "Edit", "Write"].map(str::to_owned).to_vec();
         let rules = conductor_core::plan::Permissions { deny, ..Default::default() };
-        let told = permissions(&policy.with(rules, Default::default()));
+        let told = permissions(&policy.with(rules, Default::default()), false);
         let told: Value = serde_json::from_str(&told).unwrap();
         assert_eq!((&told["bash"], &told["edit"]), (&json!("deny"), &json!("deny")));
+        assert_eq!(told["task"], "deny");
     }
 
     #[test]

@@ -172,6 +172,7 @@ fn tokens(event: &Value) -> Tokens {
         cache_write: number("cache_write"),
         output: number("output"),
         turns: number("turns").try_into().unwrap_or(u32::MAX),
+        ..Tokens::default()
     }
 }
 

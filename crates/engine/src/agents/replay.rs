@@ -119,11 +119,19 @@ impl Recording {
     }
 
     fn told(&self, translator: &mut dyn Translator, heard: &[Heard]) -> String {
-        let mut used = Tokens::default();
-        for tokens in heard.iter().flat_map(|heard| &heard.used) {
-            used.input += tokens.input;
-            used.output += tokens.output;
-            used.turns += tokens.turns;
+        // Its totals take the place of what was told since the last ones.
+        let (mut used, mut settled) = (Tokens::default(), (0, 0));
+        for heard in heard {
+            for tokens in &heard.used {
+                used.input += tokens.input;
+                used.output += tokens.output;
+                used.turns += tokens.turns;
+            }
+            if let Some(totals) = &heard.totals {
+                let sum = |of: fn(&Tokens) -> u64| totals.iter().map(of).sum::<u64>();
+                settled = (settled.0 + sum(|tokens| tokens.input), settled.1 + sum(|tokens| tokens.output));
+                (used.input, used.output) = settled;
+            }
         }
         let ending = translator.finish(self.exit);
         let outcome = match &ending.outcome {

@@ -31,6 +31,11 @@ pub trait Translator: Send {
         Vec::new()
     }
 
+    /// What it may have used beyond what it told, at most, if it said nothing more than this.
+    fn unsaid(&self) -> Vec<Tokens> {
+        Vec::new()
+    }
+
     /// What it all came to, once the process is gone.
     fn finish(&mut self, exit: Exit) -> Ending;
 }
@@ -41,7 +46,10 @@ pub struct Heard {
     pub said: Vec<Said>,
     /// Used since the last time this was told, by model.
     pub used: Vec<Tokens>,
-    /// What it says itself that this cost. It counts only where the price list does not know the model.
+    /// Its own totals since it last said them, by model: they take the place of all that was told since.
+    pub totals: Option<Vec<Tokens>>,
+    /// What it says itself that this cost. It counts where the price list does not know the model, and for totals where
+    /// it is more than the list makes of them.
     pub cost: Option<Usd>,
     /// The name by which the conversation can be taken up again, where it chose another than ours.
     pub session: Option<String>,
@@ -75,8 +83,12 @@ pub struct Tokens {
     pub cache_read: u64,
     pub cache_write: u64,
     pub output: u64,
-    /// Calls of the model.
+    /// Calls of the model by the agent itself.
     pub turns: u32,
+    /// By agents to which it handed a part of its work.
+    pub delegated: bool,
+    /// At most so many.
+    pub estimated: bool,
 }
 
 /// No provider counts more in one go: what is larger is a mistake, and must not break a sum.

@@ -123,8 +123,8 @@ impl Planner {
 }
 
 pub(super) fn count(used: &mut Vec<ModelUsage>, message: &Message) {
-    if let Message::Input(Input::UsageReported { usage, model, .. }) = message {
-        add(used, model.clone(), *usage);
+    if let Message::Input(Input::UsageReported { usage, model, taken_back, .. }) = message {
+        add(used, model.clone(), *usage, *taken_back);
     }
 }
 
@@ -133,9 +133,9 @@ pub(super) fn spent(used: &[ModelUsage]) -> Usd {
 }
 
 /// Adds to the sum of a model, in the order in which they were first heard of.
-fn add(all: &mut Vec<ModelUsage>, model: Option<Box<str>>, usage: Usage) {
+fn add(all: &mut Vec<ModelUsage>, model: Option<Box<str>>, usage: Usage, taken_back: Usage) {
     match all.iter_mut().find(|known| known.model == model) {
-        Some(known) => known.usage += usage,
+        Some(known) => known.usage.report(usage, taken_back),
         None => all.push(ModelUsage { model, usage }),
     }
 }

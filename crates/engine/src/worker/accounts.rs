@@ -14,12 +14,11 @@ use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::{Plan, Task};
 use conductor_core::run::{Run, TaskState};
 use conductor_core::scheduler::LeftUsage;
-use conductor_core::units::Usd;
 use serde::{Deserialize, Serialize};
 
+use super::bill::{Bill, Report};
 use super::lines::Lines;
-use super::talking::{add, bills};
-use crate::agents::{self, Brief, Caller, Questions, Session, Translator};
+use crate::agents::{self, Brief, Caller, Heard, Questions, Session, Translator};
 use crate::prices;
 use crate::transcript::{Speaker, Transcript};
 use crate::workspaces::Seat;
@@ -31,13 +30,13 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    pub(super) fn report(&self, task: &TaskId, attempt: Attempt, used: &ModelUsage) {
+    pub(super) fn report(&self, task: &TaskId, attempt: Attempt, report: &Report) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let (current, sums) = reported.entry(task.clone()).or_insert_with(|| (attempt, Vec::new()));
         if *current != attempt {
             (*current, *sums) = (attempt, Vec::new());
         }
-        add(sums, vec![used.clone()]);
+        sum(sums, report);
     }
 
     fn of(&self, task: &TaskId, attempt: Attempt) -> Vec<ModelUsage> {
@@ -120,7 +119,8 @@ fn used(plan: &Plan, task: &Task, speaker: &Speaker<'_>) -> Result<Option<Vec<Mo
         && let Some(stream) = speaker.left_stream().map_err(words)?
     {
         let mut translator = translator(plan, task, &note)?;
-        add(&mut sums, replayed(&stream, &mut *translator, &plan.prices).map_err(words)?);
+        let reports = replayed(&stream, &mut *translator, &plan.prices).map_err(words)?;
+        reports.iter().for_each(|report| sum(&mut sums, report));
     }
     Ok(Some(sums))
 }
@@ -144,20 +144,30 @@ fn translator(plan: &Plan, task: &Task, note: &Note) -> Result<Box<dyn Translato
     agent.engage(&brief).map(|engagement| engagement.translator).map_err(|error| error.to_string())
 }
 
-/// What a whole stream says was used.
+/// What a whole stream says was used, with what was under way when it ended.
 fn replayed(
     stream: &Transcript,
     translator: &mut dyn Translator,
     own: &prices::Own,
-) -> io::Result<Vec<ModelUsage>> {
-    let (mut lines, mut sums) = (Lines::default(), Vec::new());
+) -> io::Result<Vec<Report>> {
+    let (mut lines, mut bill, mut reports) = (Lines::default(), Bill::default(), Vec::new());
     translator.opening();
     while lines.fill(stream)? {
         while let Some(line) = lines.next() {
-            add(&mut sums, bills(&translator.on_line(line), own));
+            bill.hear(&translator.on_line(line), own, &mut reports);
         }
     }
-    Ok(sums)
+    let unsaid = Heard { used: translator.unsaid(), ..Heard::default() };
+    bill.hear(&unsaid, own, &mut reports);
+    Ok(reports)
+}
+
+fn sum(sums: &mut Vec<ModelUsage>, report: &Report) {
+    let Report { model, usage, taken_back } = report;
+    match sums.iter_mut().find(|known| known.model == *model) {
+        Some(known) => known.usage.report(*usage, *taken_back),
+        None => sums.push(ModelUsage { model: model.clone(), usage: usage.less(*taken_back) }),
+    }
 }
 
 /// What was used less what is recorded of it.
@@ -166,12 +176,7 @@ fn missing(used: Vec<ModelUsage>, recorded: &[ModelUsage]) -> Vec<ModelUsage> {
     for ModelUsage { model, usage } in &mut all {
         let known = recorded.iter().find(|known| known.model == *model);
         let known = known.map_or_else(Usage::default, |known| known.usage);
-        *usage = Usage {
-            cost: Usd(usage.cost.0.saturating_sub(known.cost.0)),
-            tokens: usage.tokens.saturating_sub(known.tokens),
-            turns: usage.turns.saturating_sub(known.turns),
-            unpriced: usage.unpriced.saturating_sub(known.unpriced),
-        };
+        *usage = usage.less(known);
     }
     all.retain(|left| left.usage != Usage::default());
     all
@@ -180,9 +185,10 @@ fn missing(used: Vec<ModelUsage>, recorded: &[ModelUsage]) -> Vec<ModelUsage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conductor_core::units::Usd;
 
     fn used(model: &str, cost: u64, tokens: u64) -> ModelUsage {
-        let usage = Usage { cost: Usd(cost), tokens, turns: 1, unpriced: 0 };
+        let usage = Usage { cost: Usd(cost), tokens, turns: 1, ..Usage::default() };
         ModelUsage { model: Some(model.into()), usage }
     }
 
@@ -193,14 +199,18 @@ mod tests {
         assert_eq!(missing(all.clone(), &[]), all);
         let left = missing(all.clone(), &[used("a", 4, 40), used("b", 9, 90)]);
         assert_eq!(left.len(), 1, "more than it used is never taken back");
-        assert_eq!(left[0].usage, Usage { cost: Usd(6), tokens: 60, turns: 0, unpriced: 0 });
+        assert_eq!(left[0].usage, Usage { cost: Usd(6), tokens: 60, ..Usage::default() });
     }
 
     #[test]
     fn an_attempt_starts_with_nothing_reported() {
         let (accounts, task) = (Accounts::default(), TaskId::parse("t").unwrap());
-        accounts.report(&task, Attempt(1), &used("a", 1, 1));
-        accounts.report(&task, Attempt(2), &used("a", 2, 2));
+        let report = |attempt, ModelUsage { model, usage }| {
+            let taken_back = Usage::default();
+            accounts.report(&task, Attempt(attempt), &Report { model, usage, taken_back });
+        };
+        report(1, used("a", 1, 1));
+        report(2, used("a", 2, 2));
         assert_eq!(accounts.of(&task, Attempt(1)), []);
         assert_eq!(accounts.of(&task, Attempt(2)), [used("a", 2, 2)]);
     }

@@ -7,7 +7,7 @@ use conductor_core::plan::Task;
 use conductor_core::recovery;
 use tokio::sync::watch;
 
-use super::{Order, Stop, Visit, Worker};
+use super::{Order, Stop, Visit, Worker, base};
 use crate::access;
 use crate::agents;
 use crate::gates;
@@ -16,7 +16,7 @@ use crate::transcript::{self, Transcript};
 use crate::workspaces::{Seat, WorkspaceError, file};
 
 /// How much of a failing check's output goes along with it.
-const EVIDENCE_LINES: usize = 40;
+pub(super) const EVIDENCE_LINES: usize = 40;
 
 /// One command that must succeed, on behalf of a task.
 #[derive(Debug, Clone, Copy)]
@@ -107,8 +107,7 @@ impl Worker {
                 .map_err(|error| Failure::new(FailureClass::Unverified, error.to_string()))?;
             for command in &commands {
                 if let Some(why) = self.command(order, task, command, seat, transcript, stop).await? {
-                    let failure =
-                        Failure::new(FailureClass::Unverified, format!("`{command}` failed: {why}"));
+                    let failure = Failure::new(FailureClass::Unverified, base::failed(command, &why));
                     let failure = transcript.redactor().failure(failure);
                     return Err(failure.with(transcript.last_lines(EVIDENCE_LINES).join("\n")));
                 }
@@ -118,7 +117,7 @@ impl Worker {
     }
 
     /// Runs a command in a task's name; why it failed, if it did.
-    async fn command(
+    pub(super) async fn command(
         &self,
         order: &Order,
         task: &Task,

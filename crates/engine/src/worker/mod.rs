@@ -2,7 +2,9 @@
 
 mod accounts;
 mod asking;
+mod base;
 mod baselines;
+mod bill;
 mod checks;
 mod crowd;
 mod debut;
@@ -27,13 +29,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use conductor_core::event::{Change, Failure, FailureClass, Hand, Outcome};
+use conductor_core::costs;
+use conductor_core::event::{Change, Failure, FailureClass, Hand, Outcome, Usage};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Changes, Limits, Plan, Task, Work};
 use conductor_core::scheduler::{Beginning, Input};
+use conductor_core::units::Usd;
 use tokio::sync::{mpsc, watch};
 
-use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
+use crate::access;
+use crate::agents::{self, Agent, AgentError, Brief, Caller, Companion, Engagement, Session};
 use crate::board::{Board, Course, Phase};
 use crate::checkpoints::Checkpoint;
 use crate::clock::wall;
@@ -45,12 +50,14 @@ use crate::prompt::{self, Facts};
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
 use crate::workspaces::{Guest, Rooms, Seat, SettingsNews, WorkspaceError, Workspaces};
+use bill::Difference;
 use judging::Watched;
 use parking::Parked;
 use talking::Conversation;
 use talks::Talks;
 
 pub(crate) use accounts::{Accounts, left_usage};
+pub(crate) use base::BaseChecks;
 pub(crate) use baselines::Baselines;
 pub(crate) use checks::Check;
 pub(crate) use crowd::Crowd;
@@ -106,11 +113,12 @@ pub struct Worker {
     pub(crate) board: Board,
     pub(crate) notices: mpsc::UnboundedSender<String>,
     pub(crate) reports: mpsc::UnboundedSender<Message>,
-    /// Models that were told to have no known price.
-    pub(crate) unpriced: std::sync::Mutex<std::collections::BTreeSet<Box<str>>>,
+    /// What the user was told and need not hear again.
+    pub(crate) warned: std::sync::Mutex<std::collections::BTreeSet<String>>,
     pub(crate) accounts: Accounts,
     pub(crate) debuts: Debuts,
     pub(crate) baselines: Baselines,
+    pub(crate) base_checks: BaseChecks,
     pub(crate) crowd: Crowd,
     pub(crate) desk: Desk,
     pub(crate) supplies: Supplies,
@@ -234,7 +242,8 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
-        let untouched = self.set_up(visit, transcript, stop).await?;
+        let mut untouched = self.set_up(visit, transcript, stop).await?;
+        let on_base = self.check_base(visit, &mut untouched, transcript, stop).await?;
         let mut talks = Talks::new(visit);
         talks.questions = self.guarded(visit, talks.questions);
         self.apply_skills(visit, &talks, transcript, stop).await?;
@@ -249,6 +258,17 @@ impl Worker {
             match found {
                 Err(Outcome::Failed(failure)) if talks.begin_anew(&failure) => {
                     transcript.note("[conductor: the conversation cannot be gone on with; a new one begins]");
+                }
+                Err(Outcome::Failed(failure))
+                    if round >= visit.task.fix_rounds.min(1)
+                        && on_base.knows(&failure, &visit.seat.directory) =>
+                {
+                    let message = format!("{}, as on the untouched base", failure.message);
+                    return Err(Outcome::Failed(Failure {
+                        class: FailureClass::FailsOnBase,
+                        message,
+                        ..failure
+                    }));
                 }
                 Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < visit.task.fix_rounds => {
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
@@ -278,8 +298,9 @@ impl Worker {
         let seat = seat.map_err(|error| no_workspace(&error))?;
         let Talks { session, questions, .. } = &*talks;
         let known = session.begun && agent.abilities().resumes;
-        let words =
-            self.words(visit, &seat, feedback, known)? + &talks.remarks(&self.mail, &visit.order.task);
+        let round = feedback.map_or(0, |(round, _)| *round);
+        let words = self.words(visit, &seat, (feedback, talks.is_set_back(round)), known)?
+            + &talks.remarks(&self.mail, &visit.order.task);
         if !session.begun && !agent.names_conversations() {
             self.tell_session(visit, &session.id);
         }
@@ -349,6 +370,8 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
         goes_on: bool,
     ) -> Result<(Conversation, Result<Exit, Failure>), Outcome> {
+        let seat = self.accompanied(agent, brief.seat, stop).await?;
+        let brief = &Brief { seat: &seat, words: brief.words.clone(), ..*brief };
         let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
         let speaker = self.speaker(visit.order);
         let stream =
@@ -378,6 +401,27 @@ impl Worker {
         }
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         Ok((talk, exit))
+    }
+
+    /// With the file of ours that its agent reads, where there is one.
+    async fn accompanied(
+        &self,
+        agent: &dyn Agent,
+        seat: &Seat,
+        stop: &watch::Receiver<Stop>,
+    ) -> Result<Seat, Outcome> {
+        let mut seat = seat.clone();
+        if let Some(Companion { variable, name, text }) = agent.companion() {
+            let folder = self.output.join("companions");
+            let file = folder.join(name);
+            let make = || {
+                access::create_dir_all(&folder)?;
+                access::replace(&file, text.as_bytes())
+            };
+            self.supplied(stop, make).await.map_err(|error| unfit_stream(&error))?;
+            seat.env.push((variable.to_owned(), file.display().to_string()));
+        }
+        Ok(seat)
     }
 
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
@@ -419,7 +463,7 @@ impl Worker {
         &self,
         visit: &Visit<'_>,
         seat: &Seat,
-        feedback: Option<&(u32, Failure)>,
+        (feedback, set_back): (Option<&(u32, Failure)>, bool),
         known: bool,
     ) -> Result<String, Outcome> {
         if matches!(visit.task.work, Work::Run(_)) {
@@ -436,6 +480,7 @@ impl Worker {
                 .map(|(_, ports)| ports.as_str()),
             skills: visit.skills.get().map_or(&[][..], Vec::as_slice),
             feedback,
+            set_back,
             known,
             ..Facts::of(visit.plan, self.rooms.isolation(visit.task))
         };
@@ -478,12 +523,25 @@ impl Worker {
     /// Once for each model.
     fn warn_unpriced(&self, model: Option<&str>) {
         let model = model.unwrap_or("the model, which is not named,");
-        let mut told = self.unpriced.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if told.insert(model.into()) {
-            self.notice(format!(
-                "no price is known for {model}: what it costs is not counted and no cap on money holds for it; \
-                 give it one under `prices:` in the file's config"
-            ));
+        self.warn_once(format!(
+            "no price is known for {model}: what it costs is not counted and no cap on money holds for it; give it one \
+             under `prices:` in the file's config"
+        ));
+    }
+
+    fn warn_different(&self, task: &TaskId, difference: Difference) {
+        let money = |cost: Usd| costs::words(Usage { cost, ..Usage::default() });
+        let (ours, theirs) = (money(difference.ours), money(difference.theirs));
+        self.warn_once(format!(
+            "{task}: its agent says that it cost {theirs}, and by the prices known here it is {ours}; the larger counts. \
+             Prices of your own go under `prices:` in the file's config"
+        ));
+    }
+
+    fn warn_once(&self, text: String) {
+        let mut warned = self.warned.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if warned.insert(text.clone()) {
+            self.notice(text);
         }
     }
 

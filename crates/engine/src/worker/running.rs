@@ -82,6 +82,7 @@ impl Worker {
         let exit = running.finish(started.elapsed()).await.map_err(lost)?;
         if let Some(talk) = talk {
             talk.listen(self, order, transcript).map_err(lost)?;
+            talk.close(self, order);
         }
         Ok(exit)
     }

@@ -9,12 +9,12 @@ use std::process::ChildStdin;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use conductor_core::event::{Failure, FailureClass, ModelUsage, Outcome, Usage};
+use conductor_core::event::{Failure, FailureClass, Outcome};
 use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::{Task, Work};
 use conductor_core::scheduler::Input;
-use conductor_core::units::Usd;
 
+use super::bill::{Bill, Difference, Report};
 use super::debut::Debut;
 use super::lines::Lines;
 use super::mail::Mail;
@@ -42,6 +42,9 @@ pub(super) struct Conversation {
     runaway: Option<Failure>,
     /// Whether it has used anything.
     spent: bool,
+    bill: Bill,
+    /// Where its own sum is another than ours.
+    difference: Option<Difference>,
     questions: Questions,
     /// The last line it said.
     said: Option<String>,
@@ -67,6 +70,8 @@ impl Conversation {
             repetition: (!may_repeat).then(Repetition::default),
             runaway: None,
             spent: false,
+            bill: Bill::default(),
+            difference: None,
             questions,
             said: None,
             debut: None,
@@ -126,14 +131,10 @@ impl Conversation {
         if let Some(debut) = self.debut.take_if(|debut| debut.is_overdue()) {
             debut.made();
         }
-        for used in self.hear(transcript, &worker.plan.get().prices)? {
-            worker.accounts.report(&order.task, order.attempt, &used);
-            let ModelUsage { model, usage } = used;
-            if usage.unpriced > 0 {
-                worker.warn_unpriced(model.as_deref());
-            }
-            let (task, attempt) = (order.task.clone(), order.attempt);
-            worker.report(Input::UsageReported { task, attempt, usage, model });
+        let reports = self.hear(transcript, &worker.plan.get().prices)?;
+        report(worker, order, reports);
+        if let Some(difference) = self.difference.take() {
+            worker.warn_different(&order.task, difference);
         }
         if let (Some(told), Some(session)) = (&mut self.told, &self.session)
             && told != session
@@ -149,8 +150,16 @@ impl Conversation {
         Ok(())
     }
 
-    /// As `listen`, but tells whoever calls what was used. What it said for people goes to the transcript.
-    fn hear(&mut self, transcript: &mut Transcript, own: &prices::Own) -> io::Result<Vec<ModelUsage>> {
+    /// It says nothing more: what it may have used unsaid counts.
+    pub(super) fn close(&mut self, worker: &Worker, order: &Order) {
+        let mut reports = Vec::new();
+        let unsaid = Heard { used: self.translator.unsaid(), ..Heard::default() };
+        self.bill.hear(&unsaid, &worker.plan.get().prices, &mut reports);
+        report(worker, order, reports);
+    }
+
+    /// As `listen`, but tells the caller what was used. What it said for people goes to the transcript.
+    fn hear(&mut self, transcript: &mut Transcript, own: &prices::Own) -> io::Result<Vec<Report>> {
         let mut used = Vec::new();
         let mut news = String::new();
         while let Some(stream) = &mut self.stream
@@ -177,7 +186,7 @@ impl Conversation {
                     }
                 }
                 self.spent |= !heard.used.is_empty();
-                add(&mut used, bills(&heard, own));
+                self.difference = self.bill.hear(&heard, own, &mut used).or(self.difference.take());
                 self.session = heard.session.or(self.session.take());
                 if let Some(mouth) = self.mouth.as_ref().filter(|_| !heard.reply.is_empty()) {
                     mouth.say(heard.reply);
@@ -230,6 +239,18 @@ impl Conversation {
     }
 }
 
+fn report(worker: &Worker, order: &Order, reports: Vec<Report>) {
+    for report in reports {
+        worker.accounts.report(&order.task, order.attempt, &report);
+        let Report { model, usage, taken_back } = report;
+        if usage.unpriced > 0 {
+            worker.warn_unpriced(model.as_deref());
+        }
+        let (task, attempt) = (order.task.clone(), order.attempt);
+        worker.report(Input::UsageReported { task, attempt, usage, model, taken_back });
+    }
+}
+
 /// Listens to a recording of Claude Code, said so many times in a row, as to an agent at work. For whoever wants to know
 /// how long that takes, by a clock of theirs.
 pub fn overhear(
@@ -251,40 +272,6 @@ pub fn overhear(
     let begun = clock();
     talk.hear(&mut transcript, &prices::Own::new())?;
     Ok(clock().saturating_sub(begun))
-}
-
-pub(super) fn add(all: &mut Vec<ModelUsage>, more: Vec<ModelUsage>) {
-    for used in more {
-        match all.iter_mut().find(|known| known.model == used.model) {
-            Some(known) => known.usage += used.usage,
-            None => all.push(used),
-        }
-    }
-}
-
-/// What was used of each model, by the prices there are. Where one of them has none, what the agent says itself is taken
-/// for all of it; where it says nothing, its tokens are told to be unpriced.
-pub(super) fn bills(heard: &Heard, own: &prices::Own) -> Vec<ModelUsage> {
-    let mut unknown = heard.used.is_empty();
-    let mut bills = Vec::new();
-    for tokens in &heard.used {
-        let price = prices::price(own, tokens);
-        unknown |= price.is_none();
-        let unpriced = if price.is_none() { tokens.total() } else { 0 };
-        let cost = price.unwrap_or_default();
-        let model = (!tokens.model.is_empty()).then(|| tokens.model.as_str().into());
-        let usage = Usage { cost, tokens: tokens.total(), turns: tokens.turns, unpriced };
-        bills.push(ModelUsage { model, usage });
-    }
-    if let Some(told) = heard.cost.filter(|_| unknown) {
-        bills.iter_mut().for_each(|bill| (bill.usage.cost, bill.usage.unpriced) = (Usd::default(), 0));
-        match bills.first_mut() {
-            Some(bill) => bill.usage.cost = told,
-            None => bills.push(ModelUsage { model: None, usage: Usage { cost: told, ..Usage::default() } }),
-        }
-    }
-    bills.retain(|bill| bill.usage != Usage::default());
-    bills
 }
 
 /// A line for people, with its end.
@@ -331,26 +318,6 @@ impl Mouth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::Tokens;
-
-    fn tokens(model: &str) -> Tokens {
-        Tokens { model: model.into(), input: 1000, turns: 1, ..Tokens::default() }
-    }
-
-    #[test]
-    fn the_price_list_comes_before_what_the_agent_says() {
-        let cost = |used: Vec<Tokens>, cost: Option<Usd>| {
-            let bills = bills(&Heard { used, cost, ..Heard::default() }, &prices::Own::new());
-            let sum = |a: (Usd, u64), b: (Usd, u64)| (a.0 + b.0, a.1 + b.1);
-            bills.into_iter().map(|bill| (bill.usage.cost, bill.usage.unpriced)).reduce(sum)
-        };
-        let (told, taken) = (Some(Usd(7)), Some((Usd(7), 0)));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5")], told), Some((Usd(4000), 0)));
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], told), taken);
-        assert_eq!(cost(vec![tokens("claude-opus-5-5"), tokens("nobody's")], None), Some((Usd(4000), 1000)));
-        assert_eq!(cost(Vec::new(), told), taken);
-        assert_eq!(cost(Vec::new(), None), None);
-    }
 
     /// Says everything before anybody listens, as an agent does that is faster than we are.
     #[test]

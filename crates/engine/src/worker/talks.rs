@@ -18,6 +18,8 @@ pub(super) struct Talks {
     pub(super) spent: bool,
     /// What it is told of the last question it has put.
     answered: Option<String>,
+    /// Why what it did before did not land, where its files are without that now.
+    set_back: Option<Failure>,
 }
 
 impl Talks {
@@ -35,11 +37,15 @@ impl Talks {
         let session = Session { id, begun };
         let answered = beginning.answers.last().map(|(question, answer)| agents::told(question, answer));
         let questions = Questions::answered(beginning.answers);
-        Talks { session, resumed: begun, questions, words: beginning.words, spent: false, answered }
+        let (words, set_back) = (beginning.words, beginning.set_back);
+        Talks { session, resumed: begun, questions, words, spent: false, answered, set_back }
     }
 
     /// What the first round starts from, if not from nothing.
     pub(super) fn feedback(&mut self, visit: &Visit<'_>) -> Option<(u32, Failure)> {
+        if let Some(failure) = self.set_back.clone() {
+            return Some((0, failure));
+        }
         let round = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
         match self.answered.take() {
             Some(told) => {
@@ -52,6 +58,11 @@ impl Talks {
             }
             None => round,
         }
+    }
+
+    /// Whether what is said of an earlier round is said of work that is not in the files any more.
+    pub(super) fn is_set_back(&self, round: u32) -> bool {
+        self.set_back.is_some() && round == 0
     }
 
     /// A conversation that cannot be gone on with is begun anew, as long as nothing was spent on it.

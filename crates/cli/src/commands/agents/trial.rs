@@ -21,7 +21,8 @@ pub(super) struct Result {
     pub(super) verdict: Verdict,
     pub(super) seconds: f64,
     pub(super) tokens: u64,
-    pub(super) cost_usd: f64,
+    /// Nothing where no price is known, or it did not tell what it used.
+    pub(super) cost_usd: Option<f64>,
     /// What went wrong.
     pub(super) message: Option<String>,
 }
@@ -64,7 +65,7 @@ impl Trial<'_> {
 
     fn one(&self, name: &str) -> std::result::Result<Result, Fault> {
         let begun = Instant::now();
-        let done = |verdict, spent: (u64, f64), message| Result {
+        let done = |verdict, spent: (u64, Option<f64>), message| Result {
             agent: name.to_owned(),
             verdict,
             seconds: begun.elapsed().as_secs_f64(),
@@ -73,12 +74,12 @@ impl Trial<'_> {
             message,
         };
         if let Err(error) = self.check(name) {
-            return Ok(done(Verdict::Missing, (0, 0.0), Some(error)));
+            return Ok(done(Verdict::Missing, (0, Some(0.0)), Some(error)));
         }
         let place = Place::new()?;
         let output = self.drive(name, &place)?;
         let result = place.summary().map(|summary| summary["results"][0].clone()).unwrap_or_default();
-        let spent = (result["tokens"].as_u64().unwrap_or(0), result["cost_usd"].as_f64().unwrap_or(0.0));
+        let spent = (result["tokens"].as_u64().unwrap_or(0), result["cost_usd"].as_f64());
         let error = &result["error"];
         Ok(match (output.status.success(), error["class"].as_str()) {
             (true, _) => done(Verdict::Works, spent, None),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fault::Exit;
 
-const CLASSES: [FailureClass; 22] = [
+const CLASSES: [FailureClass; 23] = [
     FailureClass::Exit,
     FailureClass::Killed,
     FailureClass::TimedOut,
@@ -16,6 +16,7 @@ const CLASSES: [FailureClass; 22] = [
     FailureClass::NoChanges,
     FailureClass::Unwanted,
     FailureClass::Unverified,
+    FailureClass::FailsOnBase,
     FailureClass::Conflict,
     FailureClass::Diverged,
     FailureClass::Unfinished,
@@ -190,6 +191,12 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
         C::Unverified => (
             "A `verify:` command failed, in its own workspace or on the combined tree, also after `fix_rounds` of mending.",
             "Its last lines are in the end block; raise `fix_rounds`, or see whether the check itself is right.",
+        ),
+        C::FailsOnBase => (
+            "A `verify:` command failed after the work exactly as it fails on the untouched base, also after a round of \
+             mending. It is not tried again: the check, or what it needs, is what is wrong.",
+            "Run the command in a fresh clone. Where it is right and fixing it is the task, say so in the prompt; \
+             `check_base: false` leaves the base alone.",
         ),
         C::Conflict => (
             "Its work does not merge with what landed meanwhile, and mending did not help. The work is kept.",

@@ -95,6 +95,7 @@ fn left(subject: &Subject, run: &Run, status: Status) -> String {
             DrainReason::User => ", it was stopped",
             DrainReason::FailFast => ", it was left at the first failure",
             DrainReason::Budget => ", it was left at its budget",
+            DrainReason::Unauthorized => ", it was left because an agent is not logged in",
             DrainReason::Person => ", it was left waiting for a person",
         },
         _ => "",
@@ -252,6 +253,10 @@ fn limits(task: &Task) -> String {
     let limits = [
         task.timeout.map(|time| format!("{time} for an attempt")),
         task.max_cost.map(|cost| format!("{cost} in all")),
+        task.max_subagent_cost().map(|cost| match task.may_delegate() {
+            true => format!("{cost} of it by subagents"),
+            false => "no subagents".to_owned(),
+        }),
         task.max_tokens.map(|tokens| format!("{tokens} tokens in all")),
         task.max_turns.map(|turns| format!("{turns} turns")),
     ];

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser as _;
 use conductor_core::event::{Options, Selection};
 use conductor_core::graph;
-use conductor_core::plan::{Isolation, Plan, Work};
+use conductor_core::plan::{Isolation, Limits, Plan, Work};
 use conductor_core::select::{SelectError, select};
 use conductor_core::units::{Millis, Usd};
 use conductor_engine::shortage::{self, Capacity};
@@ -20,6 +20,9 @@ use crate::fault::{Exit, Fault};
 
 /// How long an agent's question waits where nobody is there to read it.
 const UNATTENDED: Millis = Millis::from_secs(10 * 60);
+
+/// How long an outage of a provider is waited out.
+const PATIENCE: Millis = Millis::from_secs(60 * 60);
 
 /// Whether somebody sits there.
 fn attended() -> bool {
@@ -102,8 +105,10 @@ impl<'a> Resolved<'a> {
         options.leave_unanswered = typed.leave_unanswered;
         let limits = &mut options.limits;
         limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);
+        limits.max_tokens = typed.max_tokens.or(limits.max_tokens);
         limits.max_time = typed.max_time.or(limits.max_time);
         limits.max_attempts = typed.max_attempts.or(limits.max_attempts);
+        limits.outage_patience = typed.outage_patience.or(limits.outage_patience).or(Some(PATIENCE));
         for (name, amount) in machine() {
             limits.resources.entry(name).or_insert(amount);
         }
@@ -120,6 +125,29 @@ impl<'a> Resolved<'a> {
             ui => ui,
         }
     }
+}
+
+/// As a run went on so far, but for what its file has been edited to say of limits since.
+pub(super) fn limited(before: &Options, written: &Limits, edited: Option<&Limits>) -> Options {
+    let mut options = before.clone();
+    let Some(edited) = edited else { return options };
+    let limits = &mut options.limits;
+    if edited.max_cost != written.max_cost {
+        limits.max_cost = edited.max_cost;
+    }
+    if edited.max_tokens != written.max_tokens {
+        limits.max_tokens = edited.max_tokens;
+    }
+    if edited.max_time != written.max_time {
+        limits.max_time = edited.max_time;
+    }
+    if edited.max_attempts != written.max_attempts {
+        limits.max_attempts = edited.max_attempts;
+    }
+    if edited.on_budget != written.on_budget {
+        limits.on_budget = edited.on_budget;
+    }
+    options
 }
 
 /// As if these words had been typed, the last of them by somebody who wrote them after `--`.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::amend::{self, Retaken};
 use conductor_core::event::{Event, Record};
 use conductor_core::ids::TaskId;
-use conductor_core::plan::Plan;
+use conductor_core::plan::{Limits, Plan};
 use conductor_core::run::{Run, Status};
 use conductor_core::scheduler::Scheduler;
 use conductor_core::units::{Now, Tick};
@@ -25,41 +25,47 @@ use crate::fault::{Exit, Fault};
 /// How many tasks are named before the rest is counted.
 const NAMED: usize = 10;
 
-/// The run as it is taken up: amended where what failed is done again and its file says otherwise now.
+/// The run as it is taken up: amended where what failed is done again and its file says otherwise now. With it, what
+/// the run may use where the file was edited there.
 pub(super) async fn take_over(
     args: &Resolved<'_>,
     stored: &StoredRun,
     store: &Sqlite,
     run: Run,
-) -> Result<Run, Fault> {
+) -> Result<(Run, Option<Limits>), Fault> {
     let file = PathBuf::from(&stored.source);
     if args.typed.as_before || !file.is_absolute() || file.file_name().is_none_or(|name| name == "-") {
-        return Ok(run);
+        return Ok((run, None));
     }
     let again = args.typed.retry_failed;
     if !file.exists() {
         if again {
             talk(format!("{} is not there any more; what failed is done again as it was", file.display()));
         }
-        return Ok(run);
+        return Ok((run, None));
     }
     if run.plan().execution.is_some() {
         say_of_groups(&file, stored, &run);
-        return Ok(run);
+        return Ok((run, None));
     }
-    match (read(args, &file, stored, &run), again) {
-        (Ok(plan), true) => retake(stored, store, run, plan).await,
-        (Err(fault), true) => Err(fault.help(AS_BEFORE)),
-        (Ok(_), false) if args.typed.watch => Ok(run),
-        (Ok(plan), false) => {
-            say_edited(stored, &amend::edited(&run, &chosen(&run, plan)));
-            Ok(run)
-        }
+    let plan = match (read(args, &file, stored, &run), again) {
+        (Ok(plan), _) => plan,
+        (Err(fault), true) => return Err(fault.help(AS_BEFORE)),
         (Err(_), false) => {
             talk(format!("{} is not valid any more; the run goes on as before", name(stored)));
-            Ok(run)
+            return Ok((run, None));
         }
-    }
+    };
+    let limits = (plan.limits != run.plan().limits).then(|| plan.limits.clone());
+    let run = match again {
+        true => retake(stored, store, run, plan).await?,
+        false if args.typed.watch => run,
+        false => {
+            say_edited(stored, &amend::edited(&run, &chosen(&run, plan)));
+            run
+        }
+    };
+    Ok((run, limits))
 }
 
 const AS_BEFORE: &str = "mend the file, or do again what failed as it was with --as-before";

@@ -90,6 +90,7 @@ fn reason(why: DrainReason) -> &'static str {
         DrainReason::User => "somebody asked for it",
         DrainReason::FailFast => "a task has failed",
         DrainReason::Budget => "its budget is reached",
+        DrainReason::Unauthorized => "an agent is not logged in",
         DrainReason::Person => "waiting for a person",
     }
 }

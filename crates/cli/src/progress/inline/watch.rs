@@ -169,6 +169,9 @@ impl Watch {
             }
             RunStage::Draining(DrainReason::User) => Some("finishing: Ctrl-C again stops what runs"),
             RunStage::Draining(DrainReason::Budget) => Some("budget reached: nothing new starts"),
+            RunStage::Draining(DrainReason::Unauthorized) => {
+                Some("an agent is not let in: nothing new starts")
+            }
             RunStage::Draining(DrainReason::FailFast) => Some("a task failed: nothing new starts"),
             _ if self.run.is_paused() => Some("paused: nothing new starts until conductor resume"),
             _ => None,

@@ -12,6 +12,7 @@ mod races;
 mod refusals;
 mod reviews;
 mod stopping;
+mod subagents;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;

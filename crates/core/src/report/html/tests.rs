@@ -74,9 +74,13 @@ fn ended(texts: &Texts) -> Scheduler {
     tasks[3].dependencies = vec![Dependency::on(id("break"))];
     let (run, _) = Run::create(Plan { tasks, ..Plan::default() }, at(0));
     let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(2), at(0)).unwrap();
-    let usage = Usage { cost: Usd(1_250_000), tokens: 123_456, turns: 7, unpriced: 0 };
+    let usage = Usage { cost: Usd(1_250_000), tokens: 123_456, turns: 7, ..Usage::default() };
+    let taken_back = Usage::default();
     let model = Some(texts.model.clone().into());
-    scheduler.handle(at(1), Input::UsageReported { task: id("ask"), attempt: Attempt(1), usage, model });
+    scheduler.handle(
+        at(1),
+        Input::UsageReported { task: id("ask"), attempt: Attempt(1), usage, model, taken_back },
+    );
     let mut end = |secs, task: &str, outcome, change: Option<Change>| {
         let phases =
             Phases { preparing: Millis(500), working: Millis(1_500), verifying: Millis::from_secs(1) };

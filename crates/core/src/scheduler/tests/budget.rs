@@ -60,7 +60,7 @@ fn a_cap_that_is_near_is_told_once_and_a_resume_does_not_repeat_it() {
 fn what_planning_used_counts_towards_the_caps_of_the_run() {
     let planned = |cost: f64| {
         let (mut run, created) = Run::create(prompts("a; b"), now(0));
-        let usage = Usage { cost: Usd::from_dollars(cost), tokens: 10, turns: 1, unpriced: 0 };
+        let usage = Usage { cost: Usd::from_dollars(cost), tokens: 10, turns: 1, ..Usage::default() };
         let usage = vec![ModelUsage { model: Some("opus".into()), usage }];
         let planning = Planning { plan: "p".into(), agent: "claude".into(), at: now(0).at, usage };
         let event = Event::PlanningAccounted { planning: Box::new(planning) };
@@ -118,7 +118,8 @@ fn a_task_that_has_used_up_its_own_is_not_begun_again() {
 
 #[test]
 fn what_was_spent_after_the_coordinator_died_counts_before_anything_starts() {
-    let spent = |dollars: f64| Usage { cost: Usd::from_dollars(dollars), tokens: 10, turns: 1, unpriced: 0 };
+    let spent =
+        |dollars: f64| Usage { cost: Usd::from_dollars(dollars), tokens: 10, turns: 1, ..Usage::default() };
     let taken_up = |task_cap: Option<f64>| {
         let mut plan = prompts("a; b");
         plan.tasks[0].max_cost = task_cap.map(Usd::from_dollars);
@@ -183,7 +184,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn report(s: &mut Script, task: &str, cost: u64) {
     let (usage, attempt) = (Usage { cost: Usd(cost), turns: 1, ..Usage::default() }, s.attempt_of(task));
-    s.input(Input::UsageReported { task: id(task), attempt, usage, model: None });
+    s.input(Input::UsageReported {
+        task: id(task),
+        attempt,
+        usage,
+        model: None,
+        taken_back: Usage::default(),
+    });
 }
 
 /// Whose work is to be merged now, if that was asked for last.
@@ -283,7 +290,7 @@ proptest! {
         plan.tasks[0].max_tokens = Some(cap);
         let (mut s, _) = Script::start(plan, queue(1));
         let (usage, attempt) = (Usage { tokens: used, ..Usage::default() }, s.attempt_of("a"));
-        s.input(Input::UsageReported { task: id("a"), attempt, usage, model: None });
+        s.input(Input::UsageReported { task: id("a"), attempt, usage, model: None, taken_back: Usage::default() });
         let told = s.log.iter().any(|record| matches!(record.event, Event::BudgetNeared { what: Capped::Tokens, .. }));
         prop_assert_eq!(told, used as f64 / cap as f64 >= 0.8);
     }

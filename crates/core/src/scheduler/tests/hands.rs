@@ -59,7 +59,8 @@ fn an_agents_own_failure_hands_over_at_once_and_is_no_try() {
     let (mut s, _) = s.crash(queue(1));
     assert_eq!(s.wait(5), "start a#4");
     assert_eq!(s.hand("a"), "claude");
-    assert_eq!(s.failed("a", FailureClass::Unauthorized), "failed a (Unauthorized), finished (Failed)");
+    let told = s.failed("a", FailureClass::Unauthorized);
+    assert_eq!(told, "drain (Unauthorized), failed a (Unauthorized), finished (Failed)");
 }
 
 #[test]

@@ -259,7 +259,13 @@ impl Checked {
             }
             (1, Some((task, attempt))) => {
                 let usage = Usage { cost: Usd(1), tokens: 1, turns: 1, ..Usage::default() };
-                self.input(Input::UsageReported { task, attempt, usage, model: None });
+                self.input(Input::UsageReported {
+                    task,
+                    attempt,
+                    usage,
+                    model: None,
+                    taken_back: Usage::default(),
+                });
             }
             (2, Some(_)) => {
                 let question = Question { tool: "Bash".into(), what: "deploy".into(), why: String::new() };

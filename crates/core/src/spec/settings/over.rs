@@ -35,6 +35,7 @@ impl Settings {
             conflict_markers: self.conflict_markers.or(weaker.conflict_markers),
             verify: self.verify.or(weaker.verify),
             fix_rounds: self.fix_rounds.or(weaker.fix_rounds),
+            check_base: self.check_base.or(weaker.check_base),
             gate_proof: self.gate_proof.or(weaker.gate_proof),
             review: self.review.or(weaker.review),
             measure: self.measure.or(weaker.measure),
@@ -48,6 +49,7 @@ impl Settings {
             permissions: self.permissions.or(weaker.permissions),
             max_cost: self.max_cost.or(weaker.max_cost),
             max_tokens: self.max_tokens.or(weaker.max_tokens),
+            max_subagent_cost: self.max_subagent_cost.or(weaker.max_subagent_cost),
             max_turns: self.max_turns.or(weaker.max_turns),
             resources: either(self.resources, weaker.resources, |own, weaker| {
                 joined(Some(own), &Some(weaker))

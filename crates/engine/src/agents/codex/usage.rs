@@ -21,7 +21,10 @@ impl Codex {
             return Vec::new();
         }
         self.used = true;
-        (news.model, news.turns) = (self.model.clone(), 1);
+        // Another thread does a part of the work.
+        let delegated = !self.is_ours(params);
+        let turns = u32::from(!delegated);
+        news = Tokens { model: self.model.clone(), turns, delegated, ..news };
         vec![news]
     }
 

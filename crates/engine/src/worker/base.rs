@@ -1,0 +1,214 @@
+//! Checks on the untouched base: one that cannot even start is found out before an agent is paid, and one that fails there
+//! is known when it fails in the same way later.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use conductor_core::event::{Failure, FailureClass, Outcome};
+use conductor_core::plan::{Task, Work};
+use tokio::sync::{OnceCell, watch};
+
+use super::{Stop, Visit, Worker};
+use crate::gates;
+use crate::transcript::Transcript;
+
+/// A base and a command.
+type Check = (String, String);
+
+/// What checks said of bases, each once.
+#[derive(Default)]
+pub(crate) struct BaseChecks {
+    said: Mutex<HashMap<Check, Arc<OnceCell<Said>>>>,
+}
+
+impl BaseChecks {
+    fn cell(&self, base: &str, command: &str) -> Arc<OnceCell<Said>> {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.entry((base.to_owned(), command.to_owned())).or_default().clone()
+    }
+}
+
+/// What a check said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Said {
+    /// Why it failed, if it did.
+    why: Option<String>,
+    lines: Vec<String>,
+}
+
+/// Checks that fail on the base of a task.
+#[derive(Debug, Default)]
+pub(super) struct FailsOnBase(Vec<(String, Said)>);
+
+impl FailsOnBase {
+    /// Whether a check has failed now exactly as on the base.
+    pub(super) fn knows(&self, failure: &Failure, seat: &std::path::Path) -> bool {
+        let lines: Vec<&str> = failure.evidence.lines().collect();
+        failure.class == FailureClass::Unverified
+            && self.0.iter().any(|(command, said)| {
+                let why = said.why.as_deref().unwrap_or_default();
+                failure.message == failed(command, why) && normal(&of(command, &lines), seat) == said.lines
+            })
+    }
+}
+
+/// How a check that failed is told.
+pub(super) fn failed(command: &str, why: &str) -> String {
+    format!("`{command}` failed: {why}")
+}
+
+fn is_checked(task: &Task) -> bool {
+    matches!(task.work, Work::Prompt(_)) && !task.verify.is_empty() && task.checks_base()
+}
+
+impl Worker {
+    /// Runs the checks of a prompt once for each base it starts from. What they leave in the workspace is not the agent's
+    /// work: `untouched` is the commit from which that counts.
+    pub(super) async fn check_base(
+        &self,
+        visit: &Visit<'_>,
+        untouched: &mut Option<String>,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<FailsOnBase, Outcome> {
+        let (task, seat) = (visit.task, &visit.seat);
+        let Some(base) = seat.base.clone().filter(|_| is_checked(task)) else {
+            return Ok(FailsOnBase::default());
+        };
+        // One that goes on does not start from the base.
+        let starts = visit.guest.round.is_none();
+        // Where they cannot even be told, that is said when the work is looked at.
+        let commands = gates::expand(&task.verify, &seat.directory).unwrap_or_default();
+        let (mut failing, mut has_run) = (Vec::new(), false);
+        for command in commands {
+            let cell = self.base_checks.cell(&base, &command);
+            if starts && cell.get().is_none() {
+                has_run = true;
+            }
+            let said = match starts {
+                true => cell.get_or_try_init(|| self.said_of_base(visit, &command, transcript, stop)).await,
+                false => match cell.get() {
+                    Some(said) => Ok(said),
+                    None => continue,
+                },
+            };
+            let said = said.map_err(Outcome::Failed)?;
+            if let Some(missing) = missing(said) {
+                let message =
+                    format!("`{command}` cannot be started, and it is what checks the work: {missing}");
+                return Err(Outcome::Failed(Failure::new(FailureClass::Unstartable, message)));
+            }
+            if said.why.is_some() {
+                failing.push((command, said.clone()));
+            }
+        }
+        if has_run {
+            let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), seat.clone());
+            let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
+            *untouched = change.map(|change| change.commit).or(untouched.take());
+        }
+        Ok(FailsOnBase(failing))
+    }
+
+    async fn said_of_base(
+        &self,
+        visit: &Visit<'_>,
+        command: &str,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<Said, Failure> {
+        let ended = self.command(visit.order, visit.task, command, &visit.seat, transcript, stop).await?;
+        if *stop.borrow() != Stop::No {
+            return Err(Failure::new(FailureClass::Killed, "interrupted"));
+        }
+        let said = transcript.last_lines(super::checks::EVIDENCE_LINES);
+        let lines: Vec<&str> = said.iter().map(String::as_str).collect();
+        let lines = normal(&of(command, &lines), &visit.seat.directory);
+        if let Some(why) = &ended {
+            transcript.note(&format!("[conductor: {} on the untouched base]", failed(command, why)));
+        }
+        Ok(Said { why: ended, lines })
+    }
+}
+
+/// What was said since a command was started.
+fn of<'a>(command: &str, lines: &[&'a str]) -> Vec<&'a str> {
+    let started = format!("$ {command}");
+    let from = lines.iter().rposition(|line| *line == started).map_or(0, |place| place + 1);
+    lines[from..].to_vec()
+}
+
+/// Without what is different each time: numbers, and where it happened.
+fn normal(lines: &[&str], seat: &std::path::Path) -> Vec<String> {
+    let place = seat.display().to_string();
+    let lines = lines.iter().filter(|line| !line.starts_with("[conductor: "));
+    lines
+        .map(|line| {
+            let mut normal = String::with_capacity(line.len());
+            for letter in line.replace(&place, "").chars() {
+                match letter {
+                    digit if digit.is_ascii_digit() && normal.ends_with('#') => {}
+                    digit if digit.is_ascii_digit() => normal.push('#'),
+                    other => normal.push(other),
+                }
+            }
+            normal.trim().to_owned()
+        })
+        .collect()
+}
+
+/// The program or module that is not there, in the words of whoever looked for it. A path may yet come with the work.
+fn missing(said: &Said) -> Option<&str> {
+    said.why.as_ref()?;
+    said.lines.iter().map(String::as_str).find(|line| {
+        let program = line.strip_suffix(": not found").or_else(|| line.strip_suffix(": command not found"));
+        let name = program.and_then(|line| line.rsplit(": ").next());
+        let module =
+            line.split_once(": No module named ").is_some_and(|(program, _)| program.contains("python"));
+        module || name.is_some_and(|name| !name.contains('/') && !name.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn said(lines: &[&str]) -> Said {
+        Said { why: Some("exit code 1".into()), lines: lines.iter().map(|line| (*line).to_owned()).collect() }
+    }
+
+    #[test]
+    fn programs_and_modules_that_are_missing_are_told_from_files_that_may_come() {
+        for line in [
+            "sh: 1: jest: not found",
+            "bash: line 1: cargo-nextest: command not found",
+            "/usr/bin/python3: No module named pytest",
+        ] {
+            assert_eq!(missing(&said(&["before", line])), Some(line));
+        }
+        for line in
+            ["sh: 1: ./check.sh: not found", "ModuleNotFoundError: No module named 'mine'", "key: not good"]
+        {
+            assert_eq!(missing(&said(&[line])), None, "{line}");
+        }
+        let passed = Said { why: None, ..said(&["sh: 1: jest: not found"]) };
+        assert_eq!(missing(&passed), None, "it managed without");
+    }
+
+    #[test]
+    fn a_failure_is_the_same_whatever_the_time_and_the_place() {
+        let (here, there) = (Path::new("/work/a"), Path::new("/work/b"));
+        let on_base =
+            normal(&of("t", &["noise", "$ t", "ran 12 tests in 0.31s", "/work/a/x.py:3: no"]), here);
+        let known = FailsOnBase(vec![("t".into(), Said { why: Some("exit code 1".into()), lines: on_base })]);
+        let later =
+            |message: &str, evidence: &str| Failure::new(FailureClass::Unverified, message).with(evidence);
+        let same = "other noise\n$ t\nran 12 tests in 1.07s\n/work/b/x.py:3: no";
+        assert!(known.knows(&later("`t` failed: exit code 1", same), there));
+        assert!(!known.knows(&later("`t` failed: exit code 2", same), there));
+        assert!(!known.knows(&later("`u` failed: exit code 1", same), there));
+        assert!(!known.knows(&later("`t` failed: exit code 1", "$ t\n/work/b/y.py:3: no"), there));
+    }
+}
