@@ -13,6 +13,7 @@ use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Isolation, Task};
 use conductor_core::run::{Progress, Run};
 use conductor_core::spec::did_you_mean;
+use conductor_engine::agents;
 use conductor_engine::amend::Amendment;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
@@ -133,6 +134,7 @@ impl Archive {
             self.leave_as_it_is();
             Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
         })?;
+        agents::keep_secrets_of(run.plan());
         Ok(Found { stored: stored.clone(), records, run })
     }
 

@@ -45,10 +45,14 @@ fn command() -> Exit {
 
 /// Help and the version are answers; anything else is what is wrong with the command line.
 fn explained(other: &clap::Error) -> Exit {
-    match (other.print(), other.use_stderr()) {
-        (_, true) => Exit::Usage,
-        (Ok(()), false) => Exit::Done,
-        (Err(error), false) => {
+    let text = other.render().ansi().to_string();
+    if other.use_stderr() {
+        console::ask(text);
+        return Exit::Usage;
+    }
+    match console::answer(&text) {
+        Ok(()) => Exit::Done,
+        Err(error) => {
             let fault = Fault::from(error);
             fault.show();
             fault.exit

@@ -26,7 +26,7 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::agents::Caller;
+use crate::agents::{self, Caller};
 use crate::board::Board;
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
@@ -35,6 +35,7 @@ use crate::home::RunClaim;
 use crate::lookout::{AtWork, Lookout};
 use crate::panics::caught;
 use crate::process::{self, Teardown};
+use crate::redact;
 use crate::shortage;
 use crate::stores::{Store, StoreError};
 use crate::train;
@@ -221,6 +222,7 @@ impl Drive {
         process::end_leftovers(&id, world.claim.directory(), &noted(&run));
         process::record_descent(world.claim.directory());
         let caller = Caller::new(std::env::vars_os());
+        agents::keep_secrets_of(run.plan());
         let (used, uncounted) = left_usage(&run, &world.output);
         rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
@@ -261,6 +263,7 @@ impl Drive {
         troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
         let durable = run.seq();
         let mut clock = Clock::start();
+        let left = left.into_iter().map(|(task, left)| (task, redact::known().change(left))).collect();
         let legacy = Legacy { reopen: start.reopen, left, used };
         let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), legacy)?;
         let teardown = Teardown::new(id.clone(), claim.directory());
@@ -474,7 +477,7 @@ impl Drive {
                 // What is being checked before it lands is put off; what is being moved is moved.
                 self.merging.iter().for_each(ask);
             }
-            let decision = self.scheduler.handle(now, input);
+            let decision = self.scheduler.handle(now, redact::known().input(input));
             if decision.illegal.is_some() {
                 turn.illegal = decision.illegal;
                 break;
@@ -604,7 +607,7 @@ impl Drive {
     }
 
     fn notice(&self, text: String) {
-        let _ = self.notices.send(text);
+        let _ = self.notices.send(redact::known().string(text));
     }
 }
 

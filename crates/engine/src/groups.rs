@@ -19,6 +19,7 @@ use crate::access;
 use crate::bus::Records;
 use crate::git::Repository;
 use crate::merge::short;
+use crate::redact;
 use crate::stores::{EarlierRuns, StoreError, StoredRun};
 use crate::workspaces::RunRefs;
 
@@ -117,7 +118,7 @@ impl Book {
 fn replace(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     access::create_dir_all(folder)?;
     let next = folder.join(format!(".{name}.{}", std::process::id()));
-    access::write(&next, text)?;
+    access::write(&next, &*redact::known().text(text))?;
     fs::rename(&next, folder.join(name)).inspect_err(|_| drop(fs::remove_file(&next)))
 }
 

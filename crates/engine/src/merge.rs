@@ -12,6 +12,7 @@ use conductor_core::scheduler::{Car, Side};
 use crate::checkpoints;
 use crate::conflict_markers;
 use crate::git::{Forward, Forwarded, Merge, Shadow};
+use crate::redact;
 use crate::workspaces::{WorkspaceError, Yard};
 
 /// What merging came to: commits from the branch's place upwards, and who does not fit.
@@ -233,7 +234,7 @@ pub fn hunks(path: &str, text: &str, theirs: &str) -> String {
             match () {
                 () if line.starts_with("<<<<<<< ") => out.push_str("<<<<<<< landed\n"),
                 () if ends => out.push_str(&format!(">>>>>>> {theirs}\n")),
-                () => out.extend(line.chars().take(200).chain(['\n'])),
+                () => out.extend([redact::known().cut(line, 200).as_str(), "\n"]),
             }
             shown += 1;
         }

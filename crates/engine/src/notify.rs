@@ -17,6 +17,7 @@ use conductor_core::run::Run;
 use tokio::sync::mpsc;
 
 use crate::bus::Records;
+use crate::redact;
 use webhook::Webhooks;
 
 /// How many may wait to be delivered. Beyond that they are left out: whoever is told that much reads none of it.
@@ -98,6 +99,7 @@ struct Desk {
 
 impl Desk {
     fn take(&mut self, telling: Telling) {
+        let telling = Telling { message: redact::known().string(telling.message), ..telling };
         match &telling.how {
             Notification::Terminal { .. } => self.show(Shown::Words(telling.message)),
             Notification::Sound { file: None } => self.show(Shown::Bell),

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::access;
 use crate::process;
+use crate::redact;
 use crate::transcript::{self, Speaker};
 use crate::whereabouts::{self, Whereabouts};
 use crate::workspaces::{WorkspaceError, Yard};
@@ -23,15 +24,15 @@ pub const EXIT_CODE: &str = "exit_code";
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     access::create_dir_all(directory)?;
-    access::replace(&directory.join("execution_plan.json"), json(&PlanFile::new(plan, graph, slots)))
+    replace(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
 }
 
 pub fn write_summary(directory: &Path, subject: &Subject<'_>) -> io::Result<()> {
     let Subject { id, run, graph, ledger, .. } = *subject;
     let summary = SummaryFile::new(id, run, graph, ledger);
-    access::replace(&directory.join("execution_summary.json"), json(&summary))?;
-    access::replace(&directory.join("report.md"), report::markdown(subject).as_bytes())?;
-    access::replace(&directory.join(PAGE), report::html(subject).as_bytes())?;
+    replace(&directory.join("execution_summary.json"), &json(&summary))?;
+    replace(&directory.join("report.md"), &report::markdown(subject))?;
+    replace(&directory.join(PAGE), &report::html(subject))?;
     transcript::clear_spools(directory, run.executors());
     for executor in 1..=run.executors() {
         write_results(&directory.join(format!("executor_{executor}")), executor, run)?;
@@ -76,6 +77,7 @@ pub fn voices(directory: &Path, run: &Run) -> Voices {
         let (executor, attempt) = (progress.executor?, Attempt(progress.last_attempt));
         let path = Speaker { output: directory, executor, task: &task.id, attempt }.transcript();
         let lines = transcript::last_lines(&path, LINES);
+        let lines: Vec<String> = lines.into_iter().map(|line| redact::known().string(line)).collect();
         (!lines.is_empty()).then(|| (place, Voice { transcript: path.display().to_string(), lines }))
     };
     failed.take(FAILURES).filter_map(voice).collect()
@@ -88,15 +90,21 @@ fn write_results(folder: &Path, executor: u32, run: &Run) -> io::Result<()> {
         let task = entry.file_name().to_str().and_then(|name| TaskId::parse(name).ok());
         let Some(place) = task.and_then(|task| run.place(&task)) else { continue };
         if run.progress(place).executor == Some(executor) {
-            access::write(&entry.path().join("result.json"), json(&TaskResult::new(run, place)))?;
+            let result = json(&TaskResult::new(run, place));
+            access::write(&entry.path().join("result.json"), &*redact::known().text(&result))?;
         }
     }
     Ok(())
 }
 
-fn json(value: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
-    text.push(b'\n');
+/// Nothing secret is in these files, wherever it comes from.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    access::replace(path, redact::known().text(text).as_bytes())
+}
+
+fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
     text
 }
 

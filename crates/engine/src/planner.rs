@@ -32,6 +32,7 @@ use crate::clock::wall;
 use crate::drive::Message;
 use crate::home::Home;
 use crate::process::{self, Teardown};
+use crate::redact;
 use crate::worker::{Stop, Worker};
 
 pub use account::{Kept, Plan as KeptPlan, note_run, plans};
@@ -243,7 +244,8 @@ impl Planner {
             return Err(PlannerError::Stopped);
         }
         self.asked += 1;
-        access::write(&self.folder.join(format!("{name}-question.txt")), &words)?;
+        let kept = redact::known();
+        access::write(&self.folder.join(format!("{name}-question.txt")), &*kept.text(&words))?;
         let Planner { worker, reports, stop, allowance, session, used, .. } = self;
         let mut wish = stop.subscribe();
         let asking = worker.ask(self.asked, words, session, &mut wish);
@@ -275,7 +277,7 @@ impl Planner {
             ended_by = Some(PlannerError::TooCostly(allowance.max_cost));
         }
         if let Ok(answer) = &answered {
-            access::write(&self.folder.join(format!("{name}.txt")), answer)?;
+            access::write(&self.folder.join(format!("{name}.txt")), &*kept.text(answer))?;
         }
         match (ended_by, answered) {
             (Some(why), _) => Err(why),

@@ -1,8 +1,15 @@
 //! What is secret, and its removal from what is kept or shown.
 //!
-//! A secret is known by its value, in several spellings, or by its shape. Every byte of it becomes a `*`, so that
-//! nothing else moves. Values come from the caller's environment and the task; shapes are those of well-known services.
+//! A secret is known by its value, in several spellings, or by its shape. Both are looked for in the text as it is
+//! written and as it is meant (`meaning`): nothing comes together again when escapes are read or left out. Every byte of
+//! a secret becomes a `*`, so that nothing else moves. Values come from the caller's environment and the task; shapes
+//! are those of well-known services.
 
+#[cfg(test)]
+mod canaries;
+mod inputs;
+mod known;
+mod meaning;
 mod scrubber;
 mod shapes;
 mod spellings;
@@ -12,12 +19,17 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
-use conductor_core::event::{Failure, Outcome, Question};
 
+pub use known::known;
+pub(crate) use known::learn;
+pub(crate) use meaning::sequence;
 pub(crate) use scrubber::Scrubber;
 
 /// A shorter value is too likely to be a word that means something else.
 const SHORTEST: usize = 8;
+
+/// How much longer than a value what it is written with can be, where each letter has a colour of its own.
+const SPREAD: usize = 8;
 
 /// So many words at once are found many times faster than more of them.
 const AT_ONCE: usize = 32;
@@ -50,7 +62,9 @@ impl Redactor {
 
     /// This one, knowing more.
     pub fn and(self: &Arc<Redactor>, values: Vec<Vec<u8>>) -> Arc<Redactor> {
-        if values.iter().all(|value| value.len() < SHORTEST) {
+        let is_known = |value: &[u8]| self.values.binary_search_by(|known| (**known).cmp(value)).is_ok();
+        let is_old = |value: &[u8]| value.len() < SHORTEST || is_known(value);
+        if values.iter().all(|value| is_old(value.trim_ascii())) {
             return self.clone();
         }
         Arc::new(Redactor::new(self.values.iter().cloned().chain(values)))
@@ -63,34 +77,28 @@ impl Redactor {
 
     /// The text without its secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let secrets = self.secrets(text.as_bytes());
+        match self.bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(clean) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
+        }
+    }
+
+    /// The bytes without their secrets.
+    pub(crate) fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let secrets = self.secrets(bytes);
         if secrets.is_empty() {
-            return Cow::Borrowed(text);
+            return Cow::Borrowed(bytes);
         }
-        let mut bytes = text.as_bytes().to_vec();
-        for secret in secrets {
-            blot(&mut bytes[secret]);
-        }
-        Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+        let mut clean = bytes.to_vec();
+        secrets.into_iter().for_each(|secret| blot(&mut clean[secret]));
+        Cow::Owned(clean)
     }
 
-    pub fn failure(&self, failure: Failure) -> Failure {
-        Failure {
-            message: self.text(&failure.message).into_owned(),
-            evidence: self.text(&failure.evidence).into(),
-            ..failure
-        }
-    }
-
-    pub fn outcome(&self, outcome: Outcome) -> Outcome {
-        match outcome {
-            Outcome::Failed(failure) => Outcome::Failed(self.failure(failure)),
-            Outcome::Asked(question) => {
-                let what = self.text(&question.what).into_owned();
-                Outcome::Asked(Box::new(Question { what, ..*question }))
-            }
-            other => other,
-        }
+    /// The beginning of the text, so many characters long, without secrets: a cut one would not be known any more.
+    pub(crate) fn cut(&self, text: &str, most: usize) -> String {
+        let text = self.text(text);
+        let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
+        text[..end].to_owned()
     }
 
     /// Where the secrets are, in order and apart from each other.
@@ -104,16 +112,17 @@ impl Redactor {
             found.push(0..bytes.len());
             return found;
         };
-        for (number, finder) in finders.iter().enumerate() {
-            let mut from = 0;
-            while let Some(hit) = finder.find(Input::new(bytes).span(from..bytes.len())) {
-                from = hit.start() + 1;
-                match number {
-                    0 => found.extend(shapes::secret_at(bytes, hit.start())),
-                    _ => found.push(hit.range()),
-                }
+        find(finders, bytes, |_| false, |secret| found.push(secret));
+        let reach = shapes::LONGEST.max(SPREAD * self.longest());
+        for view in meaning::views(bytes, reach) {
+            find(finders, &view.bytes, |at| view.is_seam(at), |secret| found.extend(view.written(secret)));
+            // What was in the way of an escape is gone now.
+            for inner in meaning::views(&view.bytes, reach) {
+                let written = |secret| view.written(inner.written(secret)?);
+                find(finders, &inner.bytes, |at| inner.is_seam(at), |secret| found.extend(written(secret)));
             }
         }
+        found.iter_mut().for_each(|secret| *secret = with_whole_escapes(bytes, secret.clone()));
         joined(found)
     }
 
@@ -122,6 +131,7 @@ impl Redactor {
         let make = || {
             let mut spellings: Vec<Vec<u8>> =
                 self.values.iter().flat_map(|value| spellings::all(value)).collect();
+            spellings.extend(self.values.iter().map(|value| meaning::of(value)));
             spellings.retain(|spelling| spelling.len() >= SHORTEST);
             spellings.sort_unstable();
             spellings.dedup();
@@ -140,6 +150,42 @@ impl Redactor {
 
 fn finder(words: &[Vec<u8>]) -> Option<AhoCorasick> {
     AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(words).ok()
+}
+
+/// Each secret in these bytes, in no order.
+fn find(
+    finders: &[AhoCorasick],
+    bytes: &[u8],
+    is_seam: impl Fn(usize) -> bool,
+    mut found: impl FnMut(Range<usize>),
+) {
+    for (number, finder) in finders.iter().enumerate() {
+        let mut from = 0;
+        while let Some(hit) = finder.find(Input::new(bytes).span(from..bytes.len())) {
+            from = hit.start() + 1;
+            match number {
+                0 => shapes::secret_at(bytes, hit.start(), &is_seam).into_iter().for_each(&mut found),
+                _ => found(hit.range()),
+            }
+        }
+    }
+}
+
+/// The secret with the whole of the escapes it begins or ends in: half of one would break the text around it.
+fn with_whole_escapes(bytes: &[u8], secret: Range<usize>) -> Range<usize> {
+    let is_odd = |bytes: &[u8]| bytes.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+    let start = match meaning::spelling_around(bytes, secret.start) {
+        Some(spelling) => spelling.start,
+        None => secret.start - usize::from(is_odd(&bytes[..secret.start])),
+    };
+    let end = match meaning::spelling_around(bytes, secret.end) {
+        Some(spelling) => spelling.end,
+        None => {
+            let next = bytes.get(secret.end).is_some_and(u8::is_ascii);
+            secret.end + usize::from(next && is_odd(&bytes[secret.clone()]))
+        }
+    };
+    start..end
 }
 
 fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {

@@ -21,6 +21,7 @@ use crate::amend::{AmendError, Amendment};
 use crate::git::GitError;
 use crate::merge::{self, Advanced};
 use crate::process::{self, Teardown};
+use crate::redact;
 use crate::train::{self, Broken, Fit, SCRATCH};
 use crate::worker::{Mail, Stop, Worker};
 use crate::workspaces::{Resolution, Resolving, Rooms, WorkspaceError, Yard};
@@ -172,7 +173,7 @@ impl Bench {
             match merge::advance(&self.yard, &from, &to)? {
                 Advanced::Done => {
                     let touched = self.yard.shadow().touched(&from, &to)?;
-                    let landed = Change { touched, ..Change::new(from, to) };
+                    let landed = redact::known().change(Change { touched, ..Change::new(from, to) });
                     return self.record(task, &change.commit, landed).await;
                 }
                 Advanced::Dirty(checkout) => return Ok(Brought::Dirty(checkout)),

@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 
 use crate::access;
 use crate::bus::Records;
+use crate::redact;
 use crate::shortage::{PAUSE, Passing as _};
 
 pub const SCHEMA: &str = "conductor.session/1";
@@ -124,9 +125,9 @@ pub(crate) fn note_planning(home: &Path, session: &PlanningSession<'_>) {
 
 impl Line<'_> {
     fn bytes(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = serde_json::to_vec(self)?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        let mut line = redact::known().string(serde_json::to_string(self)?);
+        line.push('\n');
+        Ok(line.into_bytes())
     }
 }
 

@@ -20,7 +20,7 @@ use conductor_core::ids::{Attempt, TaskId};
 use rustix::fs::FallocateFlags;
 
 use crate::access;
-use crate::redact::{Redactor, Scrubber};
+use crate::redact::{self, Redactor, Scrubber};
 
 pub use cleared::Clear;
 pub(crate) use cleared::{Mark, Marks};
@@ -247,7 +247,7 @@ impl Transcript {
         let read = self.read_from(from, &mut bytes[..(place - from) as usize]).ok()?;
         let text = shown(&bytes[..=bytes[..read].iter().rposition(|&byte| byte == b'\n')?]);
         let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-        Some((place, self.redactor.text(line).chars().take(200).collect()))
+        Some((place, self.redactor.cut(line, 200)))
     }
 
     /// Blots out the secrets before a place, as far as it gets. What will not be kept is left out.
@@ -390,10 +390,11 @@ pub fn last_lines(path: &Path, lines: usize) -> Vec<String> {
 pub fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut shown_from = 0;
+    for (at, c) in text.char_indices() {
         match c {
-            '\x1b' => skip_escape(&mut chars),
+            _ if at < shown_from => {}
+            '\x1b' => shown_from = redact::sequence(text.as_bytes(), at + 1),
             '\n' => out.push('\n'),
             '\t' => out.push(' '),
             c if c.is_control() || is_reordering(c) => {}
@@ -401,21 +402,6 @@ pub fn shown(bytes: &[u8]) -> String {
         }
     }
     out
-}
-
-/// `ESC [ … letter`, `ESC ] … BEL or ESC \`, or `ESC` and one character.
-fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    match chars.next() {
-        Some('[') => while chars.next().is_some_and(|c| !('\x40'..='\x7e').contains(&c)) {},
-        Some(']' | 'P' | '_' | '^' | 'X') => {
-            while let Some(c) = chars.next() {
-                if c == '\x07' || (c == '\x1b' && chars.next_if_eq(&'\\').is_some()) {
-                    break;
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// Characters that make text read differently from what it is.

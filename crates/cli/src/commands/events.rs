@@ -10,6 +10,7 @@ use conductor_engine::home::Home;
 use super::block_on;
 use crate::archive::Archive;
 use crate::args;
+use crate::console;
 use crate::fault::{Exit, Fault};
 use crate::live;
 use crate::progress::json::event;
@@ -54,7 +55,7 @@ impl Out {
     fn tell(&mut self, run: &RunId, records: &[Record]) -> Result<(), Fault> {
         let mut out = std::io::stdout().lock();
         for record in records.iter().filter(|record| record.seq > self.last) {
-            writeln!(out, "{}", event(run, record))?;
+            writeln!(out, "{}", console::clean(&event(run, record).to_string()))?;
         }
         out.flush()?;
         self.last = records.last().map_or(self.last, |record| self.last.max(record.seq));

@@ -256,14 +256,14 @@ impl<'a> Listener<'a> {
         self.begun.extend_from_slice(words);
         let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let lines: Vec<u8> = self.begun.drain(..whole).collect();
-        console::answer_bytes(shown(&lines).as_bytes())?;
+        console::answer_bytes(console::clean(&shown(&lines)).as_bytes())?;
         Ok(())
     }
 
     fn end_line(&mut self) -> Result<(), Fault> {
         if !self.begun.is_empty() {
             let rest = std::mem::take(&mut self.begun);
-            console::answer_bytes(format!("{}\n", shown(&rest)).as_bytes())?;
+            console::answer_bytes(format!("{}\n", console::clean(&shown(&rest))).as_bytes())?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use conductor_engine::{ledger, output};
 use super::{answer, block_on};
 use crate::archive::Archive;
 use crate::args::{self, ReportFormat};
+use crate::console;
 use crate::fault::{Exit, Fault};
 
 pub(crate) fn run(args: &args::Report) -> Result<Exit, Fault> {
@@ -57,7 +58,7 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
 }
 
 fn write(place: &Path, text: &str) -> Result<(), Fault> {
-    conductor_engine::access::replace(place, text.as_bytes()).map_err(|error| {
+    conductor_engine::access::replace(place, console::clean(text).as_bytes()).map_err(|error| {
         let message = format!("the report cannot be written to {}: {error}", place.display());
         Fault::new(Exit::Unexpected, message).help("name another file with -o")
     })?;

@@ -91,7 +91,7 @@ impl Progress for GitHub {
             let _ = self.run.apply(record);
             text.push_str(&self.told(&record.event));
         }
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        let _ = io::stderr().lock().write_all(console::clean(&text).as_bytes());
     }
 
     fn notice(&mut self, text: &str) {
@@ -114,7 +114,7 @@ impl Progress for GitHub {
         };
         let voices = &output::voices(&self.output, run);
         let subject = Subject { id, run, graph, ledger, source: None, voices };
-        if let Err(error) = summarize(Path::new(&path), &report::markdown(&subject)) {
+        if let Err(error) = summarize(Path::new(&path), &console::clean(&report::markdown(&subject))) {
             console::say(format_args!("conductor: the step's summary could not be written: {error}"));
         }
     }

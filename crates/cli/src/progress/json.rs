@@ -12,6 +12,7 @@ use conductor_engine::bus::Records;
 use serde_json::{Map, Value, json};
 
 use super::Progress;
+use crate::console;
 
 const SCHEMA: &str = "conductor.event/1";
 
@@ -27,8 +28,7 @@ impl Json {
 
     /// A reader that went away must not end the run.
     fn line(&mut self, value: &Value) {
-        let _ = serde_json::to_writer(&mut self.out, value);
-        let _ = self.out.write_all(b"\n");
+        let _ = writeln!(self.out, "{}", console::clean(&value.to_string()));
     }
 }
 

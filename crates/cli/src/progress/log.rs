@@ -14,6 +14,7 @@ use conductor_engine::clock::wall;
 
 use super::lines::{Lines, heading};
 use super::{Progress, Stage};
+use crate::console;
 
 const NAME: &str = "orchestrator.log";
 
@@ -35,7 +36,7 @@ impl Logged {
 
     fn write(&mut self, text: &str) {
         if let Some(file) = &mut self.file
-            && file.write_all(text.as_bytes()).is_err()
+            && file.write_all(console::clean(text).as_bytes()).is_err()
         {
             self.file = None;
         }

@@ -42,7 +42,7 @@ impl Progress for Plain {
             }
         }
         // A reader that went away must not end the run.
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        let _ = std::io::stderr().lock().write_all(console::clean(&text).as_bytes());
     }
 
     fn notice(&mut self, text: &str) {

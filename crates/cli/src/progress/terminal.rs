@@ -5,6 +5,7 @@
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::{Mutex, Once};
 
+use conductor_engine::redact::known;
 use conductor_engine::transcript::shown;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr};
@@ -127,11 +128,15 @@ fn put_back(mut held: std::sync::MutexGuard<'_, Held>, parting: impl Fn(&[usize]
 /// which is less than the terminal.
 pub(super) fn draw(above: &str, block: &[(String, usize)], columns: usize) {
     let mut held = held();
+    let known = known();
+    let above = &*known.text(above);
     if !held.is_held {
         write(above);
         return;
     }
-    write(&frame(&held.drawn, above, block, columns, reflows()));
+    let clean = |(line, width): &(String, usize)| (known.text(line).into_owned(), *width);
+    let clean: Vec<(String, usize)> = block.iter().map(clean).collect();
+    write(&frame(&held.drawn, above, &clean, columns, reflows()));
     held.drawn = block.iter().map(|(_, width)| *width).collect();
 }
 
@@ -166,7 +171,7 @@ fn reflows() -> bool {
 /// Asks the terminal to catch somebody's eye, in both languages there are for it. Nothing where there is none.
 pub(super) fn ring(text: &str) {
     if stderr().is_terminal() {
-        let text = shown(text.as_bytes()).replace(['\n', ';'], " ");
+        let text = known().text(&shown(text.as_bytes())).replace(['\n', ';'], " ");
         write(&format!("\x1b]9;{text}\x07\x1b]777;notify;Conductor;{text}\x07"));
     }
 }

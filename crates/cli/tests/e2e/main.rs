@@ -16,6 +16,7 @@ mod agents_verb;
 mod backends;
 mod beads;
 mod bringing_home;
+mod canaries;
 mod checkpoint;
 mod checks;
 mod clock;

@@ -246,6 +246,16 @@ pub fn redactor(plan: &Plan, task: &Task) -> Arc<Redactor> {
     Caller::new(std::env::vars_os()).redactor(plan, task)
 }
 
+/// From now on nothing is told of what tasks of this plan keep to themselves.
+pub fn keep_secrets_of(plan: &Plan) {
+    let is_plain = |task: &Task| task.env.is_empty() && task.env_pass.is_empty();
+    if plan.agents.is_empty() && plan.tasks.iter().all(is_plain) {
+        return;
+    }
+    let caller = Caller::new(std::env::vars_os());
+    redact::learn(plan.tasks.iter().flat_map(|task| caller.values(plan, task)).collect());
+}
+
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
 pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
     // Others do it, and they are asked for themselves.
@@ -360,17 +370,17 @@ impl Caller {
         Caller { passed: Arc::new(passed.into_iter().collect()), held_back, secrets }
     }
 
-    /// What nobody is to read of the caller's environment.
-    pub(crate) fn secrets(&self) -> &Arc<Redactor> {
-        &self.secrets
-    }
-
     /// What nobody is to read of a task's environment: the caller's secrets, what is passed on only because the task
     /// asks for it, and what it sets itself under a name that says so.
     pub(crate) fn redactor(&self, plan: &Plan, task: &Task) -> Arc<Redactor> {
+        self.secrets.and(self.values(plan, task))
+    }
+
+    /// What is secret in a task's environment beside what is so for all of them.
+    fn values(&self, plan: &Plan, task: &Task) -> Vec<Vec<u8>> {
         let program: &[String] = plan.agents.get(task.agent_name()).map_or(&[], |program| &program.env_pass);
         if task.env.is_empty() && task.env_pass.is_empty() && program.is_empty() {
-            return self.secrets.clone();
+            return Vec::new();
         }
         let patterns = || task.env_pass.iter().chain(program);
         let asked = |name: &OsString| patterns().any(|pattern| names(pattern, name));
@@ -380,7 +390,7 @@ impl Caller {
             .filter(|(name, _)| asked(name) && !redact::is_harmless_name(&name.to_string_lossy()));
         let own = task.env.iter().filter(|(name, _)| redact::is_secret_name(name));
         let own = own.map(|(_, value)| value.as_bytes().to_vec());
-        self.secrets.and(passed.map(|(_, value)| value.as_encoded_bytes().to_vec()).chain(own).collect())
+        passed.map(|(_, value)| value.as_encoded_bytes().to_vec()).chain(own).collect()
     }
 
     /// A variable of the caller, for a backend that needs it: keys go nowhere else.

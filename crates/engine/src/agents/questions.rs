@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use conductor_core::event::{Answer, Answerer, Question};
 use conductor_core::scheduler::ASK_HUMAN;
 
+use crate::redact;
+
 /// What is done before an agent does what a tool is used for; why it may not, where that could not be done.
 type Before = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
 
@@ -49,7 +51,8 @@ impl Questions {
 
     /// What whoever asks a person is told: the answer, where there is one, or else to stop.
     pub(crate) fn ask_human(&self, question: String) -> String {
-        let same = |asked: &Question| asked.tool == ASK_HUMAN && asked.what == question;
+        let clean = redact::known().text(&question).into_owned();
+        let same = |asked: &Question| asked.tool == ASK_HUMAN && asked.what == clean;
         match self.answered.iter().rev().find(|(asked, _)| same(asked)) {
             Some((_, answer)) => answered(answer),
             None => {
@@ -62,7 +65,9 @@ impl Questions {
 
     /// Nothing where a person has allowed just that; otherwise what the agent is told.
     pub(super) fn put(&self, tool: &str, what: String, why: String) -> Option<String> {
-        let same = |asked: &Question| asked.tool == tool && asked.what == what;
+        // What is kept of a question is without secrets.
+        let clean = redact::known().text(&what).into_owned();
+        let same = |asked: &Question| asked.tool == tool && (asked.what == what || asked.what == clean);
         match self.answered.iter().rev().find(|(asked, _)| same(asked)) {
             Some((_, answer)) if answer.allow => None,
             Some((_, answer)) => Some(refused(answer)),

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{Abilities, Caller, agent, plugin};
 use crate::process;
+use crate::redact;
 
 /// How long a program may take to tell its version.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -154,7 +155,7 @@ fn version(program: &Path, caller: &Caller) -> Option<String> {
     command.arg("--version").env_clear().envs(caller.passed.iter());
     let said = process::answer(&mut command, PATIENCE)?;
     let text = crate::transcript::shown(&said);
-    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| line.chars().take(60).collect())
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| redact::known().cut(line, 60))
 }
 
 /// Names of the plugins on the `PATH`.

@@ -199,9 +199,7 @@ pub(super) fn line(value: &Value) -> Vec<u8> {
 pub(super) fn purpose(input: &Value) -> String {
     const NAMES: [&str; 9] =
         ["command", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt"];
-    const LONGEST: usize = 2000;
-    let what = NAMES.iter().find_map(|name| text(&input[*name])).unwrap_or_default();
-    let mut what: String = what.chars().take(LONGEST).collect();
+    let mut what = NAMES.iter().find_map(|name| text(&input[*name])).unwrap_or_default();
     if let Some(offset) = input["offset"].as_u64() {
         what.push_str(&format!(":{offset}"));
     }

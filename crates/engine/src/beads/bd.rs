@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::issue::{self, Issue};
 use crate::access;
 use crate::process::{Heard, hear_beside};
+use crate::redact;
 
 /// How long a call may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -183,7 +184,7 @@ fn said(heard: &Heard) -> String {
         let inside = value.get("data").unwrap_or(&value);
         inside.get("error").and_then(|error| error.as_str()).map(str::to_owned)
     };
-    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().chars().take(MOST).collect::<String>();
+    let words = |bytes: &[u8]| redact::known().cut(String::from_utf8_lossy(bytes).trim(), MOST);
     if let Some(error) = error(&heard.stderr).or_else(|| error(&heard.stdout)) {
         return error;
     }

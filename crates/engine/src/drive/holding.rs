@@ -12,6 +12,7 @@ use conductor_core::scheduler::Action;
 use tokio::time::Instant;
 
 use super::{Drive, DriveError, Words};
+use crate::agents;
 use crate::bus::Records;
 use crate::stores::StoreError;
 
@@ -89,6 +90,7 @@ impl Drive {
         }
         let held = self.append(&records).await?;
         if records.iter().any(|record| matches!(record.event, Event::PlanAmended { .. })) {
+            agents::keep_secrets_of(self.scheduler.run().plan());
             self.worker.plan.set(self.scheduler.run().plan().clone());
         }
         self.publish(records);

@@ -37,6 +37,8 @@ pub use lfs::is_torn;
 pub use shadow::{Added, MANY_FILES, Merge, Shadow};
 pub use submodules::Module;
 
+use crate::redact;
+
 /// Switched off wherever git runs in the user's repository.
 const DEAF: [&str; 12] = [
     "core.hooksPath=/dev/null",
@@ -490,12 +492,7 @@ fn finished(output: &Output, command: &Command) -> Result<Vec<u8>, GitError> {
 fn what(command: &Command) -> String {
     let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     let verb = args.iter().position(|arg| !arg.starts_with('-') && !arg.contains('=')).unwrap_or(0);
-    args[verb..]
-        .iter()
-        .take(4)
-        .map(|arg| arg.chars().take(60).collect::<String>())
-        .collect::<Vec<_>>()
-        .join(" ")
+    args[verb..].iter().take(4).map(|arg| redact::known().cut(arg, 60)).collect::<Vec<_>>().join(" ")
 }
 
 fn with_input(command: Command, input: &[u8]) -> Result<String, GitError> {

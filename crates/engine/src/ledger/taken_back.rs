@@ -53,7 +53,10 @@ fn landings<'r>(run: &'r Run, shadow: &Shadow) -> Result<Vec<Landing<'r>>, GitEr
         });
         let landing = &mut found[place];
         landing.tasks.push(&task.id);
-        match landed.touched.files.len() >= MANY_FILES && !landed.base.is_empty() {
+        // A name that was not to be told is no name to look a file up by.
+        let is_told = |file: &String| !file.contains('*');
+        let all_told = landed.touched.files.len() < MANY_FILES && landed.touched.files.iter().all(is_told);
+        match !all_told && !landed.base.is_empty() {
             true => {
                 let files = shadow.differing(&landed.base, &landed.work)?;
                 let names = files.keys().map(|name| String::from_utf8_lossy(name).into_owned());

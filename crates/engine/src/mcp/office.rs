@@ -164,10 +164,7 @@ impl Office {
         let words = given.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
         match words {
             "" => Err(format!("'{name}' is missing: a text")),
-            words => {
-                let short: String = words.chars().take(LONGEST).collect();
-                Ok(self.redactor.text(&short).into_owned())
-            }
+            words => Ok(self.redactor.cut(words, LONGEST)),
         }
     }
 }

@@ -8,13 +8,16 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use super::{Redactor, blot, shapes};
+use super::{Redactor, SPREAD, blot, shapes};
 
 /// How much is looked at in one go.
 const BITE: usize = 256 << 10;
 
 /// How much of what was looked at is looked at again together with what follows, at least.
 const OVERLAP: usize = 4 << 10;
+
+/// What follows a secret this closely may belong to it, or show it in another light: half an escape, an erasure.
+const CLOSE: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Scrubber {
@@ -66,18 +69,18 @@ impl Scrubber {
         let (first, length) = (self.place - known as u64, self.before.len());
         let secrets = redactor.secrets(&self.before);
         // What ends before that was seen for what it is, with what follows it, the last time.
-        for secret in secrets.iter().filter(|secret| secret.end >= known) {
+        for secret in secrets.iter().filter(|secret| secret.end + CLOSE >= known) {
             let mut bytes = self.before[secret.clone()].to_vec();
             blot(&mut bytes);
             self.pen(path)?.write_all_at(&bytes, first + secret.start as u64)?;
         }
         self.place += (length - known) as u64;
         // One that ends here may go on.
-        let open = secrets.last().filter(|secret| secret.end == length).map_or(length, |secret| secret.start);
-        let announced = open.saturating_sub(64);
-        let overlap = length.saturating_sub(OVERLAP.max(redactor.longest()));
-        let keep =
-            overlap.min(announced).max(length.saturating_sub(redactor.longest().max(2 * shapes::LONGEST)));
+        let open = secrets.last().filter(|secret| secret.end + CLOSE >= length);
+        let announced = open.map_or(length, |secret| secret.start).saturating_sub(CLOSE);
+        let longest = SPREAD * redactor.longest();
+        let overlap = length.saturating_sub(OVERLAP.max(longest));
+        let keep = overlap.min(announced).max(length.saturating_sub(longest.max(2 * shapes::LONGEST)));
         self.before.drain(..keep);
         self.before.shrink_to(2 * OVERLAP);
         Ok(())

@@ -28,8 +28,8 @@ pub(super) const BEGINNINGS: [&str; 19] = [
 /// Nothing that is meant to be kept secret is longer.
 pub(super) const LONGEST: usize = 16 << 10;
 
-/// The secret that begins here, or that what begins here announces.
-pub(super) fn secret_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+/// The secret that begins here, or that what begins here announces. A word may begin and end at every seam.
+pub(super) fn secret_at(bytes: &[u8], at: usize, is_seam: impl Fn(usize) -> bool) -> Option<Range<usize>> {
     let here = &bytes[at..];
     let begins = |beginning: &str| here.starts_with(beginning.as_bytes());
     match here.first()? {
@@ -42,15 +42,28 @@ pub(super) fn secret_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
             (token.len() >= 20 && has(&bytes[token.clone()], u8::is_ascii_digit)).then_some(token)
         }
         b':' if begins("://") => password(bytes, at + "://".len()),
-        _ if at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || matches!(bytes[at - 1], b'_' | b'-')) => {
-            None
+        _ if is_inside_word(bytes, at) && !is_seam(at) => {
+            key(bytes, at, is_seam).filter(|key| is_unmistakable(&bytes[key.clone()]))
         }
-        _ => key(bytes, at),
+        _ => key(bytes, at, is_seam),
     }
 }
 
+/// Whether a letter comes before, other than that of an escaped end of a line or the like.
+fn is_inside_word(bytes: &[u8], at: usize) -> bool {
+    let escape = |pair: &[u8]| pair[0] == b'\\' && b"abefnrtv0".contains(&pair[1]);
+    bytes[..at].last().is_some_and(u8::is_ascii_alphanumeric)
+        && !bytes[..at].last_chunk::<2>().is_some_and(|pair| escape(pair))
+}
+
+/// Whether a key is one even right behind a letter.
+fn is_unmistakable(key: &[u8]) -> bool {
+    let beginnings = ["sk-ant-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox"];
+    beginnings.iter().any(|beginning| key.starts_with(beginning.as_bytes())) && is_mixed(key)
+}
+
 /// A key of a service that gives its keys a beginning of their own.
-fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+fn key(bytes: &[u8], at: usize, is_seam: impl Fn(usize) -> bool) -> Option<Range<usize>> {
     let here = &bytes[at..];
     let run = |class: fn(u8) -> bool| token(bytes, at, class);
     let long = |class: fn(u8) -> bool, least: usize| Some(run(class)).filter(|run| run.len() >= least);
@@ -61,19 +74,22 @@ fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
         b"gith" => long(is_word, "github_pat_".len() + 22),
         b"glpa" => long(is_word, "glpat-".len() + 20),
         b"npm_" => long(is_word, 40).filter(|run| has(&bytes[run.clone()], u8::is_ascii_digit)),
-        b"AKIA" | b"ASIA" => Some(run(|byte| byte.is_ascii_alphanumeric())).filter(|run| {
+        b"AKIA" | b"ASIA" => {
+            let run = run(|byte| byte.is_ascii_alphanumeric());
             let upper = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
-            run.len() == 20 && bytes[run.clone()].iter().all(upper)
-        }),
+            let ends = run.len() == 20 || run.len() > 20 && is_seam(at + 20);
+            (ends && bytes[at..at + 20].iter().all(upper)).then_some(at..at + 20)
+        }
         b"AIza" => long(is_word, 39),
         [b'x', b'o', b'x', b'a' | b'b' | b'e' | b'o' | b'p' | b'r' | b's'] if here.get(4) == Some(&b'-') => {
             long(is_word, "xoxb-".len() + 10)
         }
         [b'e', b'y', b'J', _] => {
             let run = run(|byte| is_word(byte) || byte == b'.');
-            let mut parts = bytes[run.clone()].split(|&byte| byte == b'.');
-            let whole = parts.clone().count() == 3 && parts.all(|part| part.len() >= 10);
-            whole.then_some(run)
+            // What ends a sentence, or what the token stands before, is no fourth part.
+            let parts = bytes[run.clone()].split(|&byte| byte == b'.').take(3);
+            let whole = parts.clone().count() == 3 && parts.clone().all(|part| part.len() >= 10);
+            whole.then(|| at..at + 2 + parts.map(<[u8]>::len).sum::<usize>())
         }
         _ => None,
     }
@@ -101,7 +117,7 @@ fn password(bytes: &[u8], at: usize) -> Option<Range<usize>> {
         byte.is_ascii_graphic() && !matches!(byte, b'/' | b'@' | b':' | b'"' | b'\'' | b'\\' | b'<')
     };
     let user = token(bytes, at, part);
-    let secret = token(bytes, user.end + 1, part);
+    let secret = token(bytes, user.end + 1, |byte| byte == b':' || part(byte));
     let between = bytes.get(user.end) == Some(&b':') && bytes.get(secret.end) == Some(&b'@');
     // A name in braces or after a dollar stands for a secret and is none.
     let stands_for = matches!(bytes.get(secret.start), Some(b'$' | b'{'));
@@ -125,7 +141,9 @@ fn pem(bytes: &[u8], at: usize) -> Option<Range<usize>> {
             // The dashes of its end may have begun.
             let body = token(bytes, body, inside);
             let end = find(&bytes[body.clone()], b"--").map_or(body.end, |dashes| body.start + dashes);
-            if bytes[body.start..end].ends_with(b"-") { end - 1 } else { end }
+            let end = if bytes[body.start..end].ends_with(b"-") { end - 1 } else { end };
+            // A backslash at the end belongs to what comes behind it.
+            end - bytes[body.start..end].iter().rev().take_while(|&&byte| byte == b'\\').count()
         }
     };
     Some(body..end)

@@ -12,6 +12,7 @@ use crate::access;
 use crate::agents;
 use crate::gates;
 use crate::process::Exit;
+use crate::redact;
 use crate::transcript::{self, Transcript};
 use crate::workspaces::{Seat, WorkspaceError, file};
 
@@ -189,7 +190,8 @@ impl Worker {
             access::create_dir_all(&folder).map_err(|source| file(&folder, source))?;
             let path = folder.join(format!("{}.{}.{round}.txt", visit.task.id, visit.order.attempt));
             let text = format!("{}\n\n{}\n", failure.message, failure.evidence);
-            access::write(&path, transcript::shown(text.as_bytes())).map_err(|source| file(&path, source))?;
+            let text = transcript::shown(redact::known().text(&text).as_bytes());
+            access::write(&path, text).map_err(|source| file(&path, source))?;
             seat.env.push(("CONDUCTOR_ROUND".to_owned(), round.to_string()));
             seat.env.push(("CONDUCTOR_FEEDBACK".to_owned(), shown(&path)));
         }

@@ -47,6 +47,7 @@ use crate::mcp::{Desk, Office, Pass};
 use crate::merge::short;
 use crate::process::{self, Exit, Mark};
 use crate::prompt::{self, Facts};
+use crate::redact;
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
 use crate::workspaces::{Guest, Rooms, Seat, SettingsNews, WorkspaceError, Workspaces};
@@ -546,7 +547,7 @@ impl Worker {
     }
 
     pub(crate) fn notice(&self, text: String) {
-        let _ = self.notices.send(self.caller.secrets().text(&text).into_owned());
+        let _ = self.notices.send(redact::known().string(text));
     }
 
     /// Ends what is left of an attempt that could not come to its own end.

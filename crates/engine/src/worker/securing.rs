@@ -44,11 +44,12 @@ impl Worker {
         let known = Mutex::new(BTreeSet::new());
         questions.guarded(move |tool, what| {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            for (risk, words) in recovery::of_tool(tool, what) {
+            // Before it is quoted in part.
+            for (risk, words) in recovery::of_tool(tool, &redactor.text(what)) {
                 if !known.insert(risk) {
                     continue;
                 }
-                let reason = redactor.text(&format!("{} ({words})", risk.name())).into_owned();
+                let reason = format!("{} ({words})", risk.name());
                 match checkpoints::secure(&yard, &last, &format!("{}: {reason}", order.task)) {
                     Ok(made) => drop(reports.send(Message::Input(told(&order, made, reason)))),
                     Err(error) => {

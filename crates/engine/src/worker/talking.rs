@@ -26,7 +26,7 @@ use crate::process::Exit;
 use crate::redact::Redactor;
 use crate::transcript::{Speaker, Transcript, shown};
 
-/// How much of its last line is for those who look on.
+/// How much of what it does, and of its last line, is for those who look on.
 const LINE: usize = 200;
 
 pub(super) struct Conversation {
@@ -169,10 +169,12 @@ impl Conversation {
                 if let Some(debut) = self.debut.take() {
                     debut.made();
                 }
-                let heard = self.translator.on_line(line);
-                for said in &heard.said {
-                    push_words(said, &mut news);
-                    match self.repetition.as_mut().and_then(|repetition| repetition.see(said)) {
+                let mut heard = self.translator.on_line(line);
+                self.difference = self.bill.hear(&heard, own, &mut used).or(self.difference.take());
+                for said in std::mem::take(&mut heard.said) {
+                    let said = clean(said, transcript.redactor());
+                    push_words(&said, &mut news);
+                    match self.repetition.as_mut().and_then(|repetition| repetition.see(&said)) {
                         Some(Sign::Tell(words)) => {
                             if let Some(mouth) = &self.mouth {
                                 mouth.say(self.translator.say(&words));
@@ -186,7 +188,6 @@ impl Conversation {
                     }
                 }
                 self.spent |= !heard.used.is_empty();
-                self.difference = self.bill.hear(&heard, own, &mut used).or(self.difference.take());
                 self.session = heard.session.or(self.session.take());
                 if let Some(mouth) = self.mouth.as_ref().filter(|_| !heard.reply.is_empty()) {
                     mouth.say(heard.reply);
@@ -274,13 +275,22 @@ pub fn overhear(
     Ok(clock().saturating_sub(begun))
 }
 
-/// A line for people, with its end.
+/// What was said without its secrets, and then no longer than it has to be to be known again.
+fn clean(said: Said, redactor: &Redactor) -> Said {
+    const LONGEST: usize = 2000;
+    match said {
+        Said::Text(text) => Said::Text(redactor.string(text)),
+        Said::Tool(name, what) => Said::Tool(redactor.string(name), redactor.cut(&what, LONGEST)),
+        Said::Trouble(what) => Said::Trouble(redactor.cut(&what, LONGEST)),
+        Said::Retry(what) => Said::Retry(redactor.string(what)),
+        Said::Denied(what) => Said::Denied(redactor.string(what)),
+        Said::Note(what) => Said::Note(redactor.string(what)),
+    }
+}
+
+/// A line for people, with its end, of what has no secrets any more.
 fn push_words(said: &Said, out: &mut String) {
-    const LONGEST: usize = 200;
-    let short = |text: &str| match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => text[..end].to_owned(),
-        None => text.to_owned(),
-    };
+    let short = |text: &str| text.chars().take(LINE).collect::<String>();
     // Writing to a string cannot fail.
     let _ = match said {
         Said::Text(text) => writeln!(out, "{text}"),

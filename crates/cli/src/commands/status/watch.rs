@@ -8,6 +8,7 @@ use conductor_engine::home::Home;
 
 use super::{Seen, block_on, json, text};
 use crate::archive::Archive;
+use crate::console;
 use crate::fault::{Exit, Fault};
 
 /// At most twice a second.
@@ -60,14 +61,14 @@ impl Screen {
         self.last = Some(state);
         let mut out = io::stdout().lock();
         if self.as_json {
-            writeln!(out, "{}", json(seen))?;
+            writeln!(out, "{}", console::clean(&json(seen).to_string()))?;
         } else if self.in_place {
-            let text = fitted(&text::whole(seen));
+            let text = fitted(&console::clean(&text::whole(seen)));
             let up = if self.lines == 0 { String::new() } else { format!("\x1b[{}A\r\x1b[J", self.lines) };
             self.lines = text.lines().count();
             write!(out, "{up}{text}")?;
         } else {
-            writeln!(out, "{}", text::whole(seen))?;
+            writeln!(out, "{}", console::clean(&text::whole(seen)))?;
         }
         out.flush()
     }

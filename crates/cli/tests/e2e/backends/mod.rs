@@ -2,6 +2,7 @@
 //!
 //! Which script an agent follows is told by a mark in its prompt, `[[script:NAME]]`.
 
+mod canaries;
 mod claude;
 mod endings;
 mod follow_ups;

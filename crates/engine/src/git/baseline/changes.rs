@@ -11,6 +11,7 @@ use std::sync::PoisonError;
 use super::super::{Repository, bare_command, bytes};
 use super::configured::Configured;
 use super::{Baseline, FILES, private_file, private_folder, shown};
+use crate::redact;
 
 /// Copies of the files as they were, by number.
 const COPIES: &str = "copies";
@@ -38,9 +39,12 @@ pub(super) struct Kept {
     kind: Kind,
     /// A copy of it; nothing where there was no such file.
     copy: Option<PathBuf>,
-    /// Every time and number of a file that was too large to copy.
+    /// Every time and number of a file that was too large to copy, or the digest of one that holds secrets.
     seen: String,
 }
+
+/// Before the digest of a file of which the copy is without its secrets.
+const SECRETIVE: &str = "secrets ";
 
 /// By which a file's change is noticed without reading it.
 pub(super) type Stamp = BTreeMap<PathBuf, Option<(u64, u64, i64, i64, i64, i64)>>;
@@ -115,19 +119,25 @@ pub(super) fn write(Watched(all): &Watched, folder: &Path) -> io::Result<()> {
             Kind::Index => b"\0i\0",
         });
         let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+        let mut secretive = None;
         if let Some(found) = &found {
             let small = *kind != Kind::Index && found.len() <= LARGEST;
             let text = if small { fs::read(path).unwrap_or_default() } else { Vec::new() };
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let name = format!("{number}-{}", name.trim_start_matches('.'));
             let copy = copies.join(&name);
-            private_file(&copy, &text)?;
+            let clean = redact::known();
+            let clean = clean.bytes(&text);
+            private_file(&copy, &clean)?;
+            secretive = (clean != text).then(|| digest(&text));
             // A hook that is put back is one.
             fs::set_permissions(&copy, Permissions::from_mode(0o600 | found.mode() & 0o100))?;
             list.extend(name.bytes());
         }
         list.push(0);
-        list.extend(format!("{:?}\0", stamp_of(path).filter(|stamp| stamp.0 > LARGEST)).bytes());
+        let seen = || format!("{:?}", stamp_of(path).filter(|stamp| stamp.0 > LARGEST));
+        list.extend(secretive.unwrap_or_else(seen).bytes());
+        list.push(0);
     }
     private_file(&folder.join(FILES), &list)
 }
@@ -154,6 +164,12 @@ pub(super) fn read(folder: &Path) -> io::Result<Vec<Kept>> {
         });
     }
     Ok(kept)
+}
+
+/// By which a text is known again that is not kept (FNV-1a).
+fn digest(text: &[u8]) -> String {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    format!("{SECRETIVE}{:016x}", text.iter().fold(0xcbf2_9ce4_8422_2325, mix))
 }
 
 fn stamp_of(path: &Path) -> Option<(u64, u64, i64, i64, i64, i64)> {
@@ -241,14 +257,19 @@ impl Baseline {
         if kept.kind == Kind::Index {
             return Vec::new();
         }
-        if found.len() > LARGEST || kept.seen != "None" {
+        let is_secretive = kept.seen.starts_with(SECRETIVE);
+        if found.len() > LARGEST || kept.seen != "None" && !is_secretive {
             let same = format!("{:?}", stamp_of(&kept.path).filter(|stamp| stamp.0 > LARGEST)) == kept.seen;
             return if same { Vec::new() } else { vec![format!("{name} was changed")] };
         }
         let (before, now) = (fs::read(copy).unwrap_or_default(), fs::read(&kept.path).unwrap_or_default());
         match () {
+            () if is_secretive && digest(&now) == kept.seen => Vec::new(),
             () if before == now => Vec::new(),
-            () if kept.kind == Kind::Config => keys(&name, copy, &kept.path),
+            () if kept.kind == Kind::Config => match keys(&name, copy, &kept.path) {
+                keys if keys.is_empty() && is_secretive => vec![format!("{name} was changed")],
+                keys => keys,
+            },
             () => vec![format!("{name} was changed")],
         }
     }
@@ -302,7 +323,8 @@ fn settings(path: &Path) -> Option<BTreeMap<String, Vec<Vec<u8>>>> {
     for entry in text.split(|&byte| byte == 0).filter(|entry| !entry.is_empty()) {
         let end = entry.iter().position(|&byte| byte == b'\n').unwrap_or(entry.len());
         let key = String::from_utf8_lossy(&entry[..end]).into_owned();
-        all.entry(key).or_default().push(entry[end..].to_vec());
+        // As in the copies, which are without secrets.
+        all.entry(key).or_default().push(redact::known().bytes(&entry[end..]).into_owned());
     }
     Some(all)
 }
