@@ -1,6 +1,7 @@
 //! Findings in a task file, drawn with the lines they are about.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use conductor_core::plan::Plan;
 use conductor_core::spec::{self, Diagnostic, Elsewhere, Severity, Source, Span};
 use conductor_core::subagents::Subagent;
+use conductor_engine::agents::{self, AgentError};
 use conductor_engine::subagents;
 use serde_json::{Value, json};
 
@@ -129,11 +131,41 @@ fn check_with(
     };
     let here = subagents::found(directory);
     let (plan, found) = match load(&source, layers.as_deref().unwrap_or_default(), &here) {
-        Ok(loaded) => (Some((loaded.plan, loaded.elsewhere)), loaded.warnings),
+        Ok(mut loaded) => {
+            let unkept = unkept(&loaded.plan, &source);
+            let kept = unkept.is_empty();
+            loaded.warnings.extend(unkept);
+            (kept.then_some((loaded.plan, loaded.elsewhere)), loaded.warnings)
+        }
         Err(found) => (None, found),
     };
     let file = Sheet { source: Some(source), name, found };
     Ok((plan.filter(|_| layers.is_some()), Findings { file, configs }))
+}
+
+/// Rules that an agent of their task cannot keep, each told once for an agent. Where one stands is found by its words: it
+/// may stand in a config file, too.
+fn unkept(plan: &Plan, source: &Source) -> Vec<Diagnostic> {
+    let mut told = BTreeSet::new();
+    let mut found = Vec::new();
+    for task in &plan.tasks {
+        let Err(AgentError::Unkept { agent, rule, why }) = agents::check_rules(plan, task) else { continue };
+        if !told.insert((agent.clone(), rule.clone())) {
+            continue;
+        }
+        let at = source.text().find(&rule);
+        let span = at.map_or(Span::new(0, 0), |at| Span::new(at, at + rule.len()));
+        found.push(Diagnostic {
+            severity: Severity::Error,
+            code: "unkept-rule",
+            message: format!("task '{}': {agent} cannot keep the rule `{rule}`", task.id),
+            span,
+            label: Some(why),
+            related: Vec::new(),
+            help: Some(agents::KEPT_BY.to_owned()),
+        });
+    }
+    found
 }
 
 /// Checks a text that is to become a task file, and shows every finding.

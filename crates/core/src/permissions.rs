@@ -1,5 +1,7 @@
 //! What an agent may do: rules, and what follows from them.
 
+pub mod shell;
+
 use crate::plan::{Otherwise, Permissions};
 
 /// What is denied to whoever is only to look: it writes nothing and runs nothing, as far as it asks.
@@ -21,6 +23,12 @@ pub const BLOCKED: [&str; 12] = [
     "chmod -R 777 /",
 ];
 
+/// Tools that change files. A rule about one of them is about all: agents do not agree on which is for what.
+pub const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
+
+/// The tool that runs commands.
+pub const SHELL: &str = "Bash";
+
 /// A tool, and what it is used on where that matters: `Bash(git push*)`. In patterns, `*` stands for anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule<'a> {
@@ -38,8 +46,21 @@ impl<'a> Rule<'a> {
         (!tool.is_empty() && tool.chars().all(named)).then_some(Rule { tool, pattern })
     }
 
+    pub fn tool(&self) -> &'a str {
+        self.tool
+    }
+
+    pub fn pattern(&self) -> Option<&'a str> {
+        self.pattern
+    }
+
+    /// Whether it is about a tool, whatever that is used on.
+    pub fn is_about(&self, tool: &str) -> bool {
+        matches(self.tool, tool) || (EDITS.contains(&self.tool) && EDITS.contains(&tool))
+    }
+
     pub fn fits(&self, tool: &str, what: &str) -> bool {
-        matches(self.tool, tool) && self.pattern.is_none_or(|pattern| matches(pattern, what))
+        self.is_about(tool) && self.pattern.is_none_or(|pattern| matches(pattern, what))
     }
 }
 
@@ -75,24 +96,53 @@ pub enum Verdict {
 }
 
 impl Permissions {
-    /// By the rules first; then by what is usual, which is none where it is fine and a reason where it is not.
-    pub fn judge(&self, tool: &str, what: &str, usual: impl FnOnce() -> Option<String>) -> Verdict {
+    /// By the rules first; then by what is usual, which is none where it is fine and a reason where it is not. What the
+    /// tool is used on may have several forms, the first of them as it was said: a rule that denies or asks holds where it
+    /// fits any of them.
+    pub fn judge(&self, tool: &str, forms: &[String], usual: impl Fn(&str) -> Option<String>) -> Verdict {
+        let said = forms.first().map(String::as_str).unwrap_or_default();
+        if let Some(verdict) = self.restriction(tool, forms) {
+            return verdict;
+        }
+        let Some(why) = usual(said) else { return Verdict::Allow };
+        match self.otherwise {
+            _ if self.allows(tool, forms, usual) => Verdict::Allow,
+            Otherwise::Allow => Verdict::Allow,
+            Otherwise::Deny => Verdict::Deny(why),
+            Otherwise::Ask => Verdict::Ask(why),
+        }
+    }
+
+    /// What the rules that deny or ask say of it, where one of them fits.
+    pub fn restriction(&self, tool: &str, forms: &[String]) -> Option<Verdict> {
         let by = |rules: &[String]| {
-            rules.iter().find(|rule| Rule::parse(rule).is_some_and(|rule| rule.fits(tool, what))).cloned()
+            let fits = |rule: &Rule<'_>| forms.iter().any(|form| rule.fits(tool, form));
+            rules.iter().find(|rule| Rule::parse(rule).is_some_and(|rule| fits(&rule))).cloned()
         };
-        if let Some(rule) = by(&self.deny) {
-            return Verdict::Deny(format!("{tool} is not allowed here, by the rule {rule}"));
+        let denied = by(&self.deny);
+        denied.map(|rule| Verdict::Deny(refusal(tool, &rule))).or_else(|| by(&self.ask).map(Verdict::Ask))
+    }
+
+    /// Whether rules allow what is unusual. Of several commands in one line each that is unusual must be allowed, unless a
+    /// rule spells the combination out.
+    fn allows(&self, tool: &str, forms: &[String], usual: impl Fn(&str) -> Option<String>) -> bool {
+        let rules = || self.allow.iter().filter_map(|rule| Rule::parse(rule));
+        let fits = |what: &str| rules().any(|rule| rule.fits(tool, what));
+        let said = forms.first().map(String::as_str).unwrap_or_default();
+        if tool != SHELL {
+            return forms.iter().any(|form| fits(form));
         }
-        if let Some(rule) = by(&self.ask) {
-            return Verdict::Ask(rule);
+        let spells_out = |rule: &Rule<'_>| rule.pattern().is_some_and(|p| p.contains(['&', ';', '|', '\n']));
+        if rules().any(|rule| spells_out(&rule) && rule.fits(tool, said)) {
+            return true;
         }
-        if by(&self.allow).is_some() {
-            return Verdict::Allow;
-        }
-        match (usual(), self.otherwise) {
-            (None, _) | (_, Otherwise::Allow) => Verdict::Allow,
-            (Some(why), Otherwise::Deny) => Verdict::Deny(why),
-            (Some(why), Otherwise::Ask) => Verdict::Ask(why),
+        let commands = shell::commands(said);
+        match commands.len() {
+            0 | 1 => fits(said),
+            _ => {
+                let fine = |command: &shell::Simple| fits(&command.text) || usual(&command.text).is_none();
+                commands.iter().all(fine) && commands.iter().any(|command| fits(&command.text))
+            }
         }
     }
 
@@ -103,6 +153,11 @@ impl Permissions {
             None => BLOCKED.into_iter().find(|part| command.contains(part)),
         }
     }
+}
+
+/// What an agent is told that may not use a tool.
+pub fn refusal(tool: &str, rule: &str) -> String {
+    format!("{tool} is not allowed here, by the rule {rule}")
 }
 
 #[cfg(test)]
@@ -145,7 +200,8 @@ mod tests {
                 ..Permissions::default()
             }
         };
-        let judge = |rules: Permissions| rules.judge("Bash", "git push", || Some("unusual".into()));
+        let said = ["git push".to_owned()];
+        let judge = |rules: Permissions| rules.judge("Bash", &said, |_| Some("unusual".into()));
         let all = ["Bash"];
         assert!(matches!(judge(rules(&all, &all, &all, Otherwise::Allow)), Verdict::Deny(_)));
         assert_eq!(judge(rules(&[], &all, &all, Otherwise::Allow)), Verdict::Ask("Bash".into()));
@@ -153,7 +209,29 @@ mod tests {
         assert_eq!(judge(rules(&["Edit"], &[], &[], Otherwise::Deny)), Verdict::Deny("unusual".into()));
         assert_eq!(judge(rules(&[], &[], &[], Otherwise::Ask)), Verdict::Ask("unusual".into()));
         assert_eq!(judge(rules(&[], &[], &[], Otherwise::Allow)), Verdict::Allow);
-        assert_eq!(Permissions::default().judge("Read", "x", || None), Verdict::Allow);
+        assert_eq!(Permissions::default().judge("Read", &said, |_| None), Verdict::Allow);
+    }
+
+    #[test]
+    fn a_rule_about_one_way_to_edit_is_about_all_of_them() {
+        let rule = Rule::parse("Write(secrets/*)").unwrap();
+        assert!(EDITS.iter().all(|tool| rule.fits(tool, "secrets/key")));
+        assert!(!rule.fits("Read", "secrets/key") && !rule.fits("Edit", "src/key"));
+    }
+
+    #[test]
+    fn what_is_allowed_does_not_bring_other_commands_along() {
+        let rules = |rule: &str| Permissions { allow: vec![rule.into()], ..Permissions::default() };
+        let judge = |rule: &str, line: &str| {
+            let usual =
+                |line: &str| (line.contains("push") || line.contains("sudo")).then(|| "no".to_owned());
+            rules(rule).judge("Bash", &shell::forms(line), usual) == Verdict::Allow
+        };
+        assert!(judge("Bash(git push*)", "git push origin"));
+        assert!(judge("Bash(git push*)", "cd x && git push origin"));
+        assert!(!judge("Bash(git push*)", "git push && sudo reboot"));
+        assert!(judge("Bash(git push && sudo*)", "git push && sudo reboot"));
+        assert!(judge("Bash", "git push && sudo reboot"));
     }
 
     proptest! {

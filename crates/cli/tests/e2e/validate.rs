@@ -67,3 +67,47 @@ fn a_good_file_is_said_to_be_good() {
     assert_eq!(found["errors"], 0);
     assert!(!world.database().exists(), "validating leaves no state");
 }
+
+/// Rules are for agents that can be kept to them: its own, those that may take over, and those that race.
+#[test]
+fn a_rule_that_an_agent_cannot_keep_is_refused_before_anything_starts() {
+    const TOOL: &str = "agents: { tool: { command: [sh, -c, 'true'] } }";
+    for (tasks, told) in [
+        ("agent: tool, permissions: { deny: ['Bash(curl*)'] }", "tool cannot keep the rule `Bash(curl*)`"),
+        ("agent: tool, permissions: { ask: [WebFetch] }", "tool cannot keep the rule `WebFetch`"),
+        ("agent: tool, permissions: { otherwise: ask }", "tool cannot keep the rule `otherwise: ask`"),
+        ("agent: tool, permissions: { blocked_commands: [curl] }", "`blocked_commands`"),
+        ("fallback_agents: [tool], permissions: { deny: [Bash] }", "tool cannot keep the rule `Bash`"),
+        ("race: [claude, tool], permissions: { deny: [Bash] }", "tool cannot keep the rule `Bash`"),
+        (
+            "agent: codex, permissions: { deny: ['Read(secrets/*)'] }",
+            "codex cannot keep the rule `Read(secrets/*)`",
+        ),
+        ("agent: codex, permissions: { ask: [WebSearch] }", "it does not ask before it uses its WebSearch"),
+        ("agent: gemini, permissions: { deny: ['WebFetch(http:*)'] }", "it knows no patterns for WebFetch"),
+        ("agent: opencode, permissions: { deny: ['Bash(curl*|*sh)'] }", "one by one; write a rule for each"),
+    ] {
+        let world = World::in_place(&format!(
+            "config: {{ {TOOL} }}\ntasks:\n  - {{ id: a, prompt: Do it, {tasks} }}\n"
+        ));
+        world
+            .conductor(&["validate", "tasks.yaml"])
+            .expect(3)
+            .says(told)
+            .says("unkept-rule")
+            .says("claude keeps every rule");
+        let found = world.conductor(&["validate", "tasks.yaml", "--json"]).expect(3).json();
+        assert_eq!(found["findings"][0]["code"], "unkept-rule", "{found}");
+        world.conductor(&["run", "tasks.yaml"]).expect(3).says(told).says("nothing was started");
+        assert!(world.runs().is_empty(), "{tasks}");
+    }
+}
+
+#[test]
+fn rules_that_hold_for_every_cli_are_fine_with_all_of_them() {
+    let rules = "permissions: { deny: ['Bash(terraform*)', 'Edit(secrets/*)', WebFetch], ask: ['Bash(npm publish*)'], allow: [WebSearch] }";
+    for agent in ["claude", "codex", "gemini", "opencode", "'acp:x'"] {
+        let tasks = format!("tasks: [{{ id: a, prompt: Do it, agent: {agent}, {rules} }}]\n");
+        World::with(&tasks).conductor(&["validate", "tasks.yaml"]).expect(0);
+    }
+}

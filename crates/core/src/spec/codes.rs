@@ -93,6 +93,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("too-deep", "Values are nested deeper than any task file needs."),
     ("too-large", "The file holds more values than can be a task file."),
     ("two-works", "A task is either a prompt for an agent or a command to run, not both."),
+    (
+        "unkept-rule",
+        "One of the task's agents cannot be kept to a rule of permissions; docs/agents.md says which rules hold for which agent.",
+    ),
     ("unknown-anchor", "An alias (*name) has no anchor (&name) before it."),
     ("unknown-dependency", "A task depends on a task that is not in the file."),
     ("unknown-epic", "An epic is named that the epics section does not list."),

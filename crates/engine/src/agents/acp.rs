@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use conductor_core::event::FailureClass;
+use conductor_core::event::{Failure, FailureClass};
+use conductor_core::permissions::SHELL;
 use conductor_core::plan::Task;
 use conductor_core::units::Usd;
 use serde_json::{Value, json};
@@ -43,6 +44,11 @@ pub(super) struct Agent;
 impl super::Agent for Agent {
     fn abilities(&self) -> super::Abilities {
         super::Abilities { tells_usage: false, chooses_model: false, ..super::Abilities::ALL }
+    }
+
+    /// It asks. What it does without asking and against a rule ends the attempt.
+    fn keeps(&self) -> super::Keeps {
+        super::Keeps::Everything
     }
 
     fn names_conversations(&self) -> bool {
@@ -94,6 +100,8 @@ struct Acp {
     answering: bool,
     /// Names of the tools in use; none once people have been told of it.
     tools: HashMap<String, Option<String>>,
+    /// All that was told of the calls of tools under way, by their names.
+    calls: HashMap<String, Value>,
     /// What the session has cost up to now.
     cost: Option<Usd>,
     error: Option<Value>,
@@ -118,6 +126,7 @@ impl Acp {
             words: None,
             answering: false,
             tools: HashMap::new(),
+            calls: HashMap::new(),
             cost: None,
             error: None,
             refused: None,
@@ -243,7 +252,28 @@ impl Acp {
             heard.said.extend(tool.take().map(|name| Said::Tool(name, what)));
         }
         self.answering &= !matches!(status, "completed" | "failed");
+        heard.stuck = self.breach(update);
         heard
+    }
+
+    /// Why what it did should not have been done. Not every agent asks before it acts.
+    fn breach(&mut self, update: &Value) -> Option<Failure> {
+        let id = text(&update["toolCallId"]).unwrap_or_default();
+        let call = self.calls.entry(id.clone()).or_insert_with(|| json!({}));
+        for (name, told) in update.as_object()?.iter().filter(|(_, told)| !told.is_null()) {
+            call[name] = told.clone();
+        }
+        match update["status"].as_str()? {
+            "completed" => {
+                let call = self.calls.remove(&id)?;
+                deeds(&call).into_iter().find_map(|(tool, input)| self.policy.breach(tool, &input))
+            }
+            "failed" => {
+                self.calls.remove(&id);
+                None
+            }
+            _ => None,
+        }
     }
 
     /// Codex tells in its own words what the protocol has none for.
@@ -280,20 +310,16 @@ impl Acp {
     }
 
     fn judge(&self, call: &Value) -> Option<String> {
+        let judge = |tool: &str, input: &Value| self.policy.judge(tool, input);
         match call["kind"].as_str() {
-            Some("read" | "search" | "think") => None,
-            Some("edit" | "delete" | "move") => {
-                let mut files = files(call).peekable();
-                if files.peek().is_none() {
-                    return Some("it does not say which files".to_owned());
-                }
-                files.find_map(|file| self.policy.judge("Edit", &json!({ "file_path": file })))
+            Some("read" | "search" | "think") if !self.policy.restricts() => None,
+            Some("edit" | "delete" | "move") if files(call).next().is_none() => {
+                Some("it does not say which files".to_owned())
             }
-            Some("execute") => {
-                let command = text(&call["rawInput"]["command"]).or_else(|| text(&call["title"]));
-                self.policy.judge("Bash", &json!({ "command": command }))
+            Some("edit" | "delete" | "move" | "read" | "search" | "think" | "execute" | "fetch") => {
+                deeds(call).into_iter().find_map(|(tool, input)| judge(tool, &input))
             }
-            _ => self.policy.judge(call["name"].as_str().or(call["title"].as_str()).unwrap_or("this"), call),
+            _ => judge(call["name"].as_str().or(call["title"].as_str()).unwrap_or("this"), call),
         }
     }
 
@@ -373,6 +399,21 @@ fn failed(error: &Value) -> Ending {
     };
     let parked = (class == FailureClass::UsageLimit).then_some(None);
     Ending { parked, ..Ending::bad(class, plain(&words)) }
+}
+
+/// What a call does, in our words: a tool and its input, for each file where it is about files.
+fn deeds(call: &Value) -> Vec<(&'static str, Value)> {
+    let with_files = |tool| files(call).map(|file| (tool, json!({ "file_path": file }))).collect();
+    match call["kind"].as_str() {
+        Some("edit" | "delete" | "move") => with_files("Edit"),
+        Some("read") => with_files("Read"),
+        Some("fetch") => vec![("WebFetch", call["rawInput"].clone())],
+        Some("execute") => {
+            let command = text(&call["rawInput"]["command"]).or_else(|| text(&call["title"]));
+            vec![(SHELL, json!({ "command": command }))]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// An error's message, with what comes along.

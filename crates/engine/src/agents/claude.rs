@@ -48,6 +48,9 @@ const TOOLS: &str = "Bash,Edit,Glob,Grep,NotebookEdit,Read,Skill,Task,TodoWrite,
 /// The tool by which it has a subagent do something.
 const DELEGATES: &str = "Task";
 
+/// Its name for the moment before it uses a tool.
+const BEFORE_TOOLS: &str = "PreToolUse";
+
 /// What it says for its own developers, where it has nothing to say to others.
 const DIAGNOSTIC: &str = "[ede_diagnostic]";
 
@@ -115,6 +118,10 @@ impl super::Agent for Agent {
         super::Abilities::ALL
     }
 
+    fn keeps(&self) -> super::Keeps {
+        super::Keeps::Everything
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let policy = brief.policy();
@@ -127,11 +134,10 @@ impl super::Agent for Agent {
         );
         args.extend(brief.tools.into_iter().flat_map(|pass| ["--mcp-config".to_owned(), server(pass)]));
         let launch = brief.launch(PROGRAM, args, &KEYS, &SETTINGS);
+        let asks_first = policy.restricts();
         let judge = move |tool: &str, input: &Value| policy.judge(tool, input);
-        Ok(Engagement {
-            launch,
-            translator: Box::new(Claude::new(brief.words.clone(), brief.session.begun, Box::new(judge))),
-        })
+        let claude = Claude::new(brief.words.clone(), brief.session.begun, Box::new(judge));
+        Ok(Engagement { launch, translator: Box::new(Claude { asks_first, ..claude }) })
     }
 
     fn check(&self, task: &Task) -> Result<(), AgentError> {
@@ -198,6 +204,8 @@ type Judge = Box<dyn FnMut(&str, &Value) -> Option<String> + Send>;
 pub(super) struct Claude {
     prompt: String,
     judge: Judge,
+    /// It is to ask before it uses any tool; otherwise it reads, and runs commands that it takes for harmless, unasked.
+    asks_first: bool,
     usage: Counted,
     /// The last error a message carried, and when a limit ends.
     error: Option<String>,
@@ -212,6 +220,7 @@ impl Claude {
         Claude {
             prompt,
             judge,
+            asks_first: false,
             usage: Counted::new(resumed),
             error: None,
             resets_at: None,
@@ -222,9 +231,13 @@ impl Claude {
     }
 
     fn request(&mut self, subtype: &str) -> Vec<u8> {
+        self.request_with(json!({ "subtype": subtype }))
+    }
+
+    fn request_with(&mut self, request: Value) -> Vec<u8> {
         self.requests += 1;
         let id = format!("conductor-{}", self.requests);
-        line(&json!({ "type": "control_request", "request_id": id, "request": { "subtype": subtype } }))
+        line(&json!({ "type": "control_request", "request_id": id, "request": request }))
     }
 
     fn on_system(&mut self, event: &Value) -> Heard {
@@ -289,6 +302,9 @@ impl Claude {
 
     fn on_question(&mut self, event: &Value) -> Heard {
         let (id, request) = (&event["request_id"], &event["request"]);
+        if request["subtype"] == "hook_callback" {
+            return self.on_hook(id, &request["input"]);
+        }
         if request["subtype"] != "can_use_tool" {
             let error = json!({ "subtype": "error", "request_id": id, "error": "not supported" });
             return Heard {
@@ -307,6 +323,26 @@ impl Claude {
         let response = json!({ "subtype": "success", "request_id": id, "response": answer });
         let reply = line(&json!({ "type": "control_response", "response": response }));
         Heard { reply, said, ..Heard::default() }
+    }
+
+    /// It asks before it uses a tool of any kind.
+    fn on_hook(&mut self, id: &Value, input: &Value) -> Heard {
+        let tool = match input["tool_name"].as_str().unwrap_or_default() {
+            // It has two names for it.
+            "Agent" => "Task".to_owned(),
+            tool => tool.to_owned(),
+        };
+        let refusal = (self.judge)(&tool, &input["tool_input"]);
+        let decision = if refusal.is_none() { "allow" } else { "deny" };
+        let said = refusal.as_ref().map(|why| Said::Denied(format!("{tool}: {why}")));
+        let answer = json!({ "hookSpecificOutput": {
+            "hookEventName": BEFORE_TOOLS,
+            "permissionDecision": decision,
+            "permissionDecisionReason": refusal,
+        } });
+        let response = json!({ "subtype": "success", "request_id": id, "response": answer });
+        let reply = line(&json!({ "type": "control_response", "response": response }));
+        Heard { reply, said: said.into_iter().collect(), ..Heard::default() }
     }
 
     fn on_limit(&mut self, event: &Value) -> Heard {
@@ -358,7 +394,11 @@ impl Claude {
 
 impl Translator for Claude {
     fn opening(&mut self) -> Vec<u8> {
-        let mut bytes = self.request("initialize");
+        let mut request = json!({ "subtype": "initialize" });
+        if self.asks_first {
+            request["hooks"] = json!({ BEFORE_TOOLS: [{ "hookCallbackIds": ["rules"] }] });
+        }
+        let mut bytes = self.request_with(request);
         bytes.extend(user(&self.prompt));
         bytes
     }

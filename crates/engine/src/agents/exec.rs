@@ -3,17 +3,15 @@
 //! What it says is for people. What became of the work is told by its exit code and by texts that are looked for in its
 //! output, its standard error included.
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use conductor_core::event::FailureClass;
 use conductor_core::plan::{Program, Task};
 use conductor_core::template;
 
+use super::scratch::ScratchFile;
 use super::talk::{Ending, Heard, Said, Translator, said};
-use super::{Abilities, AgentError, Brief, Engagement};
+use super::{Abilities, AgentError, Brief, Engagement, Keeps};
 use crate::process::Exit;
 
 impl super::Agent for Program {
@@ -24,9 +22,10 @@ impl super::Agent for Program {
             false => &self.command,
         };
         let with = |name: &str| command.iter().any(|word| template::names(word, name));
-        let file = with("prompt_file").then(|| PromptFile::new(brief)).transpose();
+        let file =
+            with("prompt_file").then(|| ScratchFile::new(brief, "prompt", "md", &brief.words)).transpose();
         let file = file.map_err(|error| unfit(format!("its prompt cannot be written to a file: {error}")))?;
-        let mut words = filled(command, brief, file.as_ref().map(|file| file.0.as_path()))?.into_iter();
+        let mut words = filled(command, brief, file.as_ref().map(|file| file.path()))?.into_iter();
         let program = words.next().ok_or_else(|| unfit("its command is empty".to_owned()))?;
         let keys: Vec<String> =
             self.env_pass.iter().flat_map(|pattern| brief.caller.matching(pattern)).collect();
@@ -51,6 +50,10 @@ impl super::Agent for Program {
     fn abilities(&self) -> Abilities {
         let chooses_model = self.command.iter().any(|word| template::names(word, "model"));
         Abilities { resumes: !self.resume.is_empty(), chooses_model, takes_tools: true, ..Abilities::NONE }
+    }
+
+    fn keeps(&self) -> Keeps {
+        Keeps::Nothing("it is a program that does not ask, and Conductor does not see what it runs and edits")
     }
 }
 
@@ -85,32 +88,10 @@ fn filled(command: &[String], brief: &Brief<'_>, file: Option<&Path>) -> Result<
     Ok(words)
 }
 
-/// The prompt in a file that is there as long as it is needed, and that nobody else can read.
-struct PromptFile(PathBuf);
-
-impl PromptFile {
-    fn new(brief: &Brief<'_>) -> io::Result<PromptFile> {
-        let own =
-            brief.seat.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| PathBuf::from(path));
-        let folder = own.unwrap_or_else(std::env::temp_dir);
-        let path = folder.join(format!("conductor-prompt-{:016x}.md", fastrand::u64(..)));
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let written = PromptFile(path);
-        file.write_all(brief.words.as_bytes())?;
-        Ok(written)
-    }
-}
-
-impl Drop for PromptFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
 struct Listener {
     program: Program,
     prompt: Vec<u8>,
-    _file: Option<PromptFile>,
+    _file: Option<ScratchFile>,
     last: String,
     succeeded: bool,
     /// The line that says that it failed, or was made to wait.
@@ -119,7 +100,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn new(program: Program, prompt: Vec<u8>, file: Option<PromptFile>) -> Listener {
+    fn new(program: Program, prompt: Vec<u8>, file: Option<ScratchFile>) -> Listener {
         let succeeded = program.success_text.is_empty();
         Listener { program, prompt, _file: file, last: String::new(), succeeded, failed: None, limited: None }
     }
@@ -178,6 +159,9 @@ impl Translator for Listener {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
     use conductor_core::event::Outcome;
 
     use super::super::{Agent as _, Session, replay};

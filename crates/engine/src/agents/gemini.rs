@@ -4,11 +4,19 @@
 //! with 0 and no result. Where the provider failed, its exit code is the status without its upper bits. It waits for a
 //! busy provider for minutes without a word; how often it asks is the user's own setting, for of files that are not
 //! root's it reads only those in the user's home and in the workspace.
+//!
+//! What it may do is told it in a file. What it was denied and a person could allow ends the attempt as a question.
 
-use conductor_core::event::FailureClass;
+mod policies;
+
+use std::collections::HashMap;
+
+use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::Task;
 use serde_json::Value;
 
+use super::policy::InWorkspace;
+use super::scratch::ScratchFile;
 use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::process::Exit;
@@ -44,6 +52,10 @@ impl super::Agent for Agent {
         super::Abilities { resumes: true, chooses_model: true, ..super::Abilities::NONE }
     }
 
+    fn keeps(&self) -> super::Keeps {
+        super::Keeps::Some(&super::rules::GEMINI)
+    }
+
     /// It lists conversations by directory, and knows of no other.
     fn stays_where_it_began(&self) -> bool {
         true
@@ -51,13 +63,32 @@ impl super::Agent for Agent {
 
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
-        let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &KEYS, &SETTINGS);
-        Ok(Engagement { launch, translator: Box::new(Gemini::new(brief.words.clone())) })
+        let policy = brief.policy();
+        let unwritten = |error: std::io::Error| AgentError::Unfit {
+            agent: "gemini",
+            why: format!("its rules cannot be written to a file: {error}"),
+        };
+        let rules =
+            ScratchFile::new(brief, "rules", "toml", &policies::policies(&policy)).map_err(unwritten)?;
+        let mut args = arguments(brief.task, brief.session);
+        args.extend(["--policy".to_owned(), rules.path().display().to_string()]);
+        args.extend(own_policies(brief).into_iter().flat_map(|own| ["--policy".to_owned(), own]));
+        let launch = brief.launch(PROGRAM, args, &KEYS, &SETTINGS);
+        let rules = Some((policy, rules));
+        let translator = Gemini { prompt: brief.words.clone(), rules, ..Gemini::default() };
+        Ok(Engagement { launch, translator: Box::new(translator) })
     }
 
     fn check(&self, task: &Task) -> Result<(), AgentError> {
         super::takes_prompts("gemini", task, PROGRAM, REMEDY)
     }
+}
+
+/// The user's own policies, which are left out otherwise where others are named.
+fn own_policies(brief: &Brief<'_>) -> Option<String> {
+    let (_, home) = brief.caller.variable("HOME")?;
+    let folder = std::path::Path::new(&home).join(".gemini/policies");
+    folder.is_dir().then(|| folder.display().to_string())
 }
 
 /// The prompt itself goes through its input: as an argument it could be no longer than the system allows.
@@ -81,13 +112,13 @@ struct Gemini {
     answering: bool,
     error: Option<String>,
     result: Option<Value>,
+    /// What it may do, and the file that tells it so.
+    rules: Option<(InWorkspace, ScratchFile)>,
+    /// The calls of tools under way, by their names.
+    calls: HashMap<String, (String, Value)>,
 }
 
 impl Gemini {
-    fn new(prompt: String) -> Gemini {
-        Gemini { prompt, ..Gemini::default() }
-    }
-
     fn on_message(&mut self, event: &Value) -> Heard {
         if event["role"] != "assistant" {
             return Heard::default();
@@ -117,12 +148,38 @@ impl Gemini {
         begins.then(|| Tokens { model: self.model.clone(), turns: 1, ..Tokens::default() })
     }
 
+    fn on_tool_use(&mut self, event: &Value) -> Heard {
+        let tool = text(&event["tool_name"]).unwrap_or_default();
+        let call = (tool.clone(), event["parameters"].clone());
+        self.calls.insert(text(&event["tool_id"]).unwrap_or_default(), call);
+        let used = Vec::from_iter(self.turn());
+        Heard { used, ..said(Said::Tool(tool, purpose(&event["parameters"]))) }
+    }
+
     fn on_tool_result(&mut self, event: &Value) -> Heard {
         self.answering = false;
-        match event["status"].as_str() {
-            Some("error") => said(Said::Note(text(&event["error"]["message"]).unwrap_or_default())),
-            _ => Heard::default(),
+        let call = event["tool_id"].as_str().and_then(|id| self.calls.remove(id));
+        let message = text(&event["error"]["message"]).unwrap_or_default();
+        match (event["status"].as_str(), event["error"]["type"].as_str()) {
+            (Some("error"), Some("policy_violation")) => self.on_denied(call, &message),
+            (Some("error"), _) => said(Said::Note(message)),
+            _ => Heard { stuck: self.breach(call), ..Heard::default() },
         }
+    }
+
+    /// Its own policies have denied a call; whether a person is to be asked is for ours to say.
+    fn on_denied(&self, call: Option<(String, Value)>, message: &str) -> Heard {
+        let why = call
+            .as_ref()
+            .zip(self.rules.as_ref())
+            .and_then(|((tool, input), (policy, _))| policy.judge(&policies::ours(tool)?, input));
+        let tool = call.map(|(tool, _)| tool).unwrap_or_default();
+        said(Said::Denied(format!("{tool}: {}", why.as_deref().unwrap_or(message))))
+    }
+
+    fn breach(&self, call: Option<(String, Value)>) -> Option<Failure> {
+        let ((tool, input), (policy, _)) = call.zip(self.rules.as_ref())?;
+        policy.breach(&policies::ours(&tool)?, &input)
     }
 
     fn on_error(&mut self, event: &Value) -> Heard {
@@ -169,11 +226,7 @@ impl Translator for Gemini {
                 Heard { session: text(&event["session_id"]), ..Heard::default() }
             }
             "message" => self.on_message(&event),
-            "tool_use" => {
-                let tool = text(&event["tool_name"]).unwrap_or_default();
-                let used = Vec::from_iter(self.turn());
-                Heard { used, ..said(Said::Tool(tool, purpose(&event["parameters"]))) }
-            }
+            "tool_use" => self.on_tool_use(&event),
             "tool_result" => self.on_tool_result(&event),
             "error" => self.on_error(&event),
             "result" => self.on_result(event),

@@ -15,6 +15,8 @@ mod questions;
 #[cfg(test)]
 mod replay;
 mod roster;
+mod rules;
+mod scratch;
 mod shell;
 mod sieve;
 mod talk;
@@ -39,6 +41,7 @@ use policy::InWorkspace;
 pub use plugin::PROTOCOL;
 pub use questions::{Questions, told};
 pub use roster::{Entry, Kind, Login, roster};
+pub use rules::Keeps;
 pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -52,6 +55,8 @@ pub enum AgentError {
     Unfit { agent: &'static str, why: String },
     #[error("{0} cannot be given a home of its own; only claude and codex can (agent_home)")]
     Homeless(String),
+    #[error("{agent} cannot keep the rule `{rule}`: {why}")]
+    Unkept { agent: String, rule: String, why: String },
     #[error("{program} is not installed; {remedy}")]
     Missing { program: String, remedy: &'static str },
 }
@@ -145,27 +150,18 @@ pub trait Agent: Send + Sync {
     /// What it can do beyond the work itself.
     fn abilities(&self) -> Abilities;
 
+    /// Which rules it is kept to.
+    fn keeps(&self) -> Keeps;
+
     /// Whether it goes on with a conversation only in the directory where that was begun.
     fn stays_where_it_began(&self) -> bool {
         false
-    }
-
-    /// A file of ours that it reads when it starts.
-    fn companion(&self) -> Option<Companion> {
-        None
     }
 
     /// Whether it names its conversations itself: by which name one can be gone on with is known when it has said so.
     fn names_conversations(&self) -> bool {
         false
     }
-}
-
-/// A file of ours that an agent reads when it starts. Where it lies is said in a variable of its seat.
-pub struct Companion {
-    pub variable: &'static str,
-    pub name: &'static str,
-    pub text: &'static str,
 }
 
 /// What an agent can do beyond the work itself.
@@ -256,12 +252,30 @@ pub fn keep_secrets_of(plan: &Plan) {
     redact::learn(plan.tasks.iter().flat_map(|task| caller.values(plan, task)).collect());
 }
 
+/// What to do about a rule that an agent cannot keep.
+pub const KEPT_BY: &str = "leave the rule out, or give the task agents that keep it: docs/agents.md has a table, and claude keeps every rule";
+
+/// The first rule of a task that one of its agents cannot keep. One that is unknown is told of elsewhere.
+pub fn check_rules(plan: &Plan, task: &Task) -> Result<(), AgentError> {
+    let Some(rules) = task.permissions.as_deref().filter(|_| matches!(task.work, Work::Prompt(_))) else {
+        return Ok(());
+    };
+    for name in task.agents() {
+        let Ok(agent) = agent(plan, name) else { continue };
+        if let Some((rule, why)) = rules::broken(rules, agent.keeps()) {
+            return Err(AgentError::Unkept { agent: name.to_owned(), rule, why });
+        }
+    }
+    Ok(())
+}
+
 /// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
 pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
     // Others do it, and they are asked for themselves.
     if task.race().is_some() {
         return Ok(BTreeSet::new());
     }
+    check_rules(plan, task)?;
     let first = match task.model.as_deref() {
         Some(model) if model == models::AUTO || Tier::named(model).is_some() => {
             as_done_by(plan, task, task.agent_name())

@@ -4,15 +4,23 @@
 //! It names the session itself and says what each step used and cost, but not which model did it. Its last step must
 //! have stopped of its own accord: it also exits with 0 after an answer that was cut off, and after a tool call that
 //! it was not allowed.
+//!
+//! It is told by rules of its own what it may do. What it was denied and a person could allow ends the attempt as a question.
+
+mod permissions;
+
+use std::path::Path;
+use std::sync::Arc;
 
 use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::Task;
 use conductor_core::units::Usd;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::policy::{BLOCKED, InWorkspace};
+use super::policy::InWorkspace;
+use super::scratch::ScratchFile;
 use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
-use super::{AgentError, Brief, Companion, Engagement, Session};
+use super::{AgentError, Brief, Engagement, Session};
 use crate::mcp;
 use crate::process::Exit;
 
@@ -21,13 +29,13 @@ const PROGRAM: &str = "opencode";
 const REMEDY: &str = "install it with `npm install -g opencode-ai`";
 
 /// Variables it needs whatever its model.
-const KEYS: [&str; 4] = ["OPENCODE_CONFIG", CONFIG, "OPENCODE_CONFIG_DIR", "OPENCODE_PERMISSION"];
+const KEYS: [&str; 3] = ["OPENCODE_CONFIG", CONFIG, "OPENCODE_CONFIG_DIR"];
+
+/// Its rules as a text.
+const PERMISSION: &str = "OPENCODE_PERMISSION";
 
 /// Settings as a text.
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
-
-/// Tells where the plugin is.
-const PLUGIN: &str = "CONDUCTOR_OPENCODE_PLUGIN";
 
 /// Keys of each provider, by the first part of a model's name. Where the task names a model, the others stay out.
 const PROVIDERS: [(&str, &[&str]); 10] = [
@@ -50,8 +58,8 @@ impl super::Agent for Agent {
         super::Abilities { asks: false, interrupts: false, ..super::Abilities::ALL }
     }
 
-    fn names_conversations(&self) -> bool {
-        true
+    fn keeps(&self) -> super::Keeps {
+        super::Keeps::Some(&super::rules::OPENCODE)
     }
 
     /// Elsewhere it waits for ever for words of its own that it does not hear.
@@ -59,9 +67,8 @@ impl super::Agent for Agent {
         true
     }
 
-    fn companion(&self) -> Option<Companion> {
-        let text = include_str!("opencode/plugin.js");
-        Some(Companion { variable: PLUGIN, name: "opencode.js", text })
+    fn names_conversations(&self) -> bool {
+        true
     }
 
     /// It makes its database, or brings it up to date, without a lock.
@@ -71,16 +78,25 @@ impl super::Agent for Agent {
 
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
-        let permissions = permissions(&brief.policy(), brief.task.may_delegate());
-        let settings =
-            [("OPENCODE_PERMISSION", permissions.as_str()), ("OPENCODE_DISABLE_AUTOUPDATE", "true")];
+        let policy = brief.policy();
+        let own = brief.caller.variable(PERMISSION).and_then(|(_, own)| own.into_string().ok());
+        let mut rules = permissions::permissions(&policy, own.as_deref());
+        if !brief.task.may_delegate() {
+            rules["task"] = json!("deny");
+        }
         let model = brief.task.model.as_deref();
-        let config = config(brief)?;
-        let settings: Vec<(&str, &str)> = settings.into_iter().chain([(CONFIG, config.as_str())]).collect();
+        let plugin = ScratchFile::new(brief, "plugin", "js", include_str!("opencode/plugin.js"));
+        let plugin = plugin.map_err(|error| unfit(format!("our plugin cannot be written: {error}")))?;
+        let config = config(brief, &policy, &rules, plugin.path())?;
+        let settings = [("OPENCODE_DISABLE_AUTOUPDATE", "true"), (CONFIG, config.as_str())];
         let mut keys = keys(model);
         keys.retain(|key| *key != CONFIG);
-        let launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &keys, &settings);
-        Ok(Engagement { launch, translator: Box::new(OpenCode::new(brief.words.clone(), model)) })
+        let mut launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &keys, &settings);
+        // Whatever else the environment says of it.
+        Arc::make_mut(&mut launch.env).insert(PERMISSION.into(), rules.to_string().into());
+        let translator = OpenCode::new(brief.words.clone(), model, Some(policy));
+        let translator = OpenCode { plugin: Some(plugin), ..translator };
+        Ok(Engagement { launch, translator: Box::new(translator) })
     }
 
     fn check(&self, task: &Task) -> Result<(), AgentError> {
@@ -88,15 +104,23 @@ impl super::Agent for Agent {
     }
 }
 
-/// Its user's own words in this variable, with our tools and our plugin among them.
-fn config(brief: &Brief<'_>) -> Result<String, AgentError> {
+fn unfit(why: String) -> AgentError {
+    AgentError::Unfit { agent: PROGRAM, why }
+}
+
+/// Its user's own words in this variable, with our tools, rules and plugin among them.
+fn config(
+    brief: &Brief<'_>,
+    policy: &InWorkspace,
+    rules: &Value,
+    plugin: &Path,
+) -> Result<String, AgentError> {
     let own = brief.caller.variable(CONFIG).map(|(_, own)| own.to_string_lossy().into_owned());
     let own = own.filter(|own| !own.trim().is_empty());
     let mut config = match own.as_deref().map_or(Ok(json!({})), serde_json::from_str::<Value>) {
         Ok(config) if config.is_object() => config,
         _ => {
-            let why = format!("{CONFIG} is no JSON object, and it needs settings of ours in there");
-            return Err(AgentError::Unfit { agent: PROGRAM, why });
+            return Err(unfit(format!("{CONFIG} is no JSON object, and it needs settings of ours in there")));
         }
     };
     if let Some(pass) = brief.tools {
@@ -104,13 +128,18 @@ fn config(brief: &Brief<'_>) -> Result<String, AgentError> {
         config["mcp"][mcp::NAME] =
             json!({ "type": "remote", "url": pass.url, "headers": headers, "enabled": true });
     }
-    if let Some((_, plugin)) = brief.seat.env.iter().find(|(name, _)| name == PLUGIN) {
-        let mut plugins = config["plugin"].as_array().cloned().unwrap_or_default();
-        plugins.push(json!(format!("file://{plugin}")));
-        config["plugin"] = json!(plugins);
+    if policy.restricts() {
+        // What a project says of its agent counts more than what is said of all of them.
+        config["agent"][USUAL]["permission"] = rules.clone();
     }
+    let mut plugins = config["plugin"].as_array().cloned().unwrap_or_default();
+    plugins.push(json!(format!("file://{}", plugin.display())));
+    config["plugin"] = json!(plugins);
     Ok(config.to_string())
 }
+
+/// Its agent that works where none is named.
+const USUAL: &str = "build";
 
 /// The prompt itself goes through its input: as an argument it could be no longer than the system allows.
 fn arguments(task: &Task, session: &Session) -> Vec<String> {
@@ -133,27 +162,12 @@ fn keys(model: Option<&str>) -> Vec<&'static str> {
     KEYS.iter().chain(of_providers).copied().collect()
 }
 
-/// Our policy in its own words, as it asks nobody. What it would ask about by default ends its work, so that is denied
-/// instead: then it looks for another way. The last rule that fits counts, and `*` is always written first.
-fn permissions(policy: &InWorkspace, may_delegate: bool) -> String {
-    let mut commands = Map::from_iter([("*".to_owned(), json!("allow"))]);
-    commands.extend(BLOCKED.iter().map(|part| (format!("*{part}*"), json!("deny"))));
-    let mut outside = Map::from_iter([("*".to_owned(), json!("deny"))]);
-    outside.extend(policy.temporary().map(|folder| (folder.join("*").display().to_string(), json!("allow"))));
-    let mut rules =
-        json!({ "bash": commands, "external_directory": outside, "doom_loop": "deny", "question": "deny" });
-    if policy.only_looks() {
-        (rules["bash"], rules["edit"]) = (json!("deny"), json!("deny"));
-    }
-    if !may_delegate {
-        rules["task"] = json!("deny");
-    }
-    rules.to_string()
-}
-
 #[derive(Default)]
 struct OpenCode {
     prompt: String,
+    policy: Option<InWorkspace>,
+    /// Ours, for as long as it may be read.
+    plugin: Option<ScratchFile>,
     /// What the task asked for; it never says itself.
     model: String,
     words: Option<String>,
@@ -169,9 +183,9 @@ struct OpenCode {
 const BROKEN_OFF: u32 = 5;
 
 impl OpenCode {
-    fn new(prompt: String, model: Option<&str>) -> OpenCode {
+    fn new(prompt: String, model: Option<&str>, policy: Option<InWorkspace>) -> OpenCode {
         let model = model.map(|model| model.split_once('/').map_or(model, |(_, name)| name));
-        OpenCode { prompt, model: model.unwrap_or_default().to_owned(), ..OpenCode::default() }
+        OpenCode { prompt, policy, model: model.unwrap_or_default().to_owned(), ..OpenCode::default() }
     }
 
     fn on_text(&mut self, part: &Value) -> Heard {
@@ -188,13 +202,24 @@ impl OpenCode {
             let why = format!("{tool}: {}", why.split(". ").next().unwrap_or_default());
             match why.contains("prevents you") || why.contains("rejected permission") {
                 true => {
+                    let ours = self.judge(&tool, &state["input"]);
+                    let why = ours.map_or(why, |ours| format!("{tool}: {ours}"));
                     self.denied = Some(why.clone());
                     heard.said.push(Said::Denied(why));
                 }
                 false => heard.said.push(Said::Trouble(why)),
             }
         }
+        if state["status"] == "completed" {
+            let ours = self.policy.as_ref().zip(permissions::ours(&tool));
+            heard.stuck = ours.and_then(|(policy, ours)| policy.breach(&ours, &state["input"]));
+        }
         heard
+    }
+
+    /// It has denied itself a call; whether a person is to be asked is for our rules to say.
+    fn judge(&self, tool: &str, input: &Value) -> Option<String> {
+        self.policy.as_ref()?.judge(&permissions::ours(tool)?, input)
     }
 
     fn on_step(&mut self, part: &Value) -> Heard {
@@ -308,7 +333,7 @@ mod tests {
     #[test]
     fn it_says_what_each_step_cost_and_what_the_session_is_called() {
         let recording = replay::recording("opencode", "job");
-        let heard = recording.played(&mut OpenCode::new(String::new(), Some("stub/stub-model"))).heard;
+        let heard = recording.played(&mut OpenCode::new(String::new(), Some("stub/stub-model"), None)).heard;
         let cost: u64 = heard.iter().filter_map(|heard| heard.cost).map(|cost| cost.0).sum();
         assert_eq!(cost, 3 * 3810);
         let used: Vec<&Tokens> = heard.iter().flat_map(|heard| &heard.used).collect();
@@ -322,22 +347,6 @@ mod tests {
         let named = keys(Some("anthropic/claude-opus-5-5"));
         assert!(named.contains(&"ANTHROPIC_API_KEY") && named.contains(&"OPENCODE_CONFIG"));
         assert!(!named.contains(&"OPENAI_API_KEY"));
-    }
-
-    #[test]
-    fn our_policy_in_its_words() {
-        let policy = InWorkspace::new("/work/a".into(), Some("/tmp/x".into()));
-        let told: Value = serde_json::from_str(&permissions(&policy, true)).unwrap();
-        assert_eq!(told["bash"]["*"], "allow");
-        assert_eq!(told["bash"]["*git push*"], "deny");
-        assert_eq!(told["external_directory"], json!({ "*": "deny", "/tmp/x/*": "allow" }));
-        assert_eq!(told["edit"], Value::Null);
-        let deny = ["Bash", "Edit", "Write"].map(str::to_owned).to_vec();
-        let rules = conductor_core::plan::Permissions { deny, ..Default::default() };
-        let told = permissions(&policy.with(rules, Default::default()), false);
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!((&told["bash"], &told["edit"]), (&json!("deny"), &json!("deny")));
-        assert_eq!(told["task"], "deny");
     }
 
     #[test]

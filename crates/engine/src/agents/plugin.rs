@@ -22,6 +22,11 @@ impl super::Agent for Agent {
         super::Abilities::ALL
     }
 
+    /// It asks, as its author was told to.
+    fn keeps(&self) -> super::Keeps {
+        super::Keeps::Everything
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
         let name = brief.task.agent_name();

@@ -2,16 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use conductor_core::permissions::Verdict;
-use conductor_core::plan::Permissions;
+use conductor_core::event::{Failure, FailureClass};
+use conductor_core::permissions::{BLOCKED, EDITS, Rule, SHELL, Verdict, refusal, shell};
+use conductor_core::plan::{Otherwise, Permissions};
 use serde_json::Value;
 
 use super::questions::Questions;
 
-pub(super) use conductor_core::permissions::BLOCKED;
-
 /// Tools that only look, or keep notes for the agent itself.
-const HARMLESS: [&str; 11] = [
+const HARMLESS: [&str; 13] = [
     "Read",
     "Glob",
     "Grep",
@@ -19,6 +18,8 @@ const HARMLESS: [&str; 11] = [
     "TodoWrite",
     "Task",
     "TaskOutput",
+    "BashOutput",
+    "KillShell",
     "ToolSearch",
     "Skill",
     "NotebookRead",
@@ -49,6 +50,22 @@ impl InWorkspace {
         ["Bash", "Edit", "Write"].iter().all(|tool| self.rules.deny.iter().any(|rule| rule == tool))
     }
 
+    /// Whether a tool is as good as taken away, whatever it is used on.
+    pub(super) fn withholds(&self, tool: &str) -> bool {
+        let given = self.given();
+        let last = given.iter().rev().find(|given| given.pattern == Pattern::Any && given.is_about(tool));
+        last.is_some_and(|given| given.action != Action::Allow)
+    }
+
+    /// Whether rules deny or ask about anything.
+    pub(super) fn restricts(&self) -> bool {
+        !self.rules.deny.is_empty() || !self.rules.ask.is_empty()
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Where edits are allowed besides the workspace itself.
     pub(super) fn temporary(&self) -> Option<&Path> {
         self.temporary.as_deref()
@@ -56,51 +73,214 @@ impl InWorkspace {
 
     /// Nothing allows it; otherwise why not, in words the agent can act on.
     pub(super) fn judge(&self, tool: &str, input: &Value) -> Option<String> {
-        let what = what(tool, input);
-        let refused = match self.rules.judge(tool, &what, || self.usual(tool, input)) {
+        let forms = self.forms(tool, input);
+        let said = forms.first().cloned().unwrap_or_default();
+        let usual = |text: &str| match tool {
+            SHELL => self.judge_command(text),
+            _ => self.usual(tool, input),
+        };
+        let refused = match self.rules.judge(tool, &forms, usual) {
             Verdict::Allow => None,
             Verdict::Deny(why) => Some(why),
-            Verdict::Ask(why) => self.questions.put(tool, what.clone(), why),
+            Verdict::Ask(why) => self.questions.put(tool, said.clone(), why),
         };
-        refused.or_else(|| self.questions.before(tool, &what))
+        refused.or_else(|| self.questions.before(tool, &said))
+    }
+
+    /// Why something that an agent did should not have been done: a rule denies it, or asks about it and no person has
+    /// allowed it.
+    pub(super) fn breach(&self, tool: &str, input: &Value) -> Option<Failure> {
+        // Of what one leaves that is only to look, nothing is used.
+        if self.only_looks() {
+            return None;
+        }
+        let forms = self.forms(tool, input);
+        let said = forms.first().map(String::as_str).unwrap_or_default();
+        let rule = match self.rules.restriction(tool, &forms)? {
+            Verdict::Ask(_) if self.questions.has_allowed(tool, said) => return None,
+            Verdict::Ask(rule) => format!("a person has to allow it, by the rule {rule}"),
+            Verdict::Deny(why) => why,
+            Verdict::Allow => return None,
+        };
+        let message = format!("it did what a rule is against: {tool}: {said} ({rule})");
+        Some(Failure::new(FailureClass::Unwanted, message))
     }
 
     /// As `judge`, where no rule says anything.
     fn usual(&self, tool: &str, input: &Value) -> Option<String> {
         match tool {
             tool if HARMLESS.contains(&tool) => None,
-            "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => self.judge_edit(input),
-            "Bash" => {
-                let blocked = self.rules.blocked(input["command"].as_str().unwrap_or_default())?;
-                Some(format!("commands with `{}` are not allowed in this run", blocked.trim()))
-            }
+            tool if EDITS.contains(&tool) => file(input).and_then(|path| self.outside(path)),
+            SHELL => self.judge_command(input["command"].as_str().unwrap_or_default()),
             tool if tool.starts_with("mcp__") => None,
-            tool => Some(format!(
-                "{tool} is not allowed in this run; edit files and run commands in the workspace"
-            )),
+            tool => Some(unusual(tool)),
         }
     }
 
-    fn judge_edit(&self, input: &Value) -> Option<String> {
-        let path = ["file_path", "notebook_path", "path"].iter().find_map(|name| input[*name].as_str())?;
-        let path = flattened(&self.root.join(path));
+    fn judge_command(&self, command: &str) -> Option<String> {
+        if let Some(blocked) = self.rules.blocked(command) {
+            return Some(blocked_words(blocked));
+        }
+        let files = shell::written(command).into_iter();
+        let mut files = files.filter(|file| !is_device(file) && !self.may_edit(file));
+        files.find_map(|file| self.outside(&file))
+    }
+
+    /// Whether a rule lets the agent edit a file wherever it is.
+    fn may_edit(&self, path: &str) -> bool {
+        let fits = |rule: &String| Rule::parse(rule).is_some_and(|rule| rule.fits(EDITS[0], path));
+        self.rules.allow.iter().any(fits)
+    }
+
+    /// Why a file is none of the agent's to write.
+    fn outside(&self, path: &str) -> Option<String> {
+        let path = flattened(&self.root.join(at_home(path)));
         let inside = |folder: &Path| path.starts_with(flattened(folder));
-        let fine = inside(&self.root) || self.temporary.as_deref().is_some_and(inside);
-        (!fine).then(|| {
-            format!("{} is outside of the workspace {}; work there only", path.display(), self.root.display())
+        let temporary = self.temporary.clone().unwrap_or_else(std::env::temp_dir);
+        (!inside(&self.root) && !inside(&temporary)).then(|| {
+            let (path, root) = (path.display(), self.root.display());
+            let own = temporary.display();
+            format!("{path} is outside of the workspace {root}; work there, or for temporary files in {own}")
         })
+    }
+
+    /// What a tool is used on, in every form that a rule may name it by; as it was said comes first.
+    fn forms(&self, tool: &str, input: &Value) -> Vec<String> {
+        if tool == SHELL {
+            return shell::forms(input["command"].as_str().unwrap_or_default());
+        }
+        let Some(file) = file(input) else { return vec![input.to_string()] };
+        let whole = flattened(&self.root.join(file));
+        let inner = whole.strip_prefix(flattened(&self.root)).ok().map(|inner| inner.display().to_string());
+        [file.to_owned(), whole.display().to_string()].into_iter().chain(inner).collect()
+    }
+
+    /// The rules for an agent that keeps them itself, in the order in which a later one counts more.
+    pub(super) fn given(&self) -> Vec<Given> {
+        let mut all = self.given_by_default();
+        let made = |action: Action, rules: &[String]| -> Vec<Given> {
+            rules.iter().filter_map(|rule| Given::of(action, rule)).collect()
+        };
+        all.extend(made(Action::Allow, &self.rules.allow));
+        all.extend(made(Action::Ask, &self.rules.ask));
+        all.extend(self.questions.answers().flat_map(|(question, answer)| {
+            let action = if answer.allow { Action::Allow } else { Action::Deny };
+            let commands = shell::commands(&question.what).into_iter().map(|command| command.text);
+            let parts: Vec<String> = commands.filter(|_| question.tool == SHELL).collect();
+            let why = "a person said no".to_owned();
+            let exactly = move |what: String| Given {
+                action,
+                tool: question.tool.clone(),
+                pattern: Pattern::Exactly(what),
+                why: why.clone(),
+            };
+            std::iter::once(question.what.clone()).chain(parts).map(exactly).collect::<Vec<_>>()
+        }));
+        all.extend(made(Action::Deny, &self.rules.deny));
+        all
+    }
+
+    /// What is neither usual nor in a rule.
+    fn given_by_default(&self) -> Vec<Given> {
+        let action = match self.rules.otherwise {
+            Otherwise::Allow => return Vec::new(),
+            Otherwise::Deny => Action::Deny,
+            Otherwise::Ask => Action::Ask,
+        };
+        let web = WEB.iter().map(|tool| Given {
+            action,
+            tool: (*tool).to_owned(),
+            pattern: Pattern::Any,
+            why: unusual(tool),
+        });
+        let blocked: Vec<&str> = match &self.rules.blocked_commands {
+            Some(own) => own.iter().map(String::as_str).collect(),
+            None => BLOCKED.to_vec(),
+        };
+        let blocked = blocked.into_iter().map(|part| Given {
+            action,
+            tool: SHELL.to_owned(),
+            pattern: Pattern::Like(format!("*{part}*")),
+            why: blocked_words(part),
+        });
+        web.chain(blocked).collect()
     }
 }
 
-/// What a tool is used on: the command, the file, or all it is given.
-fn what(tool: &str, input: &Value) -> String {
-    const FILES: [&str; 3] = ["file_path", "notebook_path", "path"];
-    match tool {
-        "Bash" => input["command"].as_str().unwrap_or_default().to_owned(),
-        _ => match FILES.iter().find_map(|name| input[*name].as_str()) {
-            Some(file) => file.to_owned(),
-            None => input.to_string(),
-        },
+/// Tools that look things up on the network.
+const WEB: [&str; 2] = ["WebFetch", "WebSearch"];
+
+/// What becomes of what a rule is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Allow,
+    Deny,
+    Ask,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pattern {
+    Any,
+    /// `*` stands for anything.
+    Like(String),
+    Exactly(String),
+}
+
+/// A rule for an agent that keeps it itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Given {
+    pub(super) action: Action,
+    /// By our name, in which `*` stands for anything.
+    pub(super) tool: String,
+    pub(super) pattern: Pattern,
+    /// What the agent is told.
+    pub(super) why: String,
+}
+
+impl Given {
+    fn of(action: Action, rule: &str) -> Option<Given> {
+        let parsed = Rule::parse(rule)?;
+        let pattern = parsed.pattern().map_or(Pattern::Any, |pattern| Pattern::Like(pattern.to_owned()));
+        let why = match action {
+            Action::Ask => super::questions::STOP.to_owned(),
+            _ => refusal(parsed.tool(), rule),
+        };
+        Some(Given { action, tool: parsed.tool().to_owned(), pattern, why })
+    }
+
+    pub(super) fn is_about(&self, tool: &str) -> bool {
+        Rule::parse(&self.tool).is_some_and(|rule| rule.is_about(tool))
+    }
+}
+
+fn unusual(tool: &str) -> String {
+    format!("{tool} is not allowed in this run; edit files and run commands in the workspace")
+}
+
+fn blocked_words(part: &str) -> String {
+    format!("commands with `{}` are not allowed in this run", part.trim())
+}
+
+/// The file a tool is used on.
+fn file(input: &Value) -> Option<&str> {
+    const NAMES: [&str; 4] = ["file_path", "filePath", "notebook_path", "path"];
+    NAMES.iter().find_map(|name| input[*name].as_str())
+}
+
+/// What is written to it goes nowhere, or to the output that is read anyway.
+fn is_device(path: &str) -> bool {
+    const DEVICES: [&str; 6] =
+        ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"];
+    DEVICES.contains(&path) || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/")
+}
+
+/// With the user's home in place of `~`.
+fn at_home(path: &str) -> PathBuf {
+    let home = || std::env::home_dir().unwrap_or_else(|| "/".into());
+    match path.strip_prefix('~') {
+        Some("") => home(),
+        Some(rest) if rest.starts_with('/') => home().join(rest.trim_start_matches('/')),
+        _ => path.into(),
     }
 }
 
@@ -133,6 +313,8 @@ mod tests {
             ("Edit", json!({ "file_path": "src/../x.rs" })),
             ("Write", json!({ "file_path": "/tmp/x/y" })),
             ("Bash", json!({ "command": "cargo test && rm -rf target" })),
+            ("Bash", json!({ "command": "ls > /dev/null 2>&1; echo x > /tmp/x/y; cp /etc/hosts a" })),
+            ("Bash", json!({ "command": "cd src && echo x > ../x.rs" })),
             ("mcp__tasks__add", json!({})),
         ] {
             assert_eq!(policy.judge(tool, &input), None, "{tool} {input}");
@@ -143,10 +325,33 @@ mod tests {
             ("Edit", json!({ "file_path": "/work/abc" })),
             ("Bash", json!({ "command": "cd x && sudo make install" })),
             ("Bash", json!({ "command": "git push origin main" })),
+            ("Bash", json!({ "command": "echo x > /work/b/x" })),
+            ("Bash", json!({ "command": "ls | tee -a ../b/x" })),
+            ("Bash", json!({ "command": "cd .. && touch x" })),
+            ("Bash", json!({ "command": "cp a ~/.profile" })),
             ("CronCreate", json!({})),
         ] {
             assert!(policy.judge(tool, &input).is_some(), "{tool} {input}");
         }
+    }
+
+    #[test]
+    fn a_file_is_meant_by_its_path_from_anywhere() {
+        let rules = Permissions { deny: vec!["Edit(secrets/*)".into()], ..Permissions::default() };
+        let policy = InWorkspace::new("/w".into(), None).with(rules, Questions::default());
+        for path in ["secrets/key", "/w/secrets/key", "./secrets/key", "src/../secrets/key"] {
+            assert!(policy.judge("Write", &json!({ "file_path": path })).is_some(), "{path}");
+            assert!(policy.breach("Write", &json!({ "filePath": path })).is_some(), "{path}");
+        }
+        assert_eq!(policy.judge("Write", &json!({ "file_path": "src/secrets/key" })), None);
+    }
+
+    #[test]
+    fn a_folder_that_may_be_edited_may_be_written_by_commands_too() {
+        let rules = Permissions { allow: vec!["Edit(/srv/*)".into()], ..Permissions::default() };
+        let policy = InWorkspace::new("/w".into(), None).with(rules, Questions::default());
+        assert_eq!(policy.judge("Bash", &json!({ "command": "echo x > /srv/a" })), None);
+        assert!(policy.judge("Bash", &json!({ "command": "echo x > /srv/a; echo x > /b" })).is_some());
     }
 
     #[test]

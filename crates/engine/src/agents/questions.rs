@@ -19,6 +19,9 @@ impl std::fmt::Debug for Guard {
     }
 }
 
+/// What an agent is told that has to wait for a person.
+pub(super) const STOP: &str = "a person has to allow this first; stop here, you will be told";
+
 #[derive(Debug, Clone, Default)]
 pub struct Questions {
     answered: Arc<[(Question, Answer)]>,
@@ -63,6 +66,19 @@ impl Questions {
         }
     }
 
+    /// What was asked and answered of what an agent wants to do.
+    pub(super) fn answers(&self) -> impl Iterator<Item = (&Question, &Answer)> {
+        let answered = self.answered.iter().filter(|(asked, _)| asked.tool != ASK_HUMAN);
+        answered.map(|(asked, answer)| (asked, answer))
+    }
+
+    /// Whether a person has allowed just that.
+    pub(super) fn has_allowed(&self, tool: &str, what: &str) -> bool {
+        let mut answers = self.answered.iter().rev();
+        let last = answers.find(|(asked, _)| asked.tool == tool && asked.what == what);
+        last.is_some_and(|(_, answer)| answer.allow)
+    }
+
     /// Nothing where a person has allowed just that; otherwise what the agent is told.
     pub(super) fn put(&self, tool: &str, what: String, why: String) -> Option<String> {
         // What is kept of a question is without secrets.
@@ -74,7 +90,7 @@ impl Questions {
             None => {
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                 open.get_or_insert(Question { tool: tool.to_owned(), what, why });
-                Some("a person has to allow this first; stop here, you will be told".to_owned())
+                Some(STOP.to_owned())
             }
         }
     }

@@ -16,6 +16,11 @@ impl Agent for Shell {
         super::Abilities::NONE
     }
 
+    /// Rules are for agents; a command is the user's own.
+    fn keeps(&self) -> super::Keeps {
+        super::Keeps::Everything
+    }
+
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         let Work::Run(command) = &brief.task.work else { return Err(unfit()) };
         let launch = launch(command, brief.task, brief.seat, brief.caller);

@@ -37,8 +37,7 @@ use conductor_core::scheduler::{Beginning, Input};
 use conductor_core::units::Usd;
 use tokio::sync::{mpsc, watch};
 
-use crate::access;
-use crate::agents::{self, Agent, AgentError, Brief, Caller, Companion, Engagement, Session};
+use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
 use crate::board::{Board, Course, Phase};
 use crate::checkpoints::Checkpoint;
 use crate::clock::wall;
@@ -371,8 +370,6 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
         goes_on: bool,
     ) -> Result<(Conversation, Result<Exit, Failure>), Outcome> {
-        let seat = self.accompanied(agent, brief.seat, stop).await?;
-        let brief = &Brief { seat: &seat, words: brief.words.clone(), ..*brief };
         let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
         let speaker = self.speaker(visit.order);
         let stream =
@@ -402,27 +399,6 @@ impl Worker {
         }
         let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
         Ok((talk, exit))
-    }
-
-    /// With the file of ours that its agent reads, where there is one.
-    async fn accompanied(
-        &self,
-        agent: &dyn Agent,
-        seat: &Seat,
-        stop: &watch::Receiver<Stop>,
-    ) -> Result<Seat, Outcome> {
-        let mut seat = seat.clone();
-        if let Some(Companion { variable, name, text }) = agent.companion() {
-            let folder = self.output.join("companions");
-            let file = folder.join(name);
-            let make = || {
-                access::create_dir_all(&folder)?;
-                access::replace(&file, text.as_bytes())
-            };
-            self.supplied(stop, make).await.map_err(|error| unfit_stream(&error))?;
-            seat.env.push((variable.to_owned(), file.display().to_string()));
-        }
-        Ok(seat)
     }
 
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.

@@ -9,6 +9,7 @@ mod follow_ups;
 mod graph;
 mod kills;
 mod limits;
+mod permissions;
 mod races;
 mod refusals;
 mod reviews;

@@ -52,7 +52,11 @@ impl super::Agent for Agent {
     }
 
     fn abilities(&self) -> super::Abilities {
-        super::Abilities { asks: false, ..super::Abilities::ALL }
+        super::Abilities::ALL
+    }
+
+    fn keeps(&self) -> super::Keeps {
+        super::Keeps::Some(&super::rules::CODEX)
     }
 
     fn names_conversations(&self) -> bool {
@@ -68,6 +72,9 @@ impl super::Agent for Agent {
         self.check(brief.task)?;
         let mut args = vec!["app-server".to_owned()];
         args.extend(brief.tools.into_iter().flat_map(server));
+        if brief.policy().withholds("WebSearch") {
+            args.extend(["-c".to_owned(), "web_search=\"disabled\"".to_owned()]);
+        }
         let launch = brief.launch(PROGRAM, args, &KEYS, &[]);
         Ok(Engagement { launch, translator: Box::new(Codex::new(brief)) })
     }
@@ -88,9 +95,10 @@ fn server(pass: &Pass) -> Vec<String> {
     settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 
-/// What its commands and edits are kept in.
-fn sandbox(policy: &InWorkspace) -> &'static str {
-    if policy.only_looks() { "read-only" } else { "workspace-write" }
+/// What its commands and edits are kept in, and when it asks. It looks at files by commands: where it is only to look, it
+/// runs them unasked, and can change nothing.
+fn sandbox(policy: &InWorkspace) -> (&'static str, &'static str) {
+    if policy.only_looks() { ("read-only", "never") } else { ("workspace-write", "untrusted") }
 }
 
 struct Codex {
@@ -119,10 +127,11 @@ struct Codex {
 impl Codex {
     fn new(brief: &Brief<'_>) -> Codex {
         let policy = brief.policy();
+        let (sandbox, approval) = sandbox(&policy);
         let mut parameters = json!({
             "cwd": brief.seat.directory,
-            "sandbox": sandbox(&policy),
-            "approvalPolicy": "never",
+            "sandbox": sandbox,
+            "approvalPolicy": approval,
         });
         if let Some(model) = &brief.task.model {
             parameters["model"] = json!(model);

@@ -53,6 +53,9 @@ impl Codex {
 
     fn on_item_completed(&mut self, params: &Value) -> Heard {
         let item = &params["item"];
+        if let Some(breach) = self.breach(item) {
+            return Heard { stuck: Some(breach), ..Heard::default() };
+        }
         match (item["type"].as_str(), item["status"].as_str()) {
             (Some("agentMessage"), _) => {
                 let Some(words) = text(&item["text"]) else { return Heard::default() };
@@ -104,6 +107,6 @@ fn failed_call(item: &Value) -> Heard {
     }
 }
 
-fn paths(item: &Value) -> Vec<String> {
+pub(super) fn paths(item: &Value) -> Vec<String> {
     item["changes"].as_array().into_iter().flatten().filter_map(|change| text(&change["path"])).collect()
 }

@@ -1,5 +1,7 @@
 //! What it asks, and our answers.
 
+use conductor_core::event::Failure;
+use conductor_core::permissions::{SHELL, shell};
 use serde_json::{Value, json};
 
 use super::super::talk::{Heard, Said, line, text};
@@ -9,7 +11,7 @@ use super::Codex;
 const NO_SUCH_METHOD: i64 = -32601;
 
 impl Codex {
-    /// It is to ask nothing, but it may be configured otherwise; who asks must have an answer, or waits for ever.
+    /// It waits for ever for an answer that does not come.
     pub(super) fn on_question(&self, method: &str, id: &Value, params: &Value) -> Heard {
         let refusal = match method {
             "item/commandExecution/requestApproval" | "execCommandApproval" => {
@@ -41,7 +43,25 @@ impl Codex {
         let command = text(command).unwrap_or_else(|| words.collect::<Vec<_>>().join(" "));
         match command.is_empty() {
             true => Some("it does not say which command".to_owned()),
-            false => self.policy.judge("Bash", &json!({ "command": command })),
+            false => self.policy.judge(SHELL, &json!({ "command": shell::unwrapped(&command) })),
+        }
+    }
+
+    /// Why what it did should not have been done. What rules of its own allow it does unasked.
+    pub(super) fn breach(&self, item: &Value) -> Option<Failure> {
+        if !matches!(item["status"].as_str(), Some("completed" | "failed")) {
+            return None;
+        }
+        match item["type"].as_str() {
+            Some("commandExecution") => {
+                let command = shell::unwrapped(item["command"].as_str().unwrap_or_default());
+                self.policy.breach(SHELL, &json!({ "command": command }))
+            }
+            Some("fileChange") => {
+                let mut files = super::notices::paths(item).into_iter();
+                files.find_map(|file| self.policy.breach("Edit", &json!({ "file_path": file })))
+            }
+            _ => None,
         }
     }
 

@@ -171,7 +171,7 @@ fn whoever_may_only_look_gets_a_sandbox_for_that() {
         let rules = Permissions { deny, ..Permissions::default() };
         super::sandbox(&InWorkspace::new("/work/a".into(), None).with(rules, Default::default()))
     };
-    assert_eq!(sandbox(&["Bash", "Edit", "Write"]), "read-only");
-    assert_eq!(sandbox(&["Edit", "Write"]), "workspace-write", "it may still run commands");
-    assert_eq!(sandbox(&[]), "workspace-write");
+    assert_eq!(sandbox(&["Bash", "Edit", "Write"]), ("read-only", "never"));
+    assert_eq!(sandbox(&["Edit", "Write"]), ("workspace-write", "untrusted"), "it may still run commands");
+    assert_eq!(sandbox(&[]), ("workspace-write", "untrusted"));
 }
