@@ -5,6 +5,7 @@
 //! what it does by the way. What is wrong with a plan is for `core/planner` to say.
 
 mod account;
+mod commands;
 mod describe;
 
 use std::fs;
@@ -36,6 +37,7 @@ use crate::redact;
 use crate::worker::{Stop, Worker};
 
 pub use account::{Kept, Plan as KeptPlan, note_run, plans};
+pub use commands::new_commands;
 pub use describe::{MOST_TOKENS, describe};
 
 #[derive(Debug, Error)]

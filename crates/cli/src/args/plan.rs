@@ -86,9 +86,13 @@ pub(crate) struct Orchestrate {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Ask nothing (the default, unless --interactive)
+    /// Ask nothing; commands that the planner proposed and the project does not use are refused
     #[arg(short, long, conflicts_with = "interactive")]
     pub(crate) yes: bool,
+
+    /// Run whatever commands the planner proposes to check the tasks with
+    #[arg(long)]
+    pub(crate) allow_commands: bool,
 
     /// Start nothing new once planner and tasks together have cost this much
     #[arg(long, value_name = "USD", value_parser = dollars)]

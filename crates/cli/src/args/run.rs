@@ -121,6 +121,10 @@ pub(crate) struct Run {
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
 
+    /// Refuse a file with commands that the project does not use already
+    #[arg(long, conflicts_with_all = ["resume", "retry_failed"])]
+    pub(crate) known_commands: bool,
+
     /// What making the plan has used, where an agent has made it for this run
     #[arg(skip)]
     pub(crate) planning: Option<Box<Planning>>,

@@ -119,9 +119,18 @@ const VERBS: [Verb; 7] = [
             may("parallel", "integer", "How many tasks run at once."),
             may("only", "string", "Only these tasks: ids, globs, group:G, epic:E."),
             may("max_cost", "number", "Start nothing new once this many dollars are spent."),
+            may(
+                "allow_commands",
+                "boolean",
+                "The person you work for has seen the file's commands and allows them. Without it, a file with commands \
+                 that the project does not use already is refused.",
+            ),
         ],
         typed: |given| {
             let mut words = ["run", "--detach", "--json"].map(str::to_owned).to_vec();
+            if !given.get("allow_commands").and_then(Value::as_bool).unwrap_or(false) {
+                words.push("--known-commands".to_owned());
+            }
             option(&mut words, "--parallel", number(given, "parallel")?);
             option(&mut words, "--only", text(given, "only")?);
             option(&mut words, "--max-cost", number(given, "max_cost")?);

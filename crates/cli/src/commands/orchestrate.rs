@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::units::Usd;
 
+use super::plan::commands;
 use super::plan::{
     Answered, Hands, Requirements, approve, ask, graph, need_person, spent, table, tell, workers,
 };
@@ -44,6 +45,8 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
         talk(format!("{} tasks, {slots} at once; the plan is {}", plan.tasks.len(), file.display()));
         console::say(format_args!("\n{}", table(&plan)));
     }
+    let new = commands::proposed(&answered.planned.draft, &plan, &file)?;
+    commands::consent(&new, args.allow_commands, !args.yes && !args.json, &file)?;
     let mut typed = run_arguments(args, &file, slots)?;
     typed.planning = Some(Box::new(answered.planning.clone()));
     let exit = super::run::run(&typed)?;

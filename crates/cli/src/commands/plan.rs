@@ -2,6 +2,7 @@
 
 mod approval;
 mod asking;
+pub(crate) mod commands;
 mod existing;
 mod requirements;
 
@@ -70,7 +71,13 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, Fault> {
     output::write_plan(&folder, &plan, &graph, slots)?;
     match args.json {
         true => answer_json(&as_json(&file, &answered, changed, &PlanFile::new(&plan, &graph, slots)))?,
-        false => answer(&text_of(&file, &folder, &plan, &answered, slots))?,
+        false => {
+            let new = commands::proposed(&answered.planned.draft, &plan, &file)?;
+            if !new.is_empty() {
+                talk(format!("it proposes commands that this project does not use yet: {}", new.join("; ")));
+            }
+            answer(&text_of(&file, &folder, &plan, &answered, slots))?;
+        }
     }
     Ok(Exit::Done)
 }

@@ -36,6 +36,7 @@ use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, fi
 use conductor_engine::workspaces::{WorkspaceError, Yard, empty_trash};
 use conductor_engine::{access, agents, history, ledger, output, planner, shortage};
 
+use super::plan::commands;
 use super::worktree::clear_after_the_dead;
 use super::{answer, block_on, talk};
 use crate::archive::patiently;
@@ -64,6 +65,11 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
         };
         if args.typed.dry_run {
             return dry_run(&args, &made.plan);
+        }
+        if args.typed.known_commands {
+            let file = args.file.as_deref();
+            let new = commands::of_plan(&made.plan, &args.directory, file);
+            commands::refuse(&new, file.unwrap_or(Path::new("the plan")))?;
         }
         let absent = check_agents(&made.plan)?;
         return block_on(start_new(args, made, absent));
@@ -106,6 +112,11 @@ impl Made {
 
 /// Every task needs somebody who can do it, before anything starts. Whoever is named and not there is told.
 fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, Fault> {
+    let kept = plan.tasks.iter().find_map(|task| Some((task, agents::check_rules(plan, task).err()?)));
+    if let Some((task, error)) = kept {
+        let message = format!("task '{}': {error}; nothing was started", task.id);
+        return Err(Fault::new(Exit::InvalidFile, message).help(agents::KEPT_BY));
+    }
     absent(plan).map_err(|why| Fault::new(Exit::AgentMissing, format!("{why}; nothing was started")))
 }
 

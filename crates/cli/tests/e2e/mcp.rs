@@ -80,6 +80,10 @@ fn a_run_is_started_looked_at_and_cancelled_by_tools() {
         .collect();
     assert_eq!(names, ["plan", "validate", "start", "status", "logs", "answer", "cancel"]);
     let (told, bad) = client.call("start", json!({ "file": "tasks.yaml", "parallel": 2 }));
+    assert!(bad && told.contains("that this project does not use yet") && told.contains("hello"), "{told}");
+    assert!(world.runs().is_empty(), "nothing is run that no person has seen");
+    let allowed = json!({ "file": "tasks.yaml", "parallel": 2, "allow_commands": true });
+    let (told, bad) = client.call("start", allowed);
     assert!(!bad, "{told}");
     let run = serde_json::from_str::<Value>(&told).unwrap()["run"].as_str().unwrap().to_owned();
     let status = wait_for("it to be at work", || {
