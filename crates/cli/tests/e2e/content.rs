@@ -162,6 +162,22 @@ tasks:
     assert!(report.contains("git's configuration was changed while plants worked"), "{report}");
 }
 
+/// The copy it is compared with is kept without passwords; what changed is told as ever, a password too.
+#[test]
+fn a_change_is_told_where_gits_configuration_holds_a_password() {
+    for (change, told) in [
+        ("git config core.fsmonitor HERE/x", ".git/config: core.fsmonitor is new"),
+        ("git config remote.origin.url https://me:other-password@127.0.0.1:9/x", ".git/config was changed"),
+    ] {
+        let world = repository(&format!(
+            "tasks: [{{ id: keeps, run: 'true' }}, {{ id: plants, run: '{change}', dependencies: [keeps] }}]"
+        ));
+        git(&world, &["remote", "add", "origin", "https://me:first-password@127.0.0.1:9/x"]);
+        let ended = run(&world, &[]).ended().expect(0).says(told).says("while plants worked");
+        assert!(!ended.stderr.contains("remote.origin.url"), "only what changed is told: {}", ended.stderr);
+    }
+}
+
 /// A9: the baseline is that of the run's start, also for the coordinator that takes the run up.
 #[test]
 fn a_filter_planted_before_a_kill_does_not_fire_when_the_run_is_resumed() {

@@ -379,4 +379,20 @@ mod tests {
             assert!(questions.open().is_some(), "another question");
         }
     }
+
+    #[test]
+    fn an_answer_holds_for_a_question_whose_secret_is_not_kept() {
+        use conductor_core::event::{Answer, Answerer, Outcome};
+        let rules = Permissions { ask: vec!["Bash(curl*)".into()], ..Permissions::default() };
+        let policy =
+            |questions: Questions| InWorkspace::new("/w".into(), None).with(rules.clone(), questions);
+        let call = json!({ "command": "curl -u x https://me:hunter2hunter2@host/" });
+        let questions = Questions::default();
+        assert!(policy(questions.clone()).judge("Bash", &call).is_some());
+        let asked = Outcome::Asked(Box::new(questions.open().unwrap()));
+        let Outcome::Asked(kept) = crate::redact::known().outcome(asked) else { unreachable!() };
+        assert!(!kept.what.contains("hunter2"));
+        let answer = Answer { allow: true, words: None, by: Answerer::Person };
+        assert_eq!(policy(Questions::answered(vec![(*kept, answer)])).judge("Bash", &call), None);
+    }
 }
