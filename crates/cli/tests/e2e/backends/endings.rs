@@ -49,13 +49,10 @@ fn are_judged_by_what_is_there(agent: Agent) {
         let class = result["error"]["class"].as_str().unwrap_or("completed").to_owned();
         told.push((class, result["attempts"].as_u64().unwrap()));
     }
-    // Two of them ask nobody what they may run: see docs/agents.md.
-    let asks = matches!(agent, Agent::Claude | Agent::Opencode);
-    let forbidden = if asks { "no_changes" } else { "completed" };
     let expected = [
         ("no_changes", 1),
         ("no_changes", 1),
-        (forbidden, 1),
+        ("no_changes", 1),
         ("budget", 1),
         ("completed", 1),
         ("completed", 2),
@@ -64,9 +61,9 @@ fn are_judged_by_what_is_there(agent: Agent) {
     // Codex lets itself write to the system's folder for temporary files, and we may be built in there.
     let its_own = agent == Agent::Codex && outside.starts_with(std::env::temp_dir());
     assert!(its_own || !outside.exists(), "what is outside of the workspace stays as it is");
-    if asks {
-        assert!(bench.said("stray").contains("[denied]") && bench.said("forbidden").contains("[denied]"));
-    }
+    assert!(bench.said("forbidden").contains("[denied]"), "{}", bench.said("forbidden"));
+    // The tools of gemini refuse that themselves.
+    assert!(agent == Agent::Gemini || bench.said("stray").contains("[denied]"), "{}", bench.said("stray"));
     assert_eq!(bench.classes("dies"), ["unfinished"], "its first attempt");
     let kept = git(&bench.world, &["for-each-ref", "--format=%(refname)", "refs/conductor/rescue"]);
     assert!(kept.contains("/dies/1"), "what it had written is kept: {kept}");

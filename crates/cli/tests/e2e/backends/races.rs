@@ -7,7 +7,7 @@ use super::Bench;
 use crate::repository::{conductor, expect_tidy, git};
 
 /// Both follow one script, in which whoever finds `first` untaken goes on, once both have done half of it, and the other
-/// is held at its command.
+/// is held at its command. What they leave for each other is outside of their workspaces, which a rule has to allow.
 fn contested(bench: &Bench) -> Script {
     let [both, first, never] = ["both", "first", "never"].map(|name| bench.world.path(name));
     let until = |what: String| format!("until {what}; do sleep 0.05; done");
@@ -24,7 +24,7 @@ fn contested(bench: &Bench) -> Script {
 
 #[test]
 fn claude_and_codex_race_and_one_lands() {
-    let tasks = "  - { id: a, prompt: '[[script:race]] Write it', race: [claude, { agent: codex, model: gpt-5.5-codex }] }";
+    let tasks = "  - { id: a, prompt: '[[script:race]] Write it', race: [claude, { agent: codex, model: gpt-5.5-codex }], permissions: { allow: ['Edit(HERE*)'] } }";
     let Some(bench) = Bench::new(Agent::Claude, "", tasks).and_then(|bench| bench.also(Agent::Codex)) else {
         return;
     };
