@@ -270,6 +270,11 @@ impl Task {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.keep)
     }
 
+    /// Whether its agent may hand work on although what that costs is not told.
+    pub fn wants_subagents(&self) -> bool {
+        self.preparation.as_ref().is_some_and(|preparation| preparation.subagents)
+    }
+
     /// Whether its checks are tried on the untouched base before an agent works.
     pub fn checks_base(&self) -> bool {
         self.preparation.as_ref().is_none_or(|preparation| !preparation.leaves_base_unchecked)
@@ -410,6 +415,9 @@ pub struct Preparation {
     /// Whether its checks are not tried on the untouched base before an agent works.
     #[serde(default, skip_serializing_if = "is_default")]
     pub leaves_base_unchecked: bool,
+    /// Whether it says that its agent may have subagents.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub subagents: bool,
     /// What subagents of its agent may cost together; where that is nothing, it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_subagent_cost: Option<Usd>,

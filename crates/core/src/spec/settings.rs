@@ -72,6 +72,7 @@ pub(super) struct Settings {
     permissions: Option<Permissions>,
     max_cost: Option<Usd>,
     max_tokens: Option<u64>,
+    may_delegate: Option<bool>,
     /// Nothing inside where there is no such cap although the config has one.
     max_subagent_cost: Option<Option<Usd>>,
     max_turns: Option<u32>,
@@ -121,6 +122,7 @@ impl Settings {
     /// Takes every shared key out of a task or a `config`. `first` is the number of the most urgent priority.
     /// A task's own word on subagents: none, or any there is no cap on.
     pub(super) fn delegates(&mut self, may: bool) {
+        self.may_delegate = Some(may);
         let cost = self.max_subagent_cost.flatten().filter(|cost| *cost != Usd(0));
         self.max_subagent_cost = Some(if may { cost } else { Some(Usd(0)) });
     }
@@ -159,6 +161,7 @@ impl Settings {
             permissions: fields.get(r, "permissions", permissions),
             max_cost: fields.get(r, "max_cost", cost),
             max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
+            may_delegate: None,
             max_subagent_cost: fields.get(r, "max_subagent_cost", cost_or_none).map(Some),
             max_turns: fields.get(r, "max_turns", count(1..=MAX_TURNS)),
             resources: fields.get(r, "resources", resources),
@@ -213,6 +216,7 @@ impl Settings {
             own_agent_home,
             fallback_models,
             expected_lines,
+            subagents: self.may_delegate.unwrap_or_default(),
             max_subagent_cost,
             leaves_base_unchecked,
             ..Preparation::default()

@@ -173,6 +173,7 @@ fn a_task_has_every_field() {
             fallback_models: list(&["haiku"]),
             expected_lines: Some(120),
             leaves_base_unchecked: true,
+            subagents: true,
             max_subagent_cost: Some(Usd(750_000)),
             ..Preparation::default()
         })),

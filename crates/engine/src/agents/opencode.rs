@@ -1,6 +1,6 @@
 //! OpenCode: one prompt in, a stream of JSON lines out, with any provider's model behind it.
 //!
-//! Of its subagents' sessions it says nothing; a plugin of ours writes their steps into the same stream.
+//! Of its subagents' sessions it says nothing, so it has none unless the task says so.
 //! It names the session itself and says what each step used and cost, but not which model did it. Its last step must
 //! have stopped of its own accord: it also exits with 0 after an answer that was cut off, and after a tool call that
 //! it was not allowed.
@@ -9,7 +9,6 @@
 
 mod permissions;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use conductor_core::event::{Failure, FailureClass};
@@ -18,7 +17,6 @@ use conductor_core::units::Usd;
 use serde_json::{Value, json};
 
 use super::policy::InWorkspace;
-use super::scratch::ScratchFile;
 use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::mcp;
@@ -81,21 +79,21 @@ impl super::Agent for Agent {
         let policy = brief.policy();
         let own = brief.caller.variable(PERMISSION).and_then(|(_, own)| own.into_string().ok());
         let mut rules = permissions::permissions(&policy, own.as_deref());
-        if !brief.task.may_delegate() {
+        if !brief.task.wants_subagents() {
             rules["task"] = json!("deny");
         }
         let model = brief.task.model.as_deref();
-        let plugin = ScratchFile::new(brief, "plugin", "js", include_str!("opencode/plugin.js"));
-        let plugin = plugin.map_err(|error| unfit(format!("our plugin cannot be written: {error}")))?;
-        let config = config(brief, &policy, &rules, plugin.path())?;
-        let settings = [("OPENCODE_DISABLE_AUTOUPDATE", "true"), (CONFIG, config.as_str())];
+        let config = (brief.tools.is_some() || policy.restricts()).then(|| config(brief, &policy, &rules));
+        let config = config.transpose()?;
+        let config = config.as_deref().map(|config| (CONFIG, config));
+        let settings: Vec<(&str, &str)> =
+            [("OPENCODE_DISABLE_AUTOUPDATE", "true")].into_iter().chain(config).collect();
         let mut keys = keys(model);
-        keys.retain(|key| *key != CONFIG);
+        keys.retain(|key| *key != CONFIG || config.is_none());
         let mut launch = brief.launch(PROGRAM, arguments(brief.task, brief.session), &keys, &settings);
         // Whatever else the environment says of it.
         Arc::make_mut(&mut launch.env).insert(PERMISSION.into(), rules.to_string().into());
         let translator = OpenCode::new(brief.words.clone(), model, Some(policy));
-        let translator = OpenCode { plugin: Some(plugin), ..translator };
         Ok(Engagement { launch, translator: Box::new(translator) })
     }
 
@@ -108,13 +106,8 @@ fn unfit(why: String) -> AgentError {
     AgentError::Unfit { agent: PROGRAM, why }
 }
 
-/// Its user's own words in this variable, with our tools, rules and plugin among them.
-fn config(
-    brief: &Brief<'_>,
-    policy: &InWorkspace,
-    rules: &Value,
-    plugin: &Path,
-) -> Result<String, AgentError> {
+/// Its user's own words in this variable, with our tools and rules among them.
+fn config(brief: &Brief<'_>, policy: &InWorkspace, rules: &Value) -> Result<String, AgentError> {
     let own = brief.caller.variable(CONFIG).map(|(_, own)| own.to_string_lossy().into_owned());
     let own = own.filter(|own| !own.trim().is_empty());
     let mut config = match own.as_deref().map_or(Ok(json!({})), serde_json::from_str::<Value>) {
@@ -132,9 +125,6 @@ fn config(
         // What a project says of its agent counts more than what is said of all of them.
         config["agent"][USUAL]["permission"] = rules.clone();
     }
-    let mut plugins = config["plugin"].as_array().cloned().unwrap_or_default();
-    plugins.push(json!(format!("file://{}", plugin.display())));
-    config["plugin"] = json!(plugins);
     Ok(config.to_string())
 }
 
@@ -166,8 +156,6 @@ fn keys(model: Option<&str>) -> Vec<&'static str> {
 struct OpenCode {
     prompt: String,
     policy: Option<InWorkspace>,
-    /// Ours, for as long as it may be read.
-    plugin: Option<ScratchFile>,
     /// What the task asked for; it never says itself.
     model: String,
     words: Option<String>,
@@ -234,14 +222,6 @@ impl OpenCode {
         Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), stuck, ..Heard::default() }
     }
 
-    /// A step of a session that it began for a part of the work, by our plugin.
-    fn on_delegated(&mut self, event: &Value) -> Heard {
-        let part = &event["part"];
-        let model = text(&event["model"]).unwrap_or_else(|| self.model.clone());
-        let used = vec![Tokens { model, delegated: true, ..tokens(&part["tokens"]) }];
-        Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), ..Heard::default() }
-    }
-
     fn on_error(&mut self, error: &Value) -> Heard {
         self.stopped = None;
         self.error = Some(error.clone());
@@ -271,7 +251,6 @@ impl Translator for OpenCode {
             Some("tool_use") => self.on_tool(part),
             Some("step_finish") => self.on_step(part),
             Some("error") => self.on_error(&event["error"]),
-            Some("delegated") => return self.on_delegated(&event),
             // Whatever comes with a later version is kept in the stream and does no harm.
             _ => Heard::default(),
         };

@@ -13,7 +13,7 @@ fn a_cap_on_money_holds_while_the_agent_works() {
     let Some(bench) = Bench::new(Agent::Claude, "", tasks) else { return };
     let script = (0..40).fold(Script::new(), |script, n| script.run(format!("echo {n} >> n.txt; sleep 0.1")));
     bench.script("long", script.finish("Done."));
-    bench.run(&[]).ended().expect(100).says("reached its own budget");
+    bench.run(&[]).ended().expect(100).says("reached max_cost $0.0120, after");
     let cost = bench.world.summary()["cost_usd"].as_f64().unwrap();
     assert!((0.012..0.025).contains(&cost), "{cost}");
     expect_tidy(&bench.world);

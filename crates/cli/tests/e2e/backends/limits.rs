@@ -100,7 +100,7 @@ fn wait_of_hours(agent: Agent, class: &str) -> Option<Bench> {
     let tasks = prompt("busy", "timeout: 25, retry_policy: { max_attempts: 1 }");
     let bench = Bench::new(agent, "", &tasks)?;
     bench.script("busy", Script::new().error(Fault::of(Kind::RateLimit).retry_after(7200)));
-    bench.run(&[]).ended().expect(100);
+    bench.run(&["--outage-patience", "0"]).ended().expect(100);
     assert_eq!(bench.world.summary()["results"][0]["error"]["class"], class);
     expect_tidy(&bench.world);
     Some(bench)

@@ -40,8 +40,9 @@ fn claude_and_codex_race_and_one_lands() {
     let kept = format!("refs/conductor/rescue/{}/{loser}/1:half.txt", bench.world.run_id());
     assert_eq!(git(&bench.world, &["show", &kept]), "half");
     let sessions = std::fs::read_to_string(bench.world.home().join("sessions.jsonl")).unwrap_or_default();
-    let told = sessions.lines().filter(|line| line.contains("\"a.")).count();
-    assert_eq!(told, 2, "a line for each: {sessions}");
+    let told =
+        |what: &str| sessions.lines().filter(|line| line.contains("\"a.") && line.contains(what)).count();
+    assert_eq!((told("\"started\""), told("\"")), (2, 4), "two lines for each: {sessions}");
     let costs = conductor(&bench.world, &["cost", "--by", "task"]).expect(0).stdout;
     assert!(costs.contains("a ") && !costs.contains("a.claude"), "{costs}");
     expect_tidy(&bench.world);
@@ -54,7 +55,7 @@ fn a_cap_on_money_holds_for_all_who_race() {
     let Some(bench) = Bench::new(Agent::Claude, "", tasks) else { return };
     let script = (0..40).fold(Script::new(), |script, n| script.run(format!("echo {n} >> n.txt; sleep 0.1")));
     bench.script("long", script.finish("Done."));
-    bench.run(&["-p", "2"]).ended_within(super::SLOW).expect(100).says("reached its own budget");
+    bench.run(&["-p", "2"]).ended_within(super::SLOW).expect(100).says("reached max_cost $0.0300, after");
     let summary = bench.world.summary();
     let (cost, task) =
         (summary["cost_usd"].as_f64().unwrap(), summary["results"][0]["cost_usd"].as_f64().unwrap());

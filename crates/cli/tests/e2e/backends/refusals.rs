@@ -15,8 +15,6 @@ fn cases(agent: Agent) -> Vec<Case> {
     let refused = |fault: Fault| Script::new().error(fault);
     let soon = |kind: Kind| Fault::of(kind).retry_after(1);
     let mut cases = vec![
-        ("key", refused(Fault::of(Kind::Authentication)), "unauthorized", 1),
-        ("right", refused(Fault::of(Kind::Permission)), "unauthorized", 1),
         ("model", refused(Fault::of(Kind::ModelNotFound)), "unknown_model", 1),
         ("rate", refused(soon(Kind::RateLimit)), "rate_limited", 2),
         ("server", refused(soon(Kind::Server)), "provider", 2),
@@ -40,7 +38,7 @@ fn are_no_success(agent: Agent) {
     for (name, script, ..) in cases(agent) {
         bench.script(name, script);
     }
-    bench.run(&["-p", "3"]).ended_within(SLOW).expect(100);
+    bench.run(&["-p", "3", "--outage-patience", "0"]).ended_within(SLOW).expect(100);
     let summary = bench.world.summary();
     let mut wrong = Vec::new();
     for (n, (name, _, class, attempts)) in cases(agent).into_iter().enumerate() {
@@ -54,6 +52,51 @@ fn are_no_success(agent: Agent) {
     assert!(wrong.is_empty(), "{wrong:?}");
     assert_eq!(summary["ledger"]["landed"], 0);
     expect_tidy(&bench.world);
+}
+
+/// Whoever asks is refused: one task finds out, and the others stay as they are.
+mod of_the_key {
+    use super::*;
+
+    for_each_agent!(stop_all_at_once);
+
+    fn stop_all_at_once(agent: Agent) {
+        let names = ["one", "two", "three"];
+        let tasks: String = names.map(|name| prompt(name, "retry_policy: { max_attempts: 3 }")).concat();
+        let Some(bench) = Bench::new(agent, "", &tasks) else { return };
+        for name in names {
+            bench.script(name, Script::new().error(Fault::of(Kind::Authentication)));
+        }
+        let ended = bench.run(&[]).ended_within(SLOW).expect(7);
+        assert_eq!(ended.stderr.matches("FAILED").count(), 1, "{}", ended.stderr);
+        let summary = bench.world.summary();
+        assert_eq!(summary["results"][0]["error"]["class"], "unauthorized");
+        assert_eq!(bench.world.logged("attempt_started"), ["one"]);
+        expect_tidy(&bench.world);
+    }
+}
+
+/// Two that are refused at first: they wait, one asks again, and both are done without a failed try.
+mod for_a_while {
+    use super::*;
+
+    for_each_agent!(fail_nothing);
+
+    fn fail_nothing(agent: Agent) {
+        let names = ["one", "two"];
+        let tasks: String =
+            names.map(|name| prompt(name, "retry_policy: { max_attempts: 1, initial_delay: 1 }")).concat();
+        let Some(bench) = Bench::new(agent, "", &tasks) else { return };
+        for name in names {
+            let refused = Script::new().error(Fault::of(Kind::RateLimit).retry_after(1).times(4));
+            bench.script(name, refused.write_file(format!("{name}.txt"), "x\n").finish("Written."));
+        }
+        bench.run(&["-p", "2"]).ended_within(SLOW).expect(0);
+        for name in names {
+            assert_eq!(bench.landed(&format!("{name}.txt")), "x");
+        }
+        expect_tidy(&bench.world);
+    }
 }
 
 /// It would ask again for ever: after five in a row it is stopped, and nothing of it counts.

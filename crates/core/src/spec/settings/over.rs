@@ -49,6 +49,7 @@ impl Settings {
             permissions: self.permissions.or(weaker.permissions),
             max_cost: self.max_cost.or(weaker.max_cost),
             max_tokens: self.max_tokens.or(weaker.max_tokens),
+            may_delegate: self.may_delegate.or(weaker.may_delegate),
             max_subagent_cost: self.max_subagent_cost.or(weaker.max_subagent_cost),
             max_turns: self.max_turns.or(weaker.max_turns),
             resources: either(self.resources, weaker.resources, |own, weaker| {
