@@ -85,13 +85,12 @@ impl FailureClass {
     }
 
     /// Whether it cut the work short without a fault of it: what was done stays, and the conversation can be gone on with.
+    /// One that died in the middle of something may not be able to.
     pub fn cuts_short(self) -> bool {
         use FailureClass as C;
         matches!(
             self,
-            C::Killed
-                | C::Budget
-                | C::Unfinished
+            C::Budget
                 | C::Unauthorized
                 | C::RateLimited
                 | C::Overloaded

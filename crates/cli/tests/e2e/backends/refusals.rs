@@ -72,7 +72,6 @@ mod of_the_key {
         let summary = bench.world.summary();
         assert_eq!(summary["results"][0]["error"]["class"], "unauthorized");
         assert_eq!(bench.world.logged("attempt_started"), ["one"]);
-        expect_tidy(&bench.world);
     }
 }
 
