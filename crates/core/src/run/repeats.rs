@@ -120,9 +120,9 @@ impl Run {
             }
             Event::TaskReopened { .. } => {
                 let before = self.repeats.remove(&node).filter(|repeats| repeats.cut_short);
-                if let Some(Repeats { round, session, answers, words, .. }) = before {
-                    self.repeats
-                        .insert(node, Repeats { round, session, answers, words, ..Repeats::default() });
+                if let Some(Repeats { round, session, session_of, answers, words, .. }) = before {
+                    let kept = Repeats { round, session, session_of, answers, words, ..Repeats::default() };
+                    self.repeats.insert(node, kept);
                 }
             }
             _ => {}

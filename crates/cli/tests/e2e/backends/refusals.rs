@@ -105,7 +105,7 @@ fn opencode_is_stopped_where_every_answer_is_short() {
     let Some(bench) = Bench::new(Agent::Opencode, config, &prompt("short", "")) else { return };
     let answer = |script: Script, _| script.short(1000).finish("It is written, and checked with care.");
     bench.script("short", (0..20).fold(Script::new(), answer));
-    bench.run(&[]).ended_within(SLOW).expect(100).says("break off");
+    bench.run(&["--outage-patience", "0"]).ended_within(SLOW).expect(100).says("break off");
     let result = &bench.world.summary()["results"][0];
     assert_eq!((&result["error"]["class"], &result["attempts"]), (&"provider".into(), &1.into()));
     expect_tidy(&bench.world);
@@ -117,7 +117,7 @@ fn opencode_gives_up_on_cuts_slowly() {
     let config = "retry_policy: { max_attempts: 1 }";
     let Some(bench) = Bench::new(Agent::Opencode, config, &prompt("cut", "")) else { return };
     bench.script("cut", Script::new().cut(1000).write_file("a.txt", "a\n"));
-    bench.run(&[]).ended_within(SLOW).expect(100).says("Connection reset");
+    bench.run(&["--outage-patience", "0"]).ended_within(SLOW).expect(100).says("Connection reset");
     assert_eq!(bench.world.summary()["results"][0]["error"]["class"], "provider");
     expect_tidy(&bench.world);
 }
