@@ -21,6 +21,18 @@ pub const OWN: &str = ".conductor/prompt.md.j2";
 #[error("{OWN}: {0:#}")]
 pub struct PromptError(#[from] minijinja::Error);
 
+/// Where a conversation stands that goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Footing {
+    /// The files are as they were left.
+    #[default]
+    Left,
+    /// They are so, and it was answered what it asked.
+    Answered,
+    /// What it did is not in the files any more.
+    SetBack,
+}
+
 /// What is worth saying beyond the task itself.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
@@ -35,8 +47,7 @@ pub struct Facts<'a> {
     pub skills: &'a [Applied],
     /// What an earlier round found, and its number.
     pub feedback: Option<&'a (u32, Failure)>,
-    /// What it found is not in the files any more.
-    pub set_back: bool,
+    pub footing: Footing,
     /// The conversation has begun before: what the task is has been said.
     pub known: bool,
 }
@@ -52,7 +63,7 @@ impl<'a> Facts<'a> {
             ports: None,
             skills: &[],
             feedback: None,
-            set_back: false,
+            footing: Footing::default(),
             known: false,
         }
     }
@@ -105,11 +116,13 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
             skills => skills.collect::<Vec<_>>(),
             workspace => workspace(facts.isolation),
             branch => facts.branch.as_deref(),
+            commits => agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.commits()),
             ports => facts.ports,
             round => facts.feedback.map(|(round, _)| round),
-            trouble => facts.feedback.map(|(_, failure)| match facts.set_back {
-                true => "set_back",
-                false => trouble(failure.class),
+            trouble => facts.feedback.map(|(_, failure)| match facts.footing {
+                Footing::SetBack => "set_back",
+                Footing::Answered => "answered",
+                Footing::Left => trouble(failure.class),
             }),
             feedback => facts.feedback.map(|(_, failure)| told(failure)),
             known => facts.known,
@@ -156,7 +169,7 @@ mod tests {
         task.verify = vec!["cargo test".into()];
         task.files = vec!["src/api.rs".into()];
         task.epic = Some("backend".into());
-        task.agent = Some("codex".into());
+        task.agent = Some("gemini".into());
         task.subagent_type = Some("expert".into());
         let mut schema = Task::new(id("schema"), Work::Prompt("x".into()));
         schema.name = "Design the schema".into();
@@ -185,6 +198,10 @@ mod tests {
         };
         let words = |facts: &Facts<'_>| words(&plan.tasks[0], facts, Path::new("/nowhere")).unwrap();
         insta::assert_snapshot!("first", words(&facts));
+        let mut kept = plan.tasks[0].clone();
+        kept.agent = Some("codex".into());
+        let told = super::words(&kept, &facts, Path::new("/nowhere")).unwrap();
+        assert!(told.contains("You cannot commit here") && !told.contains("Commit in small steps"), "{told}");
         let round =
             (1, Failure::new(FailureClass::Unverified, "`cargo test` failed: exit code 101").with("E1"));
         let again = Facts { feedback: Some(&round), ..facts.clone() };
@@ -200,7 +217,7 @@ mod tests {
             );
         }
         let round = (0, Failure::new(FailureClass::Conflict, "both changed f.txt"));
-        let set_back = words(&Facts { feedback: Some(&round), set_back: true, ..facts.clone() });
+        let set_back = words(&Facts { feedback: Some(&round), footing: Footing::SetBack, ..facts.clone() });
         assert!(set_back.starts_with("What you did could not be landed"), "{set_back}");
         assert!(set_back.contains("both changed f.txt") && set_back.contains("Build the API."), "{set_back}");
         let bare = Task::new(id("bare"), Work::Prompt("Do it.".into()));

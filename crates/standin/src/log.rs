@@ -14,7 +14,7 @@ use crate::script::Usage;
 const KEPT_BODIES: usize = 64 << 20;
 
 /// A prompt is kept up to this many bytes.
-const KEPT_PROMPT: usize = 4096;
+const KEPT_PROMPT: usize = 16 << 10;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Request {

@@ -101,15 +101,19 @@ fn run(command: &str, offered: &[Offered]) -> Result<Call, NoTool> {
 }
 
 fn delegate(script: &str, offered: &[Offered]) -> Result<Call, NoTool> {
-    let kinds = [("Agent", "general-purpose"), ("Task", "general-purpose"), ("task", "general")];
+    let kinds = [
+        ("Agent", "general-purpose"),
+        ("Task", "general-purpose"),
+        ("task", "general"),
+        ("invoke_agent", "generalist"),
+    ];
     let found = kinds.iter().find_map(|(name, kind)| Some((find(offered, &[name])?, kind)));
     let (tool, kind) = found.ok_or_else(|| no_tool(format!("delegate {script}"), offered))?;
-    let arguments = [
-        ("description", json!(script)),
-        ("prompt", json!(format!("[[script:{script}]] Do your part."))),
-        ("subagent_type", json!(kind)),
-    ];
-    Ok(tool.call(arguments))
+    let prompt = ("prompt", json!(format!("[[script:{script}]] Do your part.")));
+    match tool.parameters.contains_key("agent_name") {
+        true => Ok(tool.call([prompt, ("agent_name", json!(kind))])),
+        false => Ok(tool.call([prompt, ("description", json!(script)), ("subagent_type", json!(kind))])),
+    }
 }
 
 /// CLIs hide MCP tools until they are searched for, so a search may have to come first.

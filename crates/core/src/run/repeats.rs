@@ -99,7 +99,7 @@ impl Run {
                 change: Some(change),
                 ..
             } => {
-                self.repeats.entry(node).or_default().round = Some(left_behind(change));
+                self.repeats.entry(node).or_default().round = Some(left_behind(change, "it was cut short"));
             }
             Event::AttemptEnded { outcome: Outcome::Interrupted | Outcome::Asked(_), .. } => {}
             Event::AttemptEnded { outcome: outcome @ Outcome::Failed(failure), change, .. }
@@ -107,7 +107,10 @@ impl Run {
             {
                 self.account_unfit(node, outcome);
                 let repeats = self.repeats.entry(node).or_default();
-                repeats.round = change.as_deref().map(left_behind).or(repeats.round.take());
+                repeats.round = change
+                    .as_deref()
+                    .map(|change| left_behind(change, &failure.message))
+                    .or(repeats.round.take());
                 repeats.cut_short = true;
             }
             Event::AttemptEnded { outcome, .. } if !self.repeats.is_empty() || !self.hands.is_empty() => {
@@ -149,7 +152,8 @@ impl Run {
 }
 
 /// What somebody who was cut short left, to be gone on with.
-fn left_behind(change: &Change) -> Round {
-    let failure = Failure::new(FailureClass::Killed, "it was cut short; the files are as they were left");
+fn left_behind(change: &Change, why: &str) -> Round {
+    let message = format!("{why}; the files are as they were left");
+    let failure = Failure::new(FailureClass::Killed, message);
     Round { change: change.clone(), failure }
 }

@@ -88,6 +88,7 @@ struct Acp {
     /// The session to go on with.
     known: Option<String>,
     prompt: String,
+    anew: Option<String>,
     policy: InWorkspace,
     session: Option<String>,
     /// The prompt is under way: what is told before is what was said in an earlier conversation.
@@ -118,6 +119,7 @@ impl Acp {
             servers: brief.tools.map_or_else(|| json!([]), |pass| json!([server(pass)])),
             known: brief.session.begun.then(|| brief.session.id.clone()),
             prompt: brief.words.clone(),
+            anew: brief.anew.clone(),
             policy: brief.policy(),
             session: None,
             prompted: false,
@@ -138,8 +140,9 @@ impl Acp {
         let (result, error) = (&event["result"], event.get("error"));
         match (id, error) {
             (PROMPT, _) => self.on_end(event),
-            // Not every agent keeps what it says it can load. The prompt tells all there is to know once more.
-            (SESSION, Some(_)) if self.known.take().is_some() => {
+            // Not every agent keeps what it says it can load.
+            (SESSION, Some(_)) if self.known.is_some() => {
+                self.forget();
                 let reply = self.new_session(ANOTHER_SESSION);
                 Heard { reply, ..said(Said::Note("the conversation is lost; it begins anew".into())) }
             }
@@ -155,7 +158,7 @@ impl Acp {
             return self.refuse(format!("it speaks version {} of the protocol", result["protocolVersion"]));
         }
         if result["agentCapabilities"]["loadSession"] != true {
-            self.known = None;
+            self.forget();
         }
         let reply = match &self.known {
             Some(known) => {
@@ -165,6 +168,13 @@ impl Acp {
             None => self.new_session(SESSION),
         };
         Heard { reply, ..Heard::default() }
+    }
+
+    /// There is no conversation to go on with: a new one is told all there is to know.
+    fn forget(&mut self) {
+        if self.known.take().is_some() {
+            self.prompt = self.anew.take().unwrap_or_else(|| std::mem::take(&mut self.prompt));
+        }
     }
 
     fn new_session(&self, id: u64) -> Vec<u8> {

@@ -54,6 +54,9 @@ const BEFORE_TOOLS: &str = "PreToolUse";
 /// What it says for its own developers, where it has nothing to say to others.
 const DIAGNOSTIC: &str = "[ede_diagnostic]";
 
+/// What it says of a conversation it does not have.
+const FORGOTTEN: &str = "No conversation found";
+
 /// The fields it is listened to for; a line's other fields are read past.
 const SIEVE: Sieve = Sieve {
     keeps: |name| {
@@ -381,6 +384,7 @@ impl Claude {
             Some("aborted_tools" | "aborted_streaming" | "aborted") => FailureClass::Killed,
             Some("prompt_too_long") => FailureClass::TooLong,
             _ if result["subtype"] == "error_max_turns" => FailureClass::Budget,
+            _ if reason.starts_with(FORGOTTEN) => FailureClass::Rejected,
             _ => class_of(result["api_error_status"].as_u64(), &format!("{words} {reason}")),
         };
         let class = if words.contains("model_not_found") { FailureClass::UnknownModel } else { class };
@@ -433,7 +437,7 @@ impl Translator for Claude {
         self.request("interrupt")
     }
 
-    fn unsaid(&self) -> Vec<Tokens> {
+    fn unsaid(&mut self) -> Vec<Tokens> {
         self.usage.unsaid()
     }
 

@@ -181,7 +181,7 @@ mod tests {
         replay::asked("/work", session, |brief| {
             let mut task = brief.task.clone();
             task.model = model.map(str::to_owned);
-            let brief = Brief { task: &task, words: brief.words.clone(), ..*brief };
+            let brief = Brief { task: &task, words: brief.words.clone(), anew: None, ..*brief };
             let Engagement { launch, mut translator } = program.engage(&brief).unwrap();
             let mut words = vec![launch.program.display().to_string()];
             words.extend(launch.args.iter().map(|word| word.display().to_string()));

@@ -7,14 +7,19 @@
 //!
 //! What it may do is told it in a file. What it was denied and a person could allow ends the attempt as a question.
 
+mod chats;
 mod policies;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::Task;
 use serde_json::Value;
 
+use self::chats::{Chats, News};
+use super::calls::Calls;
 use super::policy::InWorkspace;
 use super::scratch::ScratchFile;
 use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
@@ -39,6 +44,9 @@ const KEYS: [&str; 8] = [
 
 /// Started by itself a second time, it would not hear the signals sent to the first.
 const SETTINGS: [(&str, &str); 1] = [("GEMINI_CLI_NO_RELAUNCH", "true")];
+
+/// Between two looks at what it has recorded.
+const PAUSE: Duration = Duration::from_millis(60);
 
 /// Its own exit codes.
 const FAILED: i32 = 1;
@@ -69,13 +77,15 @@ impl super::Agent for Agent {
             why: format!("its rules cannot be written to a file: {error}"),
         };
         let rules =
-            ScratchFile::new(brief, "rules", "toml", &policies::policies(&policy)).map_err(unwritten)?;
+            ScratchFile::new(brief, "rules", "toml", &policies::policies(&policy, brief.task.may_delegate()))
+                .map_err(unwritten)?;
         let mut args = arguments(brief.task, brief.session);
         args.extend(["--policy".to_owned(), rules.path().display().to_string()]);
         args.extend(own_policies(brief).into_iter().flat_map(|own| ["--policy".to_owned(), own]));
         let launch = brief.launch(PROGRAM, args, &KEYS, &SETTINGS);
         let rules = Some((policy, rules));
-        let translator = Gemini { prompt: brief.words.clone(), rules, ..Gemini::default() };
+        let translator =
+            Gemini { prompt: brief.words.clone(), home: home(brief), rules, ..Gemini::default() };
         Ok(Engagement { launch, translator: Box::new(translator) })
     }
 
@@ -84,10 +94,15 @@ impl super::Agent for Agent {
     }
 }
 
+/// Where its settings and its records are. What is read of a dead one is read for the same user.
+fn home(brief: &Brief<'_>) -> Option<PathBuf> {
+    let passed = brief.caller.variable("HOME").map(|(_, home)| home);
+    passed.or_else(|| std::env::var_os("HOME")).map(PathBuf::from)
+}
+
 /// The user's own policies, which are left out otherwise where others are named.
 fn own_policies(brief: &Brief<'_>) -> Option<String> {
-    let (_, home) = brief.caller.variable("HOME")?;
-    let folder = std::path::Path::new(&home).join(".gemini/policies");
+    let folder = home(brief)?.join(".gemini/policies");
     folder.is_dir().then(|| folder.display().to_string())
 }
 
@@ -114,8 +129,15 @@ struct Gemini {
     result: Option<Value>,
     /// What it may do, and the file that tells it so.
     rules: Option<(InWorkspace, ScratchFile)>,
-    /// The calls of tools under way, by their names.
-    calls: HashMap<String, (String, Value)>,
+    home: Option<PathBuf>,
+    /// What it records of the conversation, and when that was last looked at.
+    chats: Option<Chats>,
+    looked: Option<Instant>,
+    /// Commands that failed, and of which people have not been told.
+    troubles: Vec<Said>,
+    calls: Calls,
+    /// The uses of tools under way, by their names.
+    uses: HashMap<String, (String, Value)>,
 }
 
 impl Gemini {
@@ -142,7 +164,15 @@ impl Gemini {
         Some(Said::Text(message))
     }
 
-    /// A call of the model, told when its answer begins; what it used is told only at the end.
+    /// Used by calls of the model that are over.
+    fn news(&mut self) -> Vec<Tokens> {
+        let News { used, troubles } = self.chats.as_mut().map_or_else(News::default, Chats::news);
+        used.iter().for_each(|used| self.calls.count(used));
+        self.troubles.extend(troubles);
+        used
+    }
+
+    /// A call of the model, told when its answer begins.
     fn turn(&mut self) -> Option<Tokens> {
         let begins = !std::mem::replace(&mut self.answering, true);
         begins.then(|| Tokens { model: self.model.clone(), turns: 1, ..Tokens::default() })
@@ -151,14 +181,14 @@ impl Gemini {
     fn on_tool_use(&mut self, event: &Value) -> Heard {
         let tool = text(&event["tool_name"]).unwrap_or_default();
         let call = (tool.clone(), event["parameters"].clone());
-        self.calls.insert(text(&event["tool_id"]).unwrap_or_default(), call);
+        self.uses.insert(text(&event["tool_id"]).unwrap_or_default(), call);
         let used = Vec::from_iter(self.turn());
         Heard { used, ..said(Said::Tool(tool, purpose(&event["parameters"]))) }
     }
 
     fn on_tool_result(&mut self, event: &Value) -> Heard {
         self.answering = false;
-        let call = event["tool_id"].as_str().and_then(|id| self.calls.remove(id));
+        let call = event["tool_id"].as_str().and_then(|id| self.uses.remove(id));
         let message = text(&event["error"]["message"]).unwrap_or_default();
         match (event["status"].as_str(), event["error"]["type"].as_str()) {
             (Some("error"), Some("policy_violation")) => self.on_denied(call, &message),
@@ -191,9 +221,9 @@ impl Gemini {
     }
 
     fn on_result(&mut self, event: Value) -> Heard {
-        let used = used(&event["stats"]);
+        let totals = Some(used(&event["stats"])).filter(|totals| !totals.is_empty());
         self.result = Some(event);
-        Heard { used, over: true, ..Heard::default() }
+        Heard { totals, over: true, ..Heard::default() }
     }
 
     fn failed(&self, result: &Value, exit: Exit) -> Ending {
@@ -223,6 +253,9 @@ impl Translator for Gemini {
         let mut heard = match kind.as_str() {
             "init" => {
                 self.model = text(&event["model"]).unwrap_or_default();
+                let named = text(&event["session_id"]).zip(text(&event["timestamp"]));
+                let home = self.home.as_deref();
+                self.chats = named.zip(home).map(|((session, since), home)| Chats::new(home, session, since));
                 Heard { session: text(&event["session_id"]), ..Heard::default() }
             }
             "message" => self.on_message(&event),
@@ -233,8 +266,36 @@ impl Translator for Gemini {
             // Whatever comes with a later version is kept in the stream and does no harm.
             _ => Heard::default(),
         };
+        if matches!(kind.as_str(), "tool_use" | "tool_result" | "result") {
+            heard.used.extend(self.news());
+            heard.said.splice(0..0, std::mem::take(&mut self.troubles));
+        }
         heard.said.splice(0..0, message);
         heard
+    }
+
+    /// Its subagents work without a word in its stream.
+    fn look(&mut self) -> Vec<Tokens> {
+        if self.chats.is_none() || self.result.is_some() || self.looked.is_some_and(|at| at.elapsed() < PAUSE)
+        {
+            return Vec::new();
+        }
+        self.looked = Some(Instant::now());
+        self.news()
+    }
+
+    fn unsaid(&mut self) -> Vec<Tokens> {
+        match self.result {
+            Some(_) => Vec::new(),
+            None => {
+                let mut used = self.news();
+                // What a call used is recorded before the tools it asked for are begun.
+                let under_way = self.calls.under_way().filter(|_| self.uses.is_empty());
+                let turns = u32::from(!self.answering);
+                used.extend(under_way.map(|call| Tokens { turns, ..call }));
+                used
+            }
+        }
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {

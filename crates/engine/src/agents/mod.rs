@@ -4,6 +4,7 @@
 //! `worker` treat all of them alike.
 
 mod acp;
+mod calls;
 mod claude;
 mod codex;
 mod exec;
@@ -68,6 +69,8 @@ pub struct Brief<'a> {
     pub caller: &'a Caller,
     /// The prompt, with all there is to know; nothing for a command.
     pub words: String,
+    /// The same for one that does not know the task, should the conversation to go on with be lost.
+    pub anew: Option<String>,
     /// The conversation to begin, or to go on with.
     pub session: &'a Session,
     /// What only a person can allow.
@@ -156,6 +159,11 @@ pub trait Agent: Send + Sync {
     /// Whether it goes on with a conversation only in the directory where that was begun.
     fn stays_where_it_began(&self) -> bool {
         false
+    }
+
+    /// Whether it can commit: some are kept from writing where git keeps its own.
+    fn commits(&self) -> bool {
+        true
     }
 
     /// Whether it names its conversations itself: by which name one can be gone on with is known when it has said so.
@@ -488,6 +496,7 @@ mod tests {
             seat: &seat,
             caller: &caller,
             words: String::new(),
+            anew: None,
             session: &session,
             questions: &Questions::default(),
             manner: None,

@@ -16,8 +16,11 @@ use conductor_core::plan::Task;
 use conductor_core::units::Usd;
 use serde_json::{Value, json};
 
+use super::calls::Calls;
 use super::policy::InWorkspace;
-use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
+use super::talk::{
+    Ending, Heard, MOST, Said, Tokens, Translator, class_of, failed_command, plain, purpose, said, text,
+};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::mcp;
 use crate::process::Exit;
@@ -164,6 +167,7 @@ struct OpenCode {
     /// Why its last step was over; nothing while one is under way.
     stopped: Option<String>,
     /// How many answers in a row broke off. It asks again each time, for ever if need be.
+    calls: Calls,
     broken_off: u32,
 }
 
@@ -199,6 +203,9 @@ impl OpenCode {
             }
         }
         if state["status"] == "completed" {
+            let code = state["metadata"]["exit"].as_i64().filter(|code| *code != 0);
+            let output = state["output"].as_str().unwrap_or_default();
+            heard.said.extend(code.map(|code| failed_command(Some(code), output)));
             let ours = self.policy.as_ref().zip(permissions::ours(&tool));
             heard.stuck = ours.and_then(|(policy, ours)| policy.breach(&ours, &state["input"]));
         }
@@ -218,7 +225,9 @@ impl OpenCode {
             Failure::new(FailureClass::Provider, message)
         });
         self.stopped = Some(reason);
-        let used = vec![Tokens { model: self.model.clone(), turns: 1, ..tokens(&part["tokens"]) }];
+        let used = Tokens { model: self.model.clone(), turns: 1, ..tokens(&part["tokens"]) };
+        self.calls.count(&used);
+        let used = vec![used];
         Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), stuck, ..Heard::default() }
     }
 
@@ -255,6 +264,12 @@ impl Translator for OpenCode {
             _ => Heard::default(),
         };
         Heard { session: text(&event["sessionID"]), ..heard }
+    }
+
+    /// What a call used is told when the tools it asked for are done.
+    fn unsaid(&mut self) -> Vec<Tokens> {
+        let at_work = self.error.is_none() && self.stopped.as_deref() != Some("stop");
+        self.calls.under_way().filter(|_| at_work).into_iter().collect()
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {

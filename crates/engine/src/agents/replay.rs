@@ -182,6 +182,7 @@ pub(super) fn asked<T>(directory: &str, session: Session, and: impl FnOnce(&Brie
         seat: &seat,
         caller: &caller,
         words,
+        anew: None,
         session: &session,
         questions: &super::Questions::default(),
         manner: None,

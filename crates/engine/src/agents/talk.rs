@@ -31,8 +31,13 @@ pub trait Translator: Send {
         Vec::new()
     }
 
+    /// What it has used without a word of it, as far as that can be seen; asked again and again while it works.
+    fn look(&mut self) -> Vec<Tokens> {
+        Vec::new()
+    }
+
     /// What it may have used beyond what it told, at most, if it said nothing more than this.
-    fn unsaid(&self) -> Vec<Tokens> {
+    fn unsaid(&mut self) -> Vec<Tokens> {
         Vec::new()
     }
 
@@ -98,6 +103,15 @@ impl Tokens {
     pub fn total(&self) -> u64 {
         self.input + self.output
     }
+}
+
+/// A command that failed: its exit code and the last that it said.
+pub(super) fn failed_command(code: Option<i64>, output: &str) -> Said {
+    let code = code.map_or_else(|| "it failed".to_owned(), |code| format!("exit code {code}"));
+    Said::Trouble(match output.lines().rfind(|line| !line.trim().is_empty()) {
+        Some(last) => format!("{code}: {}", last.trim()),
+        None => code,
+    })
 }
 
 /// How it ended, by all that was heard.

@@ -136,6 +136,7 @@ fn translator(plan: &Plan, task: &Task, note: &Note) -> Result<Box<dyn Translato
         seat: &Seat::default(),
         caller: &Caller::default(),
         words: String::new(),
+        anew: None,
         session: &session,
         questions: &Questions::default(),
         manner: None,

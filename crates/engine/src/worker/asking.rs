@@ -109,6 +109,7 @@ impl Worker {
             seat: &visit.seat,
             caller: &self.caller,
             words,
+            anew: None,
             session: &current,
             questions: &questions,
             manner: prompt::manner(visit.plan, visit.task),

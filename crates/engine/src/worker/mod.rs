@@ -45,7 +45,7 @@ use crate::drive::{Control, Message};
 use crate::mcp::{Desk, Office, Pass};
 use crate::merge::short;
 use crate::process::{self, Exit, Mark};
-use crate::prompt::{self, Facts};
+use crate::prompt::{self, Facts, Footing};
 use crate::redact;
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
@@ -299,8 +299,12 @@ impl Worker {
         let Talks { session, questions, .. } = &*talks;
         let known = session.begun && agent.abilities().resumes;
         let round = feedback.map_or(0, |(round, _)| *round);
-        let words = self.words(visit, &seat, (feedback, talks.is_set_back(round)), known)?
-            + &talks.remarks(&self.mail, &visit.order.task);
+        let remarks = talks.remarks(&self.mail, &visit.order.task);
+        let words = |known: bool| {
+            let told = self.words(visit, &seat, (feedback, talks.footing(round)), known)?;
+            Ok(told + &remarks)
+        };
+        let (anew, words) = (known.then(|| words(false)).transpose()?, words(known)?);
         if !session.begun && !agent.names_conversations() {
             self.tell_session(visit, &session.id);
         }
@@ -308,7 +312,7 @@ impl Worker {
         let manner = prompt::manner(visit.plan, task);
         let pass = self.pass(visit, agent, questions).await?;
         let tools = pass.as_ref();
-        let brief = Brief { task, seat: &seat, caller, words, session, questions, manner, tools };
+        let brief = Brief { task, seat: &seat, caller, words, anew, session, questions, manner, tools };
         visit.course.enter(Phase::Working);
         let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, true).await?;
         visit.course.enter(Phase::Verifying);
@@ -440,7 +444,7 @@ impl Worker {
         &self,
         visit: &Visit<'_>,
         seat: &Seat,
-        (feedback, set_back): (Option<&(u32, Failure)>, bool),
+        (feedback, footing): (Option<&(u32, Failure)>, Footing),
         known: bool,
     ) -> Result<String, Outcome> {
         if matches!(visit.task.work, Work::Run(_)) {
@@ -457,7 +461,7 @@ impl Worker {
                 .map(|(_, ports)| ports.as_str()),
             skills: visit.skills.get().map_or(&[][..], Vec::as_slice),
             feedback,
-            set_back,
+            footing,
             known,
             ..Facts::of(visit.plan, self.rooms.isolation(visit.task))
         };

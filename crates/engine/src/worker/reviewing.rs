@@ -68,6 +68,7 @@ impl Worker {
             seat: &visit.seat,
             caller: &self.caller,
             words: review::words(visit.task, review, &patch),
+            anew: None,
             session: &session,
             questions: &Questions::default(),
             manner: None,

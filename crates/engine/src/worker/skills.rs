@@ -92,6 +92,7 @@ impl Worker {
             seat: &visit.seat,
             caller: &self.caller,
             words: format!("/{} {}", skill.name, task.trim()),
+            anew: None,
             session: &session,
             questions: &talks.questions,
             manner: prompt::manner(visit.plan, visit.task),

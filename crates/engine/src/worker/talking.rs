@@ -131,7 +131,11 @@ impl Conversation {
         if let Some(debut) = self.debut.take_if(|debut| debut.is_overdue()) {
             debut.made();
         }
-        let reports = self.hear(transcript, &worker.plan.get().prices)?;
+        let plan = worker.plan.get();
+        let mut reports = self.hear(transcript, &plan.prices)?;
+        let looked = Heard { used: self.translator.look(), ..Heard::default() };
+        self.spent |= !looked.used.is_empty();
+        self.bill.hear(&looked, &plan.prices, &mut reports);
         report(worker, order, reports);
         if let Some(difference) = self.difference.take() {
             worker.warn_different(&order.task, difference);

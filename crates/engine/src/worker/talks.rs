@@ -5,6 +5,7 @@ use conductor_core::ids::TaskId;
 
 use super::{Mail, Visit};
 use crate::agents::{self, Questions, Session};
+use crate::prompt::Footing;
 
 /// What goes on between a task's rounds, beyond its files.
 pub(super) struct Talks {
@@ -18,6 +19,8 @@ pub(super) struct Talks {
     pub(super) spent: bool,
     /// What it is told of the last question it has put.
     answered: Option<String>,
+    /// The round that begins with that.
+    answered_in: Option<u32>,
     /// Why what it did before did not land, where its files are without that now.
     set_back: Option<Failure>,
 }
@@ -38,7 +41,16 @@ impl Talks {
         let answered = beginning.answers.last().map(|(question, answer)| agents::told(question, answer));
         let questions = Questions::answered(beginning.answers);
         let (words, set_back) = (beginning.words, beginning.set_back);
-        Talks { session, resumed: begun, questions, words, spent: false, answered, set_back }
+        Talks {
+            session,
+            resumed: begun,
+            questions,
+            words,
+            spent: false,
+            answered,
+            answered_in: None,
+            set_back,
+        }
     }
 
     /// What the first round starts from, if not from nothing.
@@ -50,6 +62,7 @@ impl Talks {
         match self.answered.take() {
             Some(told) => {
                 let number = round.map_or(0, |(number, _)| number);
+                self.answered_in = Some(number);
                 Some((number, Failure::new(FailureClass::Killed, told)))
             }
             None if self.session.begun && round.is_none() => {
@@ -60,9 +73,13 @@ impl Talks {
         }
     }
 
-    /// Whether what is said of an earlier round is said of work that is not in the files any more.
-    pub(super) fn is_set_back(&self, round: u32) -> bool {
-        self.set_back.is_some() && round == 0
+    /// Where it stands as a round begins.
+    pub(super) fn footing(&self, round: u32) -> Footing {
+        match self.set_back {
+            Some(_) if round == 0 => Footing::SetBack,
+            _ if self.answered_in == Some(round) => Footing::Answered,
+            _ => Footing::Left,
+        }
     }
 
     /// A conversation that cannot be gone on with is begun anew, as long as nothing was spent on it.

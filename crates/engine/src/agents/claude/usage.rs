@@ -159,8 +159,14 @@ impl Counted {
             totals.extend([Tokens { turns: 0, ..own }, rest].into_iter().filter(|part| part.total() > 0));
         }
         self.own.clear();
-        self.subagents.clear();
-        self.under_way = None;
+        match event["terminal_reason"].as_str().is_some_and(|reason| reason.starts_with("aborted")) {
+            // An answer it did not wait for is not in its totals.
+            true => self.under_way.iter_mut().for_each(|under_way| under_way.id = None),
+            false => {
+                self.subagents.clear();
+                self.under_way = None;
+            }
+        }
         (Some(totals), Some(cost))
     }
 
@@ -211,7 +217,7 @@ impl Counted {
                     let output = output.saturating_sub(known.output);
                     Tokens { model: known.model.clone(), output, ..Tokens::default() }
                 }
-                None => self.after(&self.newest, output),
+                None => Tokens { turns: 1, ..self.after(&self.newest, output) },
             }
         });
         let subagents = self.subagents.values().filter(|subagent| !subagent.said_last).map(|subagent| {

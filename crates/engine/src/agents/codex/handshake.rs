@@ -43,7 +43,7 @@ impl Codex {
         Heard { session: Some(thread), reply, ..Heard::default() }
     }
 
-    /// A thread that is lost is no reason to give up: the prompt tells all there is to know once more.
+    /// A thread that is lost is no reason to give up: another one is told all there is to know.
     fn on_refusal(&mut self, id: u64, error: &Value) -> Heard {
         let why = text(&error["message"]).unwrap_or_else(|| error.to_string());
         let (method, parameters) = &mut self.thread_request;
@@ -54,6 +54,7 @@ impl Codex {
             parameters.retain(|name, _| name != "threadId" && name != "excludeTurns");
         }
         let reply = request(ANOTHER_THREAD, START, parameters);
+        self.prompt = self.anew.take().unwrap_or_else(|| std::mem::take(&mut self.prompt));
         Heard { reply, ..said(Said::Note(format!("the conversation is lost ({why}); it begins anew"))) }
     }
 

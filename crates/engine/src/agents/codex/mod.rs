@@ -18,6 +18,7 @@ use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
 use serde_json::{Value, json};
 
+use super::calls::Calls;
 use super::policy::InWorkspace;
 use super::talk::{Ending, Heard, Tokens, Translator, class_of, line, plain, status_in, text};
 use super::{AgentError, Brief, Engagement};
@@ -57,6 +58,11 @@ impl super::Agent for Agent {
 
     fn keeps(&self) -> super::Keeps {
         super::Keeps::Some(&super::rules::CODEX)
+    }
+
+    /// Its sandbox lets it write in its workspace alone, and git's own files are elsewhere.
+    fn commits(&self) -> bool {
+        false
     }
 
     fn names_conversations(&self) -> bool {
@@ -105,6 +111,8 @@ struct Codex {
     /// What the thread is opened with: the method and its parameters.
     thread_request: (&'static str, Value),
     prompt: String,
+    /// What it is told instead where the thread is lost.
+    anew: Option<String>,
     policy: InWorkspace,
     thread: Option<String>,
     turn: Option<String>,
@@ -113,6 +121,7 @@ struct Codex {
     model: String,
     /// What has been counted of each thread; it may start others for a part of the work.
     counted: HashMap<String, Tokens>,
+    calls: Calls,
     /// The files an edit is about, by the edit: a question about it names only the edit.
     edits: HashMap<String, Vec<String>>,
     used: bool,
@@ -148,12 +157,14 @@ impl Codex {
         Codex {
             thread_request: (method, parameters),
             prompt: brief.words.clone(),
+            anew: brief.anew.clone(),
             policy,
             thread: None,
             turn: None,
             unwanted: false,
             model: String::new(),
             counted: HashMap::new(),
+            calls: Calls::default(),
             edits: HashMap::new(),
             used: false,
             words: None,
@@ -199,6 +210,13 @@ impl Translator for Codex {
             true => self.interruption(),
             false => Vec::new(),
         }
+    }
+
+    /// What a call used is told when the tools it asked for are done.
+    fn unsaid(&mut self) -> Vec<Tokens> {
+        let at_work =
+            self.turn.is_some() && self.end.as_ref().is_none_or(|end| end["status"] == "interrupted");
+        self.calls.under_way().filter(|_| at_work).into_iter().collect()
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {

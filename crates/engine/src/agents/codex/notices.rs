@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::talk::{Heard, Said, plain, purpose, said, text};
+use super::super::talk::{Heard, Said, failed_command, plain, purpose, said, text};
 use super::Codex;
 
 impl Codex {
@@ -65,6 +65,10 @@ impl Codex {
                 said(Said::Text(words))
             }
             (Some("commandExecution"), Some("declined")) => said(Said::Denied(purpose(item))),
+            (Some("commandExecution"), Some("failed")) => said(failed_command(
+                item["exitCode"].as_i64(),
+                item["aggregatedOutput"].as_str().unwrap_or_default(),
+            )),
             (Some("fileChange"), Some("declined")) => said(Said::Denied(paths(item).join(", "))),
             (Some("fileChange"), Some("failed")) => {
                 said(Said::Note(format!("could not edit {}", paths(item).join(", "))))

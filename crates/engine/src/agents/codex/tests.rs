@@ -95,6 +95,7 @@ fn who_is_unwanted_before_its_turn_is_told_when_it_begins() {
 #[test]
 fn a_lost_thread_is_begun_anew() {
     let mut codex = codex("/work/a", Some("gone"));
+    codex.anew = Some("the whole task".into());
     codex.on_line(br#"{"id":1,"result":{}}"#);
     let heard = codex.on_line(br#"{"id":2,"error":{"code":-32600,"message":"no rollout found"}}"#);
     let asked: Value = serde_json::from_slice(&heard.reply).unwrap();
@@ -102,6 +103,8 @@ fn a_lost_thread_is_begun_anew() {
     assert_eq!(asked["params"]["threadId"], Value::Null);
     let heard = codex.on_line(br#"{"id":5,"result":{"thread":{"id":"new"},"model":"gpt-5.5"}}"#);
     assert_eq!(heard.session.as_deref(), Some("new"));
+    let told: Value = serde_json::from_slice(&heard.reply).unwrap();
+    assert_eq!(told["params"]["input"][0]["text"], "the whole task");
     codex.on_line(br#"{"id":3,"error":{"code":-32600,"message":"no turn"}}"#);
     assert!(matches!(codex.finish(Exit::Code(0)).outcome, Outcome::Failed(_)));
 }

@@ -25,6 +25,7 @@ impl Codex {
         let delegated = !self.is_ours(params);
         let turns = u32::from(!delegated);
         news = Tokens { model: self.model.clone(), turns, delegated, ..news };
+        self.calls.count(&news);
         vec![news]
     }
 

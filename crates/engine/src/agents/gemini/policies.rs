@@ -31,9 +31,15 @@ pub(super) fn ours(theirs: &str) -> Option<String> {
     known.map(|tool| tool.ours.to_owned()).or_else(server)
 }
 
+/// By which it hands parts of its work to subagents.
+const DELEGATES: &str = "invoke_agent";
+
 /// The text of a file of policies.
-pub(super) fn policies(policy: &InWorkspace) -> String {
+pub(super) fn policies(policy: &InWorkspace, may_delegate: bool) -> String {
     let mut out = String::new();
+    if !may_delegate {
+        push(&mut out, &[DELEGATES], None, Action::Deny, HIGHEST, "this task has no subagents");
+    }
     let given = policy.given();
     let mut priority = LOWEST;
     for (place, rule) in given.iter().enumerate() {
@@ -157,7 +163,7 @@ mod tests {
             ..Permissions::default()
         };
         let policy = InWorkspace::new("/work/a".into(), None).with(rules, Questions::default());
-        insta::assert_snapshot!(policies(&policy));
+        insta::assert_snapshot!(policies(&policy, true));
     }
 
     #[test]
