@@ -42,13 +42,26 @@ pub(crate) fn soak() -> Result {
     command.env("CONDUCTOR_REHEARSED_GRAPHS", "20");
     command.env("CONDUCTOR_FLOOD_BYTES", "10000000000").env("CONDUCTOR_HUGE_MIB", "2048");
     step("soak", || openly(&mut command))?;
-    step("faults", faults)
+    step("faults", faults)?;
+    step("money", money)
 }
 
 /// Random faults for twenty minutes, in a home that fills with runs and in every odd repository.
 pub(crate) fn soak_faults() -> Result {
     step("tools", || tools::provide(&tools::FOR_TESTS))?;
     step("faults", faults)
+}
+
+/// Agents that delegate, are refused, killed and capped: what is shown is held against what was billed.
+pub(crate) fn soak_money() -> Result {
+    step("tools", || tools::provide(&tools::FOR_TESTS))?;
+    step("money", money)
+}
+
+fn money() -> Result {
+    let mut command = nextest();
+    command.args(["-E", "package(conductor) & test(random_money)", "--no-capture"]);
+    openly(command.env("CONDUCTOR_MONEY_RUNS", "200"))
 }
 
 fn faults() -> Result {

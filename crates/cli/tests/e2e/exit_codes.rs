@@ -67,7 +67,10 @@ fn exit_6_when_the_attempts_are_spent_and_a_higher_limit_goes_on() {
     let world = World::with(
         "tasks: [{ id: a, run: AGENT touch done }, { id: b, run: AGENT touch done }, { id: c, run: AGENT touch done }]",
     );
-    world.conductor(&["run", "tasks.yaml", "--max-attempts", "2"]).expect(6).says("with a higher limit");
+    world
+        .conductor(&["run", "tasks.yaml", "--max-attempts", "2"])
+        .expect(6)
+        .says("--max-attempts N   (it was 2)");
     assert_eq!(world.read("done").lines().count(), 2);
     world.conductor(&["run", "--resume", "--max-attempts", "10"]).expect(0);
     assert_eq!(world.read("done").lines().count(), 3);

@@ -215,10 +215,10 @@ fn words_reach_an_agent_at_work() {
 fn the_next_agent_takes_over_what_the_first_cannot_do() {
     let fails = |class: &str| {
         format!(
-            r#"read -r task; echo begun >> begun.txt; echo '{{"type":"result","ok":false,"class":"{class}","text":"no"}}'"#
+            r#"read -r task; echo begun >> begun-$CONDUCTOR_TASK.txt; echo '{{"type":"result","ok":false,"class":"{class}","text":"no"}}'"#
         )
     };
-    let works = r#"read -r task; cat begun.txt > seen.txt; echo '{"type":"result","ok":true,"text":"done"}'"#;
+    let works = r#"read -r task; cat begun-$CONDUCTOR_TASK.txt > seen-$CONDUCTOR_TASK.txt; echo '{"type":"result","ok":true,"text":"done"}'"#;
     let tasks = "
 config: { retry_policy: { max_attempts: 1 } }
 tasks:
@@ -226,7 +226,7 @@ tasks:
   - { id: b, prompt: Do it, agent: parked, fallback_agents: [works] }
   - { id: c, prompt: Do it, agent: locked, fallback_agents: [absent] }
 ";
-    let parked = r#"read -r task; echo begun >> begun.txt; echo '{"type":"result","ok":false,"class":"usage_limit","resets_at":99999999999,"text":"no"}'"#;
+    let parked = r#"read -r task; echo begun >> begun-$CONDUCTOR_TASK.txt; echo '{"type":"result","ok":false,"class":"usage_limit","resets_at":99999999999,"text":"no"}'"#;
     let agents = [("locked", fails("unauthorized")), ("works", works.into()), ("parked", parked.into())];
     let agents: Vec<(&str, &str)> = agents.iter().map(|(name, script)| (*name, script.as_str())).collect();
     let world = world(tasks, &agents);
@@ -240,8 +240,10 @@ tasks:
     let results = &world.summary()["results"];
     assert_eq!(results[2]["error"]["class"], "unauthorized", "nobody was left");
     let branch = format!("conductor/{}", world.run_id());
-    let seen = git(&world, &["show", &format!("{branch}:seen.txt")]);
-    assert_eq!(seen, "begun", "it goes on with the files as the parked one left them");
+    for task in ["a", "b"] {
+        let seen = git(&world, &["show", &format!("{branch}:seen-{task}.txt")]);
+        assert_eq!(seen, "begun", "it goes on with the files as the one before left them");
+    }
 }
 
 #[test]

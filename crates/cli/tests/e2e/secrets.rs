@@ -38,7 +38,7 @@ for secret in "$DATABASE_URL" "$MY_TOKEN" SHAPED; do
     printf '{"type":"of a later version","text":"%s"}\n' "$secret"
     echo "warning: $secret" >&2
 done
-printf '{"type":"result","ok":false,"class":"unauthorized","text":"%s was refused"}\n' "$DATABASE_URL $MY_TOKEN SHAPED"
+printf '{"type":"result","ok":false,"class":"rejected","text":"%s was refused"}\n' "$DATABASE_URL $MY_TOKEN SHAPED"
 "#;
 
 fn world(tasks: &str) -> World {

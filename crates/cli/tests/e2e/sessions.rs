@@ -41,8 +41,13 @@ fn lines(world: &World) -> Vec<Value> {
         .collect()
 }
 
+/// Of sessions that have ended; each has a line from its start, too.
+fn ends(lines: Vec<Value>) -> Vec<Value> {
+    lines.into_iter().filter(|line| line["status"] != "started").collect()
+}
+
 #[test]
-fn every_session_has_its_line() {
+fn every_session_has_its_lines() {
     let world = world(
         "
 config: { agent: doer, retry_policy: { max_attempts: 2, initial_delay: 0 } }
@@ -53,10 +58,12 @@ tasks:
 ",
     );
     world.conductor(&["run", "tasks.yaml"]).expect(100);
-    let lines = lines(&world);
     let told = |line: &Value| format!("{} {} {}", line["task_id"], line["attempt"], line["status"]);
-    let all: Vec<String> = lines.iter().map(told).collect();
-    assert_eq!(all, [r#""good" 1 "completed""#, r#""bad" 1 "failed""#, r#""bad" 2 "failed""#]);
+    let all: Vec<String> = lines(&world).iter().map(told).collect();
+    let expected = [("good", 1, "completed"), ("bad", 1, "failed"), ("bad", 2, "failed")]
+        .map(|(task, attempt, end)| ["started", end].map(|status| format!("{task:?} {attempt} {status:?}")));
+    assert_eq!(all, expected.concat());
+    let lines = ends(lines(&world));
     let first = &lines[0];
     assert_eq!(first["schema"], "conductor.session/1");
     assert_eq!((&first["agent"], &first["model"]), (&"doer".into(), &"claude-opus-5-5".into()));
@@ -87,9 +94,9 @@ fn two_conductors_at_once_do_not_mix_their_lines() {
     let live: Vec<_> = (0..2).map(|_| world.start(&["run", "tasks.yaml", "-p", "6"])).collect();
     live.into_iter().for_each(|live| drop(live.ended().expect(0)));
     let lines = lines(&world);
-    assert_eq!(lines.len(), 24);
+    assert_eq!(lines.len(), 48);
     for run in world.runs() {
-        assert_eq!(lines.iter().filter(|line| line["run"] == run.as_str()).count(), 12);
+        assert_eq!(lines.iter().filter(|line| line["run"] == run.as_str()).count(), 24);
     }
 }
 
@@ -106,10 +113,11 @@ tasks: [{ id: slow, prompt: 'do: test -e again || { touch up; sleep 600; }; echo
     wait_for("its session", || (!world.logged("session_started").is_empty()).then_some(()));
     live.signal(Signal::KILL);
     drop(live);
-    assert_eq!(lines(&world), Vec::<Value>::new());
+    let before = lines(&world);
+    assert_eq!(before.iter().map(|line| line["status"].as_str().unwrap()).collect::<Vec<_>>(), ["started"]);
     world.write("again", "");
     world.conductor(&["run", "--resume"]).expect(0);
-    let lines = lines(&world);
+    let lines = ends(lines(&world));
     let told: Vec<(&str, &Value)> =
         lines.iter().map(|line| (line["status"].as_str().unwrap(), &line["started_at"])).collect();
     assert_eq!((told[0].0, told[0].1, told[1].0), ("interrupted", &Value::Null, "completed"));

@@ -3,6 +3,7 @@
 use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
 
+use super::table::{Row, measured};
 use super::{Bench, SLOW, for_each_agent, prompt};
 use crate::canaries::{canary, disguised, found};
 
@@ -30,7 +31,9 @@ fn no_canary_is_left(agent: Agent) {
         ("a file's name", name.clone()),
         ("the last words", last),
     ];
-    assert_eq!(found(&bench.world, &["leaks"], &ended, &secrets), [""; 0]);
+    let found = found(&bench.world, &["leaks"], &ended, &secrets);
+    assert_eq!(found, [""; 0]);
+    measured(agent, Row::Secrets, &found.len().to_string());
     assert_eq!(bench.landed(&format!("{name}.txt")), "x");
     assert!(bench.said("leaks").contains("The keys:\n****"), "{}", bench.said("leaks"));
 }

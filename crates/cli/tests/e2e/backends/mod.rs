@@ -9,12 +9,17 @@ mod follow_ups;
 mod graph;
 mod kills;
 mod limits;
+mod logs;
+mod money;
 mod permissions;
 mod races;
+mod random_money;
 mod refusals;
 mod reviews;
 mod stopping;
 mod subagents;
+mod table;
+mod told;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
 
+use super::table::{Row, measured};
 use super::{Bench, SLOW, for_each_agent};
 use crate::harness::wait_for;
 use crate::repository::{conductor, expect_tidy, git};
@@ -67,6 +68,7 @@ fn what_is_denied_is_not_done_and_the_agent_is_told(agent: Agent) {
     assert!(said.matches("[denied]").count() >= 4, "{said}");
     assert!(said.contains("by the rule Bash(terraform apply*)"), "{said}");
     assert!(said.contains("by the rule Edit(secrets/*)"), "{said}");
+    measured(agent, Row::Deny, "is not done");
     expect_tidy(&bench.world);
 }
 
@@ -83,6 +85,7 @@ fn what_a_person_allows_is_done(agent: Agent) {
     conductor(&bench.world, &["task", "approve", "a"]).expect(0);
     live.ended_within(SLOW).expect(0);
     assert_eq!(bench.landed("mark.txt"), "ran apply", "once");
+    measured(agent, Row::Ask, "waits for that");
     expect_tidy(&bench.world);
 }
 

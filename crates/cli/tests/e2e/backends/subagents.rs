@@ -3,19 +3,22 @@
 use conductor_testkit::agents::Agent;
 use conductor_testkit::{Script, Usage};
 
+use super::table::{Row, measured};
 use super::{Bench, SLOW, prompt};
 
 /// A call of a subagent, many times what the agent's own cost.
 const DEAR: Usage = Usage { input: 20_000, output: 60, cache_read: 0, cache_write: 0 };
 
 /// Prices under which the agents' own sums and ours are the same.
-const PRICES: &str = "prices: { 'claude-*': { input: 4, output: 20, cache_read: 0.2, cache_write: 5 } },";
+const PRICES: &str = "prices: { '*': { input: 4, output: 20, cache_read: 0.2, cache_write: 5 } },";
 
 fn delegating(agent: Agent, settings: &str, calls: usize) -> Option<Bench> {
     let bench = Bench::new(agent, PRICES, &prompt("whole", settings))?;
     let whole = Script::new().delegate("part").write_file("a.txt", "a\n");
     bench.script("whole", whole.finish("Done."));
-    let part = (0..calls).fold(Script::new(), |part, call| part.run(format!("echo call number {call}")));
+    // A model thinks for a while.
+    let call = |part: Script, call| part.slow(200).run(format!("echo call number {call}"));
+    let part = (0..calls).fold(Script::new(), call);
     bench.script("part", part.finish("The part that was mine is done.").usage_by_default(DEAR));
     Some(bench)
 }
@@ -32,14 +35,22 @@ fn counts_its_subagents(agent: Agent) {
     let Some(bench) = delegating(agent, "", 7) else { return };
     bench.run(&[]).ended_within(SLOW).expect(0);
     let (shown, billed) = (bench.world.summary()["cost_usd"].as_f64().unwrap(), billed(&bench));
-    assert_eq!(bench.stand_in.requests("part").iter().filter(|request| request.turn.is_some()).count(), 8);
+    let asked = bench.stand_in.requests("part").iter().filter(|request| request.turn.is_some()).count();
+    // Gemini is asked once more to say that its part is over.
+    assert!((8..=9).contains(&asked), "{asked}");
     assert!((shown - billed).abs() < billed / 100.0, "{shown} shown, {billed} billed");
     assert!(billed > 0.4, "{billed}");
+    measured(agent, Row::CostWithSubagents, "equal");
 }
 
 #[test]
 fn claude_counts_its_subagents() {
     counts_its_subagents(Agent::Claude);
+}
+
+#[test]
+fn gemini_counts_its_subagents() {
+    counts_its_subagents(Agent::Gemini);
 }
 
 /// The cap is reached by the third call of the subagent; what is in flight then is all that may come on top.
@@ -73,7 +84,7 @@ fn is_offered_none(agent: Agent, settings: &str) {
     let offered: Vec<String> =
         bench.stand_in.requests("whole").into_iter().flat_map(|request| request.tools).collect();
     assert!(!offered.is_empty());
-    let delegates = ["Agent", "Task", "task"];
+    let delegates = ["Agent", "Task", "task", "invoke_agent", "spawn_agent"];
     assert!(!offered.iter().any(|tool| delegates.contains(&tool.as_str())), "{offered:?}");
 }
 
@@ -83,6 +94,28 @@ fn claude_is_offered_no_subagents_where_they_are_off() {
 }
 
 #[test]
+fn gemini_is_offered_no_subagents_where_they_are_off() {
+    is_offered_none(Agent::Gemini, "subagents: off");
+}
+
+#[test]
+fn geminis_subagents_are_stopped_by_the_cap_of_their_task() {
+    is_stopped_by(Agent::Gemini, "max_cost: 0.2", 2);
+}
+
+#[test]
+fn geminis_subagents_are_stopped_by_their_own_cap() {
+    is_stopped_by(Agent::Gemini, "max_subagent_cost: 0.2", 2);
+}
+
+#[test]
+fn codex_has_none() {
+    is_offered_none(Agent::Codex, "");
+    measured(Agent::Codex, Row::CostWithSubagents, "has none");
+}
+
+#[test]
 fn opencode_which_tells_nothing_of_them_is_offered_no_subagents() {
     is_offered_none(Agent::Opencode, "");
+    measured(Agent::Opencode, Row::CostWithSubagents, "has none");
 }

@@ -1,0 +1,74 @@
+//! The table of docs/agents.md: each of its cells is what a test of these has measured.
+
+use std::path::PathBuf;
+
+use conductor_testkit::agents::Agent;
+
+/// What is measured of each agent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Row {
+    Cost,
+    CostWithSubagents,
+    OverMaxCost,
+    OverMaxTokens,
+    OverMaxTurns,
+    Resumed,
+    Deny,
+    Ask,
+    Secrets,
+}
+
+const ROWS: [(Row, &str); 9] = [
+    (Row::Cost, "its cost, of what was billed"),
+    (Row::CostWithSubagents, "the same with subagents"),
+    (Row::OverMaxCost, "calls after `max_cost` was reached"),
+    (Row::OverMaxTokens, "calls after `max_tokens` was reached"),
+    (Row::OverMaxTurns, "calls after `max_turns` was reached"),
+    (Row::Resumed, "after `kill -9`"),
+    (Row::Deny, "what is denied"),
+    (Row::Ask, "what a person is to allow"),
+    (Row::Secrets, "secrets found afterwards"),
+];
+
+const AGENTS: [Agent; 4] = [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Opencode];
+
+/// Set to anything, cells that differ are written instead of complained about.
+pub(super) const WRITE: &str = "CONDUCTOR_WRITE_DOCS";
+
+/// What a test has found of an agent has to be what the table says.
+#[track_caller]
+pub(super) fn measured(agent: Agent, row: Row, found: &str) {
+    let name = ROWS.iter().find(|(known, _)| *known == row).unwrap().1;
+    let column = AGENTS.iter().position(|known| *known == agent).unwrap() + 2;
+    let text = std::fs::read_to_string(document()).unwrap();
+    let line = text.lines().find(|line| line.starts_with(&format!("| {name} |"))).unwrap_or_else(|| {
+        panic!("docs/agents.md has no row '{name}'");
+    });
+    let mut cells: Vec<String> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
+    if std::env::var_os(WRITE).is_some() {
+        cells[column] = found.to_owned();
+        let cells = cells[1..cells.len() - 1].join(" | ");
+        std::fs::write(document(), text.replace(line, &format!("| {cells} |"))).unwrap();
+        return;
+    }
+    assert_eq!(cells[column], found, "{} {name}; {WRITE}=1 writes it into docs/agents.md", agent.program());
+}
+
+fn document() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents.md")
+}
+
+#[test]
+fn has_a_row_for_everything_that_is_measured_and_no_cell_is_empty() {
+    let text = std::fs::read_to_string(document()).unwrap();
+    let head = text.find("## What was measured").unwrap();
+    let rows: Vec<Vec<&str>> = text[head..]
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows[0][1..], AGENTS.map(|agent| format!("`{}`", agent.program())));
+    assert_eq!(rows[2..].iter().map(|row| row[0]).collect::<Vec<_>>(), ROWS.map(|(_, name)| name));
+    assert!(rows[2..].iter().flatten().all(|cell| !cell.is_empty()), "{rows:?}");
+}
