@@ -27,7 +27,7 @@ pub fn words(task: &Task, review: &Review, patch: &str) -> String {
         Work::Run(command) => format!("{}\n\nIt was done by this command: {command}", task.name),
     };
     let mut out = String::from(
-        "You review a change that somebody else made. You are in a copy of the repository with the change in it. Look, \
+        "You review a change that you did not make. You are in a copy of the repository with the change in it. Look, \
          and change nothing.\n",
     );
     let rubric = review.rubric.as_deref().unwrap_or(RUBRIC);

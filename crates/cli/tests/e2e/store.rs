@@ -28,8 +28,8 @@ fn a_full_disk_is_waited_for() {
         &format!(
             "
 tasks:
-  - {{ id: fill, run: AGENT fill {fill} then make full }}
-  - {{ id: free, run: 'AGENT await go; rm {fill}' }}
+  - {{ id: fill, run: 'AGENT await up; AGENT fill {fill} then make full' }}
+  - {{ id: free, run: 'AGENT touch up then await go; rm {fill}' }}
   - {{ id: after, run: AGENT touch done, dependencies: [fill, free] }}
 "
         ),

@@ -108,7 +108,7 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
                 _ => {}
             }
             next.ended = true;
-            // What somebody left who was cut short is gone on with, and does not land.
+            // What an agent left that was cut short is gone on with, and does not land.
             let lands = change.as_deref().filter(|_| *outcome == Outcome::Succeeded);
             next.landing = lands.cloned().map(|change| {
                 Box::new(Landing { change, intent: None, since: record.seq, tick: record.tick })

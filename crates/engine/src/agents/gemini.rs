@@ -45,8 +45,9 @@ const KEYS: [&str; 8] = [
 /// Started by itself a second time, it would not hear the signals sent to the first.
 const SETTINGS: [(&str, &str); 1] = [("GEMINI_CLI_NO_RELAUNCH", "true")];
 
-/// Between two looks at what it has recorded.
+/// Between two looks at what it has recorded, and at where that may be.
 const PAUSE: Duration = Duration::from_millis(60);
+const SEARCH: Duration = Duration::from_secs(1);
 
 /// Its own exit codes.
 const FAILED: i32 = 1;
@@ -276,8 +277,9 @@ impl Translator for Gemini {
 
     /// Its subagents work without a word in its stream.
     fn look(&mut self) -> Vec<Tokens> {
-        if self.chats.is_none() || self.result.is_some() || self.looked.is_some_and(|at| at.elapsed() < PAUSE)
-        {
+        let Some(chats) = self.chats.as_ref().filter(|_| self.result.is_none()) else { return Vec::new() };
+        let pause = if chats.are_found() { PAUSE } else { SEARCH };
+        if self.looked.is_some_and(|at| at.elapsed() < pause) {
             return Vec::new();
         }
         self.looked = Some(Instant::now());

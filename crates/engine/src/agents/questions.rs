@@ -99,7 +99,8 @@ impl Questions {
 /// What an agent is told of a question it has put, when it goes on.
 pub fn told(question: &Question, answer: &Answer) -> String {
     if question.tool == ASK_HUMAN {
-        return format!("You asked: {} — {}. Go on.", question.what, answered(answer));
+        let answered = answered(answer);
+        return format!("You asked: {} — {}. Go on.", question.what, answered.trim_end_matches('.'));
     }
     match answer.allow {
         true => {
@@ -116,7 +117,7 @@ fn answered(answer: &Answer) -> String {
         (Some(words), _, _) => format!("a person answers: {words}"),
         (None, Answerer::Person, true) => "a person says yes".to_owned(),
         (None, Answerer::Person, false) => "a person says no".to_owned(),
-        (None, Answerer::Deadline, _) => "nobody was there to ask; decide as seems best".to_owned(),
+        (None, Answerer::Deadline, _) => "no person was there to ask; decide as seems best".to_owned(),
     }
 }
 
@@ -124,6 +125,6 @@ fn refused(answer: &Answer) -> String {
     match (&answer.words, answer.by) {
         (Some(words), _) => format!("it is not allowed: {words}"),
         (None, Answerer::Person) => "it is not allowed, a person said".to_owned(),
-        (None, Answerer::Deadline) => "it is not allowed, for nobody was there to ask".to_owned(),
+        (None, Answerer::Deadline) => "it is not allowed, for no person was there to ask".to_owned(),
     }
 }

@@ -145,7 +145,10 @@ pub(super) fn is_of_the_past(process: u32, start_time: u64) -> bool {
     let from = seen().processes.get(&(process, start_time)).map(|from| from.mark.clone());
     match from {
         Some(mark) => !at_work.values().any(|(current, _)| *current == mark),
-        None => at_work.keys().all(|&main| tree::start_time(main).is_none_or(|began| began > start_time)),
+        // Of two that began in the same tick of the clock, the later one has the higher number.
+        None => at_work
+            .keys()
+            .all(|&main| tree::start_time(main).is_none_or(|began| (began, main) > (start_time, process))),
     }
 }
 

@@ -61,7 +61,7 @@ fn is_stopped_by(agent: Agent, settings: &str, calls: usize) {
     let asked = bench.stand_in.requests("part").iter().filter(|request| request.turn.is_some()).count();
     assert!((calls..=calls + 2).contains(&asked), "{asked} calls");
     let (shown, billed) = (bench.world.summary()["cost_usd"].as_f64().unwrap(), billed(&bench));
-    // An answer that nobody waited for any more is not in the agent's own totals.
+    // An answer that was not waited for is not in the agent's own totals.
     let one_call = (DEAR.input as f64 * 4.0 + DEAR.output as f64 * 20.0) / 1e6;
     assert!(shown >= billed * 0.99 - one_call, "{shown} shown, {billed} billed");
 }

@@ -226,6 +226,10 @@ fn when_a_cap_was_raised() {
     listed(&bench, "A cap that stopped it was raised", &[prompts(&bench, "long").last().unwrap()]);
 }
 
+/// What Claude Code puts before our words.
+const PASSED_ON: &str = "PreToolUse:Bash hook error: ";
+const STOP: &str = "a person has to allow this first; stop here, you will be told";
+
 const RULES: &str = "permissions: { deny: ['Bash(touch denied*)'], ask: ['Bash(touch asked*)'] }, ";
 
 fn asking() -> Script {
@@ -246,8 +250,11 @@ fn when_rules_are_against_it_or_a_person_has_to_allow_it() {
     conductor(&allowed.world, &["task", "approve", "a", "-m", "but only once"]).expect(0);
     live.ended_within(SLOW).expect(0);
     let results = results(&allowed, "a");
-    listed(&allowed, "A command that a rule denies", &[&results[0]]);
-    listed(&allowed, "A command that a person has to allow", &[&results[1]]);
+    let ours = |result: &str| result.strip_prefix(PASSED_ON).map(str::to_owned);
+    listed(&allowed, "A command that a rule denies", &[&ours(&results[0]).expect("it was told")]);
+    // We ask it to stop in the same breath: it may have done so before it passed on what was said.
+    let stopped = ours(&results[1]).unwrap_or_else(|| STOP.to_owned());
+    listed(&allowed, "A command that a person has to allow", &[&stopped]);
     listed(&allowed, "The person allows it", &[&prompts(&allowed, "a")[1]]);
 
     let Some(refused) = bench("", &prompt("a", RULES)) else { return };

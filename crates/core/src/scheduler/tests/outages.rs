@@ -1,4 +1,4 @@
-//! Providers that fail, and those that let nobody in.
+//! Providers that fail, and those that let no agent in.
 
 use super::*;
 

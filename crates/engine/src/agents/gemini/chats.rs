@@ -36,6 +36,11 @@ impl Chats {
         Chats { projects: home.join(".gemini/tmp"), since, session, records: Vec::new() }
     }
 
+    /// Looking for them means to look through all that it has recorded for its user.
+    pub(super) fn are_found(&self) -> bool {
+        !self.records.is_empty()
+    }
+
     pub(super) fn news(&mut self) -> News {
         self.find();
         let mut news = News::default();
