@@ -60,6 +60,9 @@ impl User {
 /// How often a run that keeps being left may have to be taken up.
 const PATIENCE: usize = 6;
 
+/// By when everything is gone after the end.
+const AFTER: Duration = Duration::from_secs(5);
+
 /// Takes a run up until it is over; how often that was.
 pub(super) fn finish(world: &World, place: &Place, run: &str, home: bool, first: Ended) -> usize {
     let mut ended = first;
@@ -93,6 +96,11 @@ pub(super) fn check(round: &Round, world: &World, place: &Place, run: &str, user
     expect_no_processes(round, run, &at);
     let left = place.leftovers(world, run);
     assert!(left.is_empty(), "{left:?} left: {at}");
+    // What was thrown away is taken off the disk after the run.
+    let patience = Instant::now() + AFTER;
+    while !strays(world, run).is_empty() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let strays = strays(world, run);
     assert!(strays.is_empty(), "{strays:?} lie about: {at}");
     landed(world, place, run, &at)
@@ -160,7 +168,7 @@ fn quietly(world: &World, place: &Place, args: &[&str]) -> String {
 
 /// Five seconds after the end nothing runs any more, marked or not.
 fn expect_no_processes(round: &Round, run: &str, at: &str) {
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + AFTER;
     loop {
         let mut left = leftovers(run);
         left.extend(crate::harness::named_like(&acts::daemon(round.token)));

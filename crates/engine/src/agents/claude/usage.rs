@@ -22,6 +22,9 @@ pub(super) struct Counted {
     own: Vec<Tokens>,
     /// By the call that started it.
     subagents: HashMap<String, Subagent>,
+    /// Calls of subagents that were cut off since its last result, and those that its last totals lack.
+    cut_off: Vec<Tokens>,
+    unheard: Vec<Tokens>,
     /// What it has asked of the model and has not been told the price of.
     under_way: Option<UnderWay>,
     /// Its newest message whose price is known.
@@ -140,6 +143,10 @@ impl Counted {
     pub(super) fn subagent_ended(&mut self, event: &Value) -> Option<Tokens> {
         let known = event["tool_use_id"].as_str().and_then(|call| self.subagents.remove(call));
         let Subagent { newest, said_last } = known.unwrap_or_default();
+        if event["status"] != "completed" && !said_last {
+            let before = if newest.total() > 0 { &newest } else { &self.newest };
+            self.cut_off.push(Tokens { delegated: true, ..self.after(before, self.longest) });
+        }
         let input = event["usage"]["total_tokens"].as_u64().unwrap_or(0).min(MOST);
         let output = event["summary"].as_str().map_or(0, |summary| summary.len() as u64);
         let model = if newest.model.is_empty() { self.newest.model.clone() } else { newest.model };
@@ -161,8 +168,12 @@ impl Counted {
         self.own.clear();
         match event["terminal_reason"].as_str().is_some_and(|reason| reason.starts_with("aborted")) {
             // An answer it did not wait for is not in its totals.
-            true => self.under_way.iter_mut().for_each(|under_way| under_way.id = None),
+            true => {
+                self.under_way.iter_mut().for_each(|under_way| under_way.id = None);
+                self.unheard = std::mem::take(&mut self.cut_off);
+            }
             false => {
+                self.cut_off.clear();
                 self.subagents.clear();
                 self.under_way = None;
             }
@@ -224,7 +235,11 @@ impl Counted {
             let newest = if subagent.newest.total() > 0 { &subagent.newest } else { &self.newest };
             Tokens { delegated: true, ..self.after(newest, self.longest) }
         });
-        let all = own.into_iter().chain(subagents).filter(|tokens| tokens.total() > 0);
+        let all = own
+            .into_iter()
+            .chain(subagents)
+            .chain(self.unheard.iter().cloned())
+            .filter(|tokens| tokens.total() > 0);
         all.map(|tokens| Tokens { estimated: true, ..tokens }).collect()
     }
 
