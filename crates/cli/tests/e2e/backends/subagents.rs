@@ -17,7 +17,7 @@ fn delegating(agent: Agent, settings: &str, calls: usize) -> Option<Bench> {
     let whole = Script::new().delegate("part").write_file("a.txt", "a\n");
     bench.script("whole", whole.finish("Done."));
     // A model thinks for a while.
-    let call = |part: Script, call| part.slow(200).run(format!("echo call number {call}"));
+    let call = |part: Script, call| part.slow(400).run(format!("echo call number {call}"));
     let part = (0..calls).fold(Script::new(), call);
     bench.script("part", part.finish("The part that was mine is done.").usage_by_default(DEAR));
     Some(bench)

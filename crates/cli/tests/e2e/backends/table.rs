@@ -38,20 +38,53 @@ pub(super) const WRITE: &str = "CONDUCTOR_WRITE_DOCS";
 /// What a test has found of an agent has to be what the table says.
 #[track_caller]
 pub(super) fn measured(agent: Agent, row: Row, found: &str) {
-    let name = ROWS.iter().find(|(known, _)| *known == row).unwrap().1;
-    let column = AGENTS.iter().position(|known| *known == agent).unwrap() + 2;
-    let text = std::fs::read_to_string(document()).unwrap();
-    let line = text.lines().find(|line| line.starts_with(&format!("| {name} |"))).unwrap_or_else(|| {
-        panic!("docs/agents.md has no row '{name}'");
-    });
-    let mut cells: Vec<String> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
-    if std::env::var_os(WRITE).is_some() {
-        cells[column] = found.to_owned();
-        let cells = cells[1..cells.len() - 1].join(" | ");
-        std::fs::write(document(), text.replace(line, &format!("| {cells} |"))).unwrap();
-        return;
+    let said = cell(agent, row);
+    if said != found && !written(agent, row, found) {
+        panic!(
+            "{row:?} of {} is '{found}', not '{said}'; {WRITE}=1 writes it into docs/agents.md",
+            agent.program()
+        );
     }
-    assert_eq!(cells[column], found, "{} {name}; {WRITE}=1 writes it into docs/agents.md", agent.program());
+}
+
+/// The same of a number that differs from run to run, and must not be larger.
+#[track_caller]
+pub(super) fn measured_at_most(agent: Agent, row: Row, found: usize) {
+    let said = cell(agent, row);
+    let most = said.strip_prefix("at most ").and_then(|most| most.parse::<usize>().ok());
+    if most.is_none_or(|most| found > most) && !written(agent, row, &format!("at most {found}")) {
+        panic!("{row:?} of {} is {found}, and not '{said}'", agent.program());
+    }
+}
+
+fn cell(agent: Agent, row: Row) -> String {
+    let text = std::fs::read_to_string(document()).unwrap();
+    let (_, cells) = line(&text, row);
+    cells[column(agent)].to_owned()
+}
+
+/// Writes what was found, where that is wanted.
+fn written(agent: Agent, row: Row, found: &str) -> bool {
+    if std::env::var_os(WRITE).is_none() {
+        return false;
+    }
+    let text = std::fs::read_to_string(document()).unwrap();
+    let (line, mut cells) = line(&text, row);
+    cells[column(agent)] = found;
+    let cells = cells[1..cells.len() - 1].join(" | ");
+    std::fs::write(document(), text.replace(line, &format!("| {cells} |"))).unwrap();
+    true
+}
+
+fn line(text: &str, row: Row) -> (&str, Vec<&str>) {
+    let name = ROWS.iter().find(|(known, _)| *known == row).unwrap().1;
+    let line = text.lines().find(|line| line.starts_with(&format!("| {name} |")));
+    let line = line.unwrap_or_else(|| panic!("docs/agents.md has no row '{name}'"));
+    (line, line.split('|').map(str::trim).collect())
+}
+
+fn column(agent: Agent) -> usize {
+    AGENTS.iter().position(|known| *known == agent).unwrap() + 2
 }
 
 fn document() -> PathBuf {
