@@ -242,7 +242,7 @@ impl Run {
                 self.stage = Stage::Active;
                 (self.paused, self.paused_for) = (false, None);
                 self.ended = None;
-                // Whoever takes it up again wants to know at once.
+                // The user who takes it up again wants to know at once.
                 let outages = std::mem::take(&mut self.outages);
                 self.parked.retain(|agent, _| !outages.contains_key(agent));
                 self.times.starts += 1;

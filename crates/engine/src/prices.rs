@@ -154,7 +154,7 @@ mod tests {
             told,
             "as Claude Code told of this conversation"
         );
-        assert_eq!(price(&Own::new(), &tokens("nobody's")), None);
+        assert_eq!(price(&Own::new(), &tokens("unlisted")), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::repository::{command, conductor, git, on_branch, repository};
 /// One that is known by its value: passed on by name.
 const PASSED: &str = "tangerine/submarine+carousel=9";
 
-/// One of a shape of its own for each place. Put together here, so that nobody takes this file for a leak.
+/// One of a shape of its own for each place. Put together here, so that no scanner takes this file for a leak.
 pub(crate) fn canary(place: usize) -> String {
     let letters = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
     let made = |length: usize| -> String {

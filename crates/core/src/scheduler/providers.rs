@@ -17,7 +17,7 @@ const SHORTEST: Millis = Millis::from_secs(1);
 
 impl Scheduler {
     /// An outage of its provider is no failure of a task: its agent is parked for all, and one looks now and then whether
-    /// it is over. Nobody waits longer than the run's patience.
+    /// it is over. No task waits longer than the run's patience.
     pub(super) fn waited_out(&mut self, now: Now, place: usize, outcome: Outcome) -> Outcome {
         let Outcome::Failed(failure) = &outcome else { return outcome };
         let Some(agent) = self.run.hand(place).map(|hand| hand.agent.clone()) else { return outcome };
@@ -40,7 +40,7 @@ impl Scheduler {
         Outcome::Interrupted
     }
 
-    /// Whoever else asks that provider is not let in either: nothing new starts, and those at work with it are stopped.
+    /// Other tasks that ask that provider are not let in either: nothing new starts, and those at work with it are stopped.
     pub(super) fn leave_unauthorized(&mut self, now: Now, place: usize, failure: &Failure) {
         if failure.class != FailureClass::Unauthorized {
             return;

@@ -10,7 +10,7 @@ use super::{Redactor, Scrubber, spellings};
 /// A value that is known, with everything in it that is written in another way somewhere.
 const VALUE: &str = "Zq8/tR+2=wX\"vN7;mK4 jH9";
 
-/// Put together here, so that nobody takes this file for a leak. No two have eight letters in a row in common.
+/// Put together here, so that no scanner takes this file for a leak. No two have eight letters in a row in common.
 fn kinds() -> Vec<(&'static str, String, String)> {
     let made = |seed: usize, length: usize| -> String {
         let letters = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";

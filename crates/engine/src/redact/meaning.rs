@@ -106,7 +106,7 @@ impl View {
     }
 }
 
-/// What is meant around each joint, as far as this reaches: as everybody reads it, and as a terminal shows it where that
+/// What is meant around each joint, as far as this reaches: as a reader takes it, and as a terminal shows it where that
 /// is something else.
 pub(super) fn views(text: &[u8], reach: usize) -> impl Iterator<Item = View> {
     let mut place = 0;

@@ -157,7 +157,7 @@ fn normal(lines: &[&str], seat: &std::path::Path) -> Vec<String> {
         .collect()
 }
 
-/// The program or module that is not there, in the words of whoever looked for it. A path may yet come with the work.
+/// The program or module that is not there, in the words of the program that looked for it. A path may yet come with the work.
 fn missing(said: &Said) -> Option<&str> {
     said.why.as_ref()?;
     said.lines.iter().map(String::as_str).find(|line| {

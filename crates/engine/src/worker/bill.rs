@@ -173,8 +173,8 @@ mod tests {
         };
         let (told, taken) = (Some(Usd(7)), Some((Usd(7), 0)));
         assert_eq!(cost(vec![tokens(OPUS)], told), Some((Usd(4000), 0)));
-        assert_eq!(cost(vec![tokens(OPUS), tokens("nobody's")], told), taken);
-        assert_eq!(cost(vec![tokens(OPUS), tokens("nobody's")], None), Some((Usd(4000), 1000)));
+        assert_eq!(cost(vec![tokens(OPUS), tokens("unlisted")], told), taken);
+        assert_eq!(cost(vec![tokens(OPUS), tokens("unlisted")], None), Some((Usd(4000), 1000)));
         assert_eq!(cost(Vec::new(), told), taken);
         assert_eq!(cost(Vec::new(), None), None);
     }

@@ -23,7 +23,7 @@ mod a_command_that_fails {
     }
 }
 
-/// Whoever is told to commit can.
+/// An agent that is told to commit can.
 mod a_commit {
     use super::*;
 

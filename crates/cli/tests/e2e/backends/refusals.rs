@@ -54,7 +54,7 @@ fn are_no_success(agent: Agent) {
     expect_tidy(&bench.world);
 }
 
-/// Whoever asks is refused: one task finds out, and the others stay as they are.
+/// Every agent that asks is refused: one task finds out, and the others stay as they are.
 mod of_the_key {
     use super::*;
 
