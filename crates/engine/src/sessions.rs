@@ -59,6 +59,13 @@ struct Line<'a> {
     started_at: Option<String>,
     ended_at: Option<String>,
     elapsed_ms: Option<u64>,
+    #[serde(flatten)]
+    used: Used,
+}
+
+/// What it has used, once that is known.
+#[derive(Debug, Serialize)]
+struct Used {
     /// Answers of the model, which are its turns.
     messages: Option<u32>,
     turns: Option<u32>,
@@ -67,6 +74,20 @@ struct Line<'a> {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cost_usd: Option<f64>,
+}
+
+impl From<Option<Usage>> for Used {
+    fn from(used: Option<Usage>) -> Used {
+        Used {
+            messages: used.map(|used| used.turns),
+            turns: used.map(|used| used.turns),
+            tool_calls: used.map(|used| used.tool_calls),
+            tokens: used.map(|used| used.tokens),
+            input_tokens: used.map(|used| used.tokens.saturating_sub(used.output)),
+            output_tokens: used.map(|used| used.output),
+            cost_usd: used.and_then(costs::dollars),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -112,13 +133,7 @@ pub(crate) fn note_planning(home: &Path, session: &PlanningSession<'_>) {
         started_at: Some(moment(planning.at)),
         ended_at: Some(moment(*ended)),
         elapsed_ms: Some((*ended - planning.at).0),
-        messages: used.map(|used| used.turns),
-        turns: used.map(|used| used.turns),
-        tool_calls: used.map(|used| used.tool_calls),
-        tokens: used.map(|used| used.tokens),
-        input_tokens: used.map(|used| used.tokens.saturating_sub(used.output)),
-        output_tokens: used.map(|used| used.output),
-        cost_usd: used.and_then(costs::dollars),
+        used: used.into(),
     };
     let _ = line.bytes().and_then(|bytes| append(&home.join(FILE), &bytes));
 }
@@ -333,13 +348,7 @@ impl Book {
             started_at: open.since.map(moment),
             ended_at: end.map(|(_, at, _)| moment(at)),
             elapsed_ms: end.map(|(.., elapsed)| elapsed),
-            messages: used.map(|used| used.turns),
-            turns: used.map(|used| used.turns),
-            tool_calls: used.map(|used| used.tool_calls),
-            tokens: used.map(|used| used.tokens),
-            input_tokens: used.map(|used| used.tokens.saturating_sub(used.output)),
-            output_tokens: used.map(|used| used.output),
-            cost_usd: used.and_then(costs::dollars),
+            used: used.into(),
         };
         line.bytes()
     }

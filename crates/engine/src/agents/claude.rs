@@ -418,7 +418,12 @@ impl Translator for Claude {
         let Some(event) = SIEVE.read(bytes) else { return Heard::default() };
         match event["type"].as_str() {
             Some("system") => self.on_system(&event),
-            Some("user") => on_answers(&event),
+            Some("user") => {
+                if event["parent_tool_use_id"].is_null() {
+                    self.usage.is_about_to_ask();
+                }
+                on_answers(&event)
+            }
             Some("assistant") => self.on_assistant(&event),
             Some("stream_event") => self.on_piece(&event),
             Some("rate_limit_event") => self.on_limit(&event),

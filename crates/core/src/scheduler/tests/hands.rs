@@ -4,19 +4,6 @@ use super::*;
 use crate::models::Sample;
 use crate::units::Usd;
 
-/// Prompts, each for the agents named behind it.
-fn prompts(text: &str) -> Plan {
-    let tasks = text.split(';').map(|entry| {
-        let mut words = entry.split_whitespace();
-        let name = words.next().unwrap();
-        let mut task = Task::new(id(name), Work::Prompt(name.into()));
-        task.agent = words.next().map(str::to_owned);
-        task.fallback_agents = words.map(str::to_owned).collect();
-        task
-    });
-    Plan { tasks: tasks.collect(), ..Plan::default() }
-}
-
 impl Script {
     fn hand(&self, task: &str) -> &str {
         let place = self.scheduler.run().place(&id(task)).unwrap();

@@ -2,17 +2,11 @@
 
 use super::*;
 
-fn prompts(text: &str) -> Plan {
-    let tasks = text.split(';').map(|entry| {
-        let mut words = entry.split_whitespace();
-        let name = words.next().unwrap();
-        let mut task = Task::new(id(name), Work::Prompt(name.into()));
-        task.agent = words.next().map(str::to_owned);
-        task.fallback_agents = words.map(str::to_owned).collect();
-        task.retry.max_attempts = 1;
-        task
-    });
-    Plan { tasks: tasks.collect(), ..Plan::default() }
+/// Prompts that are tried once.
+fn once(text: &str) -> Plan {
+    let mut plan = prompts(text);
+    plan.tasks.iter_mut().for_each(|task| task.retry.max_attempts = 1);
+    plan
 }
 
 fn patient(slots: u32, minutes: u64) -> Options {
@@ -29,7 +23,7 @@ impl Script {
 
 #[test]
 fn an_outage_fails_nothing_and_one_alone_looks_whether_it_is_over() {
-    let (mut s, told) = Script::start(prompts("a claude; b claude; c claude"), patient(3, 60));
+    let (mut s, told) = Script::start(once("a claude; b claude; c claude"), patient(3, 60));
     assert_eq!(told, "start a, start b, start c");
     assert_eq!(s.refused("a", FailureClass::RateLimited), "parked claude until 5, interrupted a");
     assert_eq!(s.refused("b", FailureClass::Overloaded), "interrupted b", "it asked before");
@@ -53,7 +47,7 @@ fn an_outage_fails_nothing_and_one_alone_looks_whether_it_is_over() {
 
 #[test]
 fn whoever_gets_an_answer_lets_the_others_in() {
-    let (mut s, _) = Script::start(prompts("a claude; b claude"), patient(2, 60));
+    let (mut s, _) = Script::start(once("a claude; b claude"), patient(2, 60));
     s.refused("a", FailureClass::RateLimited);
     s.refused("b", FailureClass::RateLimited);
     assert_eq!(s.wait(6), "start a#2");
@@ -64,7 +58,7 @@ fn whoever_gets_an_answer_lets_the_others_in() {
 
 #[test]
 fn patience_comes_to_an_end() {
-    let (mut s, _) = Script::start(prompts("a claude"), patient(1, 1));
+    let (mut s, _) = Script::start(once("a claude"), patient(1, 1));
     assert_eq!(s.refused("a", FailureClass::Provider), "parked claude until 5, interrupted a");
     assert_eq!(s.wait(6), "start a#2");
     s.secs = 61;
@@ -73,7 +67,7 @@ fn patience_comes_to_an_end() {
 
 #[test]
 fn another_agent_takes_over_in_the_meantime() {
-    let (mut s, _) = Script::start(prompts("a claude codex; b claude"), patient(2, 60));
+    let (mut s, _) = Script::start(once("a claude codex; b claude"), patient(2, 60));
     assert_eq!(s.refused("a", FailureClass::Overloaded), "parked claude until 5, interrupted a, start a#2");
     let place = s.scheduler.run().place(&id("a")).unwrap();
     assert_eq!(s.scheduler.run().hand(place).unwrap().agent, "codex");
@@ -81,7 +75,7 @@ fn another_agent_takes_over_in_the_meantime() {
 
 #[test]
 fn a_run_that_is_taken_up_asks_at_once() {
-    let (mut s, _) = Script::start(prompts("a claude"), patient(1, 60));
+    let (mut s, _) = Script::start(once("a claude"), patient(1, 60));
     s.refused("a", FailureClass::Provider);
     let (mut s, told) = s.crash(patient(1, 60));
     assert_eq!(told, "start a#2");
@@ -90,7 +84,7 @@ fn a_run_that_is_taken_up_asks_at_once() {
 
 #[test]
 fn one_that_is_not_let_in_stops_all_that_ask_the_same_provider() {
-    let (mut s, _) = Script::start(prompts("a claude; b claude; c codex; d claude"), patient(3, 60));
+    let (mut s, _) = Script::start(once("a claude; b claude; c codex; d claude"), patient(3, 60));
     let told = s.refused("a", FailureClass::Unauthorized);
     assert!(told.contains("failed a (Unauthorized)") && told.contains("stop b"), "{told}");
     assert!(!told.contains("stop c"), "{told}");
@@ -103,7 +97,7 @@ fn one_that_is_not_let_in_stops_all_that_ask_the_same_provider() {
 /// The wait is of an hour; then the clock is set back by years, and the hour passes.
 #[test]
 fn a_clock_that_is_set_back_makes_no_wait_longer() {
-    let (mut s, _) = Script::start(prompts("a claude"), queue(1));
+    let (mut s, _) = Script::start(once("a claude"), queue(1));
     let later = |tick: u64, at: i64| Now { at: Timestamp(at * 1000), tick: Tick(tick * 1000), jitter: 0.5 };
     let parked = Input::ProviderParked { agent: "claude".into(), until: Timestamp(1_000_003_600_000) };
     let decision = s.scheduler.handle(later(1, 1_000_000_000), parked);
@@ -125,7 +119,7 @@ fn a_clock_that_is_set_back_makes_no_wait_longer() {
 /// What it has done stays, and it goes on in the same conversation.
 #[test]
 fn what_was_cut_short_by_its_provider_is_gone_on_with() {
-    let mut plan = prompts("a claude");
+    let mut plan = once("a claude");
     plan.tasks[0].retry.max_attempts = 2;
     let (mut s, _) = Script::start(plan, queue(1));
     let attempt = s.attempt_of("a");

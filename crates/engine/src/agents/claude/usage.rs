@@ -56,6 +56,8 @@ struct UnderWay {
     id: Option<String>,
     /// Bytes of it that have come.
     bytes: u64,
+    /// It has said so; else it is only about to ask.
+    announced: bool,
 }
 
 impl Counted {
@@ -65,12 +67,17 @@ impl Counted {
 
     /// A request goes out.
     pub(super) fn asks(&mut self) {
-        self.under_way = Some(UnderWay::default());
+        self.under_way = Some(UnderWay { announced: true, ..UnderWay::default() });
+    }
+
+    /// Its tools are done: it asks next, and may be killed before it says so.
+    pub(super) fn is_about_to_ask(&mut self) {
+        self.under_way.get_or_insert_default();
     }
 
     pub(super) fn begins(&mut self, message: &Value) -> Option<Tokens> {
         let id = message["id"].as_str()?;
-        self.under_way = Some(UnderWay { id: Some(id.to_owned()), bytes: 0 });
+        self.under_way = Some(UnderWay { id: Some(id.to_owned()), bytes: 0, announced: true });
         self.count(id, message["model"].as_str(), &message["usage"])
     }
 
@@ -169,6 +176,7 @@ impl Counted {
         match event["terminal_reason"].as_str().is_some_and(|reason| reason.starts_with("aborted")) {
             // An answer it did not wait for is not in its totals.
             true => {
+                self.under_way = self.under_way.take().filter(|under_way| under_way.announced);
                 self.under_way.iter_mut().for_each(|under_way| under_way.id = None);
                 self.unheard = std::mem::take(&mut self.cut_off);
             }
@@ -221,7 +229,7 @@ impl Counted {
     /// A request under way, and one of each subagent. It is taken to be as large as the last one with its answer, and its
     /// own answer to be as long as the longest, if no more of it has come.
     pub(super) fn unsaid(&self) -> Vec<Tokens> {
-        let own = self.under_way.as_ref().map(|UnderWay { id, bytes }| {
+        let own = self.under_way.as_ref().map(|UnderWay { id, bytes, .. }| {
             let output = (*bytes).max(self.longest);
             match id.as_ref().and_then(|id| self.messages.get(id)) {
                 Some(known) => {
