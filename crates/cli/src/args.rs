@@ -4,6 +4,7 @@ mod files;
 mod groups;
 mod live;
 mod plan;
+mod review;
 mod run;
 mod work;
 
@@ -14,6 +15,7 @@ pub(crate) use files::*;
 pub(crate) use groups::*;
 pub(crate) use live::*;
 pub(crate) use plan::*;
+pub(crate) use review::*;
 pub(crate) use run::*;
 pub(crate) use work::*;
 
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     /// Answer what a task's agent asks, tell it something, have it done again or not at all
     #[command(subcommand)]
     Task(Task),
+    /// Review work that waits for approval before it lands (`land: approve`)
+    Review(Review),
     /// See which agents there are, and put them to the test
     #[command(subcommand)]
     Agents(Agents),

@@ -52,6 +52,7 @@ pub(crate) fn text(
     failures(&mut out, run, directory);
     skips(&mut out, run);
     questions(&mut out, id, run);
+    reviews(&mut out, run);
     out.push('\n');
     times(&mut out, run, &summary, &TimeSpent::of(run, graph));
     costs(&mut out, run, &summary);
@@ -335,8 +336,26 @@ fn questions(out: &mut String, id: &RunId, run: &Run) {
     }
 }
 
+/// What waits for a person's review.
+fn reviews(out: &mut String, run: &Run) {
+    for (task, progress) in run.tasks() {
+        if let Some(landing) = progress.state.landing().filter(|_| progress.state.status() == Status::Waiting)
+        {
+            let (touched, commit) = (&landing.change.touched, &landing.change.commit);
+            let (files, added, removed) = (touched.files.len(), touched.added, touched.removed);
+            let words = format!("{} waits for your review: {files} files, +{added} -{removed}", task.id);
+            let _ = writeln!(out, "\n{words}, {commit:.10}");
+        }
+    }
+}
+
+fn in_review(run: &Run) -> bool {
+    run.tasks().any(|(_, progress)| matches!(progress.state, TaskState::InReview { .. }))
+}
+
 fn next(id: &RunId, run: &Run, summary: &Summary) -> Option<String> {
     match run.stage() {
+        Stage::Stopped(DrainReason::Person) if in_review(run) => Some(format!("conductor review {id}")),
         Stage::Stopped(DrainReason::Budget) => Some(format!("conductor run --resume {id} {}", higher(run))),
         Stage::Stopped(DrainReason::Unauthorized) => {
             Some(format!("conductor run --resume {id} --retry-failed   (when its agent is logged in)"))

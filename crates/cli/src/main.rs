@@ -90,6 +90,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, Fault> {
         Command::Worktree(worktree) => commands::worktree::run(&worktree),
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Task(task) => commands::task::run(&task),
+        Command::Review(review) => commands::review::run(&review),
         Command::Agents(agents) => commands::agents::run(&agents),
         Command::Mcp => commands::mcp::run(),
         Command::Config(config) => commands::config::run(&config),

@@ -5,6 +5,7 @@
 
 mod failure;
 mod question;
+mod review;
 mod usage;
 mod work;
 
@@ -16,12 +17,13 @@ use serde::{Deserialize, Serialize};
 use crate::graph::Strategy;
 use crate::ids::{Attempt, TaskId};
 use crate::models::Sample;
-use crate::plan::{Amendment, Isolation, Limits, Plan};
+use crate::plan::{Amendment, Isolation, Land, Limits, Plan};
 use crate::recovery::{Nature, Strategy as Way};
 use crate::units::{Millis, Tick, Timestamp};
 
 pub use failure::{Failure, FailureClass, StopReason};
 pub use question::{Answer, Answerer, Question, Report, Severity};
+pub use review::{Comment, ReviewVerdict};
 pub use usage::{ModelUsage, Planning, Usage};
 pub use work::{Change, Gate, Phases, Reviewed, Standing, Touched};
 
@@ -146,6 +148,18 @@ pub enum Event {
         task: TaskId,
         attempt: Attempt,
         failure: Failure,
+    },
+
+    /// Its work is good, and waits for a person's approval before it lands.
+    ReviewRequested {
+        task: TaskId,
+        attempt: Attempt,
+    },
+    /// A person has reviewed it. What follows from the verdict comes right behind it.
+    ReviewGiven {
+        task: TaskId,
+        attempt: Attempt,
+        verdict: ReviewVerdict,
     },
 
     /// What is done about a failed attempt, or about somebody who is not there to make one. What follows from it comes
@@ -308,6 +322,8 @@ pub enum Again {
     Model,
     /// It failed, and begins once more with nothing of the try before.
     Back,
+    /// A person has reviewed its work and sent it back with comments.
+    SentBack(Box<Round>),
 }
 
 impl Again {
@@ -353,6 +369,9 @@ pub struct Options {
     /// Where tasks work that do not say it themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
+    /// Whether good work lands by itself, where that is said for every task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub land: Option<Land>,
     /// The file's limits, overridden by flags and filled up with what the machine has.
     #[serde(default)]
     pub limits: Limits,
@@ -401,6 +420,7 @@ impl Options {
             fail_fast: false,
             allow_overlap: false,
             isolation: None,
+            land: None,
             limits: Limits::default(),
             answer_within: None,
             leave_unanswered: false,

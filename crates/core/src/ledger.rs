@@ -94,6 +94,7 @@ fn claims(task: &Task, state: &TaskState) -> (bool, bool) {
     match state {
         TaskState::Completed => (true, checked),
         TaskState::Running(running) => (running.ended, running.ended && checked),
+        TaskState::InReview { .. } => (true, checked),
         TaskState::Failed(failure) => match failure.class {
             FailureClass::Conflict | FailureClass::Diverged => (true, checked),
             FailureClass::NoChanges

@@ -174,6 +174,10 @@ fn news(id: &RunId, run: &Run, event: &Event) -> Option<News> {
             let question = Some(question.to_string());
             News { question, ..bare(Occasion::Input, Some(task), Status::Waiting.name(), text) }
         }
+        Event::ReviewRequested { task, .. } => {
+            let text = format!("{task} is done and waits for your review (conductor review)");
+            bare(Occasion::Input, Some(task), Status::Waiting.name(), text)
+        }
         Event::BudgetNeared { task, what, used, cap } => {
             let whose = task.as_ref().map_or_else(|| format!("run {id}"), ToString::to_string);
             let percent = u128::from(*used) * 100 / u128::from((*cap).max(1));

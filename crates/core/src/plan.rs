@@ -26,7 +26,8 @@ pub use agents::{Otherwise, Permissions, Program, Review};
 pub use amendment::{Amendment, Edit};
 pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
 pub use course::{
-    Changes, Dependency, Isolation, Kind, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope, When,
+    Changes, Dependency, Isolation, Kind, Land, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope,
+    When,
 };
 pub use execution::{Done, Execution, Stage};
 pub use measure::{Coverage, Measure};
@@ -163,6 +164,8 @@ pub struct Task {
     pub merge_strategy: MergeStrategy,
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_conflict: OnConflict,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub land: Land,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Millis>,
     #[serde(default)]
@@ -237,6 +240,7 @@ impl Task {
             measure: None,
             merge_strategy: MergeStrategy::default(),
             on_conflict: OnConflict::default(),
+            land: Land::default(),
             timeout: None,
             retry,
             recovery: None,
@@ -510,6 +514,9 @@ pub struct Epic {
     pub dependencies: Vec<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub isolation_scope: Scope,
+    /// Whether its tasks land by themselves, where they do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub land: Option<Land>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

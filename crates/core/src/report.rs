@@ -125,6 +125,7 @@ pub fn note(plan: &Plan, task: &Task, state: &TaskState) -> String {
         TaskState::Skipped { culprit: None } => "skipped, as a person or its recovery wanted".to_owned(),
         TaskState::Waiting { delay, .. } => format!("waits {delay} for its next try"),
         TaskState::Asking { question, .. } => format!("waits for a person: {}", question.put()),
+        TaskState::InReview { .. } => "waits for your review".to_owned(),
         _ => String::new(),
     }
 }

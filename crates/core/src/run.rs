@@ -386,7 +386,7 @@ impl Run {
                 self.issues.push(Issue { task, severity: *severity, words });
             }
             Event::RetryScheduled {
-                again: Again::Mend(_) | Again::Anew | Again::Other | Again::Model,
+                again: Again::Mend(_) | Again::Anew | Again::Other | Again::Model | Again::SentBack(_),
                 ..
             } => {
                 // What is mended or done anew was no failed try.

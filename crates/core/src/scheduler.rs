@@ -23,6 +23,7 @@ mod ready;
 mod recovering;
 mod release;
 mod requests;
+mod reviews;
 mod snapshot;
 mod starting;
 #[cfg(test)]
@@ -104,7 +105,7 @@ impl Scheduler {
         }
         scheduler.skip_blocked(now);
         scheduler.rebuild(now);
-        scheduler.board_leftovers();
+        scheduler.board_leftovers(now);
         scheduler.count_leftovers(now, legacy.used);
         scheduler.interrupt_leftovers(now, legacy.left);
         scheduler.arm_run_deadline(now);
@@ -203,7 +204,7 @@ impl Scheduler {
         while self.illegal.is_none() && self.see_to_races(now) {
             self.dispatch(now);
         }
-        self.board_epics();
+        self.board_epics(now);
         self.settle(now);
         let decision = std::mem::take(&mut self.out);
         match &self.illegal {
@@ -291,6 +292,7 @@ impl Scheduler {
         if lands {
             return match self.epics.of(place) {
                 Some(epic) => self.go_aboard(now, epic, place),
+                None if self.needs_review(place) => self.request_review(now, place),
                 None => self.board(vec![place]),
             };
         }
@@ -437,7 +439,7 @@ impl Scheduler {
 
     /// Ends the run where nothing is left, or leaves it where nothing more may start.
     fn settle(&mut self, now: Now) {
-        if self.done || self.run.under_way() > self.epics.parked() + self.put_off() + self.standing_by() {
+        if self.done || self.run.under_way() > self.parked() + self.put_off() + self.standing_by() {
             return;
         }
         match self.run.stage() {
@@ -446,7 +448,7 @@ impl Scheduler {
                 self.emit(now, Event::RunFinished { outcome });
             }
             Stage::Draining(why) => self.emit(now, Event::RunStopped { why }),
-            Stage::Active if self.only_questions_are_left() => {
+            Stage::Active if self.only_questions_are_left() || self.only_reviews_are_left() => {
                 self.emit(now, Event::RunStopped { why: DrainReason::Person });
             }
             _ => return,

@@ -41,7 +41,7 @@ pub fn stack(yard: &Yard, cars: &[(&Task, &Car)]) -> Result<Stack, WorkspaceErro
     for (number, (task, car)) in cars.iter().enumerate() {
         match coupled(yard, task, car, &tip)? {
             Ok(to) => {
-                let verified = car.change.base == tip;
+                let verified = car.change.base == tip && !car.change.edited;
                 stack.steps.push(Step { car: number, to: to.clone(), verified });
                 tip = to;
             }

@@ -143,6 +143,7 @@ fn trouble(class: FailureClass) -> &'static str {
     match class {
         FailureClass::Conflict => "conflict",
         FailureClass::Killed => "killed",
+        FailureClass::SentBack => "sent_back",
         _ => "unverified",
     }
 }
@@ -179,6 +180,7 @@ mod tests {
             name: Some("The backend".into()),
             dependencies: Vec::new(),
             isolation_scope: Default::default(),
+            land: None,
         };
         Plan { tasks: vec![task, schema], subagents: vec![expert], epics: vec![epic], ..Plan::default() }
     }

@@ -53,6 +53,10 @@ pub fn of(
             Some(landing) => Whereabouts::Landing(landing.change.clone()),
             None => Whereabouts::Nowhere,
         }),
+        TaskState::InReview { running, .. } => Ok(match &running.landing {
+            Some(landing) => Whereabouts::Landing(landing.change.clone()),
+            None => Whereabouts::Nowhere,
+        }),
         _ => Ok(kept(records, &task.id, yard)?.map_or(Whereabouts::Nowhere, Whereabouts::Kept)),
     }
 }

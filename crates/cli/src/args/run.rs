@@ -68,6 +68,10 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "WHERE", env = "CONDUCTOR_ISOLATION", hide_env_values = true)]
     pub(crate) isolation: Option<Isolation>,
 
+    /// Whether work that passed its checks lands by itself, whatever tasks say; else see `conductor review`
+    #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_LAND", hide_env_values = true)]
+    pub(crate) land: Option<Land>,
+
     /// What to do with the run's branch at the end
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None,
           env = "CONDUCTOR_MERGE", hide_env_values = true)]
@@ -169,6 +173,14 @@ pub(crate) enum Isolation {
     Clone,
     /// Here
     None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Land {
+    /// As soon as it has passed its checks
+    Auto,
+    /// When a person has approved it
+    Approve,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

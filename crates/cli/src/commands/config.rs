@@ -206,6 +206,7 @@ fn built_in() -> Vec<(String, Value)> {
         ("measure", json!(task.measure.is_some())),
         ("merge_strategy", json!(task.merge_strategy)),
         ("on_conflict", json!(task.on_conflict)),
+        ("land", json!(task.land)),
         ("changes", json!("required; optional for commands")),
         ("retry_policy.max_attempts", json!(format!("{}; 1 for commands", retry.max_attempts))),
         ("retry_policy.initial_delay", json!(retry.initial_delay.to_string())),

@@ -103,7 +103,7 @@ fn show(text: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn painted(patch: &str) -> String {
+pub(super) fn painted(patch: &str) -> String {
     let paint = |line: &str| {
         let color = match line.as_bytes() {
             [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] | [b'd', b'i', b'f', b'f', b' ', ..] => "\x1b[1m",

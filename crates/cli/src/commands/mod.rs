@@ -24,6 +24,7 @@ pub(crate) mod plan;
 pub(crate) mod prices;
 pub(crate) mod rehearse;
 pub(crate) mod report;
+pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;

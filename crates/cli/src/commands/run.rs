@@ -86,6 +86,13 @@ pub(crate) fn conclude(id: &RunId) -> Result<(), Fault> {
     run(&typed).map(drop)
 }
 
+/// Takes a run up again.
+pub(crate) fn resume(id: &RunId) -> Result<Exit, Fault> {
+    let words = ["conductor", "run", "--resume", id.as_str()];
+    let typed = typed(words.map(OsString::from).to_vec())?;
+    run(&typed)
+}
+
 /// As `run`, of a plan that was made elsewhere.
 pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, Fault> {
     let args = Resolved::new(typed)?;

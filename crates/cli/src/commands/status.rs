@@ -94,6 +94,7 @@ pub(crate) fn json(seen: &Seen) -> Value {
         "running": s.running.iter().map(at_work).collect::<Vec<_>>(),
         "waiting": s.waiting.iter().map(waiting).collect::<Vec<_>>(),
         "next": s.next.iter().map(waiting).collect::<Vec<_>>(),
+        "reviews": s.reviews().collect::<Vec<_>>(),
         "questions": s.questions().map(|(task, question)| json!({ "task": task, "question": question })).collect::<Vec<_>>(),
         "failed": s.failed.iter().map(words).collect::<Vec<_>>(),
         "git_settings_touched": s.settings,

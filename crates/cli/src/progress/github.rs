@@ -153,6 +153,9 @@ fn annotation(event: &Event) -> Option<String> {
         Event::AttemptEnded { task, outcome: Outcome::Asked(question), .. } => {
             mark("warning", task, "asks", &question.to_string())
         }
+        Event::ReviewRequested { task, .. } => {
+            mark("warning", task, "waits for your review", &format!("conductor review approve {task}"))
+        }
         Event::ApprovalAsked { task, question } => mark("warning", task, "asks", &question.put()),
         Event::BudgetNeared { task: Some(task), what, used, cap } => {
             let of = if *what == Capped::Time { "nears its timeout" } else { "nears its budget" };

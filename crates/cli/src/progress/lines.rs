@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use conductor_core::costs;
-use conductor_core::event::{Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, Usage};
+use conductor_core::event::{
+    Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, ReviewVerdict, Usage,
+};
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Amendment, Task};
 use conductor_core::recovery::{self, Nature, Strategy};
@@ -83,6 +85,20 @@ impl Lines {
                 let how = format!("conductor task approve {task}, or deny {task}");
                 Some(self.aside(YELLOW, "asks", task, &format!("  {words}\n{:>18}{how}", "")))
             }
+            Event::ReviewRequested { task, .. } => {
+                let how = format!("conductor review approve {task}, send-back {task} or drop {task}");
+                let words = format!("  its work waits for you\n{:>18}{how}", "");
+                Some(self.aside(YELLOW, "review", task, &words))
+            }
+            Event::ReviewGiven { task, verdict, .. } => {
+                let words = match verdict {
+                    ReviewVerdict::Approved { commit } => format!("approved as {commit:.10}"),
+                    ReviewVerdict::Edited { change } => format!("edited, {:.10}", change.commit),
+                    ReviewVerdict::SentBack { .. } => "sent back".to_owned(),
+                    ReviewVerdict::Dropped => "dropped".to_owned(),
+                };
+                Some(self.aside(YELLOW, "review", task, &format!("  {words}")))
+            }
             Event::TaskReported { task, report: Report::Issue { severity, words }, .. } => {
                 let words = format!("  {}: {}", severity.name(), one_line(words));
                 Some(self.aside(YELLOW, "issue", task, &words))
@@ -93,6 +109,10 @@ impl Lines {
             Event::RetryScheduled { task, again: Again::Mend(round), .. } => {
                 let why = one_line(&round.failure.message);
                 Some(self.aside(YELLOW, "mend", task, &format!("  {why}")))
+            }
+            Event::RetryScheduled { task, again: Again::SentBack(round), .. } => {
+                let why = one_line(&round.failure.message);
+                Some(self.aside(YELLOW, "again", task, &format!("  {why}")))
             }
             Event::RetryScheduled { task, again: Again::Back, .. } => {
                 let why = self.why(task);

@@ -64,6 +64,7 @@ mod rehearse;
 mod report;
 mod repositories;
 mod reviewers;
+mod reviews;
 mod run;
 mod runs;
 mod screens;

@@ -47,6 +47,8 @@ pub enum FailureClass {
     Conflict,
     /// Its HEAD does not build on what it was given, and what it did cannot be told from what it left out.
     Diverged,
+    /// A person has reviewed the work and sent it back.
+    SentBack,
     /// An agent's process was over before its final word.
     Unfinished,
     /// The provider does not know us, or does not let us.
@@ -126,6 +128,7 @@ impl FailureClass {
             | C::FailsOnBase
             | C::Conflict
             | C::Internal
+            | C::SentBack
             | C::Diverged => false,
         }
     }

@@ -15,6 +15,9 @@ pub struct Change {
     pub commit: String,
     #[serde(default, skip_serializing_if = "Touched::is_empty")]
     pub touched: Touched,
+    /// A person has edited it since its checks passed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
     /// Whether its checks notice damage, where that was put to the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
@@ -32,6 +35,7 @@ impl Change {
             base: base.into(),
             commit: commit.into(),
             touched: Touched::default(),
+            edited: false,
             gate: None,
             reviewed: None,
             measured: None,

@@ -281,7 +281,8 @@ impl<'r> View<'r> {
             TaskState::Running(_)
             | TaskState::Racing
             | TaskState::Waiting { .. }
-            | TaskState::Asking { .. } => Status::InProgress,
+            | TaskState::Asking { .. }
+            | TaskState::InReview { .. } => Status::InProgress,
             TaskState::Completed => Status::Completed,
             TaskState::Skipped { culprit: None } if !self.execution.blocked.contains_key(task) => {
                 Status::Failed

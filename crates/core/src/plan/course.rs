@@ -77,6 +77,16 @@ pub enum OnConflict {
     RetryLater,
 }
 
+/// Whether good work lands by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Land {
+    #[default]
+    Auto,
+    /// A person reviews it first.
+    Approve,
+}
+
 /// Which tasks share a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -69,6 +69,11 @@ impl Run {
                 repeats.rounds += 1;
                 repeats.round = Some(round.as_ref().clone());
             }
+            // A person's word opens the rounds of mending anew.
+            Event::RetryScheduled { again: Again::SentBack(round), .. } => {
+                let repeats = self.repeats.entry(node).or_default();
+                (repeats.rounds, repeats.round) = (0, Some(round.as_ref().clone()));
+            }
             Event::RetryScheduled { again: Again::Model, .. } => {
                 self.repeats.entry(node).or_default().models += 1;
             }

@@ -23,6 +23,12 @@ pub enum TaskState {
         question: Box<Question>,
         since: Timestamp,
     },
+    /// For a person's review of its work, which lands when it is approved.
+    InReview {
+        /// The attempt that did the work, with what is to land.
+        running: Box<Running>,
+        since: Timestamp,
+    },
     Completed,
     Failed(Failure),
     Skipped {
@@ -52,6 +58,8 @@ pub struct Landing {
     pub since: u64,
     /// When that was, in the present coordinator's time; its beginning where an earlier one saw it.
     pub tick: Tick,
+    /// Whether a person has approved this very change.
+    pub approved: bool,
 }
 
 /// A move of the branch that may have been made.
@@ -81,7 +89,7 @@ pub struct Landed {
 impl Landed {
     /// A change by the commit that holds it on the branch.
     pub fn of(commit: String, change: Change) -> Landed {
-        let Change { base, commit: work, touched, gate, reviewed, measured } = change;
+        let Change { base, commit: work, touched, gate, reviewed, measured, edited: _ } = change;
         Landed { commit, base, work, touched, gate, reviewed, measured }
     }
 }
@@ -172,11 +180,22 @@ impl std::fmt::Display for Status {
 }
 
 impl TaskState {
+    /// The work of a good attempt that has not landed yet.
+    pub fn landing(&self) -> Option<&Landing> {
+        match self {
+            TaskState::Running(running) => running.landing.as_deref(),
+            TaskState::InReview { running, .. } => running.landing.as_deref(),
+            _ => None,
+        }
+    }
+
     pub fn status(&self) -> Status {
         match self {
             TaskState::Pending => Status::Pending,
             TaskState::Running(_) | TaskState::Racing => Status::Running,
-            TaskState::Waiting { .. } | TaskState::Asking { .. } => Status::Waiting,
+            TaskState::Waiting { .. } | TaskState::Asking { .. } | TaskState::InReview { .. } => {
+                Status::Waiting
+            }
             TaskState::Completed => Status::Completed,
             TaskState::Failed(_) => Status::Failed,
             TaskState::Skipped { .. } => Status::Skipped,

@@ -1,7 +1,7 @@
 //! The table of legal transitions: what a task's state becomes by an event about it, if anything.
 
 use super::{Intent, Landing, Progress, Running, TaskState};
-use crate::event::{Event, Outcome, Record};
+use crate::event::{Event, Outcome, Record, ReviewVerdict};
 use crate::ids::TaskId;
 
 /// The task an event is about, and the event's name.
@@ -16,6 +16,8 @@ pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::MergeIntended { task, .. } => (task, "merge_intended"),
         Event::MergeWithdrawn { task, .. } => (task, "merge_withdrawn"),
         Event::MergeFailed { task, .. } => (task, "merge_failed"),
+        Event::ReviewRequested { task, .. } => (task, "review_requested"),
+        Event::ReviewGiven { task, .. } => (task, "review_given"),
         Event::RetryScheduled { task, .. } => (task, "retry_scheduled"),
         Event::ApprovalAsked { task, .. } => (task, "approval_asked"),
         Event::TaskReported { task, .. } => (task, "task_reported"),
@@ -59,6 +61,16 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
             S::Running(running),
             Event::MergeIntended { .. } | Event::MergeWithdrawn { .. } | Event::MergeFailed { .. },
         ) => step_landing(running, event)?,
+        (S::Running(running), Event::ReviewRequested { attempt, .. }) => {
+            let landing = running.landing.as_ref().filter(|landing| landing.intent.is_none())?;
+            (running.attempt == *attempt && !landing.approved).then_some(())?;
+            S::InReview { running: Box::new(running.clone()), since: record.at }
+        }
+        (S::InReview { running, .. }, Event::ReviewGiven { attempt, verdict, .. })
+            if running.attempt == *attempt =>
+        {
+            S::Running(reviewed(running, verdict, record)?)
+        }
         (S::Running(_), Event::RetryScheduled { delay, .. }) => {
             S::Waiting { delay: *delay, since: record.at }
         }
@@ -71,11 +83,21 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
             S::Failed(failure.clone())
         }
         (
-            S::Running(_) | S::Racing | S::Pending | S::Waiting { .. } | S::Asking { .. },
+            S::Running(_)
+            | S::Racing
+            | S::Pending
+            | S::Waiting { .. }
+            | S::Asking { .. }
+            | S::InReview { .. },
             Event::TaskCancelled { .. },
         ) => S::Cancelled,
         (
-            S::Running(_) | S::Racing | S::Pending | S::Waiting { .. } | S::Asking { .. },
+            S::Running(_)
+            | S::Racing
+            | S::Pending
+            | S::Waiting { .. }
+            | S::Asking { .. }
+            | S::InReview { .. },
             Event::TaskSkipped { culprit, .. },
         ) => S::Skipped { culprit: culprit.clone() },
         (S::Failed(_) | S::Skipped { .. } | S::Cancelled | S::Completed, Event::TaskReopened { .. }) => {
@@ -111,12 +133,35 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
             // What an agent left that was cut short is gone on with, and does not land.
             let lands = change.as_deref().filter(|_| *outcome == Outcome::Succeeded);
             next.landing = lands.cloned().map(|change| {
-                Box::new(Landing { change, intent: None, since: record.seq, tick: record.tick })
+                Box::new(Landing {
+                    change,
+                    intent: None,
+                    since: record.seq,
+                    tick: record.tick,
+                    approved: false,
+                })
             });
         }
         _ => return None,
     }
     Some(TaskState::Running(next))
+}
+
+/// An approval counts for the commit that it names, and for no other.
+fn reviewed(running: &Running, verdict: &ReviewVerdict, record: &Record) -> Option<Running> {
+    let mut next = running.clone();
+    let landing = next.landing.as_mut()?;
+    match verdict {
+        ReviewVerdict::Approved { commit } if *commit == landing.change.commit => {}
+        ReviewVerdict::Approved { .. } => return None,
+        ReviewVerdict::Edited { change } => landing.change = change.as_ref().clone(),
+        ReviewVerdict::SentBack { .. } | ReviewVerdict::Dropped => {
+            next.landing = None;
+            return Some(next);
+        }
+    }
+    (landing.approved, landing.tick) = (true, record.tick);
+    Some(next)
 }
 
 fn step_landing(running: &Running, event: &Event) -> Option<TaskState> {

@@ -15,6 +15,8 @@ pub struct Times {
     /// Waiting for the next try, and for a person's answer.
     pub retrying: Millis,
     pub asking: Millis,
+    /// Waiting for a person's review.
+    pub reviewing: Millis,
     /// How many attempts told their phases.
     pub attempts: u32,
     /// How often a coordinator took the run up.
@@ -37,6 +39,9 @@ impl Run {
             }
             (Event::QuestionAnswered { .. }, TaskState::Asking { since, .. }) => {
                 times.asking += record.at - *since;
+            }
+            (Event::ReviewGiven { .. }, TaskState::InReview { since, .. }) => {
+                times.reviewing += record.at - *since;
             }
             (Event::TaskCompleted { .. } | Event::MergeFailed { .. }, TaskState::Running(running)) => {
                 if let Some(landing) = &running.landing {

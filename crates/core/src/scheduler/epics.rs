@@ -6,7 +6,6 @@
 use super::Scheduler;
 use crate::graph::{Edge, Node};
 use crate::plan::{Kind, Plan, When};
-use crate::run::{Running, TaskState};
 
 #[derive(Debug, Default)]
 pub(super) struct Epics {
@@ -83,9 +82,23 @@ impl Epics {
         self.of(place).is_some_and(|epic| self.epics[epic].aboard.iter().any(waits))
     }
 
-    /// Whoever is aboard of an epic that is not done yet.
-    pub(super) fn parked(&self) -> usize {
-        self.epics.iter().map(|epic| epic.aboard.iter().filter(|aboard| !aboard.sent).count()).sum()
+    /// Those that are aboard of an epic that is not done yet.
+    fn parked(&self) -> impl Iterator<Item = usize> {
+        let aboard = self.epics.iter().flat_map(|epic| &epic.aboard);
+        aboard.filter(|aboard| !aboard.sent).map(|aboard| aboard.place)
+    }
+
+    /// All tasks of its epic, where that lands as one.
+    pub(super) fn members_with(&self, place: usize) -> &[usize] {
+        self.of(place).map_or(&[], |epic| self.epics[epic].members.as_slice())
+    }
+
+    /// A task, and those that land with it.
+    pub(super) fn aboard_with(&self, place: usize) -> Vec<usize> {
+        match self.of(place) {
+            Some(epic) => self.epics[epic].aboard.iter().map(|aboard| aboard.place).collect(),
+            None => vec![place],
+        }
     }
 
     /// The cars of epics that had been sent off before.
@@ -118,18 +131,21 @@ impl Scheduler {
         self.release_early(now, place as Node);
     }
 
+    /// How many have done their part of an epic that is not done yet.
+    pub(super) fn parked(&self) -> usize {
+        self.epics.parked().filter(|&place| !self.is_in_review(place)).count()
+    }
+
     /// The commit the next task of an epic starts from.
     pub(super) fn onto(&self, place: usize) -> Option<String> {
         let epic = &self.epics.epics[self.epics.of(place)?];
         let last = epic.aboard.last()?;
-        match &self.run.progress(last.place).state {
-            TaskState::Running(Running { landing: Some(landing), .. }) => Some(landing.change.commit.clone()),
-            _ => None,
-        }
+        Some(self.run.progress(last.place).state.landing()?.change.commit.clone())
     }
 
-    /// Sends off every epic of which nobody is left to run.
-    pub(super) fn board_epics(&mut self) {
+    /// Sends off every epic of which no task is left to run. Where a person reviews it first, that is by its last task, whose
+    /// commit holds the work of all.
+    pub(super) fn board_epics(&mut self, now: crate::units::Now) {
         for number in 0..self.epics.epics.len() {
             let epic = &self.epics.epics[number];
             let over = |&place: &usize| {
@@ -137,6 +153,14 @@ impl Scheduler {
             };
             let under_way = epic.aboard.iter().any(|aboard| aboard.sent);
             if under_way || epic.aboard.is_empty() || !epic.members.iter().all(over) {
+                continue;
+            }
+            let aboard: Vec<usize> = epic.aboard.iter().map(|aboard| aboard.place).collect();
+            let Some(&last) = aboard.last() else { continue };
+            if self.needs_review(last) {
+                self.request_review(now, last);
+            }
+            if aboard.iter().any(|&place| self.is_in_review(place)) {
                 continue;
             }
             let epic = &mut self.epics.epics[number];

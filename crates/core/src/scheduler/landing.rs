@@ -106,9 +106,16 @@ impl Scheduler {
     }
 
     /// What was waiting to land when the run was left, in the order of its ends.
-    pub(super) fn board_leftovers(&mut self) {
+    pub(super) fn board_leftovers(&mut self, now: Now) {
+        self.settle_reviews(now);
         let mut cars: Vec<(u64, Places)> = Vec::new();
         for place in 0..self.graph.len() {
+            if let (TaskState::InReview { running, .. }, Some(epic)) =
+                (&self.run.progress(place).state, self.epics.of(place))
+            {
+                let since = running.landing.as_ref().map_or(0, |landing| landing.since);
+                self.epics.join(epic, place, since, false);
+            }
             let Some((_, landing)) = self.landing(place) else { continue };
             match (self.epics.of(place), &landing.intent) {
                 // Of those who stand by, who lands is for the race to say.
@@ -125,7 +132,8 @@ impl Scheduler {
             }
         }
         cars.extend(self.epics.sent());
-        cars.sort();
+        // Those that were on their way come first, also before older work that was approved since.
+        cars.sort_by_key(|(since, car)| (self.intent_of(car).is_none(), *since));
         for (_, car) in cars {
             self.train.waiting.push_back(car);
         }
@@ -180,6 +188,8 @@ impl Scheduler {
         let rounds = self.run.repeats(place).map_or(0, |repeats| repeats.rounds);
         let mended = rounds >= task.fix_rounds || self.epics.of(place).is_some();
         match task.on_conflict {
+            // A person has approved all of the work, not what a rule leaves of it.
+            _ if self.lands_by_approval(place) => None,
             OnConflict::Ours if mended => Some(Side::Ours),
             OnConflict::Theirs if mended => Some(Side::Theirs),
             _ => None,

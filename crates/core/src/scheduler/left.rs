@@ -20,6 +20,7 @@ impl Scheduler {
                 | Request::CancelAll
                 | Request::Retry(_)
                 | Request::Skip(_)
+                | Request::Review { .. }
         );
         if !known {
             return Err(Refusal::NotPossible("the run is not active".to_owned()));
@@ -51,7 +52,7 @@ impl Scheduler {
             .map_err(|error| Refusal::NotPossible(objection(run.plan(), &error)))?;
         let mut scheduler = Scheduler::over(run.clone(), graph);
         scheduler.rebuild(now);
-        scheduler.board_leftovers();
+        scheduler.board_leftovers(now);
         Ok(scheduler)
     }
 

@@ -42,9 +42,10 @@ impl Scheduler {
     /// Whether nothing can go on before a person has answered, and nobody is to wait for that.
     pub(super) fn only_questions_are_left(&self) -> bool {
         let waits = |(_, progress): (_, &Progress)| matches!(progress.state, TaskState::Waiting { .. });
+        let asks = |(_, progress): (_, &Progress)| matches!(progress.state, TaskState::Asking { .. });
         self.run.options().leave_unanswered
             && (self.run.is_escalated() || self.ready.is_empty() && !self.run.tasks().any(waits))
-            && self.run.tasks().any(|(_, progress)| matches!(progress.state, TaskState::Asking { .. }))
+            && self.run.tasks().any(asks)
     }
 
     pub(super) fn on_no_answer(&mut self, now: Now, place: usize) {

@@ -40,6 +40,10 @@ impl Scheduler {
         }
         self.hold_back(now, race, &entrants);
         match self.next_aboard(race, &entrants) {
+            Some(next) if self.needs_review(next) => {
+                self.request_review(now, next);
+                false
+            }
             Some(next) if self.change_of(next).is_some() => {
                 self.ready.hold_files(next as Node);
                 self.board(vec![next]);
@@ -74,13 +78,18 @@ impl Scheduler {
 
     fn is_held_back(&self, race: usize) -> bool {
         self.run.wins(race) == Wins::First
-            && self.run.entrants(race).iter().any(|&entrant| self.is_done(entrant))
+            && self
+                .run
+                .entrants(race)
+                .iter()
+                .any(|&entrant| self.is_done(entrant) || self.is_in_review(entrant))
     }
 
     /// Who is about to land what it would do too.
     pub(super) fn ahead_in_race(&self, place: usize) -> Option<usize> {
         let race = self.run.raced_by(place).filter(|&race| self.is_held_back(race))?;
-        self.run.entrants(race).iter().copied().find(|&entrant| self.is_done(entrant))
+        let done = |&entrant: &usize| self.is_done(entrant) || self.is_in_review(entrant);
+        self.run.entrants(race).iter().copied().find(done)
     }
 
     /// Its attempt is over and good, and others race for the same task: whether it lands is seen when the turn is over.
@@ -120,8 +129,13 @@ impl Scheduler {
 
     /// Who of these is to land next, if it is time for that.
     fn next_aboard(&self, race: usize, entrants: &[usize]) -> Option<usize> {
-        if entrants.iter().any(|&entrant| self.is_aboard(entrant)) {
+        if entrants.iter().any(|&entrant| self.is_aboard(entrant) || self.is_in_review(entrant)) {
             return None;
+        }
+        let approved =
+            |place: usize| self.run.progress(place).state.landing().is_some_and(|landing| landing.approved);
+        if let Some(&entrant) = entrants.iter().find(|&&entrant| approved(entrant)) {
+            return Some(entrant);
         }
         let ready = || entrants.iter().copied().filter(|&entrant| self.is_done(entrant));
         match self.run.wins(race) {
@@ -179,6 +193,7 @@ impl Scheduler {
             (TaskState::Running(_) | TaskState::Completed, None) => {
                 "nothing about it was measured".to_owned()
             }
+            (TaskState::InReview { .. }, None) => "waited for a review".to_owned(),
             (TaskState::Asking { .. }, None) => "waited for a person".to_owned(),
             (TaskState::Waiting { .. }, None) => "waited to be tried again".to_owned(),
             (TaskState::Cancelled | TaskState::Skipped { .. }, None) => "was taken out".to_owned(),

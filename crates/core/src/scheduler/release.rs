@@ -95,11 +95,9 @@ impl Scheduler {
 
     /// How a task ended and for whom that counts; one that is aboard counts for those who need not wait.
     fn reach_of(&self, task: Node) -> Option<(Node, End, Through)> {
-        let aboard = || match &self.run.progress(task as usize).state {
-            TaskState::Running(running) if running.landing.is_some() => {
-                self.epics.of(task as usize).map(|_| (End::Landed, Through::Early))
-            }
-            _ => None,
+        let aboard = || {
+            self.run.progress(task as usize).state.landing()?;
+            self.epics.of(task as usize).map(|_| (End::Landed, Through::Early))
         };
         let (end, through) = self.end_of(task).map(|end| (end, Through::All)).or_else(aboard)?;
         Some((task, end, through))
@@ -161,7 +159,8 @@ impl Scheduler {
             | TaskState::Running(_)
             | TaskState::Racing
             | TaskState::Waiting { .. }
-            | TaskState::Asking { .. } => None,
+            | TaskState::Asking { .. }
+            | TaskState::InReview { .. } => None,
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Scheduler;
-use crate::event::{Answer, DrainReason, Event, StopReason};
+use crate::event::{Answer, DrainReason, Event, ReviewVerdict, StopReason};
 use crate::ids::{Attempt, TaskId};
 use crate::plan::{Amendment, Task};
 use crate::run::{Stage, Status, TaskState};
@@ -26,6 +26,11 @@ pub enum Request {
     Answer {
         task: TaskId,
         answer: Answer,
+    },
+    /// A verdict on work that waits for a review.
+    Review {
+        task: TaskId,
+        verdict: ReviewVerdict,
     },
     /// Words for whoever works on it.
     Tell {
@@ -78,6 +83,7 @@ impl Scheduler {
             Request::Retry(task) => self.on_retry(now, &task),
             Request::Skip(task) => self.on_skip(now, &task),
             Request::Answer { task, answer } => self.on_answer(now, &task, answer),
+            Request::Review { task, verdict } => self.on_review(now, &task, verdict),
             Request::Tell { task, words } => self.on_words(now, &task, words),
             Request::Amend(amendment) => self.on_amend(now, *amendment),
             Request::Propose { by, attempt, tasks } => self.on_proposal(now, &by, attempt, tasks),
@@ -125,6 +131,7 @@ impl Scheduler {
             status if self.run.is_raced(place) && !status.is_end() => {
                 self.call_off(now, place, Event::TaskCancelled { task: task.clone() });
             }
+            Status::Waiting if self.is_in_review(place) => self.drop_work(now, place),
             Status::Running if self.is_standing_by(place) => {
                 self.dismiss(now, place, StopReason::Cancelled);
             }
@@ -167,6 +174,11 @@ impl Scheduler {
 
     fn on_cancel_all(&mut self, now: Now) -> Result<(), Refusal> {
         self.stop_all(now, StopReason::Cancelled);
+        for place in 0..self.graph.len() {
+            if self.is_in_review(place) && self.run.raced_by(place).is_none() {
+                self.drop_work(now, place);
+            }
+        }
         let open = |race: &usize| !self.run.progress(*race).state.status().is_end();
         for race in self.run.races().filter(open).collect::<Vec<_>>() {
             let task = self.graph.id(race as u32).clone();
@@ -188,6 +200,9 @@ impl Scheduler {
             Status::Pending if self.run.is_raced(place) => {
                 self.call_off(now, place, Event::TaskSkipped { task: task.clone(), culprit: None });
                 Ok(())
+            }
+            Status::Waiting if self.is_in_review(place) => {
+                Err(wrong(task, Status::Waiting, "its work waits for your review: conductor review drop"))
             }
             Status::Pending | Status::Waiting => {
                 self.forget(place);
@@ -220,6 +235,9 @@ impl Scheduler {
                     Status::Waiting,
                     "it has asked a person, and goes on when it is answered",
                 ));
+            }
+            Status::Waiting if self.is_in_review(place) => {
+                return Err(wrong(task, Status::Waiting, "its work waits for your review: conductor review"));
             }
             Status::Waiting => {
                 self.timers.disarm(place as u32);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::waiting::review;
 use super::{Scheduler, Wait};
 use crate::event::{DrainReason, RunOutcome, StopReason, Usage};
 use crate::graph::Node;
@@ -116,6 +117,10 @@ impl Snapshot {
                     let why = vec![Wait::Person { question: question.to_string(), left: None }];
                     snapshot.waiting.push(Waiting { task: task.id.clone(), why });
                 }
+                state @ TaskState::InReview { .. } if snapshot.waiting.len() < LISTED => {
+                    let why = review(state).into_iter().collect();
+                    snapshot.waiting.push(Waiting { task: task.id.clone(), why });
+                }
                 TaskState::Failed(failure) => snapshot.add_failed(&task.id, &failure.message),
                 _ => {}
             }
@@ -158,6 +163,12 @@ impl Snapshot {
         if self.failed.len() < LISTED {
             self.failed.push(Words { task: task.clone(), words: message.to_owned() });
         }
+    }
+
+    /// Tasks whose work waits for a person's review.
+    pub fn reviews(&self) -> impl Iterator<Item = &TaskId> {
+        let in_review = |waiting: &&Waiting| matches!(waiting.why.first(), Some(Wait::Review { .. }));
+        self.waiting.iter().filter(in_review).map(|waiting| &waiting.task)
     }
 
     /// Those who wait for a person, with what they ask.
@@ -236,7 +247,7 @@ impl Scheduler {
                     }
                     snapshot.running.push(at_work);
                 }
-                TaskState::Waiting { .. } | TaskState::Asking { .. }
+                TaskState::Waiting { .. } | TaskState::Asking { .. } | TaskState::InReview { .. }
                     if snapshot.waiting.len() < LISTED && !self.ready.is_waiting(place as Node) =>
                 {
                     snapshot.waiting.push(self.waiting(place, now));

@@ -11,13 +11,14 @@ mod properties;
 mod questions;
 mod race;
 mod recovering;
+mod reviews;
 mod waiting;
 
 use std::fmt::Write as _;
 
 use super::*;
 use crate::event::Again;
-use crate::event::{Answer, Question, Usage};
+use crate::event::{Answer, Question, ReviewVerdict, Usage};
 use crate::graph::Strategy;
 use crate::plan::{Command, Dependency, Group, Kind, Plan, Priority, RetryPolicy, Task, When, Work};
 use crate::units::{Millis, Timestamp, Usd};
@@ -194,6 +195,15 @@ fn tell(event: &Event) -> Option<String> {
         Event::RetryScheduled { task, again: Again::Anew, .. } => write!(word, "anew {task}"),
         Event::RetryScheduled { task, again: Again::Other, .. } => write!(word, "other {task}"),
         Event::RetryScheduled { task, again: Again::Back, .. } => write!(word, "back {task}"),
+        Event::RetryScheduled { task, again: Again::SentBack(_), .. } => write!(word, "sent back {task}"),
+        Event::ReviewRequested { task, .. } => write!(word, "review {task}"),
+        Event::ReviewGiven { task, verdict: ReviewVerdict::Approved { commit }, .. } => {
+            write!(word, "approved {task} ({commit})")
+        }
+        Event::ReviewGiven { task, verdict: ReviewVerdict::Edited { .. }, .. } => {
+            write!(word, "edited {task}")
+        }
+        Event::ReviewGiven { task, verdict: ReviewVerdict::Dropped, .. } => write!(word, "dropped {task}"),
         Event::RunPaused { by: Some(task) } => write!(word, "paused for {task}"),
         Event::CheckpointMade { task, .. } => write!(word, "secured {task}"),
         Event::ApprovalAsked { task, question } if question.tool == RECOVERY => {

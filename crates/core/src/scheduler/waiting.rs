@@ -73,6 +73,10 @@ pub enum Wait {
         question: String,
         left: Option<Millis>,
     },
+    /// A person's review of its work.
+    Review {
+        commit: String,
+    },
     /// The run's own cap.
     Budget {
         words: String,
@@ -106,6 +110,7 @@ impl Scheduler {
             TaskState::Asking { question, .. } => {
                 vec![Wait::Person { question: question.to_string(), left: left() }]
             }
+            state @ TaskState::InReview { .. } => review(state).into_iter().collect(),
             TaskState::Pending | TaskState::Waiting { .. } if self.ready.is_waiting(node) => {
                 self.why_ready(node, now)
             }
@@ -212,6 +217,7 @@ impl Scheduler {
     fn phase(&self, place: usize) -> &'static str {
         match &self.run.progress(place).state {
             TaskState::Asking { .. } => "asks a person",
+            TaskState::InReview { .. } => "waits for a review",
             TaskState::Running(_) if self.is_standing_by(place) => "stands by",
             TaskState::Running(running) if running.ended => "waits to land",
             state => match state.status() {
@@ -314,6 +320,7 @@ impl fmt::Display for Wait {
                     None => Ok(()),
                 }
             }
+            Wait::Review { .. } => f.write_str("for your review of its work: conductor review"),
             Wait::Budget { words } => {
                 write!(f, "because the run's budget is reached: {words}; nothing new starts")
             }
@@ -335,6 +342,12 @@ impl fmt::Display for Held {
             }
         }
     }
+}
+
+/// What a task in review waits for.
+pub(super) fn review(state: &TaskState) -> Option<Wait> {
+    let TaskState::InReview { .. } = state else { return None };
+    Some(Wait::Review { commit: state.landing()?.change.commit.clone() })
 }
 
 fn list(tasks: &[TaskId]) -> String {

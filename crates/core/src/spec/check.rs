@@ -51,6 +51,9 @@ pub(super) fn assemble(
     let names: Vec<String> = parts.tasks.iter().map(|task| task.id.value.clone()).collect();
     for (mut draft, kept) in parts.tasks.into_iter().zip(kept) {
         let race = draft.race.take();
+        let epic = draft.settings.epic.as_ref().or(parts.config.epic.as_ref()).map(|epic| &epic.value);
+        let epic = epic.and_then(|id| epics.iter().find(|epic| epic.id == *id));
+        draft.settings.land = draft.settings.land.or(epic.and_then(|epic| epic.land));
         let specialist = draft.settings.subagent_type.as_ref().or(parts.config.subagent_type.as_ref());
         let specialist = specialist.map_or_else(Span::default, |name| name.span);
         let (task, places) = finish(r, &ids, &names, draft, &parts.config);

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::plan::{Epic, Scope};
+use crate::plan::{Epic, Land, Scope};
 
 use super::decode::{choice, text};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::EPIC;
 use super::sections::objects;
-use super::settings::{Placed, SCOPES, placed};
+use super::settings::{LANDS, Placed, SCOPES, placed};
 use super::tree::Node;
 
 pub(super) struct EpicDraft {
@@ -17,6 +17,7 @@ pub(super) struct EpicDraft {
     name: Option<String>,
     dependencies: Vec<Placed<String>>,
     scope: Option<Scope>,
+    land: Option<Land>,
 }
 
 pub(super) fn read(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<EpicDraft>> {
@@ -32,8 +33,9 @@ fn epic(r: &mut Report<'_>, node: &Node) -> Option<EpicDraft> {
     };
     let dependencies = fields.get(r, "dependencies", list).unwrap_or_default();
     let scope = fields.get(r, "isolation_scope", choice(SCOPES));
+    let land = fields.get(r, "land", choice(LANDS));
     fields.finish(r, |_| false);
-    Some(EpicDraft { id: id?, name, dependencies, scope })
+    Some(EpicDraft { id: id?, name, dependencies, scope, land })
 }
 
 /// The plan's epics. Without an `epics` section, those that tasks name exist by being named.
@@ -65,6 +67,7 @@ fn implicit<'d>(named: impl Iterator<Item = &'d Placed<String>>, scope: Scope) -
             name: None,
             dependencies: Vec::new(),
             isolation_scope: scope,
+            land: None,
         })
         .collect()
 }
@@ -77,7 +80,7 @@ impl EpicDraft {
     fn finish(self, default: Scope) -> Epic {
         let dependencies = self.dependencies.into_iter().map(|on| on.value).collect();
         let isolation_scope = self.scope.unwrap_or(default);
-        Epic { id: self.id.value, name: self.name, dependencies, isolation_scope }
+        Epic { id: self.id.value, name: self.name, dependencies, isolation_scope, land: self.land }
     }
 }
 

@@ -286,6 +286,11 @@ const SETTINGS: &[KeySpec] = &[
         Shape::Choice(&["manual", "ours", "theirs", "retry-later"]),
         "Who wins a conflict nobody could mend: a person, what landed before, the task, or another try later.",
     ),
+    key(
+        "land",
+        Shape::Choice(&["auto", "approve"]),
+        "Whether work that passed its checks lands by itself, or a person approves it first (conductor review).",
+    ),
     key("timeout", Shape::Duration, "How long one attempt may take."),
     key("retry_policy", Shape::Object(RETRY), "How often and how fast it is tried again."),
     key("recovery", Shape::Object(RECOVERY), "What is done about failures, by their nature."),
@@ -504,6 +509,11 @@ pub(super) const EPIC: Table = &[&[
     key("name", Shape::Text, "What people read."),
     key("dependencies", Shape::Texts, "Epics whose tasks all land before this one starts."),
     key("isolation_scope", Shape::Choice(SCOPES), "Whether its tasks share one workspace and land together."),
+    key(
+        "land",
+        Shape::Choice(&["auto", "approve"]),
+        "Whether its tasks land by themselves; a task's own word counts more.",
+    ),
 ]];
 
 pub(super) const STEP: Table = &[&[

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::models::Models;
 use crate::plan::{
-    Changes, Isolation, MAX_LINES, Measure, MergeStrategy, OnConflict, Otherwise, Permissions, PrStrategy,
-    Preparation, Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
+    Changes, Isolation, Land, MAX_LINES, Measure, MergeStrategy, OnConflict, Otherwise, Permissions,
+    PrStrategy, Preparation, Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
 };
 use crate::recovery::Recovery;
 use crate::subagents::Subagent;
@@ -64,6 +64,7 @@ pub(super) struct Settings {
     measure: Option<Option<Box<Measure>>>,
     merge_strategy: Option<MergeStrategy>,
     on_conflict: Option<OnConflict>,
+    pub(super) land: Option<Land>,
     timeout: Option<Millis>,
     pub(super) retry: Option<Retry>,
     recovery: Option<Recovery>,
@@ -108,6 +109,7 @@ const ON_CONFLICT: &[(&str, OnConflict)] = &[
     ("theirs", OnConflict::Theirs),
     ("retry-later", OnConflict::RetryLater),
 ];
+pub(super) const LANDS: &[(&str, Land)] = &[("auto", Land::Auto), ("approve", Land::Approve)];
 pub(super) const SCOPES: &[(&str, Scope)] = &[("task", Scope::Task), ("epic", Scope::Epic)];
 const OTHERWISE: &[(&str, Otherwise)] =
     &[("deny", Otherwise::Deny), ("ask", Otherwise::Ask), ("allow", Otherwise::Allow)];
@@ -153,6 +155,7 @@ impl Settings {
             measure: fields.get(r, "measure", measure::read),
             merge_strategy: fields.get(r, "merge_strategy", choice(MERGE_STRATEGIES)),
             on_conflict: fields.get(r, "on_conflict", choice(ON_CONFLICT)),
+            land: fields.get(r, "land", choice(LANDS)),
             timeout: fields.get(r, "timeout", time_limit),
             retry: fields.get(r, "retry_policy", Retry::read),
             recovery: fields.get(r, "recovery", recovery::read),
@@ -231,6 +234,7 @@ impl Settings {
         set(&mut task.measure, self.measure, &config.measure);
         set(&mut task.merge_strategy, self.merge_strategy, &config.merge_strategy);
         set(&mut task.on_conflict, self.on_conflict, &config.on_conflict);
+        set(&mut task.land, self.land, &config.land);
         task.timeout = self.timeout.or(config.timeout);
         task.retry = Retry::effective(self.retry, config.retry, task.retry);
         task.recovery = recovery::over(self.recovery, config.recovery.clone()).map(Box::new);

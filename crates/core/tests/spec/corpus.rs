@@ -112,6 +112,7 @@ fn every_setting_can_be_a_default() {
         ("measure", "true", "{ lint: two }"),
         ("merge_strategy", "squash", "rebase"),
         ("on_conflict", "ours", "theirs"),
+        ("land", "approve", "auto"),
         ("timeout", "1", "2"),
         ("retry_policy", "{ max_attempts: 7 }", "{ max_attempts: 8 }"),
         ("recovery", "{ ambiguous: ask }", "{ ambiguous: [retry, skip] }"),

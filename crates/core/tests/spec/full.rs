@@ -85,6 +85,7 @@ tasks:
     measure: { coverage: { run: make cover, report: lcov.info }, lint: [make lint, auto], within: 5m }
     merge_strategy: squash
     on_conflict: retry-later
+    land: approve
     timeout: 1800
     retry_policy: { initial_delay: 500ms, backoff_factor: 3, max_delay: 2m }
     recovery: { transient: [retry, ask], permanent: skip, ambiguous: [retry, rollback], patterns: { match: Lock * timeout, as: transient } }
@@ -192,6 +193,7 @@ fn a_task_has_every_field() {
         })),
         merge_strategy: MergeStrategy::Squash,
         on_conflict: OnConflict::RetryLater,
+        land: Land::Approve,
         timeout: Some(Millis::from_secs(1800)),
         retry: RetryPolicy {
             max_attempts: 5,
@@ -277,6 +279,7 @@ fn the_other_sections() {
         name: name.map(str::to_owned),
         dependencies: on.iter().map(|on| on.to_string()).collect(),
         isolation_scope,
+        land: None,
     };
     assert_eq!(
         plan.epics,

@@ -291,8 +291,8 @@ impl Translator for Gemini {
             Some(_) => Vec::new(),
             None => {
                 let mut used = self.news();
-                // What a call used is recorded before the tools it asked for are begun.
-                let under_way = self.calls.under_way().filter(|_| self.uses.is_empty());
+                // Also while its tools are at work, as far as it has said: it may ask again before it says that they are done.
+                let under_way = self.calls.under_way();
                 let turns = u32::from(!self.answering);
                 used.extend(under_way.map(|call| Tokens { turns, ..call }));
                 used

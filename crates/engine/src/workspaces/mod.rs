@@ -3,6 +3,7 @@
 mod census;
 mod clearing;
 mod clone;
+mod editing;
 mod filtered;
 mod in_place;
 mod include;
@@ -38,6 +39,7 @@ use crate::shortage::{Passing, Shortage};
 pub use census::{Rescue, Workspace, census, rescues, sitter};
 pub use clearing::{empty_trash, folders};
 pub use clone::Clones;
+pub use editing::Editing;
 pub use in_place::{InPlace, Look};
 pub use layout::Layout;
 pub use names::{RunRefs, branch_word, rescue_refs, run_of_branch, run_of_task_branch};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use conductor_core::event::Round;
-use conductor_core::ids::{RunId, TaskId};
+use conductor_core::ids::{Attempt, RunId, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::clearing::folders;
@@ -280,6 +280,11 @@ impl Yard {
         let name = format!("{}{name}", rescue_refs(&self.run));
         self.repository.set_ref(&name, commit)?;
         Ok(name)
+    }
+
+    /// Holds an attempt's work under a ref of ours, whose name is returned.
+    pub fn hold_work(&self, task: &TaskId, attempt: Attempt, commit: &str) -> Result<String, WorkspaceError> {
+        self.keep_commit(&format!("{}/{attempt}", branch_word(task.as_str())), commit)
     }
 
     /// Work of this run that is not on its branch, as refs by which it can be had back, with their commits.

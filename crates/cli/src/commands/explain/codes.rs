@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fault::Exit;
 
-const CLASSES: [FailureClass; 23] = [
+const CLASSES: [FailureClass; 24] = [
     FailureClass::Exit,
     FailureClass::Killed,
     FailureClass::TimedOut,
@@ -19,6 +19,7 @@ const CLASSES: [FailureClass; 23] = [
     FailureClass::FailsOnBase,
     FailureClass::Conflict,
     FailureClass::Diverged,
+    FailureClass::SentBack,
     FailureClass::Unfinished,
     FailureClass::Unauthorized,
     FailureClass::UnknownModel,
@@ -208,6 +209,11 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
              is kept under the rescue ref that the message names. It is tried again.",
             "See `git show REF`; bring in what is of use by hand, or let it be done again. Say in the prompt to stay on the \
              branch that is checked out.",
+        ),
+        C::SentBack => (
+            "A person reviewed the work (`land: approve`) and sent it back with comments. The agent goes on with the work in the \
+             same conversation.",
+            "See `conductor review`.",
         ),
         C::Unfinished => (
             "The agent's process was over before its final word, whatever its exit code. It is tried again.",

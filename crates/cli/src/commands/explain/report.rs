@@ -66,6 +66,7 @@ fn status(subject: &Subject) -> String {
         TaskState::Asking { question, .. } => {
             format!("waits for an answer: {}", one_line(&question.to_string()))
         }
+        TaskState::InReview { .. } => "done, its work waits for your review: conductor review".to_owned(),
         TaskState::Completed => match &progress.landed {
             Some(landed) => format!("landed as {:.10}", landed.commit),
             None => "done, nothing was changed".to_owned(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser as _;
 use conductor_core::event::{Options, Selection};
 use conductor_core::graph;
-use conductor_core::plan::{Isolation, Limits, Plan, Work};
+use conductor_core::plan::{Isolation, Land, Limits, Plan, Work};
 use conductor_core::select::{SelectError, select};
 use conductor_core::units::{Millis, Usd};
 use conductor_engine::shortage::{self, Capacity};
@@ -100,6 +100,7 @@ impl<'a> Resolved<'a> {
         options.fail_fast = (options.fail_fast || typed.fail_fast) && !typed.keep_going;
         options.allow_overlap |= typed.allow_overlap;
         options.isolation = typed.isolation.map(Into::into).or(options.isolation);
+        options.land = typed.land.map(Into::into).or(options.land);
         options.answer_within =
             typed.answer_within.or_else(|| (typed.detached || !attended()).then_some(UNATTENDED));
         options.leave_unanswered = typed.leave_unanswered;
@@ -196,6 +197,15 @@ impl From<args::Isolation> for Isolation {
             args::Isolation::Worktree => Isolation::Worktree,
             args::Isolation::Clone => Isolation::Clone,
             args::Isolation::None => Isolation::None,
+        }
+    }
+}
+
+impl From<args::Land> for Land {
+    fn from(land: args::Land) -> Land {
+        match land {
+            args::Land::Auto => Land::Auto,
+            args::Land::Approve => Land::Approve,
         }
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn whole(seen: &Seen) -> String {
         let _ = writeln!(out, "\n{}", one_line(words));
     }
     questions(&mut out, seen);
+    reviews(&mut out, seen);
     if seen.pid.is_none() {
         out.push_str(&left(seen));
     }
@@ -172,6 +173,14 @@ fn section<T>(out: &mut String, name: &str, all: &[T], count: u32, line: impl Fn
 fn questions(out: &mut String, seen: &Seen) {
     for (task, _) in seen.snapshot.questions() {
         let _ = writeln!(out, "\nto answer it: conductor task approve {task} --run {}   or deny", seen.run);
+    }
+}
+
+fn reviews(out: &mut String, seen: &Seen) {
+    match seen.snapshot.reviews().count() {
+        0 => {}
+        1 => _ = writeln!(out, "\n1 task waits for your review: conductor review {}", seen.run),
+        count => _ = writeln!(out, "\n{count} tasks wait for your review: conductor review {}", seen.run),
     }
 }
 

@@ -45,7 +45,7 @@ impl Watch {
             lines: Lines::new(stage.run, colored),
             manner: Manner { colored, unicode: knows_unicode() },
             running: BTreeSet::new(),
-            asking: places(stage.run, |state| matches!(state, TaskState::Asking { .. })),
+            asking: places(stage.run, needs_person),
             zero: None,
             last: Tick(0),
             above: heading(stage.id, stage.run, stage.options) + "\n",
@@ -115,7 +115,7 @@ impl Watch {
             TaskState::Running(running) => {
                 self.running.insert((running.since, place));
             }
-            TaskState::Asking { .. } => {
+            state if needs_person(state) => {
                 self.asking.insert(place);
             }
             TaskState::Completed => self.ahead.learn(task, progress.worked),
@@ -215,6 +215,10 @@ fn places(run: &Run, wanted: impl Fn(&TaskState) -> bool) -> BTreeSet<usize> {
     run.tasks().enumerate().filter(|(_, (_, progress))| wanted(&progress.state)).map(|(at, _)| at).collect()
 }
 
+fn needs_person(state: &TaskState) -> bool {
+    matches!(state, TaskState::Asking { .. } | TaskState::InReview { .. })
+}
+
 /// The task whose state an event may change.
 fn about(event: &Event) -> Option<&TaskId> {
     match event {
@@ -222,6 +226,8 @@ fn about(event: &Event) -> Option<&TaskId> {
         | Event::AttemptEnded { task, .. }
         | Event::RetryScheduled { task, .. }
         | Event::QuestionAnswered { task, .. }
+        | Event::ReviewRequested { task, .. }
+        | Event::ReviewGiven { task, .. }
         | Event::TaskCompleted { task, .. }
         | Event::TaskFailed { task, .. }
         | Event::TaskSkipped { task, .. }
@@ -236,6 +242,9 @@ fn asks(run: &Run, place: usize) -> Option<(String, String)> {
     let (task, progress) = run.task(place);
     match &progress.state {
         TaskState::Asking { question, .. } => Some((task.id.to_string(), one_line(&question.to_string()))),
+        TaskState::InReview { .. } => {
+            Some((task.id.to_string(), "its work waits for your review: conductor review".to_owned()))
+        }
         _ => None,
     }
 }

@@ -58,6 +58,9 @@ enum Cap {
     Subagents(usize),
 }
 
+/// No model answers in less, in milliseconds. One that did would be asked again before any cap could be held.
+const ANSWER: u64 = 100;
+
 /// One run of one agent.
 #[derive(Debug)]
 struct Round {
@@ -133,7 +136,7 @@ impl Round {
             {
                 script = script.error(Fault::of(kind).times(times));
             }
-            script = script.run(format!("echo {call} >> n.txt"));
+            script = script.slow(ANSWER).run(format!("echo {call} >> n.txt"));
         }
         script.finish("Done.").usage_by_default(self.usage)
     }
@@ -144,7 +147,7 @@ impl Round {
         };
         bench.script("whole", self.script());
         let part = (0..self.delegated.unwrap_or(0))
-            .fold(Script::new(), |part, call| part.run(format!("echo part {call}")));
+            .fold(Script::new(), |part, call| part.slow(ANSWER).run(format!("echo part {call}")));
         bench.script("part", part.finish("My part is done.").usage_by_default(self.usage));
         let ended = self.run(&bench);
         let asked: Vec<Request> =

@@ -11,7 +11,7 @@ use super::{Bench, SLOW, prompt};
 use crate::harness::{Live, wait_for};
 use crate::repository::{command, conductor};
 
-const SITUATIONS: [&str; 20] = [
+const SITUATIONS: [&str; 21] = [
     "A task begins",
     "A task begins in the user's own directory",
     "A check failed",
@@ -31,6 +31,7 @@ const SITUATIONS: [&str; 20] = [
     "Words of a person",
     "It goes round in circles",
     "A review, and its rejection",
+    "A person sends the work back",
     "A plan is wanted, and put right",
 ];
 
@@ -155,6 +156,19 @@ fn when_work_goes_back() {
     listed(&bench, "A check failed", &[&prompts(&bench, "checked")[1]]);
     let (review, reviewed) = (prompts(&bench, "review"), prompts(&bench, "reviewed"));
     listed(&bench, "A review, and its rejection", &[&review[0], &reviewed[1]]);
+}
+
+#[test]
+fn when_a_person_sends_the_work_back() {
+    let Some(bench) = bench("land: approve,", &prompt("judged", "")) else { return };
+    let script = Script::new().run("echo 41 > answer.txt").finish("Written.");
+    bench.script("judged", script.run("echo 42 > answer.txt").finish("Put right."));
+    bench.run(&[]).ended_within(SLOW).expect(5);
+    let comments = ["-m", "answer.txt:1: it is 42", "-m", "Say how you know."];
+    conductor(&bench.world, &[&["review", "send-back", "judged"], &comments[..]].concat()).expect(0);
+    let resume = &mut command(&bench.world, &["run", "--resume"]);
+    bench.world.spawn(resume).ended_within(SLOW).expect(5);
+    listed(&bench, "A person sends the work back", &[&prompts(&bench, "judged")[1]]);
 }
 
 /// What an agent is told one after the other whose work does not fit what has landed while it worked.

@@ -140,7 +140,7 @@ fn epics(mut plan: Plan, members: &str) -> Plan {
             task.epic = Some(epic.trim().into());
         }
         let (id, isolation_scope) = (epic.trim().into(), Scope::Epic);
-        plan.epics.push(Epic { id, name: None, dependencies: Vec::new(), isolation_scope });
+        plan.epics.push(Epic { id, name: None, dependencies: Vec::new(), isolation_scope, land: None });
     }
     plan
 }
@@ -232,8 +232,13 @@ fn somebody_of_an_epic_who_is_done_again_lands_after_those_who_were_sent() {
         task.epic = Some("e".into());
     }
     let scope = crate::plan::Scope::Epic;
-    let epic =
-        crate::plan::Epic { id: "e".into(), name: None, dependencies: Vec::new(), isolation_scope: scope };
+    let epic = crate::plan::Epic {
+        id: "e".into(),
+        name: None,
+        dependencies: Vec::new(),
+        isolation_scope: scope,
+        land: None,
+    };
     plan.epics = vec![epic];
     let (mut s, told) = Script::start(plan, queue(2));
     assert_eq!(told, "start a");

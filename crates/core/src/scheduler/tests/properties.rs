@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::event::Answerer;
-use crate::plan::{Amendment, Scope, Wins};
+use crate::event::{Answerer, Comment, ReviewVerdict};
+use crate::plan::{Amendment, Land, Scope, Wins};
 use crate::scheduler::files::FileSet;
 use random::{random_options, random_plan};
 
@@ -31,6 +31,8 @@ struct Checked {
     /// What the next move of the branch brings along.
     stacked: Vec<String>,
     completed: HashMap<TaskId, u32>,
+    /// Commits that a person has approved.
+    approved: HashSet<String>,
     finished: bool,
 }
 
@@ -48,6 +50,7 @@ impl Checked {
             branch: HashSet::new(),
             stacked: Vec::new(),
             completed: HashMap::new(),
+            approved: HashSet::new(),
             finished: false,
         };
         checked.take(decision);
@@ -60,13 +63,16 @@ impl Checked {
     }
 
     fn take(&mut self, decision: Decision) {
-        assert_eq!(decision.illegal, None);
+        let log: Vec<String> = self.script.log.iter().filter_map(|record| tell(&record.event)).collect();
+        assert_eq!(decision.illegal, None, "{}", log.join(", "));
         for record in &decision.records {
+            self.note_approval(&record.event);
             if let Event::TaskCompleted { task, commit } = &record.event {
                 *self.completed.entry(task.clone()).or_default() += 1;
                 assert!(
                     commit.as_ref().is_none_or(|commit| self.branch.contains(commit)),
-                    "done means landed"
+                    "done means landed: {task} {commit:?}: {}",
+                    log.join(", ")
                 );
             }
         }
@@ -93,6 +99,25 @@ impl Checked {
         self.check_races();
     }
 
+    /// What a person is to approve is on its way to the branch only by that very commit.
+    fn note_approval(&mut self, event: &Event) {
+        match event {
+            Event::ReviewGiven { verdict: ReviewVerdict::Approved { commit }, .. } => {
+                self.approved.insert(commit.clone());
+            }
+            Event::MergeIntended { task, to, .. } => {
+                let run = self.script.scheduler.run();
+                let (planned, _) = run.task(run.place(task).unwrap());
+                let commit = to.split('+').next().unwrap();
+                assert!(
+                    planned.land == Land::Auto || self.approved.contains(commit),
+                    "{task} lands as {commit}, which nobody approved"
+                );
+            }
+            _ => {}
+        }
+    }
+
     fn state(&self, task: &TaskId) -> Status {
         let run = self.script.scheduler.run();
         run.progress(run.place(task).unwrap()).state.status()
@@ -109,7 +134,7 @@ impl Checked {
         }
         for dependency in &planned.dependencies {
             let status = self.state(&dependency.id);
-            if status == Status::Running && self.builds_on(planned, &dependency.id, dependency) {
+            if !status.is_end() && self.builds_on(planned, &dependency.id, dependency) {
                 continue;
             }
             let fits = match (dependency.kind, dependency.when) {
@@ -134,8 +159,7 @@ impl Checked {
         let shared = |epic: &String| {
             epics.iter().any(|known| known.id == *epic && known.isolation_scope == Scope::Epic)
         };
-        let left = matches!(&progress.state, TaskState::Running(running) if running.landing.is_some());
-        left && task.epic.as_ref().is_some_and(shared)
+        progress.state.landing().is_some() && task.epic.as_ref().is_some_and(shared)
     }
 
     /// No two of a race are on the train together, and none of them lands beside another.
@@ -200,9 +224,12 @@ impl Checked {
         }
         for (at, a) in touching.iter().enumerate() {
             for b in &touching[at + 1..] {
-                // Who stands by gives up its files, and takes them again when it boards.
-                if [a, b].into_iter().any(|one| one.is_entrant() && !running.iter().any(|at| at.id == one.id))
-                {
+                // What stands by, or waits for a review, gives up its files and takes them again when it boards.
+                let gave_up = |one: &&Task| {
+                    let at_work = running.iter().any(|at| at.id == one.id);
+                    !at_work && (one.is_entrant() || one.land == Land::Approve)
+                };
+                if gave_up(a) || gave_up(b) {
                     continue;
                 }
                 let rivals = a.entrant_of().is_some() && a.entrant_of() == b.entrant_of();
@@ -275,8 +302,45 @@ impl Checked {
             (3, Some((task, _))) if !self.finished => {
                 self.input(Input::Asked(Request::Tell { task, words: "mind the gap".into() }));
             }
-            _ => self.answer(whom.is_multiple_of(2)),
+            _ if whom.is_multiple_of(3) => self.answer(whom.is_multiple_of(2)),
+            _ => self.review(whom),
         }
+    }
+
+    /// A person reviews the first that waits for it, if the run is active.
+    fn review(&mut self, how: u8) {
+        let Some((request, outdated)) = self.verdict(how).filter(|_| !self.finished) else { return };
+        let decision = self.script.scheduler.handle(now(self.script.secs), Input::Asked(request));
+        assert!(!outdated || decision.refused.is_some(), "an approval of another commit");
+        self.take(decision);
+    }
+
+    /// Whether it names another commit than the one that waits is said with it.
+    fn verdict(&self, how: u8) -> Option<(Request, bool)> {
+        let run = self.script.scheduler.run();
+        let mut waiting = run.tasks().filter(|(_, p)| matches!(p.state, TaskState::InReview { .. }));
+        let (task, progress) = waiting.next()?;
+        let commit = progress.state.landing().unwrap().change.commit.clone();
+        let verdict = match how % 4 {
+            0 => ReviewVerdict::Approved { commit },
+            1 => ReviewVerdict::Approved { commit: "another".into() },
+            2 => ReviewVerdict::SentBack { comments: vec![Comment::parse("not like this", |_| false)] },
+            _ => ReviewVerdict::Dropped,
+        };
+        Some((Request::Review { task: task.id.clone(), verdict }, how % 4 == 1))
+    }
+
+    /// A run that was left for its reviews is taken up again when one was given.
+    fn review_left(&mut self) {
+        let (request, _) = self.verdict(0).unwrap();
+        let run = self.script.scheduler.run();
+        for event in Scheduler::ask_left(run, request, now(self.script.secs)).unwrap() {
+            self.note_approval(&event);
+            let seq = self.script.log.last().unwrap().seq + 1;
+            let Now { at, tick, .. } = now(self.script.secs);
+            self.script.log.push(Record { seq, at, tick, event });
+        }
+        self.take_up();
     }
 
     /// Somebody joins, or is put another way, or wants what cannot be; then nothing has happened.
@@ -395,6 +459,11 @@ impl Checked {
     fn crash(&mut self) {
         let run = Run::replay(&self.script.log).unwrap();
         assert_eq!(&run, self.script.scheduler.run(), "replay equals live");
+        self.take_up();
+    }
+
+    fn take_up(&mut self) {
+        let run = Run::replay(&self.script.log).unwrap();
         let (scheduler, decision) =
             Scheduler::start(run, self.options.clone(), now(self.script.secs)).unwrap();
         self.script.scheduler = scheduler;
@@ -408,14 +477,20 @@ impl Checked {
         self.input(Input::Asked(Request::Continue));
         let bound = 100 + 100 * self.script.scheduler.graph().len();
         for _ in 0..bound {
-            if self.finished {
+            let left_for_reviews = self.script.scheduler.run().stage() == Stage::Stopped(DrainReason::Person);
+            if self.finished && !left_for_reviews {
                 return;
+            }
+            if self.finished {
+                self.review_left();
+                continue;
             }
             match (&self.merge, self.live.is_empty()) {
                 (Some(_), _) => self.answer_merge(100),
                 (None, false) => self.report(0, Outcome::Succeeded, false),
                 (None, true) => {
                     self.answer(true);
+                    self.review(0);
                     // Whoever begins with the answer is not kept until its time is over.
                     if self.live.is_empty() {
                         self.pass_time(1000);
@@ -445,6 +520,7 @@ fn every_failure_is_decided(log: &[Record]) {
             Event::AttemptStarted { task, .. } => {
                 decided.remove(task);
             }
+            Event::RetryScheduled { again: Again::SentBack(_), .. } => {}
             Event::RetryScheduled { task, .. } => {
                 assert!(decided.contains_key(task), "{task} is tried again for no reason");
             }

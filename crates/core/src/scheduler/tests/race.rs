@@ -411,6 +411,7 @@ fn an_epic_waits_for_the_task_and_not_for_those_who_race() {
         name: None,
         dependencies: on.iter().map(|&on| on.into()).collect(),
         isolation_scope: crate::plan::Scope::Task,
+        land: None,
     };
     plan.epics = vec![epic("one", &[]), epic("two", &["one"])];
     for strategy in [Strategy::Queue, Strategy::Batch, Strategy::Sequential] {

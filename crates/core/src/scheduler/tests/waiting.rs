@@ -19,7 +19,7 @@ fn prompts(names: &str) -> Plan {
 
 fn epic(id: &str, on: &[&str], isolation_scope: Scope) -> Epic {
     let dependencies = on.iter().map(|&on| on.into()).collect();
-    Epic { id: id.into(), name: None, dependencies, isolation_scope }
+    Epic { id: id.into(), name: None, dependencies, isolation_scope, land: None }
 }
 
 #[test]

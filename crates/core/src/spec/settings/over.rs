@@ -41,6 +41,7 @@ impl Settings {
             measure: self.measure.or(weaker.measure),
             merge_strategy: self.merge_strategy.or(weaker.merge_strategy),
             on_conflict: self.on_conflict.or(weaker.on_conflict),
+            land: self.land.or(weaker.land),
             timeout: self.timeout.or(weaker.timeout),
             retry: Retry::over(self.retry, weaker.retry),
             recovery: super::recovery::over(self.recovery, weaker.recovery),

@@ -5,7 +5,7 @@ use proptest::strategy::Strategy;
 
 use super::super::*;
 use crate::graph::Strategy as Mode;
-use crate::plan::{Entrant, Epic, OnConflict, Scope, Wins};
+use crate::plan::{Entrant, Epic, Land, OnConflict, Scope, Wins};
 use crate::recovery::{Recovery, Strategy as Way};
 
 #[derive(Debug, Clone)]
@@ -20,6 +20,7 @@ pub(super) struct RandomTask {
     timeout: Option<u64>,
     fix_rounds: u32,
     on_conflict: u8,
+    approve: bool,
     epic: Option<u8>,
     /// Ways out of failures, as numbers of `Strategy::NAMES`.
     recovery: Option<(Vec<u8>, Vec<u8>)>,
@@ -39,7 +40,7 @@ pub(super) fn random_task() -> impl Strategy<Value = RandomTask> {
         prop::option::weighted(0.3, 0u8..4),
         1u32..4,
         prop::option::weighted(0.2, 1u64..50),
-        (0u32..3, 0u8..3, prop::option::weighted(0.4, 0u8..3)),
+        (0u32..3, 0u8..3, prop::option::weighted(0.4, 0u8..3), prop::bool::weighted(0.3)),
         (
             prop::option::weighted(
                 0.5,
@@ -51,7 +52,7 @@ pub(super) fn random_task() -> impl Strategy<Value = RandomTask> {
     )
         .prop_map(
             |(before, priority, group, agent, resource, files, max_attempts, timeout, merging, failing)| {
-                let (fix_rounds, on_conflict, epic) = merging;
+                let (fix_rounds, on_conflict, epic, approve) = merging;
                 let (recovery, risky, race) = failing;
                 RandomTask {
                     before,
@@ -64,6 +65,7 @@ pub(super) fn random_task() -> impl Strategy<Value = RandomTask> {
                     timeout,
                     fix_rounds,
                     on_conflict,
+                    approve,
                     epic,
                     recovery,
                     risky,
@@ -91,7 +93,7 @@ pub(super) fn random_plan() -> impl Strategy<Value = Plan> {
 }
 
 pub(super) fn shared_epic(name: &str) -> Epic {
-    Epic { id: name.into(), name: None, dependencies: Vec::new(), isolation_scope: Scope::Epic }
+    Epic { id: name.into(), name: None, dependencies: Vec::new(), isolation_scope: Scope::Epic, land: None }
 }
 
 /// Epics that cannot land as one land task by task.
@@ -140,6 +142,7 @@ pub(super) fn built(place: usize, random: &RandomTask) -> Task {
     task.fix_rounds = random.fix_rounds;
     task.on_conflict =
         [OnConflict::Manual, OnConflict::Ours, OnConflict::RetryLater][random.on_conflict as usize];
+    task.land = if random.approve { Land::Approve } else { Land::Auto };
     task.epic = random.epic.map(|n| format!("e{n}"));
     let ways = |numbers: &[u8]| numbers.iter().map(|&n| Way::NAMES[n as usize].1).collect();
     task.recovery = random.recovery.as_ref().map(|(transient, ambiguous)| {

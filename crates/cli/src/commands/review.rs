@@ -1,0 +1,115 @@
+//! `conductor review`: a person's word on work that waits for it before it lands (`land: approve`).
+//!
+//! On a terminal it walks through what waits; elsewhere it lists it. The verbs say the same without questions.
+
+mod editing;
+mod pager;
+mod waiting;
+mod walk;
+
+use conductor_core::event::{Comment, ReviewVerdict};
+use conductor_core::scheduler::Request;
+
+use self::waiting::Waiting;
+use super::left::{self, Asked};
+use super::{answer, block_on};
+use crate::archive::{Archive, Found};
+use crate::args::{self, Approve, OfTask, SendBack, Verdict};
+use crate::fault::{Exit, Fault};
+use crate::writing;
+
+pub(crate) fn run(args: &args::Review) -> Result<Exit, Fault> {
+    match &args.verdict {
+        None if args.json || !writing::attended() => block_on(list(args)),
+        None => walk::walk(args.run.as_deref()),
+        Some(Verdict::Approve(args)) => approve(args),
+        Some(Verdict::SendBack(args)) => send_back(args),
+        Some(Verdict::Edit(args)) => editing::edit(args),
+        Some(Verdict::Drop(of)) => drop_work(of),
+    }
+}
+
+async fn list(args: &args::Review) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    let waiting = waiting::all(&archive, args.run.as_deref()).await?;
+    if args.json {
+        super::answer_json(&waiting::json(&waiting))?;
+    } else if waiting.is_empty() {
+        super::talk("nothing waits for a review");
+    } else {
+        answer(&waiting::table(&waiting))?;
+        super::talk("conductor review approve TASK, send-back TASK -m COMMENT, or drop TASK");
+    }
+    Ok(Exit::Done)
+}
+
+fn approve(args: &Approve) -> Result<Exit, Fault> {
+    decide(&args.of, |waiting| {
+        let seen = args.commit.as_deref().unwrap_or(&waiting.change.commit);
+        if !waiting.change.commit.starts_with(seen) {
+            let message = format!(
+                "the work of '{}' is {:.10} now, not {seen:.10}",
+                waiting.task(),
+                waiting.change.commit
+            );
+            return Err(Fault::new(Exit::Usage, message).help("look at it again: conductor review"));
+        }
+        Ok(ReviewVerdict::Approved { commit: waiting.change.commit.clone() })
+    })
+}
+
+fn send_back(args: &SendBack) -> Result<Exit, Fault> {
+    decide(&args.of, |waiting| {
+        let comments = args.message.iter().map(|text| comment(waiting, text)).collect::<Vec<_>>();
+        match comments.iter().all(|comment| comment.words.is_empty()) {
+            true => Err(Fault::new(Exit::Usage, "the agent needs a comment: -m \"what is to be changed\"")),
+            false => Ok(ReviewVerdict::SentBack { comments }),
+        }
+    })
+}
+
+fn drop_work(of: &OfTask) -> Result<Exit, Fault> {
+    decide(of, |_| Ok(ReviewVerdict::Dropped))
+}
+
+/// A comment names a file where the work has one of that name.
+fn comment(waiting: &Waiting, text: &str) -> Comment {
+    Comment::parse(text, |file| waiting.change.touched.files.iter().any(|known| known == file))
+}
+
+fn decide(of: &OfTask, verdict: impl Fn(&Waiting) -> Result<ReviewVerdict, Fault>) -> Result<Exit, Fault> {
+    let (waiting, asked) = block_on(async {
+        let archive = Archive::open().await?;
+        let waiting = find(&archive, of).await?;
+        let asked = record(&archive, &waiting, verdict(&waiting)?).await?;
+        Ok((waiting, asked))
+    })?;
+    left::follow_up(waiting.run(), asked)
+}
+
+async fn find(archive: &Archive, of: &OfTask) -> Result<Waiting, Fault> {
+    let fits = |found: &Found, place: usize| waiting::place_of(&found.run, place).is_some();
+    let chosen = archive.task(of.run.as_deref(), &of.task, fits).await?;
+    let (task, status) = (chosen.task().id.clone(), chosen.progress().state.status());
+    Waiting::of(chosen.found, chosen.place).ok_or_else(|| {
+        let message = format!("task '{task}' is {status}; it does not wait for a review");
+        Fault::new(Exit::NothingToDo, message)
+    })
+}
+
+/// Tells the coordinator, or the log of a run that is not active, and the user.
+async fn record(archive: &Archive, waiting: &Waiting, verdict: ReviewVerdict) -> Result<Asked, Fault> {
+    let (task, commit) = (waiting.task().clone(), &waiting.change.commit);
+    let words = match &verdict {
+        ReviewVerdict::Approved { .. } => format!("approved as {commit:.10}"),
+        ReviewVerdict::SentBack { comments } if comments.len() == 1 => "sent back with 1 comment".to_owned(),
+        ReviewVerdict::SentBack { comments } => format!("sent back with {} comments", comments.len()),
+        ReviewVerdict::Edited { change } => format!("lands as you left it, {:.10}", change.commit),
+        // First, so that the work is held whatever becomes of the run.
+        ReviewVerdict::Dropped => format!("dropped; its work is kept as {}", waiting.keep(&archive.home)?),
+    };
+    let asked =
+        left::ask(&archive.home, waiting.run(), Request::Review { task: task.clone(), verdict }).await?;
+    answer(&format!("{task}: {words}"))?;
+    Ok(asked)
+}

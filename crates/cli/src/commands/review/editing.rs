@@ -1,0 +1,72 @@
+//! The work of a task in the hands of its reviewer.
+
+use conductor_core::event::ReviewVerdict;
+use conductor_engine::workspaces::Editing;
+
+use super::waiting::Waiting;
+use super::{find, record};
+use crate::archive::Archive;
+use crate::args;
+use crate::commands::left::{self, Asked};
+use crate::commands::{answer, block_on, talk};
+use crate::console;
+use crate::fault::{Exit, Fault};
+
+pub(super) fn edit(args: &args::Edit) -> Result<Exit, Fault> {
+    let done = block_on(async {
+        let archive = Archive::open().await?;
+        let waiting = find(&archive, &args.of).await?;
+        match (args.proceed, args.abort) {
+            (true, _) => {
+                let asked = proceed(&archive, &waiting).await?;
+                return Ok(Some((waiting.run().clone(), asked)));
+            }
+            (_, true) => abort(&archive, &waiting)?,
+            _ => lay_out(&archive, &waiting)?,
+        }
+        Ok(None)
+    })?;
+    match done {
+        Some((run, asked)) => left::follow_up(&run, asked),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// What is laid out already is left as it is, unless it is of other work by now.
+pub(super) fn lay_out(archive: &Archive, waiting: &Waiting) -> Result<(), Fault> {
+    let yard = waiting.found.visit(&archive.home)?;
+    let editing = Editing::of(&yard, waiting.task());
+    let (task, run) = (waiting.task(), waiting.run());
+    if editing.open().as_ref() != Some(&waiting.change.commit) {
+        editing.lay_out(&waiting.change.commit)?;
+    }
+    answer(&editing.folder().display().to_string())?;
+    talk(format!("the work of {task} is laid out there; edit it, then"));
+    console::say(format_args!("  to let it land:  conductor review edit {task} --run {run} --continue"));
+    console::say(format_args!("  to give it up:   conductor review edit {task} --run {run} --abort"));
+    Ok(())
+}
+
+pub(super) async fn proceed(archive: &Archive, waiting: &Waiting) -> Result<Asked, Fault> {
+    let (task, run) = (waiting.task(), waiting.run());
+    let yard = waiting.found.visit(&archive.home)?;
+    let editing = Editing::of(&yard, task);
+    if editing.open().as_ref() != Some(&waiting.change.commit) {
+        return Err(Fault::new(Exit::NothingToDo, format!("the work of '{task}' is not laid out"))
+            .help(format!("begin with: conductor review edit {task} --run {run}")));
+    }
+    let Some(change) = editing.take(&waiting.change)? else {
+        return Err(Fault::new(Exit::NothingToDo, format!("the work of '{task}' is as its agent left it"))
+            .help(format!("conductor review approve {task} --run {run}")));
+    };
+    let asked = record(archive, waiting, ReviewVerdict::Edited { change: Box::new(change) }).await?;
+    editing.close()?;
+    Ok(asked)
+}
+
+pub(super) fn abort(archive: &Archive, waiting: &Waiting) -> Result<(), Fault> {
+    let yard = waiting.found.visit(&archive.home)?;
+    Editing::of(&yard, waiting.task()).close()?;
+    talk(format!("{} waits for its review as before", waiting.task()));
+    Ok(())
+}

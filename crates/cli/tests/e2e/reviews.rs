@@ -1,0 +1,205 @@
+//! A person's review before work lands (`land: approve`).
+
+use serde_json::Value;
+
+use crate::harness::{World, wait_for};
+use crate::questions;
+use crate::repository::{checkout, conductor, expect_tidy, git, on_branch, status};
+use crate::tmux::Terminal;
+
+/// Writes a file for its task; what a person said of it goes into a second one.
+const WRITER: &str = r#"
+read -r task
+printf '%s\n' "$task" >> HERE/tasks
+echo "by $CONDUCTOR_TASK" > "$CONDUCTOR_TASK.txt"
+case "$task" in
+  *"sends it back"*) echo mended > "$CONDUCTOR_TASK.mended" ;;
+esac
+echo '{"type":"result","ok":true,"text":"I wrote the file."}'
+"#;
+
+const TWO: &str = "
+config: { agent: writer, land: approve }
+tasks:
+  - { id: api, name: Build the API, prompt: Write it, verify: ['test -s api.txt'] }
+  - { id: docs, prompt: Describe it, dependencies: [api] }
+";
+
+fn left_for_review(tasks: &str) -> World {
+    let world = questions::world(tasks, &[("writer", WRITER)]);
+    let before = checkout(&world);
+    questions::start(&world, &[])
+        .ended()
+        .expect(5)
+        .says("api waits for your review")
+        .says("conductor review");
+    assert_eq!(checkout(&world), before);
+    world
+}
+
+fn commit_in_review(world: &World) -> String {
+    let listed = conductor(world, &["review", "--json"]).expect(0).json();
+    listed["reviews"][0]["commit"].as_str().unwrap().to_owned()
+}
+
+fn resume(world: &World) -> crate::harness::Ended {
+    conductor(world, &["run", "--resume"])
+}
+
+#[test]
+fn work_waits_for_a_person_and_lands_when_it_is_approved() {
+    let world = left_for_review(TWO);
+    let listed = conductor(&world, &["review", "--json"]).expect(0).json();
+    assert_eq!(listed["schema"], "conductor.reviews/1");
+    let api = &listed["reviews"][0];
+    assert_eq!(
+        (&api["task"], &api["files"], &api["added"]),
+        (&Value::from("api"), &serde_json::json!(["api.txt"]), &Value::from(1))
+    );
+    conductor(&world, &["review"]).expect(0).says("Build the API").says("review approve TASK");
+    conductor(&world, &["status"]).expect(0).says("1 task waits for your review");
+    conductor(&world, &["explain", "api"]).expect(0).says("its work waits for your review");
+    conductor(&world, &["diff", "api"]).expect(0).says("+by api");
+    resume(&world).expect(5).says("api waits for your review");
+    conductor(&world, &["review", "approve", "docs"]).expect(4).says("does not wait for a review");
+    conductor(&world, &["review", "approve", "api", "--commit", "0123456789"])
+        .expect(2)
+        .says("look at it again");
+    conductor(&world, &["task", "retry", "api"]).expect(4).says("waits for your review");
+    let commit = commit_in_review(&world);
+    conductor(&world, &["review", "approve", "api", "--commit", &commit[..10]])
+        .expect(0)
+        .says("api: approved as")
+        .says("conductor run --resume");
+    resume(&world).expect(5).says("docs waits for your review");
+    assert_eq!(on_branch(&world, "api.txt"), "by api");
+    conductor(&world, &["review", "approve", "docs"]).expect(0);
+    resume(&world).expect(0).says("2 of 2 completed");
+    assert_eq!(on_branch(&world, "docs.txt"), "by docs");
+    conductor(&world, &["review"]).expect(0).says("nothing waits for a review");
+    expect_tidy(&world);
+}
+
+#[test]
+fn what_is_sent_back_goes_on_in_the_same_conversation() {
+    let world = left_for_review(TWO);
+    conductor(&world, &["review", "send-back", "api"]).expect(2);
+    conductor(&world, &["review", "send-back", "api", "-m", "  "]).expect(2).says("needs a comment");
+    conductor(&world, &["review", "send-back", "api", "-m", "api.txt:1: say who", "-m", "and why"])
+        .expect(0)
+        .says("api: sent back with 2 comments");
+    resume(&world).expect(5).says("api waits for your review");
+    let told: Vec<Value> =
+        world.read("tasks").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(told.len(), 2);
+    assert_eq!(told[0]["session"]["id"], told[1]["session"]["id"]);
+    let words = told[1]["words"].as_str().unwrap();
+    assert!(words.contains("api.txt:1: say who\nand why"), "{words}");
+    conductor(&world, &["review", "approve", "api"]).expect(0);
+    resume(&world).expect(5).says("docs waits for your review");
+    assert_eq!(on_branch(&world, "api.mended"), "mended");
+    assert_eq!(on_branch(&world, "api.txt"), "by api", "the work before it is still there");
+}
+
+#[test]
+fn what_is_dropped_is_kept_under_a_ref_and_does_not_land() {
+    let world = left_for_review(TWO);
+    let commit = commit_in_review(&world);
+    let dropped =
+        conductor(&world, &["review", "drop", "api"]).expect(0).says("api: dropped; its work is kept as");
+    let name = dropped.stdout.split("kept as ").nth(1).unwrap().trim().to_owned();
+    assert_eq!(git(&world, &["rev-parse", &name]), commit);
+    assert_eq!(status(&world), "cancelled", "nothing was left to do");
+    assert_eq!(world.statuses()["docs"], "skipped");
+    assert_eq!(git(&world, &["show", &format!("{name}:api.txt")]), "by api");
+    expect_tidy(&world);
+}
+
+#[test]
+fn a_reviewer_edits_the_work_and_that_lands() {
+    let world = left_for_review(TWO);
+    let edit = |more: &[&str]| conductor(&world, &[&["review", "edit", "api"], more].concat());
+    edit(&["--continue"]).expect(4).says("is not laid out");
+    let folder = std::path::PathBuf::from(edit(&[]).expect(0).says("--continue").stdout.trim());
+    edit(&["--continue"]).expect(4).says("as its agent left it");
+    edit(&["--abort"]).expect(0);
+    assert!(!folder.exists());
+    edit(&[]).expect(0);
+    std::fs::write(folder.join("api.txt"), "by a person\n").unwrap();
+    std::fs::write(folder.join("more.txt"), "more\n").unwrap();
+    edit(&["--continue"]).expect(0).says("api: lands as you left it");
+    assert!(!folder.exists());
+    resume(&world).expect(5).says("docs waits for your review");
+    assert_eq!(on_branch(&world, "api.txt"), "by a person");
+    assert_eq!(on_branch(&world, "more.txt"), "more");
+}
+
+/// The checks run on what lands, whoever wrote it.
+#[test]
+fn what_a_reviewer_broke_does_not_land() {
+    let world = left_for_review(&TWO.replace("test -s api.txt", "grep -q by api.txt"));
+    let folder = conductor(&world, &["review", "edit", "api"]).expect(0).stdout;
+    std::fs::write(std::path::Path::new(folder.trim()).join("api.txt"), "nothing\n").unwrap();
+    conductor(&world, &["review", "edit", "api", "--continue"]).expect(0);
+    let ended = resume(&world);
+    assert_ne!(ended.code, Some(0));
+    let branch = format!("conductor/{}", world.run_id());
+    let landed = git(&world, &["ls-tree", "--name-only", &branch]);
+    assert!(!landed.contains("api.txt"), "{landed}");
+}
+
+#[test]
+fn an_active_run_hears_the_verdict() {
+    let tasks = "
+tasks:
+  - { id: api, prompt: Write it, agent: writer, land: approve }
+  - { id: long, run: AGENT await HERE/go }
+";
+    let world = questions::world(tasks, &[("writer", WRITER)]);
+    let live = questions::start(&world, &["-p", "2"]);
+    live.wait_for_stderr("its work waits for you");
+    conductor(&world, &["review", "approve", "api"]).expect(0);
+    wait_for("its landing", || world.logged("task_completed").contains(&"api".to_owned()).then_some(()));
+    world.write("go", "");
+    live.ended().expect(0).says("2 of 2 completed");
+    expect_tidy(&world);
+}
+
+#[test]
+fn whether_work_lands_by_itself_is_said_by_flag_task_epic_or_config() {
+    let tasks = "
+config: { agent: writer }
+epics: [{ id: careful, land: approve }]
+tasks:
+  - { id: free, prompt: Write it }
+  - { id: bound, prompt: Write it, epic: careful }
+  - { id: own, prompt: Write it, epic: careful, land: auto }
+";
+    let world = questions::world(tasks, &[("writer", WRITER)]);
+    let ended = questions::start(&world, &["-p", "3"]).ended().expect(5).says("bound waits for your review");
+    assert!(!ended.stderr.contains("own waits"), "{}", ended.stderr);
+    let commit = commit_in_review(&world);
+    conductor(&world, &["run", "--resume", "--land", "auto"]).expect(0).says("3 of 3 completed");
+    assert_eq!(
+        git(&world, &["merge-base", "--is-ancestor", &commit, &format!("conductor/{}", world.run_id())]),
+        ""
+    );
+    let world = questions::world(&TWO.replace(", land: approve", ""), &[("writer", WRITER)]);
+    questions::start(&world, &["--land", "approve"]).ended().expect(5).says("api waits for your review");
+}
+
+/// A walk through what waits, on a terminal: the work is shown, approved, and the run goes on.
+#[test]
+fn on_a_terminal_a_person_is_walked_through_what_waits() {
+    let mut world = left_for_review(TWO);
+    world.set("PAGER", "cat");
+    let Some(terminal) = Terminal::open_in(&mut world, "repo", (100, 40), "review") else { return };
+    terminal.wait_for(&["(1 of 1) api  Build the API", "passed: test -s api.txt", "+by api", "[a]pprove"]);
+    terminal.press(&["x", "Enter"]);
+    terminal.wait_for(&["a, s, e, d, v, l or q"]);
+    terminal.press(&["a", "Enter"]);
+    terminal.wait_for(&["Go on with run"]);
+    terminal.press(&["y", "Enter"]);
+    terminal.wait_for(&["docs waits for your review"]);
+    terminal.ended(5);
+}
