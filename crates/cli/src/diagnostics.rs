@@ -13,6 +13,7 @@ use conductor_engine::agents::{self, AgentError};
 use conductor_engine::subagents;
 use serde_json::{Value, json};
 
+use crate::agent_findings;
 use crate::config;
 use crate::console;
 use crate::fault::{Exit, Fault};
@@ -130,6 +131,7 @@ fn check_with(
         }
     };
     let here = subagents::found(directory);
+    let mut configs = configs;
     let (plan, found) = match load(&source, layers.as_deref().unwrap_or_default(), &here) {
         Ok(mut loaded) => {
             let unkept = unkept(&loaded.plan, &source);
@@ -139,7 +141,8 @@ fn check_with(
         }
         Err(found) => (None, found),
     };
-    let file = Sheet { source: Some(source), name, found };
+    let mut file = Sheet { source: Some(source), name, found };
+    let plan = plan.filter(|(plan, _)| !agent_findings::misspelt(plan, &mut file, &mut configs));
     Ok((plan.filter(|_| layers.is_some()), Findings { file, configs }))
 }
 
@@ -228,6 +231,11 @@ pub(crate) fn read(path: &Path, name: &str) -> Result<Vec<u8>, Fault> {
 impl Findings {
     fn sheets(&self) -> impl Iterator<Item = &Sheet> {
         self.configs.iter().chain([&self.file])
+    }
+
+    /// Adds what is known of agents that are not installed here.
+    pub(crate) fn tell_of_agents(&mut self, plan: &Plan) {
+        agent_findings::missing(plan, &mut self.file, &mut self.configs);
     }
 
     /// The task file's text.

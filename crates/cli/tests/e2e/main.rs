@@ -68,6 +68,7 @@ mod run;
 mod runs;
 mod screens;
 mod secrets;
+mod seed_files;
 mod sessions;
 mod shortages;
 mod signals;
