@@ -67,7 +67,7 @@ pub(crate) fn told(error: &AgentError) -> String {
     }
 }
 
-/// Names that are a slip of the pen, as errors: nothing could ever be started by them.
+/// Misspelt names, as errors: nothing could ever be started by them.
 pub(crate) fn misspelt(plan: &Plan, file: &mut Sheet, configs: &mut [Sheet]) -> bool {
     let is_misspelt = |absent: &Absent<'_>| match &absent.error {
         AgentError::Unknown(name) => near(plan, name).is_some(),

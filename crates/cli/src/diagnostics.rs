@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use conductor_core::plan::Plan;
@@ -295,10 +296,16 @@ impl Sheet {
         self.found.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
+    /// What this process has shown before is not shown again: config files are read for several ends.
     pub(crate) fn show(&self) {
+        static SHOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let renderer = Renderer::styled();
         for diagnostic in self.found.iter().take(MOST) {
-            console::say(format_args!("{}\n", self.drawn(&renderer, diagnostic)));
+            let drawn = self.drawn(&renderer, diagnostic);
+            if shown.insert(drawn.clone()) {
+                console::say(format_args!("{drawn}\n"));
+            }
         }
         if self.found.len() > MOST {
             console::say(format_args!("… and {} more\n", self.found.len() - MOST));

@@ -18,7 +18,7 @@ use crate::writing;
 struct Choice {
     agent: String,
     /// None is installed: the agent is only the usual one, and the file's tasks are commands.
-    nobody: bool,
+    no_agent: bool,
     /// Whether the project is a git repository.
     in_git: bool,
     verify: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &args::Init) -> Result<Exit, Fault> {
     writing::write(&config.with_file_name(CONFIG_SCHEMA), &json(&config_schema()))?;
     writing::write(&config, &config_text(&choice))?;
     writing::write(&tasks, &tasks_text(&choice, &up_to(&root, &here)))?;
-    if choice.nobody {
+    if choice.no_agent {
         talk(format!("no agent is installed, so the tasks are commands; {HOW_TO_ADD}"));
     }
     if choice.verify.is_empty() {
@@ -71,7 +71,7 @@ const HOW_TO_ADD: &str = "to have an agent work, install claude, codex, gemini o
                           shows what is there) and write tasks with a prompt";
 
 fn json(schema: &serde_json::Value) -> String {
-    format!("{schema:#}\n")
+    format!("{schema}\n")
 }
 
 /// The way from a directory up to the root it is in, as a path of a file there begins with it.
@@ -86,7 +86,7 @@ fn look(root: &Path) -> Choice {
     let name = |entry: &Entry| entry.name.clone();
     Choice {
         agent: best.map_or_else(|| "claude".to_owned(), name),
-        nobody: best.is_none(),
+        no_agent: best.is_none(),
         in_git: root.join(".git").exists(),
         verify: gates::detect(root),
         parallel: 3,
@@ -98,7 +98,7 @@ fn look(root: &Path) -> Choice {
 fn ask(mut choice: Choice, from: &mut impl BufRead) -> Result<Choice, Fault> {
     let agent = writing::ask(from, &format!("Which agent does the work? [{}] ", choice.agent))?;
     if !agent.is_empty() {
-        (choice.agent, choice.nobody) = (agent, false);
+        (choice.agent, choice.no_agent) = (agent, false);
     }
     let found = match choice.verify.is_empty() {
         true => "none".to_owned(),
@@ -137,7 +137,7 @@ fn config_text(choice: &Choice) -> String {
             format!("verify:\n{}", lines.collect::<String>())
         }
     };
-    let agent = match choice.nobody {
+    let agent = match choice.no_agent {
         true => format!("# agent: {}   # none is installed here; see `conductor agents list`", choice.agent),
         false => format!("agent: {}", quoted(&choice.agent)),
     };
@@ -173,7 +173,7 @@ fn tasks_text(choice: &Choice, up: &str) -> String {
 # What is to be done. Every key is explained by `conductor schema`, every mistake by `conductor validate tasks.yaml`.
 "
     );
-    match choice.nobody {
+    match choice.no_agent {
         true => head + &commands_text(choice),
         false => head + &prompts_text(choice),
     }
@@ -237,7 +237,7 @@ mod tests {
     fn found() -> Choice {
         Choice {
             agent: "codex".to_owned(),
-            nobody: false,
+            no_agent: false,
             in_git: true,
             verify: vec!["cargo test".to_owned(), "npm test -- --run: \"x\"".to_owned()],
             parallel: 3,
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn without_an_agent_the_tasks_are_commands() {
         for in_git in [true, false] {
-            let choice = Choice { nobody: true, in_git, prompt: Some("Fix: \"it\"".to_owned()), ..found() };
+            let choice = Choice { no_agent: true, in_git, prompt: Some("Fix: \"it\"".to_owned()), ..found() };
             let (layer, said) = layer(&source(&config_text(&choice))).unwrap();
             assert_eq!(said, []);
             assert!(layer.written().iter().all(|one| one.key != "agent"));

@@ -160,7 +160,7 @@ fn a_group_is_cancelled_by_either_spelling() {
     }
 }
 
-/// One that changed nothing is completed, and nothing of it is on a branch; nor is what somebody closed elsewhere.
+/// One that changed nothing is completed, and nothing of it is on a branch; nor is an issue that was closed elsewhere.
 #[test]
 fn only_what_landed_is_counted_as_landed() {
     let world = with_tasks(
@@ -223,7 +223,7 @@ fn what_blocks_a_group_is_looked_up_before_it_begins() {
 
 /// Where beads does not answer any more, what was known at the start counts, and that is told.
 #[test]
-fn a_tracker_that_is_gone_blocks_nobody_anew() {
+fn without_an_answer_of_beads_what_was_known_counts() {
     let world = tracker(&json!([
         issue("slow-1", &[]),
         issue("app-2", &[]),

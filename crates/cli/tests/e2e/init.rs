@@ -69,7 +69,7 @@ fn without_agents(world: &mut World) {
     world.set("PATH", bin);
 }
 
-/// Whoever has no agent yet has a file that runs, and knows how to add one.
+/// A user without an agent has a file that runs, and is told how to add one.
 #[test]
 fn without_an_agent_what_is_written_runs() {
     let mut world = World::new();

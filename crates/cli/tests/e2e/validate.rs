@@ -103,7 +103,7 @@ fn a_rule_that_an_agent_cannot_keep_is_refused_before_anything_starts() {
     }
 }
 
-/// A slip of the pen in an agent's name is found where it stands, in whichever file that is.
+/// A misspelt agent is found where it stands, in the task file or a config file.
 #[test]
 fn an_agent_that_does_not_exist_is_told_with_its_place() {
     let tasks = "tasks:\n  - { id: a, prompt: Do it, agent: cluade }\n  - { id: b, prompt: x, agent: codex, fallback_agents: [gemni] }\n";
@@ -149,7 +149,8 @@ fn an_agent_that_is_not_installed_is_a_warning_until_something_is_to_run() {
     world.conductor(&["run", "tasks.yaml"]).expect(7).says("nothing was started");
     std::fs::create_dir(world.path(".conductor")).unwrap();
     world.write(".conductor/config.yaml", "agent: gemini\n");
-    world.conductor(&["doctor"]).says(".conductor/config.yaml:1: gemini is not installed");
+    let doctor = world.conductor(&["doctor"]).says(".conductor/config.yaml:1: gemini is not installed");
+    doctor.says("tasks.yaml: task 'a': codex is not installed");
 }
 
 /// Known keys that change nothing are told with their place, before anything starts and never twice.
@@ -169,6 +170,11 @@ fn keys_without_effect_are_told() {
         let told = told.says("'mcp', 'auth', 'ui' have no effect").says(".conductor/config.yaml:2:1");
         assert_eq!(told.stderr.matches("no-effect").count(), 2, "{}", told.stderr);
     }
+    let world = crate::beads::tracker(&serde_json::json!([crate::beads::issue("app-1", &[])]));
+    let config = world.read("repo/.conductor/config.yaml");
+    world.write("repo/.conductor/config.yaml", &(config + "ui: { theme: dark }\n"));
+    let told = crate::repository::conductor(&world, &["run", "--from", "beads"]).expect(0);
+    assert_eq!(told.stderr.matches("no-effect").count(), 1, "{}", told.stderr);
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     keys.list("fallback_agents", fallback_agents.iter().map(plain));
     keys.some("model", model);
     if let Work::Prompt(_) = work {
-        // Otherwise its words would call for somebody once more.
+        // Otherwise its words would call for a specialist once more.
         keys.put("subagent_type", subagent_type.as_deref().unwrap_or(NOBODY));
     }
     keys.list("applicable_skills", applicable_skills.iter().map(plain));

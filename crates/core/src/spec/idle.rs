@@ -1,4 +1,4 @@
-//! Keys that are known and change nothing: told with their places, for somebody counts on them.
+//! Keys that are known and change nothing: told with their places, for the user counts on them.
 
 use super::diagnostic::{Diagnostic, Report};
 use super::source::Span;
@@ -34,7 +34,7 @@ pub(super) fn of_file(root: &Node) -> impl Iterator<Item = &Entry> {
     config.iter().chain(tasks.iter().filter_map(Node::entries).flatten()).filter(known)
 }
 
-/// One warning for all of them, each shown where it is first written. Whoever has errors to mend hears of it after that.
+/// One warning for all of them, each shown where it is first written. A user with errors to mend hears of it after that.
 pub(super) fn report<'n>(r: &mut Report<'_>, settings: impl IntoIterator<Item = &'n Entry>) {
     if r.has_errors() {
         return;

@@ -333,7 +333,7 @@ fn what_cannot_be_looked_up_again_is_as_it_was_known() {
     assert_eq!(play.at_work(), "b", "a second answer changes nothing");
 }
 
-/// Whoever takes the run up asks once more before anything of the group begins.
+/// A coordinator that takes the run up asks once more before anything of the group begins.
 #[test]
 fn a_group_is_examined_again_when_its_run_is_taken_up() {
     let play = examined_later();
