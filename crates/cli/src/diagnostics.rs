@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use conductor_core::plan::Plan;
@@ -13,6 +14,7 @@ use conductor_engine::agents::{self, AgentError};
 use conductor_engine::subagents;
 use serde_json::{Value, json};
 
+use crate::agent_findings;
 use crate::config;
 use crate::console;
 use crate::fault::{Exit, Fault};
@@ -130,6 +132,7 @@ fn check_with(
         }
     };
     let here = subagents::found(directory);
+    let mut configs = configs;
     let (plan, found) = match load(&source, layers.as_deref().unwrap_or_default(), &here) {
         Ok(mut loaded) => {
             let unkept = unkept(&loaded.plan, &source);
@@ -139,7 +142,8 @@ fn check_with(
         }
         Err(found) => (None, found),
     };
-    let file = Sheet { source: Some(source), name, found };
+    let mut file = Sheet { source: Some(source), name, found };
+    let plan = plan.filter(|(plan, _)| !agent_findings::misspelt(plan, &mut file, &mut configs));
     Ok((plan.filter(|_| layers.is_some()), Findings { file, configs }))
 }
 
@@ -230,6 +234,11 @@ impl Findings {
         self.configs.iter().chain([&self.file])
     }
 
+    /// Adds what is known of agents that are not installed here.
+    pub(crate) fn tell_of_agents(&mut self, plan: &Plan) {
+        agent_findings::missing(plan, &mut self.file, &mut self.configs);
+    }
+
     /// The task file's text.
     pub(crate) fn source(&self) -> Option<&Source> {
         self.file.source.as_ref()
@@ -287,10 +296,16 @@ impl Sheet {
         self.found.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
+    /// What this process has shown before is not shown again: config files are read for several ends.
     pub(crate) fn show(&self) {
+        static SHOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let renderer = Renderer::styled();
         for diagnostic in self.found.iter().take(MOST) {
-            console::say(format_args!("{}\n", self.drawn(&renderer, diagnostic)));
+            let drawn = self.drawn(&renderer, diagnostic);
+            if shown.insert(drawn.clone()) {
+                console::say(format_args!("{drawn}\n"));
+            }
         }
         if self.found.len() > MOST {
             console::say(format_args!("… and {} more\n", self.found.len() - MOST));

@@ -3,6 +3,7 @@
 // Printing macros panic where standard output or standard error cannot be written.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod agent_findings;
 mod archive;
 mod args;
 mod commands;

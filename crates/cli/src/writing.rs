@@ -12,12 +12,15 @@ pub(crate) fn attended() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Refuses where one of these is there already, unless that is wanted or agreed to.
-pub(crate) fn may_write(files: &[&Path], force: bool) -> Result<(), Fault> {
+/// What a person can do about a file of a command that takes `-o`.
+pub(crate) const ANOTHER_FILE: &str = "write another file with -o OTHER.yaml, or over this one with --force";
+
+/// Refuses where one of these is there already, unless that is wanted or agreed to; `instead` says what to do then.
+pub(crate) fn may_write(files: &[&Path], force: bool, instead: &str) -> Result<(), Fault> {
     for file in files.iter().filter(|file| !force && fs::symlink_metadata(file).is_ok()) {
         let refusal = || {
             Fault::new(Exit::Usage, format!("{} is there already; nothing was written", file.display()))
-                .help("write over it with --force")
+                .help(instead)
         };
         if !attended() {
             return Err(refusal());

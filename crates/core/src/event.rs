@@ -9,7 +9,7 @@ mod review;
 mod usage;
 mod work;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -257,6 +257,14 @@ pub enum Event {
         /// What it said, where it is waited for although it did not say until when.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outage: Option<String>,
+    },
+    /// What blocks the tasks of a stage was looked up again before it began.
+    StageExamined {
+        /// Counted from 0.
+        stage: u32,
+        /// Why some cannot be done now, in place of what was known before.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        blocked: BTreeMap<TaskId, String>,
     },
     /// Most of what a task, or the whole run, may use is used up.
     BudgetNeared {

@@ -9,14 +9,16 @@ mod decisions;
 mod report;
 mod standing;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::ids::{MAX_TASK_ID, TaskId};
 
 pub use arrange::{ArrangeError, Chosen, Circumstances, Refresh, Steps, arrange, choose};
+pub(crate) use arrange::{block_entrants, stuck};
 pub use decisions::{Decided, decisions};
 pub use report::Report;
-pub use standing::{Metadata, Outcome, Phase, Status, only_blocked};
+pub use standing::{Metadata, Outcome, Phase, Status, landed, landed_words, only_blocked};
 
 /// Where tasks are that are in no group.
 pub const SEQUENTIAL: &str = "_sequential";
@@ -107,6 +109,20 @@ pub fn unmarked(text: &str) -> &str {
     match read_at(text.trim_start(), 0) {
         Some(Mark { group: Some(_), text: mark, .. }) => text.trim_start()[mark.len()..].trim_start(),
         _ => text,
+    }
+}
+
+/// A text as its words are to be understood: the letters of its marks are none of them.
+pub fn without_marks(text: &str) -> Cow<'_, str> {
+    let mut words = String::new();
+    let mut from = 0;
+    for mark in marks(text).filter(|mark| mark.group.is_some()) {
+        words.push_str(&text[from..mark.at]);
+        from = mark.at + mark.text.len();
+    }
+    match from {
+        0 => Cow::Borrowed(text),
+        _ => Cow::Owned(words + &text[from..]),
     }
 }
 

@@ -76,6 +76,36 @@ impl<'de> Deserialize<'de> for TaskId {
     }
 }
 
+/// An id as near to the wanted words as is possible and free; `otherwise` where nothing of them can be kept. What is free
+/// should not depend on the case of letters: on some file systems it makes no difference.
+pub fn safe_id(wanted: &str, otherwise: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let base = near(wanted).unwrap_or_else(|| otherwise.to_owned());
+    let numbered = (2..).map(|number| {
+        let tail = format!("-{number}");
+        let head: String = base.chars().take(MAX_TASK_ID - tail.len()).collect();
+        format!("{head}{tail}")
+    });
+    std::iter::once(base.clone()).chain(numbered).find(|id| is_free(id)).unwrap_or(base)
+}
+
+/// Letters, digits and what may join them; nothing where nothing is left.
+fn near(wanted: &str) -> Option<String> {
+    let mut id = String::new();
+    for c in wanted.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() || c == '_' => id.push(c),
+            _ if id.is_empty() || id.ends_with(['-', '.']) => {}
+            '.' => id.push('.'),
+            _ => id.push('-'),
+        }
+        if id.len() == MAX_TASK_ID {
+            break;
+        }
+    }
+    let id = id.trim_end_matches(['-', '.']);
+    TaskId::parse(id).ok().map(|id| id.to_string())
+}
+
 /// A run's short random name, as in `runs/k7f3q2wd`. The engine draws it; the core only carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -16,6 +16,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::groups::without_marks;
 use crate::ids::TaskId;
 use crate::models::Models;
 use crate::recovery::Recovery;
@@ -101,6 +102,18 @@ impl Plan {
     pub fn subagent(&self, task: &Task) -> Option<&Subagent> {
         let name = task.subagent_type.as_ref()?;
         self.subagents.iter().find(|known| known.name == *name)
+    }
+
+    /// What stands for a group in paths and ids.
+    pub fn group_id<'a>(&'a self, name: &'a str) -> &'a str {
+        self.groups.iter().find(|group| group.name == name).map_or(name, Group::id)
+    }
+
+    /// The name of the group that a word means: its name, or else its id. A word that means none is given back.
+    pub fn group_meant<'a>(&'a self, word: &'a str) -> &'a str {
+        let is_name = self.groups.iter().any(|group| group.name == word);
+        let by_id = || self.groups.iter().find(|group| group.id() == word);
+        if is_name { word } else { by_id().map_or(word, |group| &group.name) }
     }
 
     /// Why a task cannot be done now, where that is known before the run begins.
@@ -347,7 +360,7 @@ impl Task {
     pub fn kind(&self) -> Option<&'static str> {
         let first = |text: &str| kind_of(text.split(|c: char| !c.is_alphanumeric()).find(|w| !w.is_empty())?);
         let by_prompt = || match &self.work {
-            Work::Prompt(prompt) => first(prompt),
+            Work::Prompt(prompt) => first(&without_marks(prompt)),
             Work::Run(_) => None,
         };
         self.announced_kind().or_else(|| first(&self.name)).or_else(by_prompt)
@@ -457,6 +470,16 @@ pub enum Work {
     Run(Command),
 }
 
+/// What is to be done, in words or as a command.
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Work::Prompt(prompt) => f.write_str(prompt),
+            Work::Run(command) => command.fmt(f),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Command {
@@ -496,12 +519,33 @@ impl Default for Priority {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
+    /// As a person gave it.
     pub name: String,
+    /// What stands for it in paths and ids, where its name cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// How many of its tasks run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_parallel: Option<u32>,
+}
+
+impl Group {
+    /// A group of which nothing but its name is known.
+    pub fn named(name: impl Into<String>) -> Group {
+        Group { name: name.into(), id: None, description: None, max_parallel: None }
+    }
+
+    /// Safe as a file name and as a part of a task id.
+    pub fn id(&self) -> &str {
+        self.id.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Whether a word means it, by its name or by its id.
+    pub fn is(&self, word: &str) -> bool {
+        self.name == word || self.id() == word
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

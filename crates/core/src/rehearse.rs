@@ -84,6 +84,10 @@ impl Stage {
                     let decision = scheduler.handle(at(now), ended(task, attempt, Outcome::Cancelled));
                     actions.extend(decision.actions);
                 }
+                Action::Examine { stage } => {
+                    let examined = Input::StageExamined { stage, blocked: None };
+                    actions.extend(scheduler.handle(at(now), examined).actions);
+                }
                 _ => {}
             }
         }

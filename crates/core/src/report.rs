@@ -8,6 +8,7 @@ mod files;
 mod html;
 mod markdown;
 mod measured;
+mod plan_file;
 mod races;
 mod time;
 mod words;
@@ -23,9 +24,10 @@ use crate::run::{Run, SettingsTouched, Stage, Status, Stray, TaskState};
 use crate::units::Millis;
 
 pub use accuracy::{Accuracy, Held};
-pub use files::{PLAN_SCHEMA, PlanFile, SUMMARY_SCHEMA, SummaryFile, TaskResult};
+pub use files::{SUMMARY_SCHEMA, SummaryFile, TaskResult};
 pub use html::html;
 pub use markdown::markdown;
+pub use plan_file::PlanFile;
 pub use races::Contest;
 pub use time::TimeSpent;
 

@@ -22,7 +22,7 @@ use crate::event::{
 };
 use crate::graph::Node;
 use crate::ids::{Places, TaskId};
-use crate::plan::{Amendment, Plan};
+use crate::plan::{Amendment, Plan, Task};
 use crate::units::{Millis, Now, Tick, Timestamp};
 
 use decisions::Recoveries;
@@ -87,6 +87,8 @@ pub struct Run {
     foreseen: Vec<Foreseen>,
     strays: Vec<Stray>,
     settings: Vec<SettingsTouched>,
+    /// Stages of which it was looked up what blocks them, since the run was last taken up.
+    examined: BTreeSet<u32>,
     /// Tasks that agents have added.
     follow_ups: BTreeSet<TaskId>,
     issues: Vec<Issue>,
@@ -154,6 +156,7 @@ impl Run {
             foreseen: Vec::new(),
             strays: Vec::new(),
             settings: Vec::new(),
+            examined: BTreeSet::new(),
             follow_ups: BTreeSet::new(),
             issues: Vec::new(),
             recoveries: Recoveries::default(),
@@ -194,6 +197,7 @@ impl Run {
             | Event::PlanningAccounted { .. }
             | Event::RecoveryDecided { .. }
             | Event::CheckpointMade { .. }
+            | Event::StageExamined { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. }
             | Event::GitSettingsTouched { .. } => self.apply_to_run(record),
@@ -203,6 +207,23 @@ impl Run {
         self.seq = record.seq;
         self.active_now = self.active_now.max(record.tick);
         Ok(())
+    }
+
+    fn examine(&mut self, stage: u32, blocked: &BTreeMap<TaskId, String>) {
+        self.examined.insert(stage);
+        let plan = Arc::make_mut(&mut self.plan);
+        let Some(execution) = plan.execution.as_mut() else { return };
+        let Some(found) = execution.stages.get(stage as usize) else { return };
+        let mut members: BTreeSet<&TaskId> = found.tasks.iter().chain(found.steps()).collect();
+        let races = |task: &&Task| task.entrant_of().is_some_and(|race| found.tasks.contains(race));
+        members.extend(plan.tasks.iter().filter(races).map(|task| &task.id));
+        execution.blocked.retain(|task, _| !members.contains(task));
+        execution.blocked.extend(blocked.clone());
+    }
+
+    /// Whether it was looked up what blocks a stage, since the run was last taken up.
+    pub(crate) fn is_examined(&self, stage: u32) -> bool {
+        self.examined.contains(&stage)
     }
 
     /// Places stay what they are: whoever joins comes last.
@@ -241,6 +262,8 @@ impl Run {
                 self.options = options.as_ref().clone();
                 self.stage = Stage::Active;
                 (self.paused, self.paused_for) = (false, None);
+                // What blocks a stage that has not begun may have changed meanwhile.
+                self.examined.clear();
                 self.ended = None;
                 // The user who takes it up again wants to know at once.
                 let outages = std::mem::take(&mut self.outages);
@@ -284,6 +307,7 @@ impl Run {
             event @ (Event::RecoveryDecided { .. } | Event::CheckpointMade { .. }) => {
                 self.account_recovery(event);
             }
+            Event::StageExamined { stage, blocked } => self.examine(*stage, blocked),
             Event::BranchRolledBack { to } => self.tip = Some(to.clone()),
             Event::ConflictForeseen { task, with, files } => {
                 self.foreseen.retain(|known| (&known.task, &known.with) != (task, with));

@@ -8,6 +8,7 @@
 mod amending;
 mod budget;
 mod epics;
+mod examining;
 mod exchange;
 mod executors;
 pub(crate) mod files;
@@ -57,6 +58,7 @@ pub(crate) use ready::lonely;
 pub(crate) use recovering::failure_asked_about;
 
 use epics::Epics;
+use examining::Examining;
 use executors::Executors;
 use landing::Train;
 use ready::Ready;
@@ -72,6 +74,7 @@ pub struct Scheduler {
     executors: Executors,
     train: Train,
     epics: Epics,
+    examining: Examining,
     /// Tasks with more than one agent, in order.
     shared: Vec<Node>,
     /// Each task's timeout; empty where no task has one, which spares the look at every start.
@@ -123,6 +126,7 @@ impl Scheduler {
             executors: Executors::default(),
             train: Train::default(),
             epics: Epics::new(run.plan()),
+            examining: Examining::new(run.plan()),
             shared: hands::shared(run.plan()),
             timeouts: timeouts(run.plan()),
             accepted: BTreeSet::new(),
@@ -185,6 +189,7 @@ impl Scheduler {
                 self.emit(now, Event::CheckoutTouched { tasks, what });
             }
             Input::GitSettingsTouched { what, undo, earlier } => self.on_settings(now, what, undo, earlier),
+            Input::StageExamined { stage, blocked } => self.on_examined(now, stage, blocked),
             Input::Reported { task, attempt, report } => self.on_report(now, task, attempt, report),
             Input::CheckpointMade { task, attempt, commit, name, reason } => {
                 self.on_checkpoint(now, task, attempt, (commit, name, reason));
@@ -455,17 +460,6 @@ impl Scheduler {
         }
         self.done = true;
         self.act(Action::Finish);
-    }
-
-    /// What is known not to be possible does not begin, however often the run is taken up.
-    fn skip_blocked(&mut self, now: Now) {
-        let Some(execution) = self.run.plan().execution.clone() else { return };
-        for task in execution.blocked.into_keys() {
-            let place = self.run.place(&task);
-            if place.is_some_and(|place| self.run.progress(place).state == TaskState::Pending) {
-                self.emit(now, Event::TaskSkipped { task, culprit: None });
-            }
-        }
     }
 
     fn interrupt_leftovers(&mut self, now: Now, mut left: BTreeMap<TaskId, Change>) {

@@ -40,7 +40,7 @@ fn fitting(plan: &Plan, graph: &Graph, term: &str) -> Result<Vec<Node>, SelectEr
     let (before, rest) = term.strip_prefix('+').map_or((false, term), |rest| (true, rest));
     let (behind, name) = rest.strip_suffix('+').map_or((false, rest), |name| (true, name));
     let direct: Vec<Node> = (0..plan.tasks.len())
-        .filter(|&place| fits(name, &plan.tasks[place]) && !plan.tasks[place].is_entrant())
+        .filter(|&place| fits(plan, name, &plan.tasks[place]) && !plan.tasks[place].is_entrant())
         .map(|place| place as Node)
         .collect();
     if direct.is_empty() {
@@ -78,9 +78,11 @@ fn with_entrants(plan: &Plan, chosen: &mut HashSet<Node>) {
     }
 }
 
-fn fits(name: &str, task: &Task) -> bool {
+fn fits(plan: &Plan, name: &str, task: &Task) -> bool {
     match name.split_once(':') {
-        Some(("group", group)) => task.group.as_deref().is_some_and(|own| glob(group, own)),
+        Some(("group", group)) => {
+            task.group.as_deref().is_some_and(|own| glob(group, own) || glob(group, plan.group_id(own)))
+        }
         Some(("epic", epic)) => task.epic.as_deref().is_some_and(|own| glob(epic, own)),
         _ => glob(name, task.id.as_str()),
     }

@@ -13,12 +13,17 @@ mod effective;
 mod epics;
 mod fields;
 mod file;
+mod filled;
+mod groups;
+mod idle;
 mod keys;
 mod layers;
 mod models;
 mod order;
 mod origins;
+mod own_plan;
 mod parse;
+mod places;
 mod programs;
 mod race;
 mod schema;
@@ -37,8 +42,11 @@ pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
 pub use codes::{CODES, explain};
 pub use diagnostic::{Diagnostic, Elsewhere, Severity};
 pub use effective::{Effective, Written, effective, written_in_file};
+pub(crate) use filled::{sections, task as settings};
 pub use layers::{Layer, layer, plan_without_tasks};
 pub use origins::{Origin, add_origins, origins};
+pub use own_plan::PLAN_SCHEMA;
+pub use places::{Places, places};
 pub use schema::{config_schema, schema};
 pub use source::{Source, Span};
 pub use suggest::did_you_mean;
@@ -98,7 +106,11 @@ fn read_into(
     subagents: Option<&[Subagent]>,
     layers: &[Layer],
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    let plan = parse::parse(&mut report).map(|root| file::read(&mut report, &root, subagents, layers));
+    let plan = parse::parse(&mut report).map(|root| {
+        let plan = file::read(&mut report, &root, subagents, layers);
+        idle::report(&mut report, idle::of_file(&root));
+        plan
+    });
     let elsewhere = report.elsewhere.take().unwrap_or_default();
     let (found, failed) = report.finish();
     match plan {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use crate::groups::without_marks;
 use crate::models;
 use crate::plan::{Plan, Task, Work};
 
@@ -153,9 +154,10 @@ impl Known {
     }
 
     /// Who is called for by most words of a text, and by which; the first of equals. Words stand by themselves, and a
-    /// plural counts.
+    /// plural counts. A mark says whom a task is grouped with, and not what it is about.
     pub fn detect(&self, text: &str) -> Option<(&Subagent, Vec<String>)> {
-        let text: Vec<String> = parts(&text[..text.floor_char_boundary(ENOUGH)]).collect();
+        let text = without_marks(&text[..text.floor_char_boundary(ENOUGH)]);
+        let text: Vec<String> = parts(&text).collect();
         let mut hits: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for (at, word) in text.iter().enumerate() {
             let behind = &text[at + 1..];

@@ -9,7 +9,7 @@ mod holding;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use conductor_core::event::{Failure, FailureClass, Options, Outcome, Report};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::plan::Task;
+use conductor_core::plan::{Plan, Task};
 use conductor_core::run::{IllegalEvent, Progress, Run, TaskState};
 use conductor_core::scheduler::{
     Action, Car, Decision, Input, LeftBehind, Legacy, Refusal, Request, Scheduler,
@@ -141,6 +141,17 @@ impl Control {
     }
 }
 
+/// A stage that is about to begin.
+pub struct AboutToBegin {
+    pub plan: Arc<Plan>,
+    pub tasks: Vec<TaskId>,
+    /// What is done of the plan.
+    pub completed: BTreeSet<TaskId>,
+}
+
+/// Tells which tasks of a stage cannot be done now, and why. Blocks.
+pub type Examiner = Arc<dyn Fn(&AboutToBegin) -> Result<BTreeMap<TaskId, String>, String> + Send + Sync>;
+
 /// What a run needs of the world.
 pub struct World {
     pub store: Arc<dyn Store>,
@@ -152,6 +163,8 @@ pub struct World {
     pub output: PathBuf,
     /// How often to look around while tasks are at work, if at all.
     pub lookout: Option<Duration>,
+    /// Who looks up what blocks the tasks of a stage, where that may change.
+    pub examiner: Option<Examiner>,
     /// What to start for somebody who ends what is left behind if we are killed (`process::keep`).
     pub keeper: Option<std::process::Command>,
 }
@@ -188,6 +201,7 @@ pub struct Drive {
     merging: Option<watch::Sender<Stop>>,
     at_work: AtWork,
     lookout: Option<(Arc<Lookout>, Duration)>,
+    examiner: Option<Examiner>,
     /// What has come in and is still to be decided.
     arrived: Vec<Arrival>,
     /// Up to which event everything is in the store.
@@ -227,7 +241,7 @@ impl Drive {
         rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
-        let World { store, claim, rooms, directory, output, lookout, keeper } = world;
+        let World { store, claim, rooms, directory, output, lookout, examiner, keeper } = world;
         if let Some(yard) = rooms.yard() {
             yard.listen(notices.clone());
         }
@@ -283,6 +297,7 @@ impl Drive {
             merging: None,
             at_work,
             lookout,
+            examiner,
             arrived: Vec::new(),
             durable,
             away: None,
@@ -508,6 +523,7 @@ impl Drive {
             }
             Action::Integrate { cars } => self.integrate(cars),
             Action::MoveBranch { from, to } => self.move_branch(from, to),
+            Action::Examine { stage } => self.examine(stage),
             Action::Finish => self.finished = true,
         }
     }
@@ -525,6 +541,35 @@ impl Drive {
                 let failed = aboard.into_iter().map(left).collect();
                 worker.report(Input::MergesPrepared { from: String::new(), stacked: Vec::new(), failed });
             }
+        });
+    }
+
+    /// Looks up off the loop what blocks a stage. Where that fails, what was known at the start of the run counts.
+    fn examine(&mut self, stage: u32) {
+        let (worker, plan) = (self.worker.clone(), self.scheduler.run().plan().clone());
+        let found =
+            plan.execution.as_ref().and_then(|execution| execution.stages.get(stage as usize)).cloned();
+        let (Some(examiner), Some(found)) = (self.examiner.clone(), found) else {
+            return worker.report(Input::StageExamined { stage, blocked: None });
+        };
+        let done =
+            self.scheduler.run().tasks().filter(|(_, progress)| progress.state == TaskState::Completed);
+        let completed = done.map(|(task, _)| task.id.clone()).collect();
+        let about = AboutToBegin { plan, tasks: found.tasks, completed };
+        tokio::spawn(async move {
+            let looked = tokio::task::spawn_blocking(move || examiner(&about)).await;
+            let blocked = match looked {
+                Ok(Ok(blocked)) => Some(blocked),
+                Ok(Err(why)) => {
+                    worker.notice(stale(&found.group, &why));
+                    None
+                }
+                Err(panic) => {
+                    worker.notice(stale(&found.group, &format!("internal error: {panic}")));
+                    None
+                }
+            };
+            worker.report(Input::StageExamined { stage, blocked });
         });
     }
 
@@ -624,6 +669,12 @@ fn listed((task, progress): (&Task, &Progress)) -> Listed {
 fn ended(order: &Order, outcome: Outcome) -> Input {
     let (task, attempt) = (order.task.clone(), order.attempt);
     Input::AttemptEnded { task, attempt, outcome, change: None, phases: None }
+}
+
+fn stale(group: &str, why: &str) -> String {
+    format!(
+        "what blocks group {group} could not be looked up again, so what was known at the start counts: {why}"
+    )
 }
 
 /// Not the work's fault.

@@ -52,7 +52,8 @@ impl Recorder {
         mut records: mpsc::UnboundedReceiver<Records>,
     ) -> Option<Recorder> {
         let execution = run.plan().execution.as_ref()?;
-        let groups: Vec<String> = execution.groups().into_iter().map(str::to_owned).collect();
+        let id = |group: &str| run.plan().group_id(group).to_owned();
+        let groups: Vec<String> = execution.groups().into_iter().map(id).collect();
         let (mut run, folder) = (run.clone(), folder(directory));
         let (sender, done) = std_mpsc::channel();
         std::thread::spawn(move || {
@@ -90,6 +91,7 @@ fn apply(run: &mut Run, batch: &[Record]) {
 
 struct Book {
     folder: PathBuf,
+    /// By their ids, which their folders are called by.
     groups: Vec<String>,
     written: BTreeMap<String, String>,
     trouble: Option<io::Error>,
@@ -127,7 +129,7 @@ pub fn write_reports(output: &Path, id: &RunId, run: &Run, records: &[Record]) -
     let Some(execution) = &run.plan().execution else { return Ok(()) };
     for group in execution.groups() {
         if let Some(report) = Report::of(id, run, records, group) {
-            let folder = output.join("groups").join(group);
+            let folder = output.join("groups").join(run.plan().group_id(group));
             replace(&folder, "report.md", &report.markdown())?;
             replace(&folder, "report.json", &report.json())?;
         }
@@ -139,6 +141,8 @@ pub fn write_reports(output: &Path, id: &RunId, run: &Run, records: &[Record]) -
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Former {
     pub run: RunId,
+    /// Whether it left a change, which has landed.
+    pub landed: bool,
     /// Whether it is on the run's branch only, and not in what is checked out.
     pub unmerged: Option<String>,
     pub subagent: Option<String>,
@@ -167,6 +171,7 @@ pub async fn landed(
                 let commit = progress.landed.as_ref().map(|landed| landed.commit.as_str());
                 let former = Former {
                     run: stored.id.clone(),
+                    landed: commit.is_some(),
                     unmerged: unmerged(&stored.id, commit, repository.as_ref()),
                     subagent: task.subagent_type.clone(),
                     started: progress.first_started,
@@ -198,7 +203,7 @@ impl Former {
     }
 }
 
-/// The run of this directory that carries out a group and is not over, if there is one.
+/// The run of this directory that carries out one of these groups, by their ids, and is not over, if there is one.
 pub async fn under_way(
     earlier: &mut EarlierRuns<'_>,
     directory: &Path,
@@ -210,7 +215,8 @@ pub async fn under_way(
     for stored in runs.into_iter().take(RUNS) {
         let Some(run) = earlier.run(&stored.id).await else { continue };
         let Some(execution) = &run.plan().execution else { continue };
-        let theirs = execution.groups();
+        let theirs: Vec<&str> =
+            execution.groups().into_iter().map(|group| run.plan().group_id(group)).collect();
         let open = |group: &&str| {
             theirs.contains(group) && Metadata::of(&run, group).is_some_and(|found| !found.status.is_end())
         };

@@ -66,7 +66,7 @@ pub(crate) struct GroupPlan {
 
 #[derive(Debug, Args)]
 pub(crate) struct GroupExecute {
-    /// Which group; all of them, one after the other, where absent
+    /// Which group, by its name or its id; all of them, one after the other, where absent
     #[arg(long, value_name = "GROUP")]
     pub(crate) group_id: Option<String>,
     /// The tasks: a list of them, or a task file
@@ -103,7 +103,7 @@ pub(crate) struct GroupExecute {
 /// Which group is looked at.
 #[derive(Debug, Args)]
 pub(crate) struct OfGroup {
-    /// The group
+    /// The group, by its name or its id
     #[arg(long, value_name = "GROUP")]
     pub(crate) group_id: String,
     /// The run that carried it out, or the beginning of its name; the newest one here where absent

@@ -4,6 +4,7 @@ mod content;
 mod machine;
 mod repository;
 mod state;
+mod tasks;
 mod witnesses;
 
 pub(super) use content::troubles;
@@ -101,6 +102,7 @@ async fn examine(fix: bool) -> Result<Vec<Finding>, Fault> {
     findings.extend(repository::state(&here, fix));
     findings.extend(content::state(&here));
     findings.extend(state::configs());
+    findings.extend(tasks::state(&here));
     findings.extend(state::home(fix).await);
     findings.push(machine::agents());
     findings.push(machine::descriptors());

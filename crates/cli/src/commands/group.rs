@@ -1,6 +1,7 @@
 //! `conductor group`: tasks that belong together.
 
 mod detect;
+mod examining;
 mod execute;
 mod finding;
 mod list;
@@ -9,6 +10,8 @@ mod readiness;
 mod report;
 mod status;
 mod wait;
+
+pub(crate) use examining::examiner;
 
 use crate::args::Group;
 use crate::fault::{Exit, Fault};

@@ -28,7 +28,7 @@ fn import_beads(args: &ImportBeads) -> Result<Exit, Fault> {
     let directory = std::env::current_dir()?;
     let to_file = args.output.as_os_str() != "-";
     if to_file {
-        writing::may_write(&[&args.output], args.force)?;
+        writing::may_write(&[&args.output], args.force, writing::ANOTHER_FILE)?;
     }
     let tracker = Tracker::find(&directory, &Home::open()?)?;
     let drafted = tracker.draft(&directory, &BTreeMap::new())?;

@@ -4,6 +4,7 @@ use std::io::{self, BufRead};
 use std::path::Path;
 
 use conductor_core::plan::Plan;
+use conductor_core::spec::{config_schema, schema};
 use conductor_engine::agents::{Entry, Kind, Login, roster};
 use conductor_engine::{gates, subagents};
 
@@ -16,13 +17,22 @@ use crate::writing;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Choice {
     agent: String,
-    /// Nobody is installed: the agent is only the usual one.
-    nobody: bool,
+    /// None is installed: the agent is only the usual one, and the file's tasks are commands.
+    no_agent: bool,
+    /// Whether the project is a git repository.
+    in_git: bool,
     verify: Vec<String>,
     parallel: u32,
     /// The words of a first task, where there are any.
     prompt: Option<String>,
 }
+
+/// Beside the config, so that an editor finds them without a network.
+const TASKS_SCHEMA: &str = ".conductor/tasks.schema.json";
+const CONFIG_SCHEMA: &str = "config.schema.json";
+
+/// What to do where a file is there already.
+const INSTEAD: &str = "keep it, and make a further task file: conductor template new NAME -o OTHER.yaml; or write over it with --force";
 
 pub(crate) fn run(args: &args::Init) -> Result<Exit, Fault> {
     let here = std::env::current_dir()?;
@@ -32,27 +42,41 @@ pub(crate) fn run(args: &args::Init) -> Result<Exit, Fault> {
         return Err(Fault::new(Exit::Usage, "there is nobody to ask: --wizard needs a terminal")
             .help("without --wizard everything is chosen by what the project is"));
     }
-    writing::may_write(&[&tasks, &config], args.force)?;
+    writing::may_write(&[&tasks, &config], args.force, INSTEAD)?;
     let found = look(&root);
     let choice = match args.wizard {
         true => ask(found, &mut io::stdin().lock())?,
         false => found,
     };
+    writing::write(&root.join(TASKS_SCHEMA), &json(&schema()))?;
+    writing::write(&config.with_file_name(CONFIG_SCHEMA), &json(&config_schema()))?;
     writing::write(&config, &config_text(&choice))?;
-    writing::write(&tasks, &tasks_text(&choice))?;
-    if choice.nobody {
-        talk(format!("no agent is installed; {} is named, see `conductor agents list`", choice.agent));
+    writing::write(&tasks, &tasks_text(&choice, &up_to(&root, &here)))?;
+    if choice.no_agent {
+        talk(format!("no agent is installed, so the tasks are commands; {HOW_TO_ADD}"));
     }
     if choice.verify.is_empty() {
         talk("nothing here tells how this project is tested; name commands under `verify:`");
     }
     let shown = |path: &Path| path.strip_prefix(&here).unwrap_or(path).display().to_string();
     answer(&format!(
-        "wrote {} and {}\nnext: write your tasks, then\n  conductor validate tasks.yaml\n  conductor rehearse tasks.yaml\n  conductor run tasks.yaml",
+        "wrote {} and {}, and schemas for editors beside the latter\nnext: write your tasks, then\n  conductor validate tasks.yaml\n  conductor rehearse tasks.yaml\n  conductor run tasks.yaml",
         shown(&tasks),
         shown(&config)
     ))?;
     Ok(Exit::Done)
+}
+
+const HOW_TO_ADD: &str = "to have an agent work, install claude, codex, gemini or opencode (`conductor agents list` \
+                          shows what is there) and write tasks with a prompt";
+
+fn json(schema: &serde_json::Value) -> String {
+    format!("{schema}\n")
+}
+
+/// The way from a directory up to the root it is in, as a path of a file there begins with it.
+fn up_to(root: &Path, here: &Path) -> String {
+    here.strip_prefix(root).map(|below| "../".repeat(below.components().count())).unwrap_or_default()
 }
 
 fn look(root: &Path) -> Choice {
@@ -62,7 +86,8 @@ fn look(root: &Path) -> Choice {
     let name = |entry: &Entry| entry.name.clone();
     Choice {
         agent: best.map_or_else(|| "claude".to_owned(), name),
-        nobody: best.is_none(),
+        no_agent: best.is_none(),
+        in_git: root.join(".git").exists(),
         verify: gates::detect(root),
         parallel: 3,
         prompt: None,
@@ -73,7 +98,7 @@ fn look(root: &Path) -> Choice {
 fn ask(mut choice: Choice, from: &mut impl BufRead) -> Result<Choice, Fault> {
     let agent = writing::ask(from, &format!("Which agent does the work? [{}] ", choice.agent))?;
     if !agent.is_empty() {
-        (choice.agent, choice.nobody) = (agent, false);
+        (choice.agent, choice.no_agent) = (agent, false);
     }
     let found = match choice.verify.is_empty() {
         true => "none".to_owned(),
@@ -112,13 +137,17 @@ fn config_text(choice: &Choice) -> String {
             format!("verify:\n{}", lines.collect::<String>())
         }
     };
-    let missing = if choice.nobody { " # not installed here; see `conductor agents list`" } else { "" };
+    let agent = match choice.no_agent {
+        true => format!("# agent: {}   # none is installed here; see `conductor agents list`", choice.agent),
+        false => format!("agent: {}", quoted(&choice.agent)),
+    };
     format!(
-        "# Defaults for every task file of this repository. Task files come before it, ~/.conductor/config.yaml comes after.
+        "# yaml-language-server: $schema={CONFIG_SCHEMA}
+# Defaults for every task file of this repository. Task files come before it, ~/.conductor/config.yaml comes after.
 # What counts in the end: conductor config show --origin. For editors: conductor schema --config
 
 # Who does prompts: claude, codex, gemini, opencode, or one of your own.
-agent: {agent}{missing}
+{agent}
 
 # How many tasks run at once.
 parallel: {parallel}
@@ -133,19 +162,54 @@ parallel: {parallel}
 #   max_cost: 5.00
 #   max_time: 2h
 ",
-        agent = quoted(&choice.agent),
         parallel = choice.parallel,
     )
 }
 
-fn tasks_text(choice: &Choice) -> String {
-    let prompt = choice.prompt.as_deref().unwrap_or(
-        "Read this project. In README.md, write or correct the section that says how it is built and tested; change nothing else.",
+/// `up` leads to the root of the repository.
+fn tasks_text(choice: &Choice, up: &str) -> String {
+    let head = format!(
+        "# yaml-language-server: $schema={up}{TASKS_SCHEMA}
+# What is to be done. Every key is explained by `conductor schema`, every mistake by `conductor validate tasks.yaml`.
+"
     );
+    match choice.no_agent {
+        true => head + &commands_text(choice),
+        false => head + &prompts_text(choice),
+    }
+}
+
+const README: &str = "Read this project. In README.md, write or correct the section that says how it is built and tested; change nothing else.";
+
+/// Tasks that run without an agent, and how one is added.
+fn commands_text(choice: &Choice) -> String {
+    let second = if choice.in_git { "git log --oneline -5" } else { "date" };
+    let prompt = quoted(choice.prompt.as_deref().unwrap_or(README));
+    format!(
+        "# No agent is installed here, so these tasks are commands.
+tasks:
+  - id: files
+    run: ls
+    verify: []                      # it changes nothing, so there is nothing to check
+
+  - id: look
+    run: {second}
+    verify: []
+    dependencies: [files]
+
+  # Work for an agent: install claude, codex, gemini or opencode, name it as `agent:` in .conductor/config.yaml, and
+  # take away the marks before these lines.
+  # - id: readme
+  #   prompt: {prompt}
+"
+    )
+}
+
+fn prompts_text(choice: &Choice) -> String {
+    let prompt = choice.prompt.as_deref().unwrap_or(README);
     let id = if choice.prompt.is_some() { "first" } else { "readme" };
     format!(
-        "# What is to be done. Every key is explained by `conductor schema`, every mistake by `conductor validate tasks.yaml`.
-tasks:
+        "tasks:
   - id: {id}
     prompt: {prompt}
     # files: [\"README.md\"]          # what it will touch; tasks whose files meet do not run side by side
@@ -173,7 +237,8 @@ mod tests {
     fn found() -> Choice {
         Choice {
             agent: "codex".to_owned(),
-            nobody: false,
+            no_agent: false,
+            in_git: true,
             verify: vec!["cargo test".to_owned(), "npm test -- --run: \"x\"".to_owned()],
             parallel: 3,
             prompt: None,
@@ -187,7 +252,7 @@ mod tests {
     #[test]
     fn what_is_written_can_be_read() {
         let awkward = Choice { prompt: Some("Fix: \"it\" # now\\".to_owned()), ..found() };
-        let bare = Choice { nobody: true, verify: Vec::new(), ..found() };
+        let bare = Choice { verify: Vec::new(), ..found() };
         for choice in [found(), awkward, bare] {
             let (layer, said) = layer(&source(&config_text(&choice))).unwrap();
             assert_eq!(said, []);
@@ -195,9 +260,26 @@ mod tests {
                 |key: &str| layer.written().iter().find(|one| one.key == key).map(|one| one.value.clone());
             assert_eq!(told("agent").unwrap(), "codex");
             assert_eq!(told("verify"), (!choice.verify.is_empty()).then(|| choice.verify.clone().into()));
-            let plan = load(&source(&tasks_text(&choice))).unwrap().plan;
+            let plan = load(&source(&tasks_text(&choice, ""))).unwrap().plan;
             let conductor_core::plan::Work::Prompt(words) = &plan.tasks[0].work else { panic!() };
             assert!(choice.prompt.is_none_or(|prompt| *words == prompt));
+        }
+    }
+
+    #[test]
+    fn without_an_agent_the_tasks_are_commands() {
+        for in_git in [true, false] {
+            let choice = Choice { no_agent: true, in_git, prompt: Some("Fix: \"it\"".to_owned()), ..found() };
+            let (layer, said) = layer(&source(&config_text(&choice))).unwrap();
+            assert_eq!(said, []);
+            assert!(layer.written().iter().all(|one| one.key != "agent"));
+            let text = tasks_text(&choice, "../");
+            let plan = load(&source(&text)).unwrap().plan;
+            assert!(plan.tasks.iter().all(|task| matches!(task.work, conductor_core::plan::Work::Run(_))));
+            assert!(text.starts_with("# yaml-language-server: $schema=../.conductor/tasks.schema.json\n"));
+            // The example becomes a task when its marks are taken away.
+            let open = text.replace("  # - id: readme\n  #   prompt:", "  - id: readme\n    prompt:");
+            assert_eq!(load(&source(&open)).unwrap().plan.tasks.len(), 3, "{open}");
         }
     }
 

@@ -30,7 +30,11 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
         return Err(Fault::new(Exit::Usage, message).help("plan it, then `conductor run FILE --detach`"));
     }
     if let Some(folder) = &args.output {
-        writing::may_write(&[&folder.join("tasks.yaml")], planning.force)?;
+        writing::may_write(
+            &[&folder.join("tasks.yaml")],
+            planning.force,
+            "write into another folder with -o DIR, or over this file with --force",
+        )?;
     }
     let most = args.max_cost.map_or(PLANNING, |most| most.min(PLANNING));
     let answered = ask(planning, &requirements, None, Usd::from_dollars(most), args.json)?;

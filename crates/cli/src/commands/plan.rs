@@ -49,7 +49,7 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, Fault> {
     let before = args.plan.as_deref().map(existing::existing).transpose()?;
     let file = args.output.clone().or_else(|| args.plan.clone()).unwrap_or_else(|| "tasks.yaml".into());
     let folder = folder_of(&file);
-    writing::may_write(&[&file, &folder.join("execution_plan.json")], planning.force)?;
+    writing::may_write(&[&file, &folder.join("execution_plan.json")], planning.force, writing::ANOTHER_FILE)?;
     let hands = before.as_ref().map_or_else(Hands::default, |(_, hands)| hands.clone()).under(planning);
     let draft = before.as_ref().map(|(draft, _)| draft);
     let max_cost = Usd::from_dollars(args.max_cost);

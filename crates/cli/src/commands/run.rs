@@ -39,6 +39,7 @@ use conductor_engine::{access, agents, history, ledger, output, planner, shortag
 use super::plan::commands;
 use super::worktree::clear_after_the_dead;
 use super::{answer, block_on, talk};
+use crate::agent_findings;
 use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block;
@@ -141,6 +142,11 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
     let options = args.options(plan, None)?;
     foresee(args, plan, &options, &args.directory)?;
     let graph = Graph::new(plan, options.strategy).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+    for absent in agent_findings::absent(plan) {
+        let (told, remedy) =
+            (agent_findings::told(&absent.error), agent_findings::remedy(plan, &absent.error));
+        talk(format!("task '{}': {told}; {remedy}", absent.task.id));
+    }
     if args.ui() == Ui::Json {
         super::answer_json(&PlanFile::new(plan, &graph, options.slots))?;
     } else {
@@ -282,10 +288,11 @@ async fn carry_out(
     (id, source): (RunId, String),
     run: Run,
     start: Start,
-    world: World,
+    mut world: World,
 ) -> Result<Exit, Fault> {
     let directory = world.output.clone();
     let home = world.claim.home();
+    world.examiner = super::group::examiner(&Home::open()?, &id, &source, &args.directory, run.plan());
     let yard = world.rooms.yard().cloned();
     let state = world.claim.directory().to_owned();
     forget_exit(&state);

@@ -120,7 +120,7 @@ fn names(kind: Kind, run: &Run) -> Vec<&str> {
     match kind {
         Kind::Task => tasks.map(|task| task.id.as_str()).collect(),
         Kind::Group => {
-            let named = run.plan().groups.iter().map(|group| group.name.as_str());
+            let named = run.plan().groups.iter().flat_map(|group| [group.name.as_str(), group.id()]);
             named.chain(tasks.filter_map(|task| task.group.as_deref())).collect()
         }
     }

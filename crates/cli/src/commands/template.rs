@@ -180,7 +180,7 @@ fn new(args: &TemplateNew) -> Result<Exit, Fault> {
         answer(&text)?;
         return Ok(Exit::Done);
     }
-    writing::may_write(&[&args.output], args.force)?;
+    writing::may_write(&[&args.output], args.force, writing::ANOTHER_FILE)?;
     writing::write(&args.output, &text)?;
     answer(&format!("wrote {name}; next: conductor run {name}"))?;
     Ok(Exit::Done)

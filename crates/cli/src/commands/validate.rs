@@ -24,7 +24,10 @@ fn tell_of_git() {
 }
 
 pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
-    let (plan, findings) = diagnostics::check(&args.file)?;
+    let (plan, mut findings) = diagnostics::check(&args.file)?;
+    if let Some(plan) = &plan {
+        findings.tell_of_agents(plan);
+    }
     if args.json {
         answer_json(&findings.json())?;
         return Ok(if plan.is_some() { Exit::Done } else { Exit::InvalidFile });

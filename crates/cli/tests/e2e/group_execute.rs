@@ -114,6 +114,137 @@ fn a_group_with_a_hyphen_works_end_to_end() {
     expect_tidy(&world);
 }
 
+/// A name that a person gives is shown; where a path or an id is due, a safe one stands for it, and either is understood.
+#[test]
+fn a_group_with_a_persons_name_works_end_to_end() {
+    let world = with_tasks(
+        r#"{"tasks": [{"id": "db", "run": "echo db > db.txt"}, {"id": "ui", "run": "echo ui > ui.txt"},
+                      {"id": "x", "run": "true", "group": "authentication sprint"}],
+            "groups": [{"name": "Authentication Sprint", "tasks": ["db", "ui"]}]}"#,
+    );
+    let args = execute("Authentication Sprint", &["--refresh", "echo fine", "--tests", "test -f db.txt"]);
+    conductor(&world, &args).expect(0).says("4 of 4 completed");
+    let told = metadata(&world, "Authentication-Sprint");
+    assert_eq!(
+        (&told["group_id"], &told["group_name"]),
+        (&json!("Authentication-Sprint"), &json!("Authentication Sprint"))
+    );
+    assert_eq!(told["status"], "completed");
+    assert!(world.logged("task_completed").contains(&"Authentication-Sprint.tests".to_owned()));
+    for name in ["Authentication Sprint", "Authentication-Sprint"] {
+        group(&world, "status", name).expect(0).says("Authentication-Sprint: completed");
+        group(&world, "wait", name).expect(0).says("2 of 2 tasks landed");
+        group(&world, "report", name).expect(0).says("# Group Authentication-Sprint: completed");
+    }
+    let report =
+        world.home().join("runs").join(world.run_id()).join("groups/Authentication-Sprint/report.md");
+    assert!(report.is_file());
+    conductor(&world, &execute("authentication-sprint-2", &["--tests", "none"])).expect(0);
+    let list = conductor(&world, &["group", "list"]).expect(0).stdout;
+    assert!(list.contains("Authentication-Sprint ") && list.contains("authentication-sprint-2 "), "{list}");
+    group(&world, "wait", "Authentication Sprin").expect(2).says("did you mean 'Authentication-Sprint'?");
+}
+
+#[test]
+fn a_group_is_cancelled_by_either_spelling() {
+    for name in ["Slow ones", "Slow-ones"] {
+        let world = with_tasks(
+            r#"{"tasks": [{"id": "a", "run": "AGENT await HERE/go"}, {"id": "b", "run": "echo b > b.txt"}],
+                "groups": [{"name": "Slow ones", "tasks": ["a"]}]}"#,
+        );
+        let live = world.spawn(&mut command(&world, &["run", "../tasks.json", "-p", "2"]));
+        live.wait_for_stderr("ok      b");
+        conductor(&world, &["cancel", "--group", name]).expect(0);
+        live.ended().expect(9);
+        assert_eq!(world.logged("task_cancelled"), ["a"], "{name}");
+    }
+}
+
+/// One that changed nothing is completed, and nothing of it is on a branch; nor is an issue that was closed elsewhere.
+#[test]
+fn only_what_landed_is_counted_as_landed() {
+    let world = with_tasks(
+        r#"[{"id": "a", "description": "[P:Group-g] A", "run": "echo a > a.txt"},
+            {"id": "b", "description": "[P:Group-g] B", "run": "true"}]"#,
+    );
+    conductor(&world, &execute("g", &["--tests", "none"])).expect(0);
+    let words = "1 of 2 tasks landed, 1 completed without a change of their own";
+    group(&world, "status", "g").expect(0).says(words);
+    group(&world, "wait", "g").expect(0).says(words);
+    group(&world, "report", "g").expect(0).says(words);
+    conductor(&world, &["group", "list"]).expect(0).says("   1 of 2 ");
+
+    let mut shut = issue("app-1", &[]);
+    shut["status"] = json!("closed");
+    let world = tracker(&json!([shut, issue("app-2", &[])]));
+    let task = |id: &str| json!({"id": id, "description": format!("[P:Group-g] Do {id}")});
+    world.write("tasks.json", &json!([task("app-1"), task("app-2")]).to_string());
+    conductor(&world, &execute("g", &["--tests", "none"])).expect(0);
+    group(&world, "status", "g").expect(0).says(words);
+}
+
+/// While the first group is at work, an issue of the second is blocked by a new one, and another is freed.
+#[test]
+fn what_blocks_a_group_is_looked_up_before_it_begins() {
+    let world = tracker(&json!([
+        issue("slow-1", &[]),
+        issue("app-2", &[]),
+        issue("app-3", &[("gate-1", "blocks")]),
+        issue("app-4", &[("slow-1", "blocks")]),
+        issue("app-5", &[]),
+        issue("gate-1", &[]),
+        issue("gate-2", &[]),
+    ]));
+    let task = |id: &str, group: &str| json!({"id": id, "description": format!("[P:Group-{group}] Do {id}")});
+    let later = ["app-2", "app-3", "app-4", "app-5"].map(|id| task(id, "second"));
+    let tasks: Vec<Value> = std::iter::once(task("slow-1", "first")).chain(later).collect();
+    world.write("tasks.json", &json!(tasks).to_string());
+    let live = world.spawn(&mut command(&world, &execute("", &["--tests", "true"])));
+    live.wait_for_stderr("app-3 is blocked: gate-1 is open in beads");
+    wait_for("the first task to be at work", || world.logged("attempt_started").first().cloned());
+    let mut issues: Vec<Value> = serde_json::from_str(&world.read("repo/.beads/fake.json")).unwrap();
+    issues[1]["dependencies"] = json!([{ "issue_id": "app-2", "depends_on_id": "gate-2", "type": "blocks" }]);
+    issues[4]["status"] = json!("closed");
+    issues[5]["status"] = json!("closed");
+    world.write("repo/.beads/fake.json", &json!(issues).to_string());
+    world.write("go", "");
+    live.ended().expect(4);
+    let told = metadata(&world, "second");
+    let expected =
+        [("app-2", "blocked"), ("app-3", "completed"), ("app-4", "completed"), ("app-5", "blocked")];
+    assert_eq!(results(&told), pairs(&expected));
+    let errors: Vec<&str> = told["errors"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(
+        errors,
+        ["Task app-2 is blocked: gate-2 is open in beads", "Task app-5 is blocked: it is closed in beads"]
+    );
+    assert_eq!(closed(&world), names(&["slow-1", "app-3", "app-4", "app-5", "gate-1"]));
+}
+
+/// Where beads does not answer any more, what was known at the start counts, and that is told.
+#[test]
+fn without_an_answer_of_beads_what_was_known_counts() {
+    let world = tracker(&json!([
+        issue("slow-1", &[]),
+        issue("app-2", &[]),
+        issue("app-3", &[("gate-1", "blocks")]),
+        issue("gate-1", &[]),
+    ]));
+    let task = |id: &str, group: &str| json!({"id": id, "description": format!("[P:Group-{group}] Do {id}")});
+    let tasks = json!([task("slow-1", "first"), task("app-2", "second"), task("app-3", "second")]);
+    world.write("tasks.json", &tasks.to_string());
+    let live = world.spawn(&mut command(&world, &execute("", &["--tests", "true"])));
+    wait_for("the first task to be at work", || world.logged("attempt_started").first().cloned());
+    let issues = world.read("repo/.beads/fake.json");
+    world.write("repo/.beads/fake.json", "no json");
+    world.write("go", "");
+    live.wait_for_stderr("what blocks group second could not be looked up again");
+    world.write("repo/.beads/fake.json", &issues);
+    live.ended();
+    let told = metadata(&world, "second");
+    assert_eq!(results(&told), pairs(&[("app-2", "completed"), ("app-3", "blocked")]));
+}
+
 /// What tests leave behind is nobody's work: it does not land, and nobody has to keep it.
 #[test]
 fn droppings_of_tests_are_gone() {

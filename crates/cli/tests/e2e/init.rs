@@ -56,6 +56,69 @@ fn files_that_are_there_stay_unless_that_is_forced() {
     assert!(world.read("tasks.yaml").contains("prompt:"));
 }
 
+/// The `PATH` with nothing on it but what runs need.
+fn without_agents(world: &mut World) {
+    let bin = world.root().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in ["git", "sh", "ls", "date"] {
+        let path = world.variable("PATH");
+        let found =
+            std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+        std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();
+    }
+    world.set("PATH", bin);
+}
+
+/// A user without an agent has a file that runs, and is told how to add one.
+#[test]
+fn without_an_agent_what_is_written_runs() {
+    let mut world = World::new();
+    without_agents(&mut world);
+    let told = world.conductor(&["init"]).expect(0);
+    told.says("no agent is installed, so the tasks are commands")
+        .says("install claude, codex, gemini or opencode");
+    world.conductor(&["validate", "tasks.yaml"]).expect(0).says("2 tasks");
+    world.conductor(&["run", "tasks.yaml"]).expect(0).says("2 of 2 completed");
+    let mut world = crate::repository::repository("");
+    without_agents(&mut world);
+    world.write("repo/Cargo.toml", "[package]\nname = \"x\"\n");
+    crate::repository::conductor(&world, &["init"]).expect(0);
+    crate::repository::conductor(&world, &["run", "tasks.yaml"]).expect(0).says("2 of 2 completed");
+}
+
+/// One after the other: what is there stays, and the way on is another file.
+#[test]
+fn a_template_goes_into_a_file_of_its_own() {
+    let world = World::new();
+    world.conductor(&["init"]).expect(0);
+    let new = ["template", "new", "docs", "--var", "target=README.md"];
+    let template = world.conductor(&new).expect(2);
+    let told = template.says("tasks.yaml is there already").says("-o OTHER.yaml").stderr.clone();
+    assert!(told.find("-o OTHER.yaml") < told.find("--force"), "{told}");
+    world.conductor(&[&new[..], &["-o", "docs.yaml"]].concat()).expect(0);
+    let told = world.conductor(&["init"]).expect(2).stderr;
+    assert!(told.find("-o OTHER.yaml") < told.find("--force"), "{told}");
+}
+
+/// What an editor is pointed at is there, and is what `conductor schema` tells.
+#[test]
+fn editors_find_the_schemas_without_a_network() {
+    let world = crate::repository::repository("");
+    fs::create_dir(world.path("repo/sub")).unwrap();
+    let mut init = world.command(&["init"]);
+    world.spawn(init.current_dir(world.path("repo/sub"))).ended().expect(0);
+    for (file, verb) in
+        [("sub/tasks.yaml", &["schema"][..]), (".conductor/config.yaml", &["schema", "--config"])]
+    {
+        let text = world.read(&format!("repo/{file}"));
+        let line = text.lines().next().unwrap();
+        let path = line.strip_prefix("# yaml-language-server: $schema=").expect(line);
+        let schema = world.path("repo").join(file).with_file_name("").join(path);
+        let schema: serde_json::Value = serde_json::from_slice(&fs::read(&schema).expect(path)).unwrap();
+        assert_eq!(schema, world.conductor(verb).expect(0).json(), "{file}");
+    }
+}
+
 #[test]
 fn nobody_is_asked_without_a_terminal() {
     let world = World::new();

@@ -69,6 +69,7 @@ mod run;
 mod runs;
 mod screens;
 mod secrets;
+mod seed_files;
 mod sessions;
 mod shortages;
 mod signals;

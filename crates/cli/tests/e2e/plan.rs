@@ -121,6 +121,29 @@ fn a_todo_app_becomes_six_tasks_that_two_can_do_at_once() {
     assert_eq!(checkout(&world), before);
 }
 
+/// Some planners say who waits for whom beside the tasks; six that depend on each other stay so.
+#[test]
+fn dependencies_beside_the_tasks_are_kept() {
+    let mut answer: Value = serde_json::from_str(&todo(|_| String::new())).unwrap();
+    let mut beside = serde_json::Map::new();
+    for task in answer["tasks"].as_array_mut().unwrap() {
+        let on = task.as_object_mut().unwrap().remove("dependencies").unwrap();
+        beside.insert(task["id"].as_str().unwrap().to_owned(), on);
+    }
+    beside.insert("polish".to_owned(), json!(["testing"]));
+    answer["dependencies"] = beside.into();
+    let answer = answer.to_string();
+    let world = world(&[("analysis", SIX), ("plan", &answer), ("repair", &answer)]);
+    let ended = plan(&world, &["a todo app", "--budget", "3"]).expect(0);
+    ended.says("there is use for 2 at once").says("as it is of no task: polish: [\"testing\"]");
+    let expected = json!({
+        "api": ["database"], "ui": ["frontend"], "integration": ["api", "ui"], "testing": ["integration"],
+    });
+    assert_eq!(execution_plan(&world)["dependencies"], expected);
+    conductor(&world, &["validate", "tasks.yaml"]).expect(0).says("6 tasks in 4 batches");
+    conductor(&world, &["validate", "execution_plan.json"]).expect(0).says("6 tasks in 4 batches");
+}
+
 #[test]
 fn json_tells_all_of_it() {
     let world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);

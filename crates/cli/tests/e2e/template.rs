@@ -72,7 +72,8 @@ fn own_ones_come_first_and_go_through_the_same_checks() {
 #[test]
 fn nothing_is_written_over() {
     let world = World::with("mine");
-    world.conductor(&["template", "new", "tests", "--var", "target=x"]).expect(2).says("is there already");
+    let refused = world.conductor(&["template", "new", "tests", "--var", "target=x"]).expect(2);
+    refused.says("is there already").says("-o OTHER.yaml, or over this one with --force");
     assert_eq!(world.read("tasks.yaml"), "mine");
     world.conductor(&["template", "new", "tests", "--var", "target=x", "--force"]).expect(0);
     assert!(world.read("tasks.yaml").contains("Write tests for x"));

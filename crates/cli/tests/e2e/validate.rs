@@ -103,6 +103,80 @@ fn a_rule_that_an_agent_cannot_keep_is_refused_before_anything_starts() {
     }
 }
 
+/// A misspelt agent is found where it stands, in the task file or a config file.
+#[test]
+fn an_agent_that_does_not_exist_is_told_with_its_place() {
+    let tasks = "tasks:\n  - { id: a, prompt: Do it, agent: cluade }\n  - { id: b, prompt: x, agent: codex, fallback_agents: [gemni] }\n";
+    let world = World::in_place(tasks);
+    for verb in [&["validate", "tasks.yaml"][..], &["run", "tasks.yaml"], &["run", "tasks.yaml", "--dry-run"]]
+    {
+        let told = world.conductor(verb).expect(3);
+        let told = told.says("task 'a': there is no agent 'cluade'").says("did you mean 'claude'?");
+        told.says("tasks.yaml:2:36").says("did you mean 'gemini'?").says("unknown-agent");
+    }
+    assert!(world.runs().is_empty());
+    let world = World::with("tasks: [{ id: a, prompt: Do it }]");
+    std::fs::create_dir(world.path(".conductor")).unwrap();
+    world.write(".conductor/config.yaml", "parallel: 2\nagent: cluade\n");
+    let told = world.conductor(&["validate", "tasks.yaml"]).expect(3);
+    told.says(".conductor/config.yaml:2:8").says("did you mean 'claude'?");
+    let told = world.conductor(&["doctor"]);
+    told.says(".conductor/config.yaml:2: there is no agent 'cluade'").says("did you mean 'claude'?");
+}
+
+/// On another machine it may be there, so that the file is good; here nothing would start.
+#[test]
+fn an_agent_that_is_not_installed_is_a_warning_until_something_is_to_run() {
+    let mut world = World::in_place(
+        "tasks:\n  - { id: a, prompt: Do it, agent: codex }\n  - { id: b, prompt: x, agent: codex }\n  - { id: c, prompt: x, agent: house-tool }\n",
+    );
+    let bin = world.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for program in ["git", "sh"] {
+        let found = std::env::split_paths(&world.variable("PATH"))
+            .map(|folder| folder.join(program))
+            .find(|file| file.is_file());
+        std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();
+    }
+    world.set("PATH", bin);
+    let told = world.conductor(&["validate", "tasks.yaml"]).expect(0).says("tasks.yaml is valid");
+    let told = told.says("task 'a': codex is not installed").says("tasks.yaml:2:36");
+    let told = told.says("task 'c': there is no agent 'house-tool'").says("conductor-agent-house-tool");
+    assert_eq!(told.stderr.matches("codex is not installed").count(), 1, "{}", told.stderr);
+    let found = world.conductor(&["validate", "tasks.yaml", "--json"]).expect(0).json();
+    assert_eq!((&found["errors"], &found["warnings"]), (&0.into(), &2.into()));
+    world.conductor(&["run", "tasks.yaml", "--dry-run"]).expect(0).says("task 'a': codex is not installed");
+    world.conductor(&["run", "tasks.yaml"]).expect(7).says("nothing was started");
+    std::fs::create_dir(world.path(".conductor")).unwrap();
+    world.write(".conductor/config.yaml", "agent: gemini\n");
+    let doctor = world.conductor(&["doctor"]).says(".conductor/config.yaml:1: gemini is not installed");
+    doctor.says("tasks.yaml: task 'a': codex is not installed");
+}
+
+/// Known keys that change nothing are told with their place, before anything starts and never twice.
+#[test]
+fn keys_without_effect_are_told() {
+    let world = World::with(
+        "tasks:\n  - { id: a, run: 'true', repository: acme/shop }\n  - { id: b, run: 'true', repository: acme/shop }\n",
+    );
+    std::fs::create_dir(world.path(".conductor")).unwrap();
+    world.write(
+        ".conductor/config.yaml",
+        "parallel: 2\nmcp: { server_url: x }\nauth: { timeout: 5 }\nui: { theme: dark }\n",
+    );
+    for verb in ["validate", "run"] {
+        let told = world.conductor(&[verb, "tasks.yaml"]).expect(0);
+        let told = told.says("'repository' has no effect").says("tasks.yaml:2:27");
+        let told = told.says("'mcp', 'auth', 'ui' have no effect").says(".conductor/config.yaml:2:1");
+        assert_eq!(told.stderr.matches("no-effect").count(), 2, "{}", told.stderr);
+    }
+    let world = crate::beads::tracker(&serde_json::json!([crate::beads::issue("app-1", &[])]));
+    let config = world.read("repo/.conductor/config.yaml");
+    world.write("repo/.conductor/config.yaml", &(config + "ui: { theme: dark }\n"));
+    let told = crate::repository::conductor(&world, &["run", "--from", "beads"]).expect(0);
+    assert_eq!(told.stderr.matches("no-effect").count(), 1, "{}", told.stderr);
+}
+
 #[test]
 fn rules_that_hold_for_every_cli_are_fine_with_all_of_them() {
     let rules = "permissions: { deny: ['Bash(terraform*)', 'Edit(secrets/*)', WebFetch], ask: ['Bash(npm publish*)'], allow: [WebSearch] }";

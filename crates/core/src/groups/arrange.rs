@@ -53,6 +53,10 @@ pub struct Circumstances {
     pub done: Vec<Done>,
     /// Which are issues of beads.
     pub issues: BTreeSet<TaskId>,
+    /// What they wait for that is not among them.
+    pub outside: BTreeMap<TaskId, BTreeSet<String>>,
+    /// Whether what blocks them may change while others are at work, and can be looked up again.
+    pub may_change: bool,
 }
 
 /// The tasks that are meant, and what each of them waits for that is not among them.
@@ -91,7 +95,8 @@ pub fn choose(plan: &Plan, group: Option<&str>) -> Result<Chosen, ArrangeError> 
     let Some(group) = group else {
         return Ok(Chosen { plan: plan.clone(), outside: BTreeMap::new() });
     };
-    let meant = |task: &Task| group_of(task) == group;
+    let name = plan.group_meant(group);
+    let meant = |task: &Task| group_of(task) == name;
     if !plan.tasks.iter().any(meant) {
         let near = did_you_mean(group, plan.tasks.iter().map(group_of)).map(str::to_owned);
         return Err(ArrangeError::NoGroup { name: group.to_owned(), near });
@@ -113,22 +118,24 @@ pub fn choose(plan: &Plan, group: Option<&str>) -> Result<Chosen, ArrangeError> 
 
 /// The plan as stages, with our own steps in it.
 pub fn arrange(mut plan: Plan, steps: &Steps, circumstances: Circumstances) -> Result<Plan, ArrangeError> {
-    let Circumstances { mut blocked, done, issues } = circumstances;
+    let Circumstances { mut blocked, done, issues, outside, may_change } = circumstances;
     block_entrants(&plan, &mut blocked);
     let mut stages = in_order(&plan, stages(&plan))?;
     let mut taken: HashSet<String> = plan.tasks.iter().map(|task| task.id.as_str().to_lowercase()).collect();
     let stuck = stuck(&plan, &blocked)?;
-    for stage in &mut stages {
+    for (number, stage) in stages.iter_mut().enumerate() {
+        // What is known of the first was looked up just now.
+        stage.examine = may_change && number > 0;
         // Where nobody can begin there is nothing to be brought up to date for, and nothing to test.
-        let idle = stage.tasks.iter().all(|task| stuck.contains(task));
+        let idle = !stage.examine && stage.tasks.iter().all(|task| stuck.contains(task));
         let agent = plan.task(&stage.tasks[0]).and_then(|task| task.agent.clone());
         if let (Some(refresh), false) = (&steps.refresh, idle) {
-            let id = free_id(&stage.group, "refresh", &mut taken);
+            let id = free_id(plan.group_id(&stage.group), "refresh", &mut taken);
             plan.tasks.push(refresh_task(id.clone(), &stage.group, refresh, agent));
             stage.refresh = Some(id);
         }
         if !steps.tests.is_empty() {
-            let id = free_id(&stage.group, "tests", &mut taken);
+            let id = free_id(plan.group_id(&stage.group), "tests", &mut taken);
             plan.tasks.push(tests_task(id.clone(), &stage.group, &steps.tests));
             if idle {
                 blocked.insert(id.clone(), format!("nothing of group {} can be done now", stage.group));
@@ -142,15 +149,15 @@ pub fn arrange(mut plan: Plan, steps: &Steps, circumstances: Circumstances) -> R
             task.group = Some(SEQUENTIAL.to_owned());
         }
         plan.groups.retain(|group| group.name != SEQUENTIAL);
-        plan.groups.push(Group { name: SEQUENTIAL.to_owned(), description: None, max_parallel: Some(1) });
+        plan.groups.push(Group { max_parallel: Some(1), ..Group::named(SEQUENTIAL) });
     }
-    plan.execution = Some(Box::new(Execution { stages, blocked, done, issues }));
+    plan.execution = Some(Box::new(Execution { stages, blocked, done, issues, outside }));
     Graph::new(&plan, Strategy::Queue)?;
     Ok(plan)
 }
 
 /// Where several race for a task that cannot be done, none of them can.
-fn block_entrants(plan: &Plan, blocked: &mut BTreeMap<TaskId, String>) {
+pub(crate) fn block_entrants(plan: &Plan, blocked: &mut BTreeMap<TaskId, String>) {
     for task in &plan.tasks {
         if let Some(why) = task.entrant_of().and_then(|race| blocked.get(race)).cloned() {
             blocked.insert(task.id.clone(), why);
@@ -159,7 +166,7 @@ fn block_entrants(plan: &Plan, blocked: &mut BTreeMap<TaskId, String>) {
 }
 
 /// Whoever is blocked, and whoever waits for them.
-fn stuck(plan: &Plan, blocked: &BTreeMap<TaskId, String>) -> Result<HashSet<TaskId>, GraphError> {
+pub(crate) fn stuck(plan: &Plan, blocked: &BTreeMap<TaskId, String>) -> Result<HashSet<TaskId>, GraphError> {
     let graph = Graph::new(plan, Strategy::Queue)?;
     let mut stuck: HashSet<TaskId> = HashSet::new();
     for task in graph.order().iter().filter_map(|&node| plan.tasks.get(node as usize)) {
@@ -183,7 +190,7 @@ fn stages(plan: &Plan) -> Vec<Stage> {
         };
         let place = place.unwrap_or_else(|| {
             let group = group.to_owned();
-            stages.push(Stage { group, tasks: Vec::new(), refresh: None, tests: None });
+            stages.push(Stage { group, tasks: Vec::new(), refresh: None, tests: None, examine: false });
             stages.len() - 1
         });
         places.insert(group, place);

@@ -1,5 +1,6 @@
 //! Why a group went as it went: every decision about its tasks, in order, each with its reason.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -28,7 +29,7 @@ pub fn decisions(records: &[Record], group: &str) -> Vec<Decided> {
     };
     let Some(execution) = &plan.execution else { return Vec::new() };
     let stages: Vec<&Stage> = execution.stages_of(group).collect();
-    let mut log = Log { plan, decided: Vec::new(), at: *at };
+    let mut log = Log { plan, blocked: execution.blocked.clone(), decided: Vec::new(), at: *at };
     log.place(group);
     for stage in &stages {
         stage.tasks.iter().filter_map(|task| plan.task(task)).for_each(|task| log.begin(task));
@@ -39,6 +40,12 @@ pub fn decisions(records: &[Record], group: &str) -> Vec<Decided> {
     let raced = |task: &TaskId| plan.task(task).and_then(Task::entrant_of).is_some_and(is_step);
     let own = |task: &TaskId| is_step(task) || raced(task);
     for record in records {
+        if let Event::StageExamined { stage, blocked } = &record.event
+            && let Some(stage) = execution.stages.get(*stage as usize).filter(|stage| stage.group == group)
+        {
+            log.at = record.at;
+            log.examined(stage, blocked);
+        }
         if let Some(task) = about(&record.event).filter(|task| own(task)) {
             log.at = record.at;
             log.note(task, &record.event);
@@ -57,6 +64,8 @@ fn about(event: &Event) -> Option<&TaskId> {
 
 struct Log<'r> {
     plan: &'r Arc<Plan>,
+    /// As it was last looked up.
+    blocked: BTreeMap<TaskId, String>,
     decided: Vec<Decided>,
     at: Timestamp,
 }
@@ -80,6 +89,12 @@ impl Log<'_> {
             _ => "in the order of the file, behind the groups it waits for",
         };
         self.say(None, format!("is stage {} of {count}", words.join(" and ")), reason);
+    }
+
+    fn examined(&mut self, stage: &Stage, blocked: &BTreeMap<TaskId, String>) {
+        self.blocked.retain(|task, _| !stage.tasks.contains(task));
+        self.blocked.extend(blocked.clone());
+        self.say(None, "what blocks it is looked up again", "it is about to begin");
     }
 
     /// What is settled before anything starts.
@@ -128,7 +143,7 @@ impl Log<'_> {
             }
             Event::TaskFailed { failure, .. } => self.say(of, "has failed", failure.message.clone()),
             Event::TaskSkipped { culprit, .. } => {
-                let why = match (self.plan.blocked(task), culprit) {
+                let why = match (self.blocked.get(task).map(String::as_str), culprit) {
                     (Some(why), _) => why.to_owned(),
                     (None, Some(culprit)) => format!("{culprit} did not land"),
                     (None, None) => "on request".to_owned(),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::decisions::{Decided, decisions};
-use super::standing::{Metadata, Status};
+use super::standing::{Metadata, landed, landed_words};
 use crate::costs;
 use crate::event::{Record, Usage};
 use crate::ids::{RunId, TaskId};
@@ -17,6 +17,11 @@ pub struct Report {
     pub schema: &'static str,
     pub run: RunId,
     pub group: Metadata,
+    /// How many of its tasks have landed.
+    pub landed: usize,
+    /// In words.
+    #[serde(skip)]
+    landed_words: String,
     /// Of its tasks and steps together; null where nobody told.
     pub cost_usd: Option<f64>,
     pub tokens: u64,
@@ -44,6 +49,7 @@ pub struct Line {
 impl Report {
     /// Nothing where the run does not carry this group out.
     pub fn of(id: &RunId, run: &Run, records: &[Record], group: &str) -> Option<Report> {
+        let group = run.plan().group_meant(group);
         let metadata = Metadata::of(run, group)?;
         let execution = run.plan().execution.as_ref()?;
         let mut all: Vec<&TaskId> = Vec::new();
@@ -60,6 +66,8 @@ impl Report {
         Some(Report {
             schema: SCHEMA,
             run: id.clone(),
+            landed: landed(run, group),
+            landed_words: landed_words(run, &metadata),
             group: metadata,
             cost_usd: costs::dollars(used),
             tokens: used.tokens,
@@ -77,9 +85,8 @@ impl Report {
 
     pub fn markdown(&self) -> String {
         let group = &self.group;
-        let landed = group.results.iter().filter(|result| result.status == Status::Completed).count();
         let mut out = format!("# Group {}: {}\n\n", cell(&group.group_id), group.status.name());
-        out += &format!("{landed} of {} tasks landed, in run `{}`.", group.tasks.len(), self.run);
+        out += &format!("{}, in run `{}`.", self.landed_words, self.run);
         out += &format!(" Worked {}", self.worked_ms);
         out += &match self.cost_usd {
             Some(cost) => format!(", {} tokens, ${cost:.4}.\n", self.tokens),

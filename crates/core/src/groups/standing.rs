@@ -94,17 +94,18 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Of one group of a run that carries groups out; nothing where it does not have it.
+    /// Of one group of a run that carries groups out, by its name or its id; nothing where it does not have it.
     pub fn of(run: &Run, group: &str) -> Option<Metadata> {
         let execution = run.plan().execution.as_deref()?;
+        let group = run.plan().group_meant(group);
         let view = View { run, execution, stages: execution.stages_of(group).collect() };
         if view.stages.is_empty() {
             return None;
         }
         let status = view.status();
         Some(Metadata {
-            group_id: group.to_owned(),
-            group_name: name(group),
+            group_id: run.plan().group_id(group).to_owned(),
+            group_name: name(group, run.plan().group_id(group)),
             phase: view.phase(),
             tasks: view.names(),
             created_at: moment(run.created()),
@@ -148,6 +149,27 @@ impl Metadata {
     }
 }
 
+/// How many tasks of a group have landed: their work is on a branch. One that changed nothing, or was closed elsewhere,
+/// is completed and has not.
+pub fn landed(run: &Run, group: &str) -> usize {
+    let Some(execution) = run.plan().execution.as_deref() else { return 0 };
+    let stages = execution.stages_of(run.plan().group_meant(group)).collect();
+    let view = View { run, execution, stages };
+    let now = view.tasks().filter(|(_, progress)| progress.landed.is_some()).count();
+    now + view.done().filter(|done| done.landed).count()
+}
+
+/// `2 of 3 tasks landed`, and what else is completed.
+pub fn landed_words(run: &Run, metadata: &Metadata) -> String {
+    let landed = landed(run, &metadata.group_id);
+    let completed = metadata.results.iter().filter(|result| result.status == Status::Completed).count();
+    let others = match completed.saturating_sub(landed) {
+        0 => String::new(),
+        others => format!(", {others} completed without a change of their own"),
+    };
+    format!("{landed} of {} tasks landed{others}", metadata.tasks.len())
+}
+
 /// One of the results, each field on a line of its own.
 fn outcome(result: &Outcome) -> String {
     let text = serde_json::to_string_pretty(result).unwrap_or_default();
@@ -159,10 +181,12 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn name(group: &str) -> String {
+/// A name that is an id says little by itself; any other was given to be read.
+fn name(group: &str, id: &str) -> String {
     match group {
         SEQUENTIAL => "Sequential tasks".to_owned(),
-        group => format!("Parallel Group {group}"),
+        group if group == id => format!("Parallel Group {group}"),
+        group => group.to_owned(),
     }
 }
 

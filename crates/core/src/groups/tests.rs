@@ -38,6 +38,15 @@ fn of_several_the_first_counts() {
 }
 
 #[test]
+fn the_letters_of_marks_are_no_words() {
+    assert_eq!(without_marks("[P:Group-ui] Other"), " Other");
+    assert_eq!(without_marks("Fix [P:Group-a] and [P:Group-b]."), "Fix  and .");
+    for plain in ["", "Say [hello]", "[P:Group-] x", "[P:Group-ui"] {
+        assert_eq!(without_marks(plain), plain);
+    }
+}
+
+#[test]
 fn what_names_no_group() {
     for name in
         ["", " ", "a b", "../up", "-x", ".x", "a..b", "é", "[x]", "a[b]", "_sequential", &"x".repeat(51)]

@@ -1,9 +1,11 @@
 //! How hard a task looks, by its words and its shape. A guess: it orders, and never forbids anything.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::groups::without_marks;
 use crate::plan::{Task, Work};
 
 /// How much each part counts. They need not add up to 1.
@@ -120,9 +122,10 @@ const ENOUGH: usize = 64 << 10;
 
 pub fn score(task: &Task, weights: &Weights) -> Score {
     let text = match &task.work {
-        Work::Prompt(prompt) => &prompt[..prompt.floor_char_boundary(ENOUGH)],
-        Work::Run(_) => "",
+        Work::Prompt(prompt) => without_marks(&prompt[..prompt.floor_char_boundary(ENOUGH)]),
+        Work::Run(_) => Cow::Borrowed(""),
     };
+    let text: &str = &text;
     let words: BTreeSet<String> =
         [task.name.as_str(), text, task.expected_deliverable.as_deref().unwrap_or("")]
             .iter()

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::colouring::Files;
 use crate::graph::{Graph, Node};
+use crate::groups::without_marks;
 use crate::plan::{Plan, Task, Work};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -189,7 +190,7 @@ fn by_words(task: &Task, known: &[&str]) -> Weight {
         return weight;
     }
     let text = match &task.work {
-        Work::Prompt(prompt) => prompt.clone(),
+        Work::Prompt(prompt) => without_marks(prompt).into_owned(),
         Work::Run(command) => command.to_string(),
     };
     let said = found(&text, known);

@@ -18,6 +18,9 @@ pub struct Execution {
     /// Tasks of these groups that were done before, and are not done again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub done: Vec<Done>,
+    /// What some wait for that is not in this plan.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outside: BTreeMap<TaskId, BTreeSet<String>>,
     /// Tasks that are issues of beads: closed there when their stage is over and its tests are green.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub issues: BTreeSet<TaskId>,
@@ -28,6 +31,9 @@ pub struct Execution {
 pub struct Done {
     pub group: String,
     pub task: TaskId,
+    /// Whether its work is known to have landed; an issue may have been closed without any.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub landed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +53,9 @@ pub struct Stage {
     /// After them, however they ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TaskId>,
+    /// Whether what blocks its tasks is looked up again before it begins.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub examine: bool,
 }
 
 impl Stage {

@@ -54,6 +54,9 @@ pub struct Analysis {
 pub struct Draft {
     pub tasks: Vec<DraftTask>,
     pub notes: Option<String>,
+    /// What the plan says beside its tasks of who waits for whom, as far as it is of none of them.
+    #[serde(skip)]
+    pub astray: Vec<String>,
 }
 
 /// A task as its author wrote it: names may be bad, and point nowhere.
@@ -101,9 +104,47 @@ pub fn read_plan(answer: &str) -> Result<(Draft, Vec<Finding>), Unreadable> {
         _ => return Err(Unreadable::Meaningless { key: "tasks", why: "is not a list of tasks".into() }),
     };
     let tasks = items.into_iter().enumerate();
-    let tasks = tasks.filter_map(|(place, (id, item))| task(place, id, item, &mut findings)).collect();
+    let mut tasks: Vec<DraftTask> =
+        tasks.filter_map(|(place, (id, item))| task(place, id, item, &mut findings)).collect();
+    let astray = object.get("dependencies").map(|map| add_dependencies(map, &mut tasks)).unwrap_or_default();
     let notes = object.get("notes").and_then(|notes| texts(notes).map(|notes| notes.join("\n")));
-    Ok((Draft { tasks, notes: notes.filter(|notes| !notes.is_empty()) }, findings))
+    Ok((Draft { tasks, notes: notes.filter(|notes| !notes.is_empty()), astray }, findings))
+}
+
+/// Who waits for whom, said beside the tasks: `{task: [ids]}`, or a list of `{task, depends_on}`. What of it belongs to
+/// no task is given back.
+fn add_dependencies(map: &Value, tasks: &mut [DraftTask]) -> Vec<String> {
+    let said: Vec<(Option<String>, &Value)> = match map {
+        Value::Null => Vec::new(),
+        Value::Object(entries) => entries.iter().map(|(id, on)| (Some(clean(id)), on)).collect(),
+        Value::Array(items) => items.iter().map(listed).collect(),
+        other => vec![(None, other)],
+    };
+    let mut astray = Vec::new();
+    for (id, on) in said.into_iter().filter(|(_, on)| !on.is_null()) {
+        let task = id.as_ref().and_then(|id| tasks.iter_mut().find(|task| task.id == *id));
+        match (task, ids(on), id) {
+            (Some(task), Some(on), _) => {
+                let new: Vec<String> = on.into_iter().filter(|on| !task.dependencies.contains(on)).collect();
+                task.dependencies.extend(new);
+            }
+            (_, Some(on), Some(_)) if on.is_empty() => {}
+            (_, _, Some(id)) => astray.push(short(&format!("{id}: {on}"))),
+            (_, _, None) => astray.push(short(&on.to_string())),
+        }
+    }
+    astray
+}
+
+/// One entry of a list, and the task it is of.
+fn listed(item: &Value) -> (Option<String>, &Value) {
+    let first =
+        |names: &[&str]| names.iter().find_map(|name| item.get(*name)).filter(|value| !value.is_null());
+    let of = first(&["task", "task_id", "id"]).and_then(text);
+    match (of, first(&["depends_on", "dependencies"])) {
+        (Some(of), Some(on)) => (Some(of), on),
+        _ => (None, item),
+    }
 }
 
 fn task(place: usize, id: Option<&str>, item: &Value, findings: &mut Vec<Finding>) -> Option<DraftTask> {
@@ -334,6 +375,28 @@ mod tests {
             ("a b".into(), "make test".into(), None)
         );
         assert_eq!((three.id.as_str(), three.description.as_str()), ("", "Do three"));
+    }
+
+    /// Some planners say who waits for whom beside the tasks, as their plans are kept.
+    #[test]
+    fn dependencies_beside_the_tasks_are_read() {
+        let waits = |dependencies: &str| {
+            let tasks = r#"[{"id": 1, "description": "x"}, {"id": "b", "description": "x", "dependencies": [1]},
+                {"id": "c", "description": "x"}]"#;
+            let (draft, _) =
+                read_plan(&format!("{{\"tasks\": {tasks}, \"dependencies\": {dependencies}}}")).unwrap();
+            let waits: Vec<String> = draft.tasks.iter().map(|task| task.dependencies.join("+")).collect();
+            (waits.join(" "), draft.astray.join(" | "))
+        };
+        let told = |waits: &str, astray: &str| (waits.to_owned(), astray.to_owned());
+        assert_eq!(waits(r#"{"b": [1], "c": ["1", "b"]}"#), told(" 1 1+b", ""));
+        assert_eq!(waits(r#"{"c": "b", "1": []}"#), told(" 1 b", ""));
+        assert_eq!(waits(r#"[{"task": "c", "depends_on": ["b"]}]"#), told(" 1 b", ""));
+        assert_eq!(waits("{}"), told(" 1 ", ""));
+        assert_eq!(waits("null"), told(" 1 ", ""));
+        assert_eq!(waits(r#"{"d": ["b"], "e": []}"#), told(" 1 ", r#"d: ["b"]"#));
+        assert_eq!(waits(r#"[["c", "b"]]"#), told(" 1 ", r#"["c","b"]"#));
+        assert_eq!(waits(r#""b before c""#), told(" 1 ", r#""b before c""#));
     }
 
     #[test]

@@ -7,7 +7,7 @@ impl Draft {
     /// A plan as a planner would have written it.
     pub fn of(plan: &Plan) -> Draft {
         let notes = plan.metadata.get("notes").and_then(|notes| notes.as_str()).map(str::to_owned);
-        Draft { tasks: plan.asked().map(DraftTask::of).collect(), notes }
+        Draft { tasks: plan.asked().map(DraftTask::of).collect(), notes, ..Draft::default() }
     }
 }
 
@@ -97,11 +97,11 @@ mod tests {
         };
         let before = Draft {
             tasks: vec![task("a", "x", &[]), task("b", "x", &["a"]), task("c", "x", &["a", "b"])],
-            notes: None,
+            ..Draft::default()
         };
         let after = Draft {
             tasks: vec![task("c", "x", &["b", "a"]), task("b", "y", &[]), task("d", "x", &[])],
-            notes: None,
+            ..Draft::default()
         };
         let found = changes(&before, &after);
         assert_eq!((found.added.join(" "), found.removed.join(" ")), ("d".into(), "a".into()));

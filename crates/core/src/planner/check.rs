@@ -39,6 +39,8 @@ pub enum Finding {
     Empty(String),
     #[error("{task} depends on '{on}', and there is no such task")]
     Unknown { task: String, on: String },
+    #[error("the plan's 'dependencies' must map ids of its tasks to lists of them; this does not: {0}")]
+    Astray(String),
     #[error("{0} depends on itself")]
     Itself(String),
     #[error("these tasks wait for each other in a circle: {0}")]
@@ -85,6 +87,7 @@ pub fn check(draft: &Draft, analysis: Option<&Analysis>, bounds: Bounds) -> Vec<
         findings.push(Finding::Count { analysed: analysis.num_tasks, planned });
     }
     names(draft, &mut findings);
+    findings.extend(draft.astray.iter().cloned().map(Finding::Astray));
     for (place, task) in draft.tasks.iter().enumerate() {
         itself(place, task, &mut findings);
     }

@@ -32,7 +32,9 @@ pub fn mend(draft: &mut Draft, bounds: Bounds) -> Result<Vec<String>, Refusal> {
     if draft.tasks.len() > most {
         return Err(Refusal::TooMany { found: draft.tasks.len(), most });
     }
-    let mut told = Vec::new();
+    let astray = std::mem::take(&mut draft.astray).into_iter();
+    let dropped = |what| format!("of the plan's 'dependencies' this is dropped, as it is of no task: {what}");
+    let mut told: Vec<String> = astray.map(dropped).collect();
     describe(&mut draft.tasks, &mut told);
     if draft.tasks.is_empty() {
         return Err(Refusal::NoTasks);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::ids::{MAX_TASK_ID, TaskId};
+use crate::ids;
 
 /// Why a file is none of the repository's own, if it is not.
 pub(super) fn outside(file: &str) -> Option<&'static str> {
@@ -21,39 +21,16 @@ pub(super) fn outside(file: &str) -> Option<&'static str> {
 
 /// A name as near to the wanted one as is safe and not taken, whatever the case of its letters.
 pub(super) fn safe_id(wanted: &str, place: usize, taken: &mut HashSet<String>) -> String {
-    let base = near(wanted).unwrap_or_else(|| format!("task-{}", place + 1));
-    let free = |id: &String| !taken.contains(&id.to_lowercase());
-    let numbered = (2..).map(|number| {
-        let tail = format!("-{number}");
-        let head: String = base.chars().take(MAX_TASK_ID - tail.len()).collect();
-        format!("{head}{tail}")
-    });
-    let id = std::iter::once(base.clone()).chain(numbered).find(free).unwrap_or(base);
+    let is_free = |id: &str| !taken.contains(&id.to_lowercase());
+    let id = ids::safe_id(wanted, &format!("task-{}", place + 1), is_free);
     taken.insert(id.to_lowercase());
     id
-}
-
-/// Letters, digits and what may join them; nothing where nothing is left.
-fn near(wanted: &str) -> Option<String> {
-    let mut id = String::new();
-    for c in wanted.chars() {
-        match c {
-            c if c.is_ascii_alphanumeric() || c == '_' => id.push(c),
-            _ if id.is_empty() || id.ends_with(['-', '.']) => {}
-            '.' => id.push('.'),
-            _ => id.push('-'),
-        }
-        if id.len() == MAX_TASK_ID {
-            break;
-        }
-    }
-    let id = id.trim_end_matches(['-', '.']);
-    TaskId::parse(id).ok().map(|id| id.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::TaskId;
 
     #[test]
     fn bad_ids_become_good_ones_and_no_two_alike() {

@@ -8,6 +8,7 @@ mod prompts;
 
 use serde::{Deserialize, Serialize};
 
+use crate::groups::without_marks;
 use crate::plan::{Task, Work};
 
 pub use commands::of_command;
@@ -44,7 +45,7 @@ pub fn risks(task: &Task) -> Vec<(Risk, String)> {
     let mut all: Vec<(Risk, String)> = task.setup().iter().flat_map(|command| of_command(command)).collect();
     all.extend(match &task.work {
         Work::Run(command) => of_command(&command.to_string()),
-        Work::Prompt(prompt) => of_prompt(prompt),
+        Work::Prompt(prompt) => of_prompt(&without_marks(prompt)),
     });
     once(all)
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::measured::{CoverageFigures, LintFigures, average_coverage};
 use super::races::Contest;
@@ -11,79 +10,17 @@ use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
 use crate::costs;
 use crate::event::{Failure, Hand, Planning, Usage};
 use crate::forecast::{Basis, foretold};
-use crate::graph::{Graph, Node};
+use crate::graph::Graph;
 use crate::ids::{Attempt, RunId, TaskId};
 use crate::ledger::Ledger;
 use crate::measure::Measured;
-use crate::plan::{Plan, Task, Work};
+use crate::plan::Task;
 use crate::quality::{self, Quality};
 use crate::recovery::Decided;
 use crate::run::{AgentUse, Issue, Landed, Progress, Run, Secured, TaskState};
 use crate::units::Millis;
 
-pub const PLAN_SCHEMA: &str = "conductor.plan/1";
 pub const SUMMARY_SCHEMA: &str = "conductor.summary/1";
-
-/// `execution_plan.json`.
-#[derive(Debug, Serialize)]
-pub struct PlanFile<'a> {
-    schema: &'static str,
-    num_tasks: usize,
-    executor_budget: u32,
-    execution_model: &'static str,
-    tasks: Vec<PlannedTask<'a>>,
-    dependencies: BTreeMap<&'a TaskId, Vec<&'a TaskId>>,
-    execution_strategy: Vec<Vec<&'a TaskId>>,
-    notes: Option<&'a Value>,
-}
-
-#[derive(Debug, Serialize)]
-struct PlannedTask<'a> {
-    id: &'a TaskId,
-    name: &'a str,
-    description: String,
-    priority: u8,
-    dependencies: Vec<&'a TaskId>,
-    estimated_duration_ms: Option<Millis>,
-}
-
-impl<'a> PlanFile<'a> {
-    pub fn new(plan: &'a Plan, graph: &'a Graph, slots: u32) -> PlanFile<'a> {
-        let named = |tasks: &[Node]| tasks.iter().map(|&task| graph.id(task)).collect::<Vec<_>>();
-        let before: Vec<Vec<&TaskId>> = graph.dependencies().iter().map(|tasks| named(tasks)).collect();
-        let waiting = plan.tasks.iter().zip(&before).filter(|(_, before)| !before.is_empty());
-        PlanFile {
-            schema: PLAN_SCHEMA,
-            num_tasks: plan.asked().count(),
-            executor_budget: slots,
-            execution_model: "task_queue",
-            dependencies: waiting.map(|(task, before)| (&task.id, before.clone())).collect(),
-            tasks: plan
-                .tasks
-                .iter()
-                .zip(before)
-                .filter(|(task, _)| !task.is_entrant())
-                .map(|(task, before)| planned(task, before))
-                .collect(),
-            execution_strategy: graph.batches().iter().map(|batch| named(batch)).collect(),
-            notes: plan.metadata.get("notes"),
-        }
-    }
-}
-
-fn planned<'a>(task: &'a Task, dependencies: Vec<&'a TaskId>) -> PlannedTask<'a> {
-    PlannedTask {
-        id: &task.id,
-        name: &task.name,
-        description: match &task.work {
-            Work::Prompt(prompt) => prompt.clone(),
-            Work::Run(command) => command.to_string(),
-        },
-        priority: task.priority.0,
-        dependencies,
-        estimated_duration_ms: task.estimated(),
-    }
-}
 
 /// `execution_summary.json`.
 #[derive(Debug, Serialize)]

@@ -88,6 +88,11 @@ pub enum Input {
         /// It was so already when the run was taken up.
         earlier: bool,
     },
+    /// What blocks the tasks of a stage, looked up right before it begins; nothing where that was not possible.
+    StageExamined {
+        stage: u32,
+        blocked: Option<BTreeMap<TaskId, String>>,
+    },
     /// Whoever works on a task has something to say about it.
     Reported {
         task: TaskId,
@@ -125,6 +130,8 @@ pub enum Action {
     Integrate { cars: Vec<Car> },
     /// Move the run's branch, unless it is there already.
     MoveBranch { from: String, to: String },
+    /// Look up what blocks the tasks of this stage, counted from 0; its tasks wait for the answer.
+    Examine { stage: u32 },
     /// Nothing is left to do or to wait for.
     Finish,
 }

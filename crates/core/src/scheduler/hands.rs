@@ -59,7 +59,7 @@ impl Scheduler {
 
     /// Ready to start, with whoever is to do it. What others race for is never started itself.
     pub(super) fn enqueue(&mut self, now: Now, node: Node) {
-        if !self.run.is_raced(node as usize) {
+        if !self.awaits_examination(node) && !self.run.is_raced(node as usize) {
             self.assign(now, node);
             self.ready.insert(node);
         }

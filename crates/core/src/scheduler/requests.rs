@@ -153,6 +153,7 @@ impl Scheduler {
     }
 
     fn on_cancel_group(&mut self, now: Now, group: String) -> Result<(), Refusal> {
+        let group = self.run.plan().group_meant(&group).to_owned();
         let members = |task: &crate::plan::Task| task.group.as_ref() == Some(&group);
         let places: Vec<usize> =
             (0..self.graph.len()).filter(|&at| members(&self.run.plan().tasks[at])).collect();

@@ -363,7 +363,7 @@ fn late_and_doubled_reports_change_nothing() {
 #[test]
 fn groups_agents_and_resources_cap_their_own() {
     let mut plan = plan("g1; g2; a1; a2; r1; r2; r3; free");
-    plan.groups = vec![Group { name: "g".into(), description: None, max_parallel: Some(1) }];
+    plan.groups = vec![Group { max_parallel: Some(1), ..Group::named("g") }];
     for place in [0, 1] {
         plan.tasks[place].group = Some("g".into());
     }

@@ -3,20 +3,22 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::graph::{Graph, GraphError, Strategy};
+use crate::groups::without_marks;
 use crate::ids::TaskId;
 use crate::mentions;
-use crate::plan::{Dependency, Group, Kind, Plan, Task, Work};
+use crate::plan::{Dependency, Kind, Plan, Task, Work};
 use crate::subagents::{self, Finding, Known, Subagent};
 
 use super::diagnostic::{Report, shown};
 use super::epics::{self, EpicDraft};
+use super::groups;
 use super::layers::{self, Notices, Outside};
 use super::order::Steps;
 use super::race;
-use super::sections::{GroupDraft, GroupLimits, LimitsDraft};
+use super::sections::{GroupDraft, LimitsDraft};
 use super::settings::{Placed, Settings};
 use super::source::Span;
-use super::task::{self, Draft, Wait};
+use super::task::{Draft, Wait};
 
 #[derive(Default)]
 pub(super) struct Parts {
@@ -39,7 +41,7 @@ pub(super) fn assemble(
 ) -> Plan {
     let ids = Ids::of(&parts.tasks);
     let kept = ids.check_twins(r, &parts.tasks);
-    let mut groups = groups(r, &ids, &mut parts);
+    let mut groups = groups::resolve(r, &ids, &mut parts);
     outside.limit(&mut groups);
     let named =
         parts.config.epic.iter().chain(parts.tasks.iter().filter_map(|task| task.settings.epic.as_ref()));
@@ -96,7 +98,7 @@ fn settle_subagents(r: &mut Report<'_>, plan: &mut Plan, places: &[Span], found:
 }
 
 /// Every id of the file, also the bad ones, and where it stands first.
-struct Ids {
+pub(super) struct Ids {
     first: HashMap<String, (usize, Span)>,
 }
 
@@ -107,6 +109,11 @@ impl Ids {
             first.entry(task.id.value.clone()).or_insert((place, task.id.span));
         }
         Ids { first }
+    }
+
+    /// Where a task of this id stands first.
+    pub(super) fn place(&self, id: &str) -> Option<usize> {
+        self.first.get(id).map(|(place, _)| *place)
     }
 
     fn has(&self, id: &str) -> bool {
@@ -157,105 +164,6 @@ pub(super) fn unknown_task<'c>(
     .help = help;
 }
 
-/// Puts tasks into groups and lists all groups: declared ones first, then those that exist by being named.
-fn groups(r: &mut Report<'_>, ids: &Ids, parts: &mut Parts) -> Vec<Group> {
-    let mut groups: Vec<(Group, Span)> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for draft in std::mem::take(&mut parts.groups) {
-        if let Some(&first) = places.get(&draft.name.value) {
-            let message = format!("there are two groups {}", shown(&draft.name.value));
-            r.error("duplicate-id", draft.name.span, message)
-                .label("again here")
-                .also(groups[first].1, "first here");
-        } else {
-            places.insert(draft.name.value.clone(), groups.len());
-            groups.push((group(&draft), draft.name.span));
-        }
-        join(r, ids, &draft, &mut parts.tasks);
-    }
-    for task in &mut parts.tasks {
-        let Some(name) = task.group.get_or_insert_with_option(&parts.config.group) else { continue };
-        if !places.contains_key(&name.value) {
-            places.insert(name.value.clone(), groups.len());
-            groups
-                .push((Group { name: name.value.clone(), description: None, max_parallel: None }, name.span));
-        }
-    }
-    group_twins(r, &groups);
-    limit(r, &parts.limits.groups, &places, &mut groups);
-    groups.into_iter().map(|(group, _)| group).collect()
-}
-
-fn group(draft: &GroupDraft) -> Group {
-    let (name, description) = (draft.name.value.clone(), draft.description.clone());
-    Group { name, description, max_parallel: draft.max_parallel }
-}
-
-/// Groups have folders too.
-fn group_twins(r: &mut Report<'_>, groups: &[(Group, Span)]) {
-    let mut folded: HashMap<String, usize> = HashMap::new();
-    for (place, (group, span)) in groups.iter().enumerate() {
-        let twin = *folded.entry(group.name.to_lowercase()).or_insert(place);
-        if twin != place {
-            let (this, that) = (shown(&group.name), shown(&groups[twin].0.name));
-            r.error("case-twin", *span, format!("group {this} differs from group {that} only in case"))
-                .also(groups[twin].1, "the other one is here");
-        }
-    }
-}
-
-/// A group's `tasks` list is another way to say `group:` in each of them.
-fn join(r: &mut Report<'_>, ids: &Ids, draft: &GroupDraft, tasks: &mut [Draft]) {
-    for id in &draft.tasks {
-        let Some(&(place, _)) = ids.first.get(&id.value) else {
-            unknown_task(r, "groups", id, tasks.iter().map(|task| task.id.value.as_str()));
-            continue;
-        };
-        let here = Placed { value: draft.name.value.clone(), span: id.span };
-        match &tasks[place].group {
-            None => tasks[place].group = Some(here),
-            Some(known) if known.value == here.value => {}
-            Some(known) => task::conflict(r, &here, known),
-        }
-    }
-}
-
-trait OrDefault<T> {
-    /// Its own value, or else a copy of the default, if there is one.
-    fn get_or_insert_with_option(&mut self, default: &Option<T>) -> Option<&T>;
-}
-
-impl<T: Clone> OrDefault<T> for Option<T> {
-    fn get_or_insert_with_option(&mut self, default: &Option<T>) -> Option<&T> {
-        if self.is_none() {
-            self.clone_from(default);
-        }
-        self.as_ref()
-    }
-}
-
-fn limit(
-    r: &mut Report<'_>,
-    limits: &GroupLimits,
-    places: &HashMap<String, usize>,
-    groups: &mut [(Group, Span)],
-) {
-    for (name, most) in limits {
-        let Some(&place) = places.get(&name.value) else {
-            let help = r.did_you_mean(&name.value, groups.iter().map(|(group, _)| group.name.as_str()));
-            r.error("unknown-group", name.span, format!("there is no group {}", shown(&name.value))).help =
-                help;
-            continue;
-        };
-        let (group, span) = &mut groups[place];
-        if group.max_parallel.is_some_and(|known| known != *most) {
-            let message = format!("group {} has another limit in 'groups'", shown(&name.value));
-            r.error("conflicting-group", name.span, message).also(*span, "the group is here");
-        }
-        group.max_parallel = Some(*most);
-    }
-}
-
 fn order(r: &mut Report<'_>, ids: &Ids, tasks: &[Draft], steps: &Steps) -> Vec<Vec<TaskId>> {
     let mut seen: HashMap<&str, Span> = HashMap::new();
     let mut step = |r: &mut Report<'_>, id: &'_ Placed<String>| {
@@ -300,7 +208,7 @@ fn finish(
 /// A prompt that does not say in `files` what it will touch may say it in its words.
 fn mention_files(task: &mut Task) {
     let (Work::Prompt(prompt), true) = (&task.work, task.files.is_empty()) else { return };
-    let words = format!("{}\n{prompt}", task.name);
+    let words = format!("{}\n{}", task.name, without_marks(prompt));
     let files = mentions::files(&words, task.expected_deliverable.as_deref());
     if !files.is_empty() {
         task.preparation.get_or_insert_default().learned_files = files;

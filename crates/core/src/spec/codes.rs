@@ -17,7 +17,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "bad-id",
-        "A task id or group name has 1 to 50 of A-Z a-z 0-9 . _ - and starts with a letter, digit or '_', because it names files and branches.",
+        "A task id has 1 to 50 of A-Z a-z 0-9 . _ - and starts with a letter, digit or '_', because it names files and branches.",
     ),
     (
         "bad-key",
@@ -80,10 +80,18 @@ pub const CODES: &[(&str, &str)] = &[
     ("many-documents", "A task file is one YAML document; a second one starts after '---'."),
     ("missing-key", "A key that must be there is not."),
     ("missing-work", "A task needs a prompt (for an agent) or a run (a command)."),
+    (
+        "no-effect",
+        "A key is known and changes nothing: it is for agents in the cloud or for a part of the program that is not there, or it repeats what another key says.",
+    ),
     ("no-tasks", "The file describes no tasks, so there is nothing to do."),
     ("not-utf8", "Task files are UTF-8 text."),
     ("nul-byte", "Text with a NUL character cannot be handed to a program."),
     ("out-of-range", "A number or text is smaller, larger or longer than it may be."),
+    (
+        "secret-left-out",
+        "A plan that a run has written does not hold secrets: where one was there are asterisks. Give the variable to the run and name it in env_pass.",
+    ),
     ("self-dependency", "A task or epic depends on itself and could never start."),
     (
         "shared-epic-cycle",
@@ -97,11 +105,19 @@ pub const CODES: &[(&str, &str)] = &[
         "unkept-rule",
         "One of the task's agents cannot be kept to a rule of permissions; docs/agents.md says which rules hold for which agent.",
     ),
+    (
+        "unknown-agent",
+        "A task is for an agent that does not exist or is not installed on this machine; `conductor agents list` shows those there are.",
+    ),
     ("unknown-anchor", "An alias (*name) has no anchor (&name) before it."),
     ("unknown-dependency", "A task depends on a task that is not in the file."),
     ("unknown-epic", "An epic is named that the epics section does not list."),
     ("unknown-group", "A limit is set for a group that no task and no groups entry names."),
     ("unknown-key", "A key is not one that belongs here; most often a typing slip."),
+    (
+        "unknown-stage",
+        "The execution section of a plan names tasks that are not in it, or has another form than a run writes.",
+    ),
     (
         "unknown-subagent",
         "A task is for a specialist that neither the config's subagents nor .claude/agents of the repository has.",

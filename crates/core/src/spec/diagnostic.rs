@@ -125,10 +125,14 @@ impl<'s> Report<'s> {
         self.comparisons > 0 && self.found.len() < PATIENCE
     }
 
+    pub(super) fn has_errors(&self) -> bool {
+        self.found.iter().any(|found| found.severity == Severity::Error)
+    }
+
     /// Everything in the order of the file, and whether any of it is an error.
     pub(super) fn finish(mut self) -> (Vec<Diagnostic>, bool) {
         self.found.sort_by_key(|found| (found.span.start, found.severity));
-        let failed = self.found.iter().any(|found| found.severity == Severity::Error);
+        let failed = self.has_errors();
         (self.found, failed)
     }
 }

@@ -1,6 +1,6 @@
 //! The top of a file: which of the known forms it has, and its sections.
 //!
-//! Three forms come through this door: our mapping, B's bare list of tasks, and D's plan.
+//! Four forms come through this door: our mapping, B's bare list of tasks, D's plan, and the plan that a run writes.
 
 use crate::plan::Plan;
 use crate::subagents::Subagent;
@@ -13,16 +13,22 @@ use super::fields::Fields;
 use super::keys::{FILE, FOREIGN_PLAN};
 use super::layers::{self, Layer};
 use super::order;
+use super::own_plan;
 use super::sections;
 use super::settings::Placed;
 use super::source::Span;
 use super::task::{self, Dialect, Draft};
-use super::tree::{Node, Value, json_map};
+use super::tree::{Entry, Node, Value, json_map};
 
 /// Reads a whole file. Where errors were reported, the plan is what is left of it.
 pub(super) fn read(r: &mut Report<'_>, root: &Node, found: Option<&[Subagent]>, layers: &[Layer]) -> Plan {
     let mut parts = match &root.value {
         Value::Seq(_) => Parts { tasks: tasks(r, root, Dialect::Ours), ..Parts::default() },
+        Value::Map(_) if own_plan::is_one(r, root) => {
+            let (parts, outside, execution) = own_plan::read(r, root);
+            let plan = check::assemble(r, parts, outside, found);
+            return own_plan::carried_out(r, plan, execution);
+        }
         Value::Map(_) if is_plan(root) => foreign(r, root),
         Value::Map(_) => ours(r, root),
         _ => {
@@ -40,7 +46,12 @@ const PLAN_SIGNS: [&str; 4] = ["num_tasks", "executor_budget", "execution_model"
 
 fn is_plan(root: &Node) -> bool {
     let has = |name: &str| root.entries().into_iter().flatten().any(|(key, _)| *key.text == *name);
-    has("tasks") && PLAN_SIGNS.into_iter().any(has)
+    // A planner that says only who waits for whom says it beside the tasks.
+    let maps = |name: &str| {
+        let of_name = |(key, node): &&Entry| *key.text == *name && matches!(node.value, Value::Map(_));
+        root.entries().into_iter().flatten().any(|entry| of_name(&entry))
+    };
+    has("tasks") && (PLAN_SIGNS.into_iter().any(has) || maps("dependencies"))
 }
 
 fn ours(r: &mut Report<'_>, root: &Node) -> Parts {
@@ -51,7 +62,8 @@ fn ours(r: &mut Report<'_>, root: &Node) -> Parts {
     parts
 }
 
-fn parts(r: &mut Report<'_>, fields: &mut Fields<'_>, dialect: Dialect) -> Parts {
+/// The sections of a task file, of which those that are about runs may be said elsewhere.
+pub(super) fn parts(r: &mut Report<'_>, fields: &mut Fields<'_>, dialect: Dialect) -> Parts {
     fields.take("$schema");
     let config = fields.get(r, "config", sections::config).unwrap_or_default();
     let tasks = match fields.take("tasks") {
@@ -116,7 +128,7 @@ fn foreign(r: &mut Report<'_>, root: &Node) -> Parts {
     parts
 }
 
-fn count(r: &mut Report<'_>, node: &Node, tasks: usize) {
+pub(super) fn count(r: &mut Report<'_>, node: &Node, tasks: usize) {
     if super::decode::number(node).is_some_and(|said| said != tasks as f64) {
         let said = r.source.slice(node.span).to_owned();
         r.warning("count-mismatch", node.span, format!("the plan says {said} tasks and has {tasks}"));

@@ -218,7 +218,7 @@ const SETTINGS: &[KeySpec] = &[
         "Who goes first when slots are scarce: critical, high, medium, low, backlog or 0 to 4.",
     ),
     key("epic", Shape::Text, "The epic it belongs to."),
-    key("group", Shape::Id, "The group it belongs to; also read from a leading [P:Group-NAME]."),
+    key("group", Shape::Text, "The group it belongs to; also read from a leading [P:Group-NAME]."),
     key("agent", Shape::Text, "Which agent works on it."),
     key(
         "agent_home",
@@ -313,9 +313,17 @@ const SETTINGS: &[KeySpec] = &[
         "Whether the result must change the tree; what is discarded does not land.",
     ),
     key("estimate", Shape::Duration, "How long it will probably take."),
-    key("repository", Shape::Text, "The repository it works on, owner/name."),
-    key("pr_strategy", Shape::Choice(PR_STRATEGIES), "How long to wait before a pull request is made."),
-    key("auto_pr_timeout", Shape::Duration, "After how long a pull request is made without asking."),
+    key("repository", Shape::Text, "The repository an agent in the cloud works on, owner/name."),
+    key(
+        "pr_strategy",
+        Shape::Choice(PR_STRATEGIES),
+        "How long an agent in the cloud waits before it makes a pull request.",
+    ),
+    key(
+        "auto_pr_timeout",
+        Shape::Duration,
+        "After how long an agent in the cloud makes a pull request without asking.",
+    ),
 ];
 
 const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];
@@ -497,7 +505,7 @@ pub(super) const DEPENDENCY: Table = &[&[
 ]];
 
 pub(super) const GROUP: Table = &[&[
-    must("name", Shape::Id, "The group's name."),
+    must("name", Shape::Text, "The group's name, up to 80 characters; in paths and ids a safe form of it."),
     key("tasks", Shape::Ids, "Tasks that belong to it."),
     key("description", Shape::Text, "What it is about."),
     key("max_parallel", Shape::Count(1, Some(MAX_PARALLEL)), "How many of its tasks run at once."),
@@ -575,6 +583,20 @@ pub(super) const NOTIFICATION: Table = &[&[
     key("file", Shape::Text, "For sound: what to play; the terminal's bell where absent."),
     key("url", Shape::Text, "For webhook: where to send it."),
 ]];
+
+/// What our own plans have beside a task file's keys: figures for people and D's programs, and what config files say.
+pub(super) const OWN_PLAN: Table = &[
+    FOREIGN_PLAN[0],
+    FOREIGN_PLAN[1],
+    &[
+        key("schema", Shape::Free, ""),
+        key("parallel", Shape::Count(1, Some(MAX_PARALLEL)), ""),
+        key("isolation", Shape::Choice(&["worktree", "clone", "none"]), ""),
+        key("execution", Shape::Free, ""),
+    ],
+];
+
+pub(super) const OWN_TASK: Table = &[IDENTITY, SETTINGS, &[key("estimated_duration_ms", Shape::Free, "")]];
 
 /// What the plans of system D have beside ours; an import, so not in the schema.
 pub(super) const FOREIGN_PLAN: Table = &[

@@ -7,6 +7,7 @@ use super::decode::{count, flag};
 use super::diagnostic::{Diagnostic, Report};
 use super::effective::{self, Written};
 use super::fields::Fields;
+use super::idle;
 use super::keys::{CONFIG_FILE, EXECUTION, MAX_PARALLEL};
 use super::parse;
 use super::sections::{self, LimitsDraft};
@@ -25,9 +26,6 @@ pub struct Layer {
     written: Vec<Written>,
 }
 
-/// The keys of which nothing follows so far.
-const IDLE: [&str; 6] = ["mcp", "auth", "ui", "repository", "pr_strategy", "auto_pr_timeout"];
-
 impl Layer {
     /// Everything it sets.
     pub fn written(&self) -> &[Written] {
@@ -38,7 +36,7 @@ impl Layer {
     pub fn idle(&self) -> impl Iterator<Item = &Written> {
         let is_idle = |written: &&Written| {
             let head = written.key.split('.').next().unwrap_or_default();
-            IDLE.contains(&head)
+            idle::is_idle(head)
         };
         self.written.iter().filter(is_idle)
     }
@@ -82,6 +80,7 @@ fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
         written: effective::written(r.source, root),
     };
     fields.finish(r, |key| key.starts_with("x-"));
+    idle::report(r, root.entries().unwrap_or_default());
     Some(layer)
 }
 
@@ -133,14 +132,14 @@ fn parallel(layers: &[Layer]) -> Option<u32> {
 pub(super) struct Outside {
     pub(super) parallel: Option<u32>,
     pub(super) isolation: Option<Isolation>,
-    groups: Vec<(String, u32)>,
+    pub(super) groups: Vec<(String, u32)>,
 }
 
 impl Outside {
     /// Limits of groups count for those this file has, and that have none of their own.
     pub(super) fn limit(&self, groups: &mut [Group]) {
         for group in groups.iter_mut().filter(|group| group.max_parallel.is_none()) {
-            let limit = self.groups.iter().find(|(name, _)| *name == group.name);
+            let limit = self.groups.iter().find(|(name, _)| group.is(name));
             group.max_parallel = limit.map(|(_, most)| *most);
         }
     }

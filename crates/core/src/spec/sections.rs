@@ -13,12 +13,13 @@ use super::decode::{
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
+use super::groups;
 use super::keys::{
     self, CONFIG, GROUP, LIMITS, MAX_FOLLOW_UPS, MAX_PARALLEL, MAX_PRICE, MAX_RUN_ATTEMPTS, NOTIFICATION,
     NOTIFICATIONS, PRICE, SUBAGENT,
 };
 use super::programs;
-use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, group_name, placed, repository};
+use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, placed, repository};
 use super::suggest::did_you_mean;
 use super::tree::{Node, Value};
 
@@ -148,7 +149,7 @@ pub(super) fn objects<T>(
 
 fn group(r: &mut Report<'_>, node: &Node) -> Option<GroupDraft> {
     let mut fields = Fields::of(r, "a group", GROUP, node)?;
-    let name = fields.need(r, "name", group_name);
+    let name = fields.need(r, "name", groups::name);
     let tasks = fields.get(r, "tasks", ids).unwrap_or_default();
     let description = fields.get(r, "description", text);
     let max_parallel = fields.get(r, "max_parallel", count(1..=MAX_PARALLEL));

@@ -21,6 +21,7 @@ use super::decode::{
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
+use super::groups;
 use super::keys::{MAX_FIX_ROUNDS, MAX_TURNS, PERMISSIONS, RETRY, REVIEW};
 use super::source::Span;
 use super::tree::{Node, Value};
@@ -99,7 +100,7 @@ pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
     ("patient", PrStrategy::Patient),
     ("manual", PrStrategy::Manual),
 ];
-const ISOLATIONS: &[(&str, Isolation)] =
+pub(super) const ISOLATIONS: &[(&str, Isolation)] =
     &[("worktree", Isolation::Worktree), ("clone", Isolation::Clone), ("none", Isolation::None)];
 const MERGE_STRATEGIES: &[(&str, MergeStrategy)] =
     &[("merge", MergeStrategy::Merge), ("squash", MergeStrategy::Squash), ("rebase", MergeStrategy::Rebase)];
@@ -135,7 +136,7 @@ impl Settings {
             expected_lines: fields.get(r, "expected_lines", count(1..=u64::from(MAX_LINES))),
             priority: fields.get(r, "priority", priority(first)),
             epic: fields.get(r, "epic", placed),
-            group: fields.get(r, "group", group_name),
+            group: fields.get(r, "group", groups::name),
             agent: fields.get(r, "agent", text),
             own_agent_home: fields.get(r, "agent_home", choice(&[("shared", false), ("own", true)])),
             fallback_agents: fields.get(r, "fallback_agents", texts),
@@ -363,17 +364,6 @@ fn delay(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Millis> {
             .help(format!("if milliseconds were meant, write {number}ms; otherwise write it with its unit"));
     }
     Some(length)
-}
-
-/// Group names become folders, so they obey the rules of ids.
-pub(super) fn group_name(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Placed<String>> {
-    let name = placed(r, what, node)?;
-    if let Err(bad) = crate::ids::TaskId::parse(&name.value) {
-        let bad = bad.to_string().replace("task id", "group name");
-        r.error("bad-id", node.span, format!("bad group name {}: {bad}", shown(&name.value)));
-        return None;
-    }
-    Some(name)
 }
 
 pub(super) fn files(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {

@@ -10,7 +10,7 @@ use super::amount;
 use super::decode::{choice, each, text, wrong};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
-use super::keys::{DEPENDENCY, FOREIGN_TASK, TASK};
+use super::keys::{DEPENDENCY, FOREIGN_TASK, OWN_TASK, TASK};
 use super::race::{self, RaceDraft};
 use super::settings::{Placed, Settings, files, placed};
 use super::source::Span;
@@ -22,6 +22,8 @@ pub(super) enum Dialect {
     Ours,
     /// System D's `execution_plan.json`: priorities from 1 to 5, and keys of which we do not know all.
     Plan,
+    /// Our own: everything is settled, and what D's keys say is said in ours as well.
+    OwnPlan,
 }
 
 /// A task as far as it can be read by itself.
@@ -53,17 +55,26 @@ pub(super) fn read(r: &mut Report<'_>, node: &Node, dialect: Dialect) -> Option<
     let (table, first) = match dialect {
         Dialect::Ours => (TASK, 0),
         Dialect::Plan => (FOREIGN_TASK, 1),
+        Dialect::OwnPlan => (OWN_TASK, 0),
     };
     let mut fields = Fields::of(r, "a task", table, node)?;
     let id = fields.need(r, "id", placed).unwrap_or(Placed { value: String::new(), span: fields.span });
     let parsed = task_id(r, &id);
-    let words = Words::take(r, &mut fields);
+    let mut words = Words::take(r, &mut fields);
+    if dialect == Dialect::OwnPlan {
+        fields.take("estimated_duration_ms");
+        words.leave_description(r);
+    }
     let work = work(r, &mut fields, &words, &id);
     let mut settings = Settings::read(r, &mut fields, first);
     if let Some(may) = fields.get(r, "subagents", choice(&[("on", true), ("off", false)])) {
         settings.delegates(may);
     }
-    let group = words.group(r, settings.group.take());
+    let group = match settings.group.take() {
+        // Its name may be another than the mark's, which stands for the same group.
+        Some(group) if dialect == Dialect::OwnPlan => Some(group),
+        field => words.group(r, field),
+    };
     let mut waits = fields.get(r, "dependencies", dependencies).unwrap_or_default();
     waits.extend(fields.get(r, "depends_on", dependencies).unwrap_or_default());
     let race = race::read(r, &mut fields);
@@ -115,6 +126,25 @@ impl<'n> Words<'n> {
         };
         let (name, title, description) = (word("name"), word("title"), word("description"));
         Words { name, title, description, prompt: fields.take("prompt"), run: fields.take("run") }
+    }
+
+    /// What our own plans say in D's key is the task's work once more.
+    fn leave_description(&mut self, r: &mut Report<'_>) {
+        let work = self.prompt.or(self.run).map(|(_, node)| node);
+        let (Some(work), Some(node)) = (work, self.description) else { return };
+        self.description = None;
+        let argv = |items: &[Node]| {
+            let words = items.iter().map(|item| item.text(r.source).unwrap_or_default());
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let said = match &work.value {
+            Value::Seq(items) => argv(items),
+            _ => work.text(r.source).unwrap_or_default().to_owned(),
+        };
+        if node.text(r.source).is_some_and(|description| description != said) {
+            r.warning("no-effect", node.span, "'description' has no effect beside 'prompt' or 'run'")
+                .help("it repeats the work for other programs; change the prompt or run itself");
+        }
     }
 
     /// The task's name, and its work with the description put before it where that is not said elsewhere.

@@ -43,6 +43,13 @@ fn words_stand_by_themselves_and_may_be_plural() {
 }
 
 #[test]
+fn a_group_is_no_word_of_a_task() {
+    check("[P:Group-ui] Other", "");
+    check("[P:Group-auth] Build the API", "backend-architect by api");
+    check("Say hello [P:Group-sql] twice", "");
+}
+
+#[test]
 fn a_text_of_any_length_is_looked_through_in_no_time() {
     let known = Known::new(&[], &[]);
     let (who, words) = known.detect(&"api test ".repeat(1_000_000)).unwrap();

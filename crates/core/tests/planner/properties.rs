@@ -39,7 +39,7 @@ prop_compose! {
 /// How an effort is worded is for people: in the file it is a comment.
 fn without_efforts(draft: &Draft) -> Draft {
     let tasks = draft.tasks.iter().map(|task| DraftTask { effort: None, ..task.clone() });
-    Draft { tasks: tasks.collect(), notes: draft.notes.clone() }
+    Draft { tasks: tasks.collect(), notes: draft.notes.clone(), ..Draft::default() }
 }
 
 proptest! {

@@ -22,6 +22,9 @@ corpus! {
     a_windows_path_in_double_quotes "windows.yaml"
     a_colon_in_a_prompt "colon.yaml"
     json_with_slips "trailing.json"
+    a_sprint_of_system_a "sprint.yaml"
+    three_small_tasks_of_system_a "hello.yaml"
+    long_prompts_of_system_a "research.yaml"
 }
 
 #[test]

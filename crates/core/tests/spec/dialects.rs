@@ -80,7 +80,8 @@ metadata:
 
 #[test]
 fn a_browser_task_file_of_system_a() {
-    assert_eq!(said(BROWSER_TASKS), "");
+    let said = said(BROWSER_TASKS);
+    assert!(said.starts_with("4:3 no-effect? 'default_repository', ") && !said.contains('\n'), "{said}");
     let plan = plan(BROWSER_TASKS);
     let auth = &plan.tasks[1];
     assert_eq!(
@@ -157,6 +158,17 @@ fn the_plan_of_system_d() {
     assert_eq!(plan.tasks[0].name, "Data model");
     assert_eq!(plan.metadata["executor_budget"], 2);
     assert_eq!(plan.metadata["notes"][0], "made by hand");
+}
+
+/// A planner that says who waits for whom beside the tasks, and nothing else of D's.
+#[test]
+fn dependencies_beside_the_tasks() {
+    let file = r#"{"tasks": [{"id": "a", "description": "x"}, {"id": "b", "description": "y", "priority": 5}],
+        "dependencies": {"b": ["a"]}, "notes": "n"}"#;
+    assert_eq!(said(file), "");
+    let plan = plan(file);
+    assert_eq!(plan.tasks[1].dependencies[0].id.as_str(), "a");
+    assert_eq!(plan.tasks[1].priority, Priority(4));
 }
 
 #[test]

@@ -204,7 +204,6 @@ limits: { groups: { h: 3, gg: 1 } }
 2:30 conflicting-group the task is put in group 'infra' here [2:55 and in group 'other' here] (a task is in one group only)
 2:30 bad-marker? a group marker belongs at the start of the text (start the text with [P:Group-NAME], NAME being letters, digits, '-', '_' and '.')
 3:23 bad-marker? this group marker names no group (start the text with [P:Group-NAME], NAME being letters, digits, '-', '_' and '.')
-4:29 bad-id bad group name '../up': a group name is made of letters, digits, '.', '_' and '-'; '/' is none of them
 7:24 conflicting-group the task is put in group 'g' here [2:55 and in group 'other' here] (a task is in one group only)
 7:27 unknown-task 'groups' names task 'ap', which does not exist (did you mean 'a'?)
 8:13 duplicate-id there are two groups 'g' [7:13 first here]
@@ -212,6 +211,52 @@ limits: { groups: { h: 3, gg: 1 } }
 9:24 conflicting-group the task is put in group 'h' here [8:27 and in group 'g' here] (a task is in one group only)
 10:21 conflicting-group group 'h' has another limit in 'groups' [9:13 the group is here]
 10:27 unknown-group there is no group 'gg' (did you mean 'g'?)",
+    );
+}
+
+/// A name is a person's; what stands in paths is safe, and no two are alike.
+#[test]
+fn any_name_is_a_groups_and_has_an_id_of_its_own() {
+    let file = "\
+tasks:
+  - { id: a, run: x }
+  - { id: b, run: x, group: authentication sprint }
+  - { id: c, prompt: '[P:Group-Authentication-Sprint] x' }
+  - { id: d, run: x, group: 認証 }
+  - { id: e, run: x, group: ../up }
+  - { id: f, run: x, group: plain }
+groups:
+  - { name: Authentication Sprint, tasks: [a], max_parallel: 2 }
+  - { name: 'Q3: \"all\" & more…', tasks: [] }
+limits: { groups: { Authentication-Sprint: 2, plain: 1 } }
+";
+    assert_eq!(said(file), "");
+    let plan = plan(file);
+    let groups: Vec<(&str, &str)> =
+        plan.groups.iter().map(|group| (group.name.as_str(), group.id())).collect();
+    assert_eq!(
+        groups,
+        [
+            ("Authentication Sprint", "Authentication-Sprint"),
+            ("Q3: \"all\" & more…", "Q3-all-more"),
+            ("authentication sprint", "authentication-sprint-2"),
+            ("認証", "group"),
+            ("../up", "up"),
+            ("plain", "plain"),
+        ]
+    );
+    assert_eq!(plan.tasks[2].group.as_deref(), Some("Authentication Sprint"), "a marker names its id");
+    assert_eq!(plan.groups[5].max_parallel, Some(1));
+    let twins = "tasks: [{ id: a, run: x, group: a-b }]\ngroups: [{ name: A B, tasks: [] }]";
+    assert_eq!(said(twins), "");
+    assert_eq!(crate::plan(twins).groups[0].id(), "A-B-2", "the other one has an id by its own name");
+    check(
+        &format!("tasks: [{{ id: a, run: x, group: {} }}]", "g".repeat(81)),
+        "1:33 out-of-range a group's name has at most 80 characters, this one has 81",
+    );
+    check(
+        "tasks: [{ id: a, run: x, group: \"a\\nb\" }]",
+        "1:33 bad-name a group's name is one line without control characters",
     );
 }
 

@@ -27,6 +27,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use conductor_core::ids::TaskId;
 use conductor_core::models::{self, Tier};
 use conductor_core::plan::{Command, Plan, Task, Work};
 use conductor_core::review;
@@ -41,7 +42,7 @@ use policy::InWorkspace;
 
 pub use plugin::PROTOCOL;
 pub use questions::{Questions, told};
-pub use roster::{Entry, Kind, Login, roster};
+pub use roster::{Entry, Kind, Login, known_names, roster};
 pub use rules::Keeps;
 pub use talk::{Ending, Heard, Said, Tokens, Translator};
 
@@ -304,6 +305,17 @@ pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
     }
 }
 
+/// Whether one agent could do the task by itself, without starting anything.
+pub fn check_alone(plan: &Plan, task: &Task, name: &str) -> Result<(), AgentError> {
+    as_done_by(plan, task, name)
+}
+
+/// A task for an agent, where it is only asked whether that is there.
+pub fn some_prompt() -> Task {
+    let id = TaskId::parse("any").unwrap_or_else(|_| unreachable!("letters only"));
+    Task::new(id, Work::Prompt("anything".to_owned()))
+}
+
 fn as_done_by(plan: &Plan, task: &Task, name: &str) -> Result<(), AgentError> {
     // Whichever model it will be, it is one of this agent's own.
     fits(plan, &Task { agent: Some(name.to_owned()), model: None, ..task.clone() })
@@ -457,7 +469,6 @@ fn names(pattern: &str, name: &OsString) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conductor_core::ids::TaskId;
 
     #[test]
     fn secrets_of_the_caller_stay_out_unless_asked_for() {

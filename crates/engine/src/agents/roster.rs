@@ -87,6 +87,16 @@ const BUILT_IN: [BuiltIn; 4] = [
     },
 ];
 
+/// What an agent can be called where a plan is carried out; nothing is started for it.
+pub fn known_names(plan: &Plan) -> Vec<String> {
+    let own = plan.agents.keys().cloned();
+    let built_in = BUILT_IN.iter().map(|known| known.name.to_owned());
+    let mut names: Vec<String> = own.chain(built_in).chain(plugins()).chain(["shell".to_owned()]).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
 /// The built-in agents, those on the `PATH`, and those a plan brings along. Each is asked for its version, all at once.
 pub fn roster(plan: &Plan) -> Vec<Entry> {
     let caller = Caller::new(std::env::vars_os());

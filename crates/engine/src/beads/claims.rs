@@ -32,17 +32,20 @@ pub fn turn(home: &Home) -> io::Result<File> {
     Ok(file)
 }
 
-/// Of all runs of the issues of a directory. One that cannot be read claims nothing.
+/// Of all runs of the issues of a directory, but for one that asks what others claim. One that cannot be read claims
+/// nothing.
 pub async fn claims(
     home: &Home,
     earlier: &mut EarlierRuns<'_>,
     directory: &Path,
+    except: Option<&RunId>,
 ) -> Result<Claims, StoreError> {
     let sources = [super::source(directory), super::export_source(directory)];
     let mut claims = Claims::default();
     // A run of groups notes in its folder that it has issues.
     let ours = |run: &StoredRun| {
-        sources.contains(&run.source) || run.directory == directory && Notes::is_kept(&home.run(&run.id))
+        let of_issues = || run.directory == directory && Notes::is_kept(&home.run(&run.id));
+        Some(&run.id) != except && (sources.contains(&run.source) || of_issues())
     };
     for stored in earlier.list().await?.into_iter().filter(ours) {
         let notes = Notes::of(&home.run(&stored.id));

@@ -98,6 +98,7 @@ async fn driven(
         directory: folder.path().to_owned(),
         output: folder.path().join("out"),
         lookout: None,
+        examiner: None,
         keeper: None,
     };
     let start = Start { options: Options::with_slots(1), reopen: false };

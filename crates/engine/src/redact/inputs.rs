@@ -27,6 +27,11 @@ impl Redactor {
             Input::GitSettingsTouched { what, undo, earlier } => {
                 Input::GitSettingsTouched { what: self.all(what), undo: self.all(undo), earlier }
             }
+            Input::StageExamined { stage, blocked } => {
+                let clean = |(task, why)| (task, self.string(why));
+                let blocked = blocked.map(|all| all.into_iter().map(clean).collect());
+                Input::StageExamined { stage, blocked }
+            }
             Input::Reported { task, attempt, report } => {
                 Input::Reported { task, attempt, report: self.report(report) }
             }

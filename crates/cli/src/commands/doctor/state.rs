@@ -5,13 +5,18 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::ids::RunId;
 use conductor_core::spec::Severity;
+use conductor_core::subagents::Known;
+use conductor_engine::agents::AgentError;
 use conductor_engine::home::Home;
 use conductor_engine::process;
 use conductor_engine::stores::{Sqlite, Store as _, StoredRun, integrity};
+use conductor_engine::subagents;
 use conductor_engine::workspaces::{census, empty_trash};
 
 use super::{Finding, size, witnesses};
+use crate::agent_findings;
 use crate::config::{self, Config};
+use crate::diagnostics;
 
 pub(super) fn configs() -> Vec<Finding> {
     let configs = match config::read() {
@@ -39,6 +44,7 @@ fn one_config(config: &Config) -> Vec<Finding> {
         ];
     };
     let mut findings = vec![Finding::ok("config", format!("{name}: {} settings", layer.written().len()))];
+    findings.extend(absent_agents(config));
     let idle: Vec<String> = layer.idle().map(|one| format!("{} (line {})", one.key, one.line)).collect();
     if !idle.is_empty() {
         findings.push(
@@ -57,6 +63,23 @@ fn one_config(config: &Config) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// Agents the file names that are not there: what has no agent of its own would not start.
+fn absent_agents(config: &Config) -> Vec<Finding> {
+    let (Some(source), Ok(here)) = (&config.sheet.source, std::env::current_dir()) else { return Vec::new() };
+    let plan = diagnostics::plan_of_good_configs();
+    let specialists = Known::new(&plan.subagents, &subagents::found(&here));
+    let absent = agent_findings::of_config(&plan, source, |name| specialists.get(name).is_some());
+    let finding = |(line, error): &(usize, AgentError)| {
+        let told = format!("{}:{line}: {}", config.place.name, agent_findings::told(error));
+        let remedy = agent_findings::remedy(&plan, error);
+        match error {
+            AgentError::Unknown(_) => Finding::problem("config", told).remedy(remedy),
+            _ => Finding::warning("config", told).remedy(remedy),
+        }
+    };
+    absent.iter().map(finding).collect()
 }
 
 /// Below this nothing can be worked with, and below that not for long.

@@ -69,9 +69,9 @@ async fn tell(group: Option<&str>) -> Result<(), Fault> {
         }
         None => {
             let groups = all(&archive).await?;
-            let newest = groups.first().map(|(run, _)| run.clone());
-            let of_run = groups.iter().filter(|(run, _)| Some(run) == newest.as_ref());
-            answer_json(&of_run.map(|(_, metadata)| metadata).collect::<Vec<_>>())
+            let newest = groups.first().map(|group| group.run.clone());
+            let of_run = groups.iter().filter(|group| Some(&group.run) == newest.as_ref());
+            answer_json(&of_run.map(|group| &group.metadata).collect::<Vec<_>>())
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which run is meant where a group is named: the newest one here that carried it out.
 
-use conductor_core::groups::{Metadata, SEQUENTIAL, Status};
+use conductor_core::groups::{Metadata, SEQUENTIAL, Status, landed};
 use conductor_core::ids::RunId;
 use conductor_core::spec::did_you_mean;
 
@@ -12,16 +12,25 @@ use crate::fault::{Exit, Fault};
 /// How many runs are looked through.
 const LOOK_BACK: usize = 100;
 
+/// A group as a run has carried it out.
+pub(super) struct Carried {
+    pub(super) run: RunId,
+    pub(super) metadata: Metadata,
+    /// How many of its tasks have landed.
+    pub(super) landed: usize,
+}
+
 /// Every group of the runs here, each as its newest run has it, the newest first.
-pub(super) async fn all(archive: &Archive) -> Result<Vec<(RunId, Metadata)>, Fault> {
-    let mut groups: Vec<(RunId, Metadata)> = Vec::new();
+pub(super) async fn all(archive: &Archive) -> Result<Vec<Carried>, Fault> {
+    let mut groups: Vec<Carried> = Vec::new();
     for stored in archive.here()?.iter().take(LOOK_BACK) {
         let Some(found) = archive.read_or_leave_out(stored).await else { continue };
         let Some(execution) = found.run.plan().execution.clone() else { continue };
         for group in execution.groups() {
-            let known = groups.iter().any(|(_, metadata)| metadata.group_id == group);
-            if let (Some(metadata), false) = (Metadata::of(&found.run, group), known) {
-                groups.push((stored.id.clone(), metadata));
+            let Some(metadata) = Metadata::of(&found.run, group) else { continue };
+            if !groups.iter().any(|known| known.metadata.group_id == metadata.group_id) {
+                let landed = landed(&found.run, group);
+                groups.push(Carried { run: stored.id.clone(), metadata, landed });
             }
         }
     }
@@ -42,8 +51,9 @@ pub(super) async fn meant(archive: &Archive, of: &OfGroup) -> Result<(Found, Met
         if let Some(metadata) = Metadata::of(&found.run, &of.group_id) {
             return Ok((found, metadata));
         }
-        let known = found.run.plan().execution.iter().flat_map(|execution| execution.groups());
-        others.extend(known.map(str::to_owned));
+        let plan = found.run.plan();
+        let known = plan.execution.iter().flat_map(|execution| execution.groups());
+        others.extend(known.flat_map(|name| [name, plan.group_id(name)]).map(str::to_owned));
     }
     let message = format!("no run here has carried out a group '{}'", one_line(&of.group_id));
     let fault = Fault::new(Exit::Usage, message);
@@ -61,9 +71,4 @@ pub(super) fn exit(status: Status) -> Exit {
         Status::Blocked => Exit::NothingToDo,
         Status::Pending | Status::InProgress => Exit::StillRunning,
     }
-}
-
-/// How many of its tasks have landed.
-pub(super) fn landed(metadata: &Metadata) -> usize {
-    metadata.results.iter().filter(|result| result.status == Status::Completed).count()
 }

@@ -1,9 +1,8 @@
 //! `conductor group list`: every group that was carried out here.
 
 use conductor_core::groups::Metadata;
-use conductor_core::ids::RunId;
 
-use super::finding::{all, landed};
+use super::finding::{Carried, all};
 use crate::archive::Archive;
 use crate::args::{GroupList, Shown};
 use crate::commands::{answer, answer_json, block_on};
@@ -13,10 +12,10 @@ pub(super) fn run(args: &GroupList) -> Result<Exit, Fault> {
     block_on(async {
         let archive = Archive::open().await?;
         let mut groups = all(&archive).await?;
-        groups.retain(|(_, metadata)| args.status.is_none_or(|status| metadata.status == status));
+        groups.retain(|group| args.status.is_none_or(|status| group.metadata.status == status));
         match args.json || args.output == Shown::Json {
             true => {
-                let groups: Vec<&Metadata> = groups.iter().map(|(_, metadata)| metadata).collect();
+                let groups: Vec<&Metadata> = groups.iter().map(|group| &group.metadata).collect();
                 answer_json(&groups)?;
             }
             false if groups.is_empty() => answer("no such group was carried out here")?,
@@ -26,17 +25,16 @@ pub(super) fn run(args: &GroupList) -> Result<Exit, Fault> {
     })
 }
 
-fn table(groups: &[(RunId, Metadata)]) -> String {
-    let width =
-        groups.iter().map(|(_, metadata)| metadata.group_id.chars().count()).max().unwrap_or_default();
-    let line = |(run, metadata): &(RunId, Metadata)| {
+fn table(groups: &[Carried]) -> String {
+    let width = groups.iter().map(|group| group.metadata.group_id.chars().count()).max().unwrap_or_default();
+    let line = |Carried { run, metadata, landed }: &Carried| {
         let since = metadata.completed_at.as_ref().or(metadata.started_at.as_ref());
         format!(
             "{:<width$}  {:<11}  {:<20}  {:>4} of {:<4}  run {}  {}\n",
             metadata.group_id,
             metadata.status.name(),
             metadata.phase.name(),
-            landed(metadata),
+            landed,
             metadata.tasks.len(),
             run,
             since.unwrap_or(&metadata.created_at),

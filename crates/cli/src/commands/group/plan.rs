@@ -30,7 +30,7 @@ pub(super) fn run(args: &GroupPlan) -> Result<Exit, Fault> {
             answer(&text)?;
             return Ok(Exit::Done);
         }
-        writing::may_write(&[file], args.force)?;
+        writing::may_write(&[file], args.force, writing::ANOTHER_FILE)?;
         writing::write(file, &text)?;
         talk(format!("wrote {0}; next: conductor run {0}", file.display()));
     }

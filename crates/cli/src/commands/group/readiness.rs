@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::Path;
 
 use conductor_core::groups::{Chosen, Circumstances, SEQUENTIAL};
-use conductor_core::ids::TaskId;
+use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Dependency, Done, Plan, Task};
 use conductor_core::run::Run;
 use conductor_core::subagents::{Known, assign};
@@ -74,13 +74,17 @@ pub(super) async fn of(
         talk(format!("{task} is blocked: {why}"));
     }
     let issues = beads.issues(&chosen.plan);
-    Ok(Ready { plan: chosen.plan, circumstances: Circumstances { blocked, done, issues }, turn })
+    let outside = chosen.outside.into_iter().filter(|(_, on)| !on.is_empty()).collect::<BTreeMap<_, _>>();
+    let may_change = !beads.all.is_empty() || !outside.is_empty();
+    let circumstances = Circumstances { blocked, done, issues, outside, may_change };
+    Ok(Ready { plan: chosen.plan, circumstances, turn })
 }
 
 async fn refuse_twice(store: &Sqlite, directory: &Path, chosen: &Chosen) -> Result<(), Fault> {
-    let mut names: Vec<&str> = chosen.plan.tasks.iter().filter_map(|task| task.group.as_deref()).collect();
-    names.dedup();
-    match groups::under_way(&mut EarlierRuns::of(store), directory, &names).await? {
+    let named = chosen.plan.tasks.iter().filter_map(|task| task.group.as_deref());
+    let mut ids: Vec<&str> = named.map(|group| chosen.plan.group_id(group)).collect();
+    ids.dedup();
+    match groups::under_way(&mut EarlierRuns::of(store), directory, &ids).await? {
         None => Ok(()),
         Some((run, group)) => {
             let message = format!("group {group} is being carried out in run {run}, or was left in it");
@@ -120,9 +124,9 @@ fn leave_out(chosen: &mut Chosen, done: &[Done]) -> Result<(), Fault> {
 }
 
 /// What beads knows, where it is used here.
-struct Beads {
-    all: Vec<Issue>,
-    claims: Claims,
+pub(super) struct Beads {
+    pub(super) all: Vec<Issue>,
+    pub(super) claims: Claims,
     /// Whether what lands can be closed.
     closes: bool,
 }
@@ -140,8 +144,28 @@ impl Beads {
                 (all, None)
             }
         };
-        let claims = claimed(bd.filter(|_| !only_looks), home, store, directory).await?;
+        let claims = claimed(bd.filter(|_| !only_looks), home, store, directory, None).await?;
         Ok(Beads { all, claims, closes: bd.is_some() })
+    }
+
+    /// As it is while a run is under way: what that one claims is free for it.
+    pub(super) async fn others(
+        directory: &Path,
+        home: &Home,
+        store: &Sqlite,
+        own: &RunId,
+    ) -> Result<Beads, Fault> {
+        if !beads::is_here(directory) {
+            return Ok(Beads { all: Vec::new(), claims: Claims::default(), closes: false });
+        }
+        let all = match &Tracker::find(directory, home)? {
+            Tracker::Bd(bd) => bd.all()?,
+            Tracker::Export(path) => {
+                beads::read_export(path).map_err(|error| Fault::new(Exit::InvalidFile, error))?
+            }
+        };
+        let claims = claimed(None, home, store, directory, Some(own)).await?;
+        Ok(Beads { all, claims, closes: false })
     }
 
     fn issue(&self, id: &str) -> Option<&Issue> {
@@ -163,6 +187,7 @@ impl Beads {
         Some(Done {
             group: task.group.clone().unwrap_or_else(|| SEQUENTIAL.to_owned()),
             task: task.id.clone(),
+            landed: former.is_some_and(|former| former.landed),
             subagent: former.and_then(|former| former.subagent.clone()),
             started: former.and_then(|former| former.started),
             ended: former.and_then(|former| former.ended),
@@ -175,7 +200,7 @@ impl Beads {
     }
 
     /// Why whoever waits for something outside cannot begin, where that is so.
-    fn objection(&self, on: &str, landed: Option<&Former>) -> Option<String> {
+    pub(super) fn objection(&self, on: &str, landed: Option<&Former>) -> Option<String> {
         match (self.issue(on), landed) {
             (Some(issue), _) if issue.is_closed() => None,
             (_, Some(former)) => former.objection(on),

@@ -1,8 +1,8 @@
 //! `conductor group status`: how a group stands, from any terminal.
 
-use conductor_core::groups::Metadata;
+use conductor_core::groups::{Metadata, landed_words};
 
-use super::finding::{exit, landed, meant};
+use super::finding::{exit, meant};
 use crate::archive::{Archive, Found};
 use crate::args::{GroupStatus, Shown};
 use crate::commands::{answer, block_on};
@@ -24,10 +24,9 @@ pub(super) fn run(args: &GroupStatus) -> Result<Exit, Fault> {
 fn text(archive: &Archive, found: &Found, metadata: &Metadata) -> String {
     let (status, phase) = (metadata.status.name(), metadata.phase.name());
     let mut text = format!(
-        "{}: {status} ({phase}), {} of {} tasks landed, run {}\n",
+        "{}: {status} ({phase}), {}, run {}\n",
         metadata.group_id,
-        landed(metadata),
-        metadata.tasks.len(),
+        landed_words(&found.run, metadata),
         found.stored.id,
     );
     let width = metadata.tasks.iter().map(|task| task.chars().count()).max().unwrap_or_default();

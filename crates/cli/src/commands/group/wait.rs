@@ -3,13 +3,13 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use conductor_core::groups::{Metadata, Status};
+use conductor_core::groups::{Metadata, Status, landed_words};
 use conductor_core::ids::RunId;
 use conductor_core::run::Run;
 use conductor_engine::control;
 use conductor_engine::home::Home;
 
-use super::finding::{exit, landed, meant};
+use super::finding::{exit, meant};
 use crate::archive::Archive;
 use crate::args::GroupWait;
 use crate::commands::{answer, block_on, talk};
@@ -25,7 +25,7 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
         Ok((archive.home.clone(), found, metadata))
     })?;
     if metadata.status.is_end() {
-        return told(&metadata);
+        return told(&found.run, &metadata);
     }
     let id = found.stored.id.clone();
     // What happens between reading and following is read again: nothing of it is missed.
@@ -33,7 +33,7 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
     let mut run = again(&id)?;
     loop {
         match Metadata::of(&run, group) {
-            Some(metadata) if metadata.status.is_end() => return told(&metadata),
+            Some(metadata) if metadata.status.is_end() => return told(&run, &metadata),
             _ => {}
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -71,18 +71,18 @@ fn again(id: &RunId) -> Result<Run, Fault> {
 
 /// The run's coordinator does not speak any more: the group has come to its end, or was left.
 fn ended(home: &Home, group: &str, id: &RunId) -> Result<Exit, Fault> {
-    match Metadata::of(&again(id)?, group) {
-        Some(metadata) if metadata.status.is_end() => told(&metadata),
+    let run = again(id)?;
+    match Metadata::of(&run, group) {
+        Some(metadata) if metadata.status.is_end() => told(&run, &metadata),
         _ if home.is_live(id) => Err(live::silent(home, id)),
         _ => Err(Fault::new(Exit::Unexpected, format!("group {group} was left in the middle, in run {id}"))
             .help(format!("take it up with `conductor run --resume {id}`"))),
     }
 }
 
-fn told(metadata: &Metadata) -> Result<Exit, Fault> {
-    let Metadata { group_id, status, tasks, .. } = metadata;
-    let landed = landed(metadata);
-    answer(&format!("{group_id} {}: {landed} of {} tasks landed", status.name(), tasks.len()))?;
+fn told(run: &Run, metadata: &Metadata) -> Result<Exit, Fault> {
+    let Metadata { group_id, status, .. } = metadata;
+    answer(&format!("{group_id} {}: {}", status.name(), landed_words(run, metadata)))?;
     if *status != Status::Completed {
         metadata.errors.iter().for_each(talk);
     }

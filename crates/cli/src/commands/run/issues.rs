@@ -42,7 +42,7 @@ pub(super) async fn plan(args: &Resolved<'_>) -> Result<Issues, Fault> {
         Tracker::Bd(bd) if !args.typed.dry_run => Some(bd),
         _ => None,
     };
-    let claims = claimed(bd, &home, &store, directory).await?;
+    let claims = claimed(bd, &home, &store, directory, None).await?;
     let drafted = tracker.draft(directory, &claims.taken)?;
     tell(&drafted.left_out);
     some(&drafted)?;
@@ -58,15 +58,16 @@ pub(super) async fn plan(args: &Resolved<'_>) -> Result<Issues, Fault> {
     Ok(Issues { plan, source, turn })
 }
 
-/// What is not free. What landed in former runs and is still open is closed first.
+/// What is not free for a run. What landed in former runs and is still open is closed first.
 pub(crate) async fn claimed(
     bd: Option<&Bd>,
     home: &Home,
     store: &Sqlite,
     directory: &Path,
+    own: Option<&RunId>,
 ) -> Result<Claims, Fault> {
     let mut earlier = EarlierRuns::of(store);
-    let mut claims = beads::claims(home, &mut earlier, directory).await?;
+    let mut claims = beads::claims(home, &mut earlier, directory, own).await?;
     earlier.notice().into_iter().for_each(talk);
     if let Some(bd) = bd {
         for (id, run) in std::mem::take(&mut claims.unsettled) {

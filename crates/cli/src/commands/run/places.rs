@@ -34,7 +34,7 @@ pub(super) fn world(
     let every = args.typed.lookout;
     let lookout = (every > Millis(0)).then_some(Duration::from_millis(every.0));
     let keeper = super::super::keeper::command(&claim);
-    World { store: Arc::new(store), claim, rooms, directory, output, lookout, keeper }
+    World { store: Arc::new(store), claim, rooms, directory, output, lookout, examiner: None, keeper }
 }
 
 /// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,

@@ -46,7 +46,7 @@ fn at(secs: u64) -> Now {
 fn the_file_is_written_as_it_is_documented() {
     let metadata = Metadata {
         group_id: "infrastructure".into(),
-        group_name: name("infrastructure"),
+        group_name: name("infrastructure", "infrastructure"),
         phase: Phase::PostExecution,
         tasks: vec!["proj-auth.1".into(), "proj-auth.2".into()],
         created_at: moment(at(0).at),
@@ -269,12 +269,89 @@ fn a_group_waits_for_the_one_before_and_its_tests() {
     }
 }
 
+/// Two groups, of which the second is examined before it begins; `c` is known to be blocked.
+fn examined_later() -> Play {
+    let task = |name: &str, group: &str| Task {
+        group: Some(group.into()),
+        changes: Changes::Optional,
+        ..Task::new(id(name), Work::Run(Command::Line("true".into())))
+    };
+    let plan = Plan { tasks: vec![task("a", "f"), task("b", "g"), task("c", "g")], ..Plan::default() };
+    let steps = Steps { refresh: None, tests: vec!["auto".into()] };
+    let blocked = BTreeMap::from([(id("c"), "x is open".to_owned())]);
+    let circumstances = Circumstances { blocked, may_change: true, ..Circumstances::default() };
+    let (run, created) = Run::create(arrange(plan, &steps, circumstances).unwrap(), at(0));
+    let (scheduler, first) = Scheduler::start(run, Options::with_slots(4), at(0)).unwrap();
+    let records = [created].into_iter().chain(first.records).collect();
+    let mut play = Play { scheduler, records, secs: 0 };
+    play.end("a", None);
+    let actions = play.end("f.tests", None);
+    assert_eq!(actions, [Action::Examine { stage: 1 }], "nothing of the second begins before");
+    assert_eq!((play.at_work().as_str(), play.stands().as_str()), ("", "pre_execution pending"));
+    play
+}
+
+impl Play {
+    fn examined(&mut self, blocked: Option<&[(&str, &str)]>) {
+        let blocked =
+            blocked.map(|all| all.iter().map(|(task, why)| (id(task), (*why).to_owned())).collect());
+        let decision = self.scheduler.handle(at(self.secs), Input::StageExamined { stage: 1, blocked });
+        self.records.extend(decision.records);
+    }
+}
+
+#[test]
+fn what_blocks_a_group_is_looked_up_before_it_begins() {
+    let mut play = examined_later();
+    play.examined(Some(&[("b", "y is open"), ("a", "it is none of this group")]));
+    assert_eq!(play.at_work(), "c", "what was blocked is free, and what was free is blocked");
+    let errors = play.metadata().errors;
+    assert_eq!(errors, ["Task b is blocked: y is open"]);
+    play.end("c", None);
+    play.end("g.tests", None);
+    assert_eq!(play.stands(), "post_execution blocked");
+    assert!(only_blocked(play.scheduler.run()));
+    assert!(play.report().markdown().contains("| b | is not begun | y is open |"));
+    assert_eq!(Run::replay(&play.records).unwrap(), *play.scheduler.run());
+}
+
+#[test]
+fn where_all_of_a_group_turns_out_to_be_blocked_its_tests_are_not_run() {
+    let mut play = examined_later();
+    play.examined(Some(&[("b", "y is open"), ("c", "y is open")]));
+    assert_eq!((play.at_work().as_str(), play.stands().as_str()), ("", "post_execution blocked"));
+    assert!(play.scheduler.run().all_ended());
+}
+
+#[test]
+fn what_cannot_be_looked_up_again_is_as_it_was_known() {
+    let mut play = examined_later();
+    play.examined(None);
+    assert_eq!(play.at_work(), "b");
+    assert_eq!(play.metadata().errors, ["Task c is blocked: x is open"]);
+    play.examined(Some(&[]));
+    assert_eq!(play.at_work(), "b", "a second answer changes nothing");
+}
+
+/// A coordinator that takes the run up asks once more before anything of the group begins.
+#[test]
+fn a_group_is_examined_again_when_its_run_is_taken_up() {
+    let play = examined_later();
+    let run = Run::replay(&play.records).unwrap();
+    let (mut scheduler, first) = Scheduler::start(run, Options::with_slots(4), at(900)).unwrap();
+    assert_eq!(first.actions, [Action::Examine { stage: 1 }]);
+    let decision =
+        scheduler.handle(at(901), Input::StageExamined { stage: 1, blocked: Some(BTreeMap::new()) });
+    assert_eq!(decision.actions.len(), 2, "both begin");
+}
+
 #[test]
 fn what_was_done_before_is_told_with_the_rest() {
     let mut plan = group("b", &[]);
     let done = crate::plan::Done {
         group: "g".into(),
         task: id("a"),
+        landed: true,
         subagent: Some("backend-architect".into()),
         started: Some(at(0).at),
         ended: None,
@@ -284,6 +361,7 @@ fn what_was_done_before_is_told_with_the_rest() {
     let metadata = Metadata::of(&run, "g").unwrap();
     assert_eq!(metadata.tasks, ["a", "b"]);
     assert_eq!((metadata.status, metadata.results.len()), (Status::Pending, 1));
+    assert_eq!(landed_words(&run, &metadata), "1 of 2 tasks landed");
     assert_eq!(metadata.results[0].started_at.as_deref(), Some("2024-01-01T00:00:00Z"));
 }
 

@@ -92,6 +92,7 @@ impl Checked {
                 Action::Integrate { .. } | Action::MoveBranch { .. } => {
                     assert!(self.merge.replace(action).is_none(), "one merge at a time");
                 }
+                Action::Examine { stage } => panic!("no plan here has a stage to be examined: {stage}"),
                 Action::Finish => self.finished = true,
             }
         }

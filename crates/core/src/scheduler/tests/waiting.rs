@@ -65,7 +65,7 @@ fn a_group_tells_its_limit_and_who_is_in() {
     for task in &mut plan.tasks {
         task.group = Some("g".into());
     }
-    plan.groups = vec![Group { name: "g".into(), max_parallel: Some(1), description: None }];
+    plan.groups = vec![Group { max_parallel: Some(1), ..Group::named("g") }];
     let (s, _) = Script::start(plan, queue(5));
     assert_eq!(why(&s, "b"), ["for its group g, of which 1 may run at once; a has it"]);
 }

@@ -77,8 +77,7 @@ pub(super) fn random_task() -> impl Strategy<Value = RandomTask> {
 
 pub(super) fn random_plan() -> impl Strategy<Value = Plan> {
     (prop::collection::vec(random_task(), 1..24), 1u32..3).prop_map(|(tasks, group_limit)| {
-        let limit =
-            |name: &str| Group { name: name.into(), description: None, max_parallel: Some(group_limit) };
+        let limit = |name: &str| Group { max_parallel: Some(group_limit), ..Group::named(name) };
         untied(Plan {
             tasks: tasks
                 .iter()

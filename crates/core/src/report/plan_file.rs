@@ -1,0 +1,73 @@
+//! `execution_plan.json`: the plan in system D's keys, and in those of a task file, so that it can be run again.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::graph::{Graph, Node};
+use crate::ids::TaskId;
+use crate::plan::{Plan, Task};
+use crate::spec::{self, PLAN_SCHEMA};
+use crate::units::Millis;
+
+#[derive(Debug, Serialize)]
+pub struct PlanFile<'a> {
+    schema: &'static str,
+    num_tasks: usize,
+    executor_budget: u32,
+    execution_model: &'static str,
+    tasks: Vec<PlannedTask<'a>>,
+    /// All that each task waits for, by its own word, its epic, its group or the order.
+    dependencies: BTreeMap<&'a TaskId, Vec<&'a TaskId>>,
+    execution_strategy: Vec<Vec<&'a TaskId>>,
+    notes: Option<&'a Value>,
+    #[serde(flatten)]
+    sections: Map<String, Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct PlannedTask<'a> {
+    id: &'a TaskId,
+    name: &'a str,
+    description: String,
+    estimated_duration_ms: Option<Millis>,
+    #[serde(flatten)]
+    settings: Map<String, Value>,
+}
+
+impl<'a> PlanFile<'a> {
+    pub fn new(plan: &'a Plan, graph: &'a Graph, slots: u32) -> PlanFile<'a> {
+        let named = |tasks: &[Node]| tasks.iter().map(|&task| graph.id(task)).collect::<Vec<_>>();
+        let before = plan.tasks.iter().zip(graph.dependencies());
+        let waiting = before.filter(|(_, before)| !before.is_empty());
+        let mut entrants: BTreeMap<&TaskId, Vec<&Task>> = BTreeMap::new();
+        for task in &plan.tasks {
+            if let Some(race) = task.entrant_of() {
+                entrants.entry(race).or_default().push(task);
+            }
+        }
+        let racing = |task: &Task| entrants.get(&task.id).map(Vec::as_slice).unwrap_or_default();
+        PlanFile {
+            schema: PLAN_SCHEMA,
+            num_tasks: plan.asked().count(),
+            executor_budget: slots,
+            execution_model: "task_queue",
+            dependencies: waiting.map(|(task, before)| (&task.id, named(&before))).collect(),
+            tasks: plan.asked().map(|task| planned(task, racing(task))).collect(),
+            execution_strategy: graph.batches().iter().map(|batch| named(batch)).collect(),
+            notes: plan.metadata.get("notes"),
+            sections: spec::sections(plan),
+        }
+    }
+}
+
+fn planned<'a>(task: &'a Task, entrants: &[&Task]) -> PlannedTask<'a> {
+    PlannedTask {
+        id: &task.id,
+        name: &task.name,
+        description: task.work.to_string(),
+        estimated_duration_ms: task.estimated(),
+        settings: spec::settings(task, entrants),
+    }
+}

@@ -1,0 +1,24 @@
+//! Keys that have no effect are told, and only those.
+
+use crate::{check, said, with};
+
+#[test]
+fn keys_of_the_cloud_are_told_once_each_with_their_places() {
+    let help =
+        "(it is for agents in the cloud, and the agents here work on this machine; leave it, or take it out)";
+    check(&with("repository: a/b"), &format!("4:5 no-effect? 'repository' has no effect {help}"));
+    check(
+        "config: { default_pr_strategy: manual }\ntasks:\n  - { id: a, run: x, repository: a/b, auto_pr_timeout: 5 }\n  - { id: b, run: x, repository: c/d }\n",
+        &format!(
+            "1:11 no-effect? 'default_pr_strategy', 'repository', 'auto_pr_timeout' have no effect [3:22 nor has this] [3:39 nor has this] {help}"
+        ),
+    );
+    check(&with("repository:\npr_strategy: ~"), "");
+}
+
+#[test]
+fn keys_with_an_effect_are_not_told() {
+    let settings = "agent: claude\nmodel: opus\nfallback_models: [haiku]\nexpected_deliverable: x\nexpected_lines: 3\n\
+                    estimate: 5m\ntimeout: 1h\nagent_home: own\napplicable_skills: [x]\npermissions: { deny: [WebFetch] }";
+    assert_eq!(said(&with(settings)), "");
+}
