@@ -38,7 +38,7 @@ pub use codes::{CODES, explain};
 pub use diagnostic::{Diagnostic, Elsewhere, Severity};
 pub use effective::{Effective, Written, effective, written_in_file};
 pub use layers::{Layer, layer, plan_without_tasks};
-pub use origins::{Origin, add_origins, origins};
+pub use origins::{Origin, add_origins, origins, put_origins};
 pub use schema::{config_schema, schema};
 pub use source::{Source, Span};
 pub use suggest::did_you_mean;
