@@ -41,7 +41,7 @@ use policy::InWorkspace;
 
 pub use plugin::PROTOCOL;
 pub use questions::{Questions, told};
-pub use roster::{Entry, Kind, Login, roster};
+pub use roster::{Entry, Kind, Login, agent_names, roster};
 pub use rules::Keeps;
 pub use talk::{Ending, Heard, Said, Tokens, Translator};
 

@@ -87,6 +87,15 @@ const BUILT_IN: [BuiltIn; 4] = [
     },
 ];
 
+/// The names of all of them. Nothing is started for that.
+pub fn agent_names(plan: &Plan) -> Vec<String> {
+    let built_in = BUILT_IN.iter().map(|known| known.name.to_owned());
+    let mut names: Vec<String> = plan.agents.keys().cloned().chain(built_in).chain(plugins()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
 /// The built-in agents, those on the `PATH`, and those a plan brings along. Each is asked for its version, all at once.
 pub fn roster(plan: &Plan) -> Vec<Entry> {
     let caller = Caller::new(std::env::vars_os());
