@@ -11,6 +11,7 @@ use conductor_engine::{agents, process};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::variables;
 use crate::fault::{Exit, Fault};
 
 const FILE: &str = "conductor-test.txt";
@@ -112,9 +113,7 @@ impl Trial<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["run", "../tasks.json", "--first-commit", "--ui", "plain"]).current_dir(repository);
         command.env("CONDUCTOR_HOME", place.0.join("home"));
-        for (_, variable) in crate::commands::config::VARIABLES {
-            command.env_remove(variable);
-        }
+        variables::of_settings().for_each(|variable| drop(command.env_remove(variable)));
         Ok(process::run_own(&mut command, b"")?)
     }
 
