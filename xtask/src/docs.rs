@@ -96,11 +96,21 @@ fn help(path: &[String]) -> Result<String> {
     }
 }
 
-/// The names under `Commands:`, and what is said of each.
+/// What stands above commands: in the program's own help by what they are for, elsewhere all under one heading.
+const HEADINGS: [&str; 7] = ["Commands:", "Start:", "Watch:", "Steer:", "Review:", "Set up:", "More:"];
+
+/// The names under these headings, and what is said of each.
 fn commands(help: &str) -> Vec<(String, String)> {
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let mut found: Vec<(String, String)> = Vec::new();
-    for line in lines.take_while(|line| !line.trim().is_empty()) {
+    let mut listing = false;
+    for line in help.lines() {
+        if line.trim().is_empty() || HEADINGS.contains(&line) {
+            listing = HEADINGS.contains(&line);
+            continue;
+        }
+        if !listing {
+            continue;
+        }
         let entry = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '));
         match (entry.and_then(|rest| rest.split_once(char::is_whitespace)), found.last_mut()) {
             (Some((name, about)), _) => found.push((name.to_owned(), about.trim().to_owned())),
@@ -121,6 +131,8 @@ mod tests {
     fn commands_are_read_from_a_help() {
         let help = "About\n\nUsage: x\n\nCommands:\n  run   Does it\n        at length\n  help  This\n\nOptions:\n  -h  Help\n";
         assert_eq!(commands(help), [("run".to_owned(), "Does it at length".to_owned())]);
+        let help = "About\n\nStart:\n  run  Does it\n\nMore:\n  man  The manual\n\nOptions:\n  -h  Help\n";
+        assert_eq!(commands(help).iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["run", "man"]);
         assert!(commands("Usage: x\n\nOptions:\n  -h\n").is_empty());
     }
 }

@@ -52,10 +52,13 @@ pub(crate) struct FoundTask {
 
 impl Archive {
     pub(crate) async fn open() -> Result<Archive, Fault> {
+        Archive::of(Home::open()?).await
+    }
+
+    pub(crate) async fn of(home: Home) -> Result<Archive, Fault> {
         let directory = std::env::current_dir().map_err(|error| {
             Fault::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
         })?;
-        let home = Home::open()?;
         if !home.database().exists() {
             if let Some(error) = missing(&home) {
                 return Err(error.into());

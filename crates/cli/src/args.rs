@@ -1,17 +1,23 @@
 //! The arguments as typed. What they mean is resolved in the commands.
 
 mod files;
+mod global;
 mod groups;
+mod headings;
 mod live;
 mod plan;
 mod review;
 mod run;
+pub(crate) mod words;
 mod work;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use conductor_core::units::Millis;
 
 pub(crate) use files::*;
+pub(crate) use global::*;
 pub(crate) use groups::*;
 pub(crate) use live::*;
 pub(crate) use plan::*;
@@ -23,9 +29,48 @@ pub(crate) use work::*;
 #[derive(Debug, Parser)]
 #[command(name = "conductor", version, about, max_term_width = 100, propagate_version = false)]
 pub(crate) struct Arguments {
+    /// Where things stand here, as JSON; a command has a --json of its own
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// Without one, where things stand here is told
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
+
+impl Arguments {
+    /// The whole command line as clap knows it.
+    pub(crate) fn described() -> clap::Command {
+        headings::under_headings(Arguments::command())
+    }
+
+    /// What was typed, the program's name first.
+    pub(crate) fn read(mut words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+        let mut directories = words::take_directories(&mut words);
+        let mut command = Arguments::described();
+        let mut matches = command.try_get_matches_from_mut(words::with_numbers(words))?;
+        let mut arguments =
+            Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+        if arguments.json && arguments.command.is_some() {
+            let message = "--json belongs after the command's name";
+            return Err(command.error(clap::error::ErrorKind::ArgumentConflict, message));
+        }
+        directories.append(&mut arguments.global.directories);
+        arguments.global.directories = directories;
+        Ok(arguments)
+    }
+}
+
+/// As each of them takes a server that it starts itself.
+const ADD_TO_AGENTS: &str = "\
+To add it to an agent, once, in the repository:
+  claude mcp add conductor -- conductor mcp
+  codex mcp add conductor -- conductor mcp
+  gemini mcp add conductor conductor mcp
+  opencode mcp add conductor -- conductor mcp
+
+Tools: plan, validate, start, status, wait, logs, diff, report, answer, retry, resume, cancel";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -97,6 +142,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Agents(Agents),
     /// Serve Conductor as tools to an agent or editor, over the Model Context Protocol
+    #[command(after_help = ADD_TO_AGENTS)]
     Mcp,
     /// See every setting that counts, and who says so
     #[command(subcommand)]
@@ -116,6 +162,17 @@ pub(crate) enum Command {
     Schema(Schema),
     /// Print the version
     Version(Version),
+}
+
+/// The most tasks that can be wanted at once.
+const MOST_AT_ONCE: u32 = 100_000;
+
+/// How many tasks are wanted at once.
+fn at_once(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if (1..=MOST_AT_ONCE).contains(&number) => Ok(number),
+        _ => Err(format!("expected a number from 1 to {MOST_AT_ONCE}")),
+    }
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
@@ -142,5 +199,37 @@ fn days(text: &str) -> Result<Millis, String> {
         Some(Ok(days)) => Ok(Millis::from_secs(days.saturating_mul(24 * 60 * 60))),
         Some(Err(_)) => Err("expected a time such as 30d or 12h".to_owned()),
         None => duration(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whose answers are no data: scripts, manual pages, a schema that is JSON by itself, a server and a show.
+    const WITHOUT_JSON: [&str; 6] = ["completions", "man", "schema", "mcp", "demo", "help"];
+
+    /// The names of commands without `--json`, with everything above them.
+    fn without_json(command: &clap::Command, path: &str) -> Vec<String> {
+        let below: Vec<&clap::Command> = command.get_subcommands().filter(|one| !one.is_hide_set()).collect();
+        if below.is_empty() {
+            let has_it = command.get_arguments().any(|arg| arg.get_long() == Some("json"));
+            return if has_it { Vec::new() } else { vec![path.to_owned()] };
+        }
+        let each = below.into_iter().flat_map(|one| without_json(one, &format!("{path} {}", one.get_name())));
+        each.collect()
+    }
+
+    #[test]
+    fn every_command_that_answers_has_json() {
+        let found = without_json(&Arguments::command(), "");
+        let found: Vec<&str> =
+            found.iter().map(|path| path.trim()).filter(|path| !WITHOUT_JSON.contains(path)).collect();
+        assert_eq!(found, [""; 0]);
+    }
+
+    #[test]
+    fn what_clap_knows_is_in_order() {
+        Arguments::described().debug_assert();
     }
 }

@@ -1,4 +1,4 @@
-//! The config files: where they are, and what they say.
+//! The config files: where they are, and what they say; and before them the user's variables.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use conductor_engine::subagents;
 
 use crate::diagnostics::{self, Sheet};
 use crate::fault::{Exit, Fault};
+use crate::variables;
 
 /// A place where a config file may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) struct Place {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
+    /// No file: the variables that set something for tasks.
+    Environment,
     Repository,
     User,
 }
@@ -27,6 +30,7 @@ pub(crate) enum Of {
 impl Of {
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Of::Environment => "environment",
             Of::Repository => "repository",
             Of::User => "user",
         }
@@ -68,7 +72,7 @@ pub(crate) fn read() -> Result<Vec<Config>, Fault> {
 
 fn read_of(here: &Path) -> Result<Vec<Config>, Fault> {
     let there = places_of(here).into_iter().filter(|place| std::fs::symlink_metadata(&place.path).is_ok());
-    there.map(one).collect()
+    variables::config().map(Ok).into_iter().chain(there.map(one)).collect()
 }
 
 fn one(place: Place) -> Result<Config, Fault> {

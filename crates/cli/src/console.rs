@@ -9,8 +9,48 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use conductor_engine::redact;
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on notices and progress are not told.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is said at all: a shell asks, and shows whatever is said in the middle of a line.
+pub(crate) fn be_silent() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
+static VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// From now on notices come from everywhere, and nothing is drawn that they would break.
+pub(crate) fn be_verbose() {
+    VERBOSE.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_verbose() -> bool {
+    VERBOSE.load(Ordering::Relaxed)
+}
+
+/// An answer that could not be written. Where its reader went away (`| head`), nothing is wrong.
+#[derive(Debug)]
+pub(crate) struct Unanswered(pub(crate) io::Error);
+
+impl From<io::Error> for Unanswered {
+    fn from(error: io::Error) -> Unanswered {
+        Unanswered(error)
+    }
+}
 
 /// The text without what is secret in it.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
@@ -25,21 +65,24 @@ pub(crate) fn say(text: impl Display) {
 
 /// The same without an end of the line: the user's answer follows.
 pub(crate) fn ask(question: impl Display) {
+    if SILENT.load(Ordering::Relaxed) {
+        return;
+    }
     let question = question.to_string();
     let mut err = anstream::stderr().lock();
     let _ = write!(err, "{}", clean(&question)).and_then(|()| err.flush());
 }
 
 /// Text on standard output, to its last byte.
-pub(crate) fn answer(text: &str) -> io::Result<()> {
+pub(crate) fn answer(text: &str) -> Result<(), Unanswered> {
     let mut out = anstream::stdout().lock();
     out.write_all(clean(text).as_bytes())?;
-    out.flush()
+    Ok(out.flush()?)
 }
 
 /// Bytes on standard output as they are, to the last one: what the user wants to have is not changed.
-pub(crate) fn answer_bytes(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn answer_bytes(bytes: &[u8]) -> Result<(), Unanswered> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
-    out.flush()
+    Ok(out.flush()?)
 }

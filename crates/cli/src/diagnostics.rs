@@ -18,6 +18,7 @@ use crate::agent_findings;
 use crate::config;
 use crate::console;
 use crate::fault::{Exit, Fault};
+use crate::variables;
 
 /// A line longer than this is named but not drawn.
 const WIDEST: usize = 300;
@@ -57,7 +58,14 @@ pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<sp
     let mut origins = findings.source().map(|source| spec::origins(source, task)).unwrap_or_default();
     for config in config::read()? {
         let written = config.layer.as_ref().map(spec::Layer::written).unwrap_or_default();
-        spec::add_origins(&mut origins, &config.place.name, written);
+        match config.place.of {
+            config::Of::Environment => spec::put_origins(&mut origins, written, |key| {
+                variables::of_setting(key).unwrap_or(&config.place.name).to_owned()
+            }),
+            config::Of::Repository | config::Of::User => {
+                spec::add_origins(&mut origins, &config.place.name, written);
+            }
+        }
     }
     Ok((plan, origins))
 }

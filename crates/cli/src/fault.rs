@@ -14,7 +14,7 @@ use conductor_engine::resolve::ResolveError;
 use conductor_engine::stores::StoreError;
 use conductor_engine::workspaces::WorkspaceError;
 
-use crate::console;
+use crate::console::{self, Unanswered};
 
 /// What the process says to whoever started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,12 +150,18 @@ impl From<SelectError> for Fault {
     }
 }
 
-/// A pipe that was closed by the reader (`| head`) is no fault of ours; anything else is.
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Fault {
+        Fault::new(Exit::Unexpected, error)
+    }
+}
+
+/// A reader that has seen enough (`| head`) ends the command, and nothing is wrong.
+impl From<Unanswered> for Fault {
+    fn from(Unanswered(error): Unanswered) -> Fault {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Fault::silent(Exit::Unexpected),
-            _ => Fault::new(Exit::Unexpected, error),
+            io::ErrorKind::BrokenPipe => Fault::silent(Exit::Done),
+            _ => Fault::new(Exit::Unexpected, format!("the answer cannot be written: {error}")),
         }
     }
 }

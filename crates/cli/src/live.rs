@@ -43,6 +43,14 @@ fn open(home: &Home) -> Vec<RunId> {
     home.runs().into_iter().filter(|run| control::is_open(&home.run(run))).collect()
 }
 
+/// Every active run that answers, the newest first.
+pub(crate) fn all(home: &Home) -> Vec<Glance> {
+    let mut live: Vec<Glance> =
+        open(home).iter().filter_map(|run| control::glance(&home.run(run)).ok()).collect();
+    live.sort_by_key(|glance| std::cmp::Reverse(glance.snapshot.created.0));
+    live
+}
+
 /// A live run, and where it works.
 enum Live {
     Answers(Box<Glance>),

@@ -7,21 +7,26 @@ mod agent_findings;
 mod archive;
 mod args;
 mod commands;
+mod complete;
 mod config;
 mod console;
 mod diagnostics;
 mod end_block;
 mod fault;
+mod globals;
 mod live;
+mod mistyped;
 mod panics;
 mod progress;
 mod table;
+mod taskfile;
+mod variables;
 mod width;
 mod writing;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
-
-use clap::Parser;
+use std::time::Instant;
 
 use args::{Arguments, Command};
 use fault::{Exit, Fault};
@@ -31,38 +36,41 @@ fn main() -> ExitCode {
 }
 
 fn command() -> Exit {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(other) => return explained(&other),
-    };
-    match carried_out(arguments) {
-        Ok(exit) => exit,
-        Err(fault) => {
-            fault.show();
-            fault.exit
-        }
+    let started = Instant::now();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if complete::answered(&words) {
+        return Exit::Done;
     }
+    args::words::color(&words).into_iter().for_each(globals::color);
+    let done = match Arguments::read(words.clone()) {
+        Ok(arguments) => globals::apply(&arguments.global).and_then(|()| carried_out(arguments)),
+        Err(other) => explained(&other, &words),
+    };
+    let exit = done.unwrap_or_else(|fault| {
+        fault.show();
+        fault.exit
+    });
+    globals::tell_exit(exit, started);
+    exit
 }
 
 /// Help and the version are answers; anything else is what is wrong with the command line.
-fn explained(other: &clap::Error) -> Exit {
-    let text = other.render().ansi().to_string();
+fn explained(other: &clap::Error, words: &[OsString]) -> Result<Exit, Fault> {
+    if let Some(fault) = mistyped::command(other, words) {
+        return Err(fault);
+    }
+    let text = format!("{}\n", other.render().ansi().to_string().trim_end());
     if other.use_stderr() {
         console::ask(text);
-        return Exit::Usage;
+        return Ok(Exit::Usage);
     }
-    match console::answer(&text) {
-        Ok(()) => Exit::Done,
-        Err(error) => {
-            let fault = Fault::from(error);
-            fault.show();
-            fault.exit
-        }
-    }
+    console::answer(&text)?;
+    Ok(Exit::Done)
 }
 
 fn carried_out(arguments: Arguments) -> Result<Exit, Fault> {
-    match arguments.command {
+    let Some(command) = arguments.command else { return commands::overview::run(arguments.json) };
+    match command {
         Command::Run(run) => commands::run::run(&run),
         Command::Plan(plan) => commands::plan::run(&plan),
         Command::Orchestrate(orchestrate) => commands::orchestrate::run(&orchestrate),

@@ -2,6 +2,12 @@
 
 use unicode_width::UnicodeWidthChar as _;
 
+/// How wide the terminal is that answers go to; nothing where there is none, or it does not know.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 pub(crate) fn width_of(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }

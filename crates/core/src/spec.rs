@@ -44,7 +44,7 @@ pub use diagnostic::{Diagnostic, Elsewhere, Severity};
 pub use effective::{Effective, Written, effective, written_in_file};
 pub(crate) use filled::{sections, task as settings};
 pub use layers::{Layer, layer, plan_without_tasks};
-pub use origins::{Origin, add_origins, origins};
+pub use origins::{Origin, add_origins, origins, put_origins};
 pub use own_plan::PLAN_SCHEMA;
 pub use places::{Places, places};
 pub use schema::{config_schema, schema};

@@ -56,6 +56,12 @@ pub fn create_dir_all(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether files can be put into a folder that is there, and why not.
+pub fn check_writable(folder: &Path) -> io::Result<()> {
+    let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    Ok(rustix::fs::access(folder, wanted)?)
+}
+
 /// As `fs::create_dir_all`, of folders of the user's own.
 pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(path)

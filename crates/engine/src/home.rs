@@ -73,6 +73,15 @@ impl Home {
         Home::at(Home::root_of_environment()?)
     }
 
+    /// As `open`, where something has been kept there already; nothing is made.
+    pub fn existing() -> Result<Option<Home>, HomeError> {
+        let root = std::path::absolute(Home::root_of_environment()?)
+            .map_err(|source| HomeError::Unusable { path: PathBuf::new(), source })?;
+        let home = Home { root };
+        home.check_owner()?;
+        Ok(home.root.join("runs").is_dir().then_some(home))
+    }
+
     /// Where it would be; nothing is made.
     pub fn root_of_environment() -> Result<PathBuf, HomeError> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -145,8 +154,7 @@ impl Home {
 
     /// Whether anything can be put there, and why not.
     pub fn check_writable(&self) -> io::Result<()> {
-        let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-        Ok(rustix::fs::access(&self.root, wanted)?)
+        access::check_writable(&self.root)
     }
 
     pub fn database(&self) -> PathBuf {

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::variable;
+use crate::complete;
+
+use super::{at_once, variable, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// The task file; `-` reads it from standard input
-    pub(crate) file: PathBuf,
+    /// The task file; `-` reads it from standard input. Where absent, the one `run` would take
+    pub(crate) file: Option<PathBuf>,
     /// The findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -17,8 +19,8 @@ pub(crate) struct Validate {
 
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
-    /// The task file; `-` reads it from standard input
-    pub(crate) file: PathBuf,
+    /// The task file; `-` reads it from standard input. Where absent, the one `run` would take
+    pub(crate) file: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Same as --format json
@@ -39,10 +41,11 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Rehearse {
-    /// The task file; `-` reads it from standard input
-    pub(crate) file: PathBuf,
-    /// With so many tasks at once; with as many as there is use for where absent
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// The task file; `-` reads it from standard input. Where absent, the one `run` would take
+    pub(crate) file: Option<PathBuf>,
+    /// With so many tasks at once, 3 where given without a number; with as many as there is use for where absent
+    #[arg(short, long, value_name = "N", num_args = 0..=1, default_missing_value = words::PARALLEL_ALONE,
+          value_parser = at_once)]
     pub(crate) parallel: Option<u32>,
     #[arg(long)]
     pub(crate) json: bool,
@@ -51,12 +54,13 @@ pub(crate) struct Rehearse {
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// A task's id; or an exit code, a failure class, or a finding's code
+    #[arg(add = complete::tasks())]
     pub(crate) what: String,
     /// The task file the task is in; otherwise it is a task of a run
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub(crate) file: Option<PathBuf>,
     /// The run, or the beginning of its name; the newest one here that has the task where absent
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
     /// Print what the agent would be told, word for word
     #[arg(long, conflicts_with = "json")]
@@ -98,6 +102,9 @@ pub(crate) struct Init {
     /// Write over files that are there
     #[arg(long)]
     pub(crate) force: bool,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -126,6 +133,7 @@ pub(crate) struct TemplateList {
 #[derive(Debug, Args)]
 pub(crate) struct TemplateNew {
     /// Which template
+    #[arg(add = complete::templates())]
     pub(crate) name: String,
     /// A variable of the template and its value; may be given often
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
@@ -136,6 +144,9 @@ pub(crate) struct TemplateNew {
     /// Write over a file that is there
     #[arg(long)]
     pub(crate) force: bool,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use conductor_core::groups::Status;
 use conductor_core::units::Millis;
 
-use super::duration;
+use crate::complete;
+
+use super::{at_once, duration, words};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Group {
@@ -42,8 +44,8 @@ pub(crate) struct GroupDetect {
 
 #[derive(Debug, Args)]
 pub(crate) struct GroupPlan {
-    /// The task file; `-` reads it from standard input
-    pub(crate) file: PathBuf,
+    /// The task file; `-` reads it from standard input. Where absent, the one `run` would take
+    pub(crate) file: Option<PathBuf>,
     /// What comes first, where dependencies leave a choice
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Order::Topological)]
     pub(crate) strategy: Order,
@@ -67,13 +69,14 @@ pub(crate) struct GroupPlan {
 #[derive(Debug, Args)]
 pub(crate) struct GroupExecute {
     /// Which group, by its name or its id; all of them, one after the other, where absent
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", add = complete::groups())]
     pub(crate) group_id: Option<String>,
     /// The tasks: a list of them, or a task file
     #[arg(long, value_name = "FILE")]
     pub(crate) tasks_file: PathBuf,
-    /// How many tasks are at work at once; a whole group, up to 8, where absent
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// How many tasks are at work at once, 3 where given without a number; a whole group, up to 8, where absent
+    #[arg(short, long, value_name = "N", num_args = 0..=1, default_missing_value = words::PARALLEL_ALONE,
+          value_parser = at_once)]
     pub(crate) parallel: Option<u32>,
     /// What brings agents up to date before each group: a command, a slash command of the agent, or `none`;
     /// /flow:summary where the agent has it
@@ -104,10 +107,10 @@ pub(crate) struct GroupExecute {
 #[derive(Debug, Args)]
 pub(crate) struct OfGroup {
     /// The group, by its name or its id
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", add = complete::groups())]
     pub(crate) group_id: String,
     /// The run that carried it out, or the beginning of its name; the newest one here where absent
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
 }
 
@@ -143,6 +146,9 @@ pub(crate) struct GroupWait {
     /// How long at the most; after that the exit code is 8
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3600")]
     pub(crate) timeout: Millis,
+    /// How the group stands as JSON, as `group status` tells it
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -203,6 +209,9 @@ pub(crate) struct ImportBeads {
     /// Write over a file that is there
     #[arg(long)]
     pub(crate) force: bool,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Where tasks come from that are in no file.

@@ -3,18 +3,25 @@
 use clap::{Args, Subcommand, ValueEnum};
 use conductor_core::units::Millis;
 
-use super::{days, duration};
+use crate::complete;
+
+use super::{at_once, days, duration};
 
 /// A run, by name.
 #[derive(Debug, Args)]
 pub(crate) struct OfRun {
     /// The run, or the beginning of its name; the newest live one here where absent
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
     /// Show it again and again until the run ends
     #[arg(short, long)]
@@ -41,6 +48,7 @@ pub(crate) struct Logs {
 #[derive(Debug, Args)]
 pub(crate) struct Events {
     /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
     /// Go on until the run ends
     #[arg(short, long)]
@@ -48,11 +56,15 @@ pub(crate) struct Events {
     /// Only those after the event of this number
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) since: u64,
+    /// One JSON object a line, which is what is printed without it too
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Wait {
     /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
     /// What to wait for
     #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = Awaited::Done)]
@@ -60,6 +72,9 @@ pub(crate) struct Wait {
     /// How long at the most; after that the exit code is 8
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Millis>,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -74,27 +89,33 @@ pub(crate) enum Awaited {
 #[command(group(clap::ArgGroup::new("which").required(true)))]
 pub(crate) struct Cancel {
     /// The task's id
-    #[arg(group = "which")]
+    #[arg(group = "which", add = complete::tasks())]
     pub(crate) task: Option<String>,
     /// Every task of this group that has not ended
-    #[arg(long, value_name = "GROUP", group = "which")]
+    #[arg(long, value_name = "GROUP", group = "which", add = complete::groups())]
     pub(crate) group: Option<String>,
     /// Every task that has not ended
     #[arg(long, group = "which")]
     pub(crate) all: bool,
     /// The run, or the beginning of its name, active or left; the newest live one here where absent
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Parallel {
     /// How many tasks are at work at once
-    #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(value_name = "N", value_parser = at_once)]
     pub(crate) slots: u32,
     /// The run, or the beginning of its name; the newest live one here where absent
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -123,6 +144,7 @@ pub(crate) struct RunsList {
 #[derive(Debug, Args)]
 pub(crate) struct RunsShow {
     /// The run, or the beginning of its name; the newest one here where absent
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
     #[arg(long)]
     pub(crate) json: bool,
@@ -156,10 +178,14 @@ pub(crate) struct RunsPrune {
 #[derive(Debug, Args)]
 pub(crate) struct OfTask {
     /// The task's id
+    #[arg(add = complete::tasks())]
     pub(crate) task: String,
     /// The run, or the beginning of its name; the newest one here that fits where absent
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

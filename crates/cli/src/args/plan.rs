@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use conductor_core::units::Millis;
 
-use super::{dollars, duration};
+use crate::complete;
+
+use super::{at_once, dollars, duration};
 
 /// What is to be planned, and by whom.
 #[derive(Debug, Args)]
@@ -23,11 +25,11 @@ pub(crate) struct Planning {
     pub(crate) from_issues: Option<PathBuf>,
 
     /// How many agents may work at once; it does not limit the number of tasks
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "M", value_parser = at_once)]
     pub(crate) budget: Option<u32>,
 
     /// Who plans, and is named in the file to do the tasks; whoever does tasks anyway where absent
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::agents())]
     pub(crate) agent: Option<String>,
 
     /// The model it plans with, and is named in the file for the tasks

@@ -6,21 +6,24 @@ use clap::{Args, ValueEnum};
 use conductor_core::event::Planning;
 use conductor_core::units::Millis;
 
+use crate::complete;
+
 use super::groups::From;
-use super::{dollars, duration};
+use super::{at_once, dollars, duration, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The task file (YAML or JSON); `-` reads it from standard input
+    /// The task file (YAML or JSON); `-` reads it from standard input. Where absent: conductor.yaml,
+    /// .conductor/tasks.yaml or tasks.yaml of this directory, else of the repository's root
     pub(crate) file: Option<PathBuf>,
 
     /// Run what another tool has to do, instead of a file
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["file", "watch"])]
     pub(crate) from: Option<From>,
 
-    /// How many tasks run at once
-    #[arg(short, long, alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", hide_env_values = true, value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// How many tasks run at once; 3 where given without a number  [default: 1]
+    #[arg(short, long, visible_alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", hide_env_values = true,
+          value_name = "N", num_args = 0..=1, default_missing_value = words::PARALLEL_ALONE, value_parser = at_once)]
     pub(crate) parallel: Option<u32>,
 
     /// How long an agent's question waits for you before it counts as denied; ten minutes where nobody is at a
@@ -33,11 +36,11 @@ pub(crate) struct Run {
     pub(crate) leave_unanswered: bool,
 
     /// Only these tasks: ids, `test-*`, `group:G`, `epic:E`; `+api` with what it needs, `api+` with what needs it
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", add = complete::tasks())]
     pub(crate) only: Option<String>,
 
     /// Take up a run that was left: the newest of this directory, or the one named
-    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "", add = complete::runs())]
     pub(crate) resume: Option<String>,
 
     /// Take up a run and do again what failed, was skipped or cancelled; edited tasks take their new text
@@ -143,7 +146,8 @@ pub(crate) struct Run {
     pub(crate) ui: Ui,
 
     /// How often a line says what is running, where progress is shown in plain lines; 0 for never
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, env = "CONDUCTOR_HEARTBEAT",
+          hide_env_values = true)]
     pub(crate) heartbeat: Millis,
 
     /// One event a line on standard output (same as --ui json)
@@ -206,7 +210,7 @@ pub(crate) enum Ui {
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Who plays the agent: claude, codex, gemini, opencode or builtin; the first that is installed where absent
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::agents())]
     pub(crate) agent: Option<String>,
     /// Leave the project, the run's branch and its files to be looked at
     #[arg(long)]

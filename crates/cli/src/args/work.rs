@@ -7,11 +7,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use conductor_core::costs::By;
 use conductor_core::units::Millis;
 
+use crate::complete;
+
 use super::{OfTask, duration};
 
 #[derive(Debug, Args)]
 pub(crate) struct Cost {
     /// The run, or the beginning of its name; the newest one here where absent
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
     /// What the lines are by
     #[arg(long, value_parser = by(), default_value = By::Task.name(), value_name = "WHAT")]
@@ -31,6 +34,7 @@ fn by() -> impl TypedValueParser<Value = By> {
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     /// The run, or the beginning of its name; the newest one here where absent
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
     /// A page to send on, Markdown, or JSON
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
@@ -89,7 +93,7 @@ pub(crate) enum Worktree {
 #[derive(Debug, Args)]
 pub(crate) struct WorktreeList {
     /// Only of this run
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
     #[arg(long)]
     pub(crate) json: bool,
@@ -98,10 +102,14 @@ pub(crate) struct WorktreeList {
 #[derive(Debug, Args)]
 pub(crate) struct WorktreeClean {
     /// The run; all finished ones of this repository where absent
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
     /// Those of runs that could be resumed as well
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -150,7 +158,11 @@ pub(crate) struct How {
 #[derive(Debug, Args)]
 pub(crate) struct WorktreeSync {
     /// The run, or the beginning of its name; the newest one here that has a branch where absent
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -173,6 +185,7 @@ pub(crate) struct AgentsList {
 #[derive(Debug, Args)]
 pub(crate) struct AgentsTest {
     /// Who; everybody who is installed where absent
+    #[arg(add = complete::agents())]
     pub(crate) names: Vec<String>,
     /// A task file whose own agents count too
     #[arg(long, value_name = "FILE")]
@@ -202,11 +215,14 @@ pub(crate) struct CheckpointCreate {
     /// What to call it
     pub(crate) name: Option<String>,
     /// The run whose branch is meant
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
     /// What it is for
     #[arg(short, long, value_name = "TEXT", default_value = "made by hand")]
     pub(crate) message: String,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -218,4 +234,7 @@ pub(crate) struct CheckpointList {
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointRollback {
     pub(crate) name: String,
+    /// The answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

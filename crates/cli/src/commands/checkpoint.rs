@@ -9,7 +9,7 @@ use conductor_engine::stores::StoredRun;
 use conductor_engine::workspaces::{RunRefs, run_of_branch};
 use serde_json::json;
 
-use super::{answer, answer_json, block_on, talk};
+use super::{answer, answer_either, answer_json, block_on, talk};
 use crate::archive::{self, Archive};
 use crate::args::{self, CheckpointCreate, CheckpointList, CheckpointRollback};
 use crate::end_block::one_line;
@@ -40,7 +40,8 @@ async fn create(args: &CheckpointCreate) -> Result<Exit, Fault> {
     };
     let name = args.name.clone().unwrap_or_else(|| some_name(&branch));
     let made = checkpoints::create(&repository, &name, &branch, &args.message)?;
-    answer(&made.name)?;
+    let value = json!({ "name": made.name, "branch": short(&branch), "commit": made.commit });
+    answer_either(args.json, &made.name, "conductor.checkpoint/1", value)?;
     talk(format!(
         "{} at {:.10}; to set it back: conductor checkpoint rollback {}",
         short(&branch),
@@ -116,19 +117,24 @@ async fn rollback(args: &CheckpointRollback) -> Result<Exit, Fault> {
     let archive = Archive::open().await?;
     let of_run = run_of_branch(&to.branch);
     match of_run.and_then(|run| archive.known(&run).cloned()) {
-        Some(stored) => roll_run_back(&archive, &stored, &to).await,
-        None => told(&to, checkpoints::roll_back(&repository, &to)?),
+        Some(stored) => roll_run_back(&archive, &stored, &to, args.json).await,
+        None => told(&to, checkpoints::roll_back(&repository, &to)?, args.json),
     }
 }
 
 /// The run is claimed and read before anything is moved, so that its log follows for certain.
-async fn roll_run_back(archive: &Archive, stored: &StoredRun, to: &Checkpoint) -> Result<Exit, Fault> {
+async fn roll_run_back(
+    archive: &Archive,
+    stored: &StoredRun,
+    to: &Checkpoint,
+    as_json: bool,
+) -> Result<Exit, Fault> {
     let mut amendment = archive.amend(&stored.id).await?;
     let repository = archive::repository(stored)?;
     let yard = archive::tenant(&archive.home, stored, amendment.run()).visit(repository.clone())?;
     let done = checkpoints::roll_back(&repository, to)?;
     let moved = !matches!(done, RolledBack::Dirty(_));
-    let exit = told(to, done)?;
+    let exit = told(to, done, as_json)?;
     if moved {
         let reopened = amendment.set_back(&yard, &to.commit).await?;
         amendment.write_files(&yard)?;
@@ -145,14 +151,23 @@ fn again(run: &RunId, reopened: &[TaskId]) {
     }
 }
 
-fn told(to: &Checkpoint, done: RolledBack) -> Result<Exit, Fault> {
+fn told(to: &Checkpoint, done: RolledBack, as_json: bool) -> Result<Exit, Fault> {
     let (branch, commit) = (short(&to.branch), &to.commit);
+    let tell = |words: String, outcome: &str, before: Option<&str>| {
+        let value = json!({
+            "name": to.name, "branch": branch, "commit": commit, "outcome": outcome, "before": before,
+        });
+        answer_either(as_json, &words, "conductor.checkpoint-rollback/1", value)
+    };
     match done {
         RolledBack::Done { before } => {
-            answer(&format!("{branch} is at {commit:.10} again"))?;
+            tell(format!("{branch} is at {commit:.10} again"), "moved", Some(&before))?;
             talk(format!("where it was: conductor checkpoint rollback {before}"));
         }
-        RolledBack::Restored => answer(&format!("{branch} was gone and is at {commit:.10} again"))?,
+        RolledBack::Restored => {
+            tell(format!("{branch} was gone and is at {commit:.10} again"), "restored", None)?
+        }
+        RolledBack::Already if as_json => tell(String::new(), "already", None)?,
         RolledBack::Already => talk(format!("{branch} is at {commit:.10} already")),
         RolledBack::Dirty(checkout) => {
             let message =

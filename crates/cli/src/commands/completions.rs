@@ -1,14 +1,21 @@
-//! `conductor completions`: our commands and options, for a shell.
+//! `conductor completions`: a script by which a shell asks us what can follow.
 
-use clap::CommandFactory as _;
+use clap_complete::env::Shells;
 
 use super::answer;
-use crate::args::{Arguments, Completions};
+use crate::args::Completions;
+use crate::complete::VARIABLE;
 use crate::fault::{Exit, Fault};
 
 pub(crate) fn run(args: &Completions) -> Result<Exit, Fault> {
+    let name = args.shell.to_string();
+    let shell = Shells::builtins();
+    let shell = shell
+        .completer(&name)
+        .ok_or_else(|| Fault::new(Exit::Usage, format!("there are no completions for {name}")))?;
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Arguments::command(), "conductor", &mut script);
+    // By its name, so that the script fits after an update too.
+    shell.write_registration(VARIABLE, "conductor", "conductor", "conductor", &mut script)?;
     answer(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

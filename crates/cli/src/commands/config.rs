@@ -16,6 +16,7 @@ use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
 use crate::table::columns;
+use crate::variables;
 
 pub(crate) fn run(config: &args::Config) -> Result<Exit, Fault> {
     match config {
@@ -57,6 +58,7 @@ impl Origin {
 }
 
 fn show(args: &ConfigShow) -> Result<Exit, Fault> {
+    variables::warn_of_unknown();
     let configs = config::good()?;
     let file = args.file.as_deref().map(file_settings).transpose()?;
     let settings = settings(&configs, file.as_ref());
@@ -92,27 +94,34 @@ fn file_settings(path: &Path) -> Result<(String, Vec<Written>), Fault> {
     }
 }
 
-fn settings(configs: &[Config], file: Option<&(String, Vec<Written>)>) -> Vec<Setting> {
+fn settings<'c>(configs: &'c [Config], file: Option<&'c (String, Vec<Written>)>) -> Vec<Setting> {
     let mut layers: Vec<&[Written]> = Vec::new();
     let mut names: Vec<(&'static str, &str)> = Vec::new();
+    let (environment, files): (Vec<&Config>, Vec<&Config>) =
+        configs.iter().partition(|config| config.place.of == Of::Environment);
+    let written = |config: &&'c Config| config.layer.as_ref().map(spec::Layer::written).unwrap_or_default();
+    let named = |config: &&'c Config| (config.place.of.name(), config.place.name.as_str());
+    layers.extend(environment.iter().map(written));
+    names.extend(environment.iter().map(named));
     if let Some((name, written)) = file {
         layers.push(written);
         names.push(("file", name));
     }
-    for config in configs {
-        layers.push(config.layer.as_ref().map(spec::Layer::written).unwrap_or_default());
-        names.push((config.place.of.name(), &config.place.name));
-    }
+    layers.extend(files.iter().map(written));
+    names.extend(files.iter().map(named));
     let mut settings: Vec<Setting> = effective(&layers)
         .into_iter()
         .map(|(key, found)| {
             let (by, name) = names[found.layer];
-            let from = Origin { by, name: Some(name.to_owned()), line: Some(found.written.line) };
+            let from = match variables::of_setting(key).filter(|_| by == Of::Environment.name()) {
+                Some(variable) => Origin { by, name: Some(variable.to_owned()), line: None },
+                None => Origin { by, name: Some(name.to_owned()), line: Some(found.written.line) },
+            };
             Setting { key: key.to_owned(), value: veiled(key, &found.written.value), from }
         })
         .collect();
     settle_parallel(&mut settings, configs);
-    for (key, variable) in VARIABLES {
+    for (key, variable) in variables::OF_OPTIONS {
         if let Ok(value) = std::env::var(variable) {
             let from = Origin { by: "environment", name: Some(variable.to_owned()), line: None };
             put(&mut settings, Setting { key: key.to_owned(), value: json!(value), from });
@@ -170,20 +179,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Settings that a variable sets, as an option of `run` does.
-pub(crate) const VARIABLES: [(&str, &str); 10] = [
-    ("parallel", "CONDUCTOR_PARALLEL"),
-    ("strategy", "CONDUCTOR_STRATEGY"),
-    ("isolation", "CONDUCTOR_ISOLATION"),
-    ("merge", "CONDUCTOR_MERGE"),
-    ("lookout", "CONDUCTOR_LOOKOUT"),
-    ("answer_within", "CONDUCTOR_ANSWER_WITHIN"),
-    ("ui", "CONDUCTOR_UI"),
-    ("limits.max_cost", "CONDUCTOR_MAX_COST"),
-    ("limits.max_time", "CONDUCTOR_MAX_TIME"),
-    ("limits.max_attempts", "CONDUCTOR_MAX_ATTEMPTS"),
-];
-
 /// What counts where nobody says anything.
 fn built_in() -> Vec<(String, Value)> {
     let Ok(id) = TaskId::parse("x") else { return Vec::new() };
@@ -197,6 +192,7 @@ fn built_in() -> Vec<(String, Value)> {
         ("lookout", json!("15s")),
         ("answer_within", json!("for ever; 10m where nobody is at a terminal")),
         ("ui", json!("auto")),
+        ("heartbeat", json!("60s")),
         ("agent", json!(task.agent_name())),
         ("priority", json!(task.priority.name())),
         ("fix_rounds", json!(task.fix_rounds)),
@@ -221,6 +217,8 @@ fn built_in() -> Vec<(String, Value)> {
         ("limits.max_time", Value::Null),
         ("limits.max_attempts", Value::Null),
         ("limits.on_budget", json!("stop")),
+        ("limits.outage_patience", json!("1h")),
+        ("limits.follow_ups", json!(0)),
         ("timeout", Value::Null),
         ("max_cost", Value::Null),
         ("max_tokens", Value::Null),
@@ -243,6 +241,7 @@ fn path(as_json: bool) -> Result<Exit, Fault> {
     }
     let row = |place: &config::Place| {
         let whose = match place.of {
+            Of::Environment => "the environment's",
             Of::Repository => "of this repository",
             Of::User => "yours",
         };

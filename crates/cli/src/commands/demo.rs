@@ -26,6 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{answer, block_on};
 use crate::args;
 use crate::fault::{Exit, Fault};
+use crate::globals;
 
 const BUILTIN: &str = "builtin";
 
@@ -145,7 +146,12 @@ impl Ground {
 
     fn command(&self, environment: Vec<(OsString, OsString)>) -> Result<Command, Fault> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(RUN).current_dir(self.repository()).env_clear().envs(environment);
+        command
+            .args(RUN)
+            .args(globals::handed_on())
+            .current_dir(self.repository())
+            .env_clear()
+            .envs(environment);
         Ok(command)
     }
 

@@ -9,8 +9,9 @@ use conductor_engine::merge::short;
 use conductor_engine::transcript;
 use conductor_engine::whereabouts::{self, Whereabouts};
 use conductor_engine::workspaces::Yard;
+use serde_json::json;
 
-use super::{block_on, talk};
+use super::{answer_json, block_on, talk};
 use crate::archive::{Archive, FoundTask};
 use crate::args::Diff;
 use crate::console;
@@ -31,12 +32,23 @@ async fn diff(args: &Diff) -> Result<Exit, Fault> {
         return Err(Fault::new(Exit::NothingToDo, message));
     }
     let yard = found.visit(&archive.home)?;
-    let Some((from, to)) = ends(&chosen, isolation, &yard)? else { return Ok(Exit::Done) };
-    let text = match args.stat {
-        true => yard.shadow().stat(&from, &to)?,
-        false => yard.shadow().patch(&from, &to)?,
+    let ends = ends(&chosen, isolation, &yard)?;
+    let text = match (&ends, args.stat) {
+        (None, _) => Vec::new(),
+        (Some((from, to)), true) => yard.shadow().stat(from, to)?,
+        (Some((from, to)), false) => yard.shadow().patch(from, to)?,
     };
-    if text.is_empty() {
+    if args.of.json {
+        let (from, to) = ends.unzip();
+        let name = if args.stat { "stat" } else { "patch" };
+        answer_json(&json!({
+            "schema": "conductor.diff/1", "run": found.stored.id, "task": task.id,
+            "status": chosen.progress().state.status().to_string(), "from": from, "to": to,
+            name: String::from_utf8_lossy(&text),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    if ends.is_some() && text.is_empty() {
         talk("no difference");
     }
     show(&text)?;
@@ -96,7 +108,9 @@ fn nothing(chosen: &FoundTask) -> Fault {
 
 /// As it is for programs; for people, so that nothing in it can fool the terminal.
 fn show(text: &[u8]) -> Result<(), Fault> {
-    match io::stdout().is_terminal() {
+    let painting =
+        io::stdout().is_terminal() || anstream::ColorChoice::global() == anstream::ColorChoice::Always;
+    match painting {
         false => console::answer_bytes(text)?,
         true => console::answer(&painted(&transcript::shown(text)))?,
     }

@@ -1,7 +1,5 @@
 //! `conductor events`: the log of a run for programs, as `run --ui json` writes it; with `--follow` as it grows.
 
-use std::io::Write as _;
-
 use conductor_core::event::Record;
 use conductor_core::ids::RunId;
 use conductor_engine::control;
@@ -53,11 +51,11 @@ impl Out {
     }
 
     fn tell(&mut self, run: &RunId, records: &[Record]) -> Result<(), Fault> {
-        let mut out = std::io::stdout().lock();
         for record in records.iter().filter(|record| record.seq > self.last) {
-            writeln!(out, "{}", console::clean(&event(run, record).to_string()))?;
+            console::answer_bytes(
+                format!("{}\n", console::clean(&event(run, record).to_string())).as_bytes(),
+            )?;
         }
-        out.flush()?;
         self.last = records.last().map_or(self.last, |record| self.last.max(record.seq));
         Ok(())
     }

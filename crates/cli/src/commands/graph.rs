@@ -5,9 +5,10 @@ use super::answer;
 use crate::args::{Format, Graph};
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
+use crate::taskfile;
 
 pub(crate) fn run(args: &Graph) -> Result<Exit, Fault> {
-    let mut plan = diagnostics::load(&args.file)?;
+    let mut plan = diagnostics::load(&taskfile::meant(args.file.as_deref())?)?;
     if let Some(only) = &args.only {
         plan = select(&plan, only)?;
     }

@@ -7,8 +7,9 @@ use conductor_core::subagents::Known;
 use conductor_engine::beads::{self, Bd, BdError, Drafted, LeftOut};
 use conductor_engine::home::Home;
 use conductor_engine::subagents;
+use serde_json::json;
 
-use super::{answer, talk};
+use super::{answer_either, talk};
 use crate::args::{self, ImportBeads};
 use crate::diagnostics;
 use crate::end_block::one_line;
@@ -37,14 +38,16 @@ fn import_beads(args: &ImportBeads) -> Result<Exit, Fault> {
     let text = beads::text(&drafted, &tracker.name());
     let name = if to_file { args.output.display().to_string() } else { "<stdout>".to_owned() };
     diagnostics::load_text(&name, text.clone())?;
+    const SCHEMA: &str = "conductor.import/1";
+    let count = drafted.tasks.len();
     if !to_file {
-        answer(&text)?;
+        answer_either(args.json, &text, SCHEMA, json!({ "issues": count, "written": null, "text": text }))?;
         return Ok(Exit::Done);
     }
     writing::write(&args.output, &text)?;
-    let count = drafted.tasks.len();
     let issues = if count == 1 { "issue" } else { "issues" };
-    answer(&format!("wrote {name} with {count} {issues}; next: conductor run {name}"))?;
+    let words = format!("wrote {name} with {count} {issues}; next: conductor run {name}");
+    answer_either(args.json, &words, SCHEMA, json!({ "issues": count, "written": name }))?;
     Ok(Exit::Done)
 }
 

@@ -7,8 +7,9 @@ use conductor_core::plan::Plan;
 use conductor_core::spec::{config_schema, schema};
 use conductor_engine::agents::{Entry, Kind, Login, roster};
 use conductor_engine::{gates, subagents};
+use serde_json::json;
 
-use super::{answer, talk};
+use super::{answer_either, talk};
 use crate::args;
 use crate::fault::{Exit, Fault};
 use crate::writing;
@@ -59,11 +60,16 @@ pub(crate) fn run(args: &args::Init) -> Result<Exit, Fault> {
         talk("nothing here tells how this project is tested; name commands under `verify:`");
     }
     let shown = |path: &Path| path.strip_prefix(&here).unwrap_or(path).display().to_string();
-    answer(&format!(
+    let words = format!(
         "wrote {} and {}, and schemas for editors beside the latter\nnext: write your tasks, then\n  conductor validate tasks.yaml\n  conductor rehearse tasks.yaml\n  conductor run tasks.yaml",
         shown(&tasks),
         shown(&config)
-    ))?;
+    );
+    let value = json!({
+        "written": [shown(&tasks), shown(&config)], "agent": choice.agent, "installed": !choice.no_agent,
+        "verify": choice.verify, "parallel": choice.parallel,
+    });
+    answer_either(args.json, &words, "conductor.init/1", value)?;
     Ok(Exit::Done)
 }
 

@@ -9,6 +9,7 @@ use conductor_core::plan::Work;
 use conductor_engine::agents;
 use conductor_engine::control::{self, ControlError, Heard, Query, View};
 use conductor_engine::transcript::{Reader, Speaker, shown};
+use serde_json::json;
 
 use super::{block_on, talk};
 use crate::archive::{Archive, Found, FoundTask};
@@ -40,7 +41,7 @@ async fn show(args: &args::Logs) -> Result<Exit, Fault> {
         let message = format!("task '{}' is a command, and says nothing to us", chosen.task().id);
         return Err(Fault::new(Exit::NothingToDo, message));
     }
-    let mut listener = Listener::new(&archive, chosen, args.stream);
+    let mut listener = Listener::new(&archive, chosen, args);
     let attempt = match (args.attempt, listener.attempts.last()) {
         (Some(wanted), _) => Some(listener.named(Attempt(wanted))?),
         (None, Some((newest, _))) => Some(*newest),
@@ -68,15 +69,30 @@ struct Listener<'a> {
     /// The beginning of a line whose end has not come yet.
     begun: Vec<u8>,
     silent: bool,
+    as_json: bool,
+    /// Whose words are told.
+    speaking: Attempt,
 }
 
 impl<'a> Listener<'a> {
-    fn new(archive: &'a Archive, chosen: FoundTask, stream: bool) -> Listener<'a> {
+    fn new(archive: &'a Archive, chosen: FoundTask, args: &args::Logs) -> Listener<'a> {
         let state = archive.home.run(&chosen.found.stored.id);
         let output = chosen.found.run.options().output.as_ref().map_or_else(|| state.clone(), PathBuf::from);
         let task = chosen.task().id.clone();
         let attempts = attempts(&chosen.found.records, &task);
-        Listener { archive, chosen, task, state, output, stream, attempts, begun: Vec::new(), silent: true }
+        Listener {
+            archive,
+            chosen,
+            task,
+            state,
+            output,
+            stream: args.stream,
+            attempts,
+            begun: Vec::new(),
+            silent: true,
+            as_json: args.of.json,
+            speaking: Attempt(1),
+        }
     }
 
     fn named(&self, wanted: Attempt) -> Result<Attempt, Fault> {
@@ -101,6 +117,7 @@ impl<'a> Listener<'a> {
         let Some(&(_, executor)) = self.attempts.iter().find(|(known, _)| *known == attempt) else {
             return Ok(());
         };
+        self.speaking = attempt;
         let mut reader = self.reader(attempt, executor);
         match self.heard() {
             Ok(heard) if heard.attempt == attempt && heard.at_work => self.tell_spooled(&mut reader)?,
@@ -189,6 +206,7 @@ impl<'a> Listener<'a> {
             let _ = self.end_line();
             talk(format!("attempt {attempt} of {}", self.task));
         }
+        self.speaking = attempt;
     }
 
     fn heard(&self) -> Result<Heard, ControlError> {
@@ -256,14 +274,28 @@ impl<'a> Listener<'a> {
         self.begun.extend_from_slice(words);
         let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let lines: Vec<u8> = self.begun.drain(..whole).collect();
-        console::answer_bytes(console::clean(&shown(&lines)).as_bytes())?;
+        self.tell_lines(&shown(&lines))
+    }
+
+    fn tell_lines(&self, text: &str) -> Result<(), Fault> {
+        if !self.as_json {
+            console::answer_bytes(console::clean(text).as_bytes())?;
+            return Ok(());
+        }
+        for line in text.lines() {
+            let object = json!({
+                "schema": "conductor.log/1", "run": self.chosen.found.stored.id, "task": self.task,
+                "attempt": self.speaking, "line": line,
+            });
+            console::answer_bytes(format!("{}\n", console::clean(&object.to_string())).as_bytes())?;
+        }
         Ok(())
     }
 
     fn end_line(&mut self) -> Result<(), Fault> {
         if !self.begun.is_empty() {
             let rest = std::mem::take(&mut self.begun);
-            console::answer_bytes(format!("{}\n", console::clean(&shown(&rest))).as_bytes())?;
+            self.tell_lines(&format!("{}\n", shown(&rest)))?;
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod orchestrate;
+pub(crate) mod overview;
 pub(crate) mod plan;
 pub(crate) mod prices;
 pub(crate) mod rehearse;
@@ -37,18 +38,22 @@ pub(crate) mod version;
 pub(crate) mod wait;
 pub(crate) mod worktree;
 
+use serde_json::{Value, json};
+
 use crate::console;
 use crate::fault::Fault;
 
 /// One thread is enough, and spares waking another for every step: the work is done by other processes.
-fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work)
 }
 
 /// Something worth knowing, for whoever sits there.
 pub(crate) fn talk(text: impl std::fmt::Display) {
-    console::say(format_args!("conductor: {text}"));
+    if !console::is_quiet() {
+        console::say(format_args!("conductor: {text}"));
+    }
 }
 
 /// An answer on standard output.
@@ -58,6 +63,18 @@ fn answer(text: &str) -> Result<(), Fault> {
         false => console::answer(&format!("{text}\n"))?,
     }
     Ok(())
+}
+
+/// In words for people; for programs an object under the id of its schema.
+fn answer_either(as_json: bool, words: &str, schema: &str, value: Value) -> Result<(), Fault> {
+    if !as_json {
+        return answer(words);
+    }
+    let mut object = json!({ "schema": schema });
+    if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), value) {
+        object.extend(fields);
+    }
+    answer_json(&object)
 }
 
 fn answer_json(value: &impl serde::Serialize) -> Result<(), Fault> {

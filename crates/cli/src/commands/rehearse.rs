@@ -22,10 +22,12 @@ use crate::archive::briefly;
 use crate::args::Rehearse;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
+use crate::taskfile;
 
 pub(crate) fn run(args: &Rehearse) -> Result<Exit, Fault> {
-    let mut plan = diagnostics::load(&args.file)?;
-    let history = block_on(remember(&args.file, &mut plan))?;
+    let file = taskfile::meant(args.file.as_deref())?;
+    let mut plan = diagnostics::load(&file)?;
+    let history = block_on(remember(&file, &mut plan))?;
     let told = forecast(&plan, &options(&plan), &history, args.parallel)
         .map_err(|error| Fault::new(Exit::InvalidFile, error))?;
     match args.json {

@@ -45,11 +45,12 @@ use crate::args::{self, Ui};
 use crate::end_block;
 use crate::fault::{Exit, Fault};
 use crate::progress::Stage;
+use crate::variables;
 use arguments::{Chosen, Resolved};
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
-pub(crate) use finding::full_name;
 use finding::{complete_files, find, is_unfinished, nothing_to_do};
+pub(crate) use finding::{full_name, unmerged_branch};
 use places::{foresee, repository, rooms, world};
 use signals::Signalled;
 use watching::Watched;
@@ -58,6 +59,7 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
     if args.detach && !args.detached {
         return detach::start(args);
     }
+    variables::warn_of_unknown();
     let mut args = Resolved::new(args)?;
     if args.is_new() {
         let made = match args.typed.from {
@@ -169,6 +171,8 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let id = new_id();
     // What is refused leaves nothing behind, so all that can be is looked at before anything is made.
     places::check(repository.as_ref(), &id, &args.directory, &plan)?;
+    places::make_output(&options)?;
+    args.hint(&plan, &options).into_iter().for_each(talk);
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
     let claim = shortage::for_a_while(talk, async || home.claim(&id)).await?;
@@ -236,6 +240,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     if !unfinished || args.typed.retry_failed {
         options.absent = check_agents(run.plan())?;
     }
+    places::make_output(&options)?;
     let place = match repository(&args, run.plan(), &mut options, &stored.directory) {
         Ok(repository) => rooms(repository, &options, &home, &stored.id, &stored.directory, &run).await,
         Err(fault) => Err(fault),

@@ -8,6 +8,7 @@ mod show;
 use super::{answer, answer_json, block_on, talk};
 use crate::args;
 use crate::fault::{Exit, Fault};
+pub(crate) use list::local;
 
 pub(crate) fn run(args: &args::Runs) -> Result<Exit, Fault> {
     match args {

@@ -1,13 +1,16 @@
 //! `pause`, `resume`, `cancel` and `parallel`: wishes for a run that somebody works on.
 
 use conductor_core::ids::{RunId, TaskId};
-use conductor_core::run::Run;
+use conductor_core::plan::Task;
+use conductor_core::run::{Progress, Run};
 use conductor_core::scheduler::Request;
 use conductor_core::spec::did_you_mean;
-use conductor_engine::control::Glance;
+use conductor_engine::control::{self, Glance, Query, View};
 use conductor_engine::home::Home;
+use serde_json::json;
 
-use super::{answer, block_on, left};
+use super::left::Asked;
+use super::{answer_either, block_on, left};
 use crate::archive::{Archive, Found, nothing_here};
 use crate::args;
 use crate::end_block::one_line;
@@ -26,7 +29,9 @@ pub(crate) fn pause(of: &args::OfRun) -> Result<Exit, Fault> {
         1 => "1 task is at work and goes on".to_owned(),
         several => format!("{several} tasks are at work and go on"),
     };
-    answer(&format!("run {run} is paused; {at_work}"))?;
+    let words = format!("run {run} is paused; {at_work}");
+    let value = json!({ "run": run, "state": "paused", "running": glance.snapshot.running.len() });
+    answer_either(of.json, &words, "conductor.pause/1", value)?;
     Ok(Exit::Done)
 }
 
@@ -38,7 +43,8 @@ pub(crate) fn resume(of: &args::OfRun) -> Result<Exit, Fault> {
         return Err(Fault::new(Exit::NothingToDo, message));
     }
     live::ask(&home, run, &Request::Continue)?;
-    answer(&format!("run {run} goes on"))?;
+    let value = json!({ "run": run, "state": "running" });
+    answer_either(of.json, &format!("run {run} goes on"), "conductor.resume/1", value)?;
     Ok(Exit::Done)
 }
 
@@ -46,7 +52,9 @@ pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, Fault> {
     let (home, glance) = find(args.run.as_deref())?;
     live::ask(&home, &glance.run, &Request::SetSlots(args.slots))?;
     let (_, now) = find(Some(glance.run.as_str()))?;
-    answer(&format!("run {}: {} at a time", now.run, now.snapshot.slots))?;
+    let words = format!("run {}: {} at a time", now.run, now.snapshot.slots);
+    let value = json!({ "run": now.run, "slots": now.snapshot.slots });
+    answer_either(args.json, &words, "conductor.parallel/1", value)?;
     Ok(Exit::Done)
 }
 
@@ -57,25 +65,70 @@ pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, Fault> {
         (None, Some(word)) => block_on(async { Archive::open().await?.named(word).map(|stored| stored.id) })?,
         (None, None) => return Err(block_on(none_active())?),
     };
-    let (request, what, name) = match (&args.task, &args.group) {
+    let (request, name) = match (&args.task, &args.group) {
         (Some(word), _) => {
             let task = TaskId::parse(word).map_err(|_| unknown(Kind::Task, word, &run))?;
-            let what = format!("{task} is cancelled");
-            (Request::Cancel(task), what, Some((Kind::Task, word)))
+            (Request::Cancel(task), Some((Kind::Task, word)))
         }
-        (None, Some(group)) => {
-            let what = format!("group {} is cancelled", one_line(group));
-            (Request::CancelGroup(group.clone()), what, Some((Kind::Group, group)))
-        }
-        (None, None) => (Request::CancelAll, format!("everything in run {run} is cancelled"), None),
+        (None, Some(group)) => (Request::CancelGroup(group.clone()), Some((Kind::Group, group))),
+        (None, None) => (Request::CancelAll, None),
     };
+    let open = open_tasks(&home, &run, &request);
     let asked = match (block_on(left::ask(&home, &run, request)), name) {
         // Looked up only then: what is known of a live run's names is in the store, which may not be readable.
         (Err(_), Some((kind, word))) if !is_known(kind, word, &run) => return Err(unknown(kind, word, &run)),
         (asked, _) => asked?,
     };
-    answer(&what)?;
+    let value = json!({
+        "run": run, "task": args.task, "group": args.group,
+        "cancelled": open.as_ref().map(Vec::len), "tasks": open, "active": asked == Asked::OfCoordinator,
+    });
+    answer_either(args.json, &cancelled(args, &run, open.as_deref()), "conductor.cancel/1", value)?;
     left::follow_up(&run, asked)
+}
+
+/// What was cancelled, and how many tasks that were; where the store could not be read, without their number.
+fn cancelled(args: &args::Cancel, run: &RunId, open: Option<&[TaskId]>) -> String {
+    let count = match open.map(<[TaskId]>::len) {
+        Some(1) => ": 1 task".to_owned(),
+        Some(count) => format!(": {count} tasks"),
+        None => String::new(),
+    };
+    match (&args.task, &args.group) {
+        (Some(task), _) => format!("{} is cancelled", one_line(task)),
+        (None, Some(group)) => format!("group {} is cancelled{count}", one_line(group)),
+        (None, None) => format!("everything in run {run} is cancelled{count}"),
+    }
+}
+
+/// The tasks that a wish to cancel is about and that have not ended.
+fn open_tasks(home: &Home, run: &RunId, request: &Request) -> Option<Vec<TaskId>> {
+    let found = read(run)?;
+    let meant = |task: &Task| match request {
+        Request::Cancel(only) => task.id == *only,
+        Request::CancelGroup(group) => task.group.as_deref() == Some(group.as_str()),
+        _ => true,
+    };
+    let tasks = found.run.asked().filter(|(_, task, _)| meant(task));
+    // The coordinator knows better than the log, which it may not have written yet.
+    let ended = match control::look(&home.run(run), Query::Tasks) {
+        Ok(View::Tasks(tasks)) => Some(tasks),
+        _ => None,
+    };
+    let is_open = |task: &Task, progress: &Progress| match &ended {
+        Some(tasks) => tasks.iter().any(|one| one.id == task.id && !is_end(&one.status)),
+        None => !progress.state.status().is_end(),
+    };
+    Some(
+        tasks
+            .filter(|(_, task, progress)| is_open(task, progress))
+            .map(|(_, task, _)| task.id.clone())
+            .collect(),
+    )
+}
+
+fn is_end(status: &str) -> bool {
+    matches!(status, "completed" | "failed" | "skipped" | "cancelled")
 }
 
 /// What was left is cancelled only where it is named: the newest run may not be the one that is meant.

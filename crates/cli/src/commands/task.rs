@@ -6,22 +6,26 @@ use conductor_core::ids::TaskId;
 use conductor_core::run::TaskState;
 use conductor_core::scheduler::{Refusal, Request};
 use conductor_engine::control::{self, ControlError};
+use serde_json::json;
 
-use super::{answer, block_on, left, talk};
+use super::left::Asked;
+use super::{answer_either, block_on, left, talk};
 use crate::archive::{Archive, Found, FoundTask};
 use crate::args::{self, Answered, OfTask, Send};
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
 use crate::live;
 
+const SCHEMA: &str = "conductor.task/1";
+
 pub(crate) fn run(args: &args::Task) -> Result<Exit, Fault> {
     match args {
         args::Task::Approve(args) => block_on(answered(args, true)),
         args::Task::Deny(args) => block_on(answered(args, false)),
         args::Task::Send(args) => block_on(send(args)),
-        args::Task::Retry(of) => wish(of, Request::Retry, "is done again"),
-        args::Task::Skip(of) => wish(of, Request::Skip, "is skipped"),
-        args::Task::Cancel(of) => wish(of, Request::Cancel, "is cancelled"),
+        args::Task::Retry(of) => wish(of, Request::Retry, ("retry", "is done again")),
+        args::Task::Skip(of) => wish(of, Request::Skip, ("skip", "is skipped")),
+        args::Task::Cancel(of) => wish(of, Request::Cancel, ("cancel", "is cancelled")),
     }
 }
 
@@ -42,7 +46,12 @@ async fn answered(args: &Answered, allow: bool) -> Result<Exit, Fault> {
     let request = Request::Answer { task: task.clone(), answer: given.clone() };
     let live = record(&archive, &chosen, request, |run| amend::answered(run, &task, given.clone())).await?;
     let verb = if allow { "allowed" } else { "not allowed" };
-    answer(&format!("{task}: {verb}: {}", one_line(&question)))?;
+    let words = format!("{task}: {verb}: {}", one_line(&question));
+    let value = json!({
+        "run": chosen.found.stored.id, "task": task, "action": if allow { "approve" } else { "deny" },
+        "question": question, "active": live,
+    });
+    answer_either(args.of.json, &words, SCHEMA, value)?;
     say_next(&chosen, live);
     Ok(Exit::Done)
 }
@@ -54,27 +63,33 @@ async fn send(args: &Send) -> Result<Exit, Fault> {
     let task = chosen.task().id.clone();
     let request = Request::Tell { task: task.clone(), words: args.words.clone() };
     let live = record(&archive, &chosen, request, |run| amend::told(run, &task, args.words.clone())).await?;
-    match (live, &chosen.progress().state) {
+    let words = match (live, &chosen.progress().state) {
         (true, TaskState::Running(_)) => {
-            answer(&format!(
-                "{task}: told; an agent that does not listen while it works hears it next round"
-            ))?;
+            format!("{task}: told; an agent that does not listen while it works hears it next round")
         }
-        _ => answer(&format!("{task}: taken down; whoever works on it next is told"))?,
-    }
+        _ => format!("{task}: taken down; whoever works on it next is told"),
+    };
+    let value = json!({ "run": chosen.found.stored.id, "task": task, "action": "send", "active": live });
+    answer_either(args.of.json, &words, SCHEMA, value)?;
     say_next(&chosen, live);
     Ok(Exit::Done)
 }
 
 /// What changes what is to be done: asked of the coordinator, or recorded where the run is not active.
-fn wish(of: &OfTask, request: impl Fn(TaskId) -> Request, what: &str) -> Result<Exit, Fault> {
+fn wish(
+    of: &OfTask,
+    request: impl Fn(TaskId) -> Request,
+    (action, what): (&str, &str),
+) -> Result<Exit, Fault> {
     let (run, asked) = block_on(async {
         let archive = Archive::open().await?;
         let live = |found: &Found, _| archive.home.is_live(&found.stored.id);
         let chosen = archive.task(of.run.as_deref(), &of.task, live).await?;
         let (task, run) = (chosen.task().id.clone(), chosen.found.stored.id.clone());
         let asked = left::ask(&archive.home, &run, request(task.clone())).await?;
-        answer(&format!("{task} {what}"))?;
+        let active = asked == Asked::OfCoordinator;
+        let value = json!({ "run": run, "task": task, "action": action, "active": active });
+        answer_either(of.json, &format!("{task} {what}"), SCHEMA, value)?;
         Ok((run, asked))
     })?;
     left::follow_up(&run, asked)

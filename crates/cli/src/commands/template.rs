@@ -10,7 +10,7 @@ use conductor_engine::subagents;
 use minijinja::{Environment, UndefinedBehavior};
 use serde_json::json;
 
-use super::{answer, answer_json};
+use super::{answer, answer_either, answer_json};
 use crate::args::{self, TemplateNew};
 use crate::diagnostics;
 use crate::end_block::one_line;
@@ -54,6 +54,12 @@ fn all() -> Result<Vec<Template>, Fault> {
     found.retain(|template| seen.insert(template.name.clone()));
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
+}
+
+/// Every name, with what it is for; what cannot be read is left out.
+pub(crate) fn names() -> Vec<(String, String)> {
+    let all = all().unwrap_or_default();
+    all.into_iter().map(|template| (template.name.clone(), template.about())).collect()
 }
 
 fn folder(folder: &Path, from: &str) -> Result<Vec<Template>, Fault> {
@@ -176,13 +182,16 @@ fn new(args: &TemplateNew) -> Result<Exit, Fault> {
         false => args.output.display().to_string(),
     };
     diagnostics::check_text(&name, &text)?;
+    const SCHEMA: &str = "conductor.template-new/1";
     if args.output.as_os_str() == "-" {
-        answer(&text)?;
+        let value = json!({ "template": template.name, "written": null, "text": text });
+        answer_either(args.json, &text, SCHEMA, value)?;
         return Ok(Exit::Done);
     }
     writing::may_write(&[&args.output], args.force, writing::ANOTHER_FILE)?;
     writing::write(&args.output, &text)?;
-    answer(&format!("wrote {name}; next: conductor run {name}"))?;
+    let value = json!({ "template": template.name, "written": name });
+    answer_either(args.json, &format!("wrote {name}; next: conductor run {name}"), SCHEMA, value)?;
     Ok(Exit::Done)
 }
 

@@ -6,6 +6,7 @@ use super::{answer, answer_json, talk};
 use crate::args::Validate;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
+use crate::{taskfile, variables};
 
 /// What would fail for how git is set up here is told before anything starts.
 fn tell_of_git() {
@@ -24,7 +25,9 @@ fn tell_of_git() {
 }
 
 pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
-    let (plan, mut findings) = diagnostics::check(&args.file)?;
+    variables::warn_of_unknown();
+    let file = taskfile::meant(args.file.as_deref())?;
+    let (plan, mut findings) = diagnostics::check(&file)?;
     if let Some(plan) = &plan {
         findings.tell_of_agents(plan);
     }
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     answer(&format!(
         "{} is valid: {} in {}",
-        args.file.display(),
+        file.display(),
         count(plan.asked().count(), "task"),
         match batches {
             1 => "1 batch".to_owned(),

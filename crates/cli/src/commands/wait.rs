@@ -10,9 +10,10 @@ use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Task;
 use conductor_engine::control;
 use conductor_engine::home::Home;
+use serde_json::{Value, json};
 
 use super::run::{exit_of, noted_exit};
-use super::{answer, block_on};
+use super::{answer_either, block_on};
 use crate::archive::{Archive, Found};
 use crate::args::{self, Awaited};
 use crate::fault::{Exit, Fault};
@@ -27,14 +28,15 @@ pub(crate) fn run(args: &args::Wait) -> Result<Exit, Fault> {
         Err(fault) if fault.exit != Exit::StillRunning || args.what == Awaited::Any => return Err(fault),
         Ok(None) | Err(_) => (block_on(newest(args.run.as_deref()))?, None),
     };
+    let teller = Teller { run: &run, as_json: args.json };
     if let (Awaited::Any, Some(seen)) = (args.what, seen)
-        && let Some(exit) = any_end(&home, &run, seen, deadline)?
+        && let Some(exit) = any_end(&home, &teller, seen, deadline)?
     {
         return Ok(exit);
     }
     match until_left(&home, &run, deadline)? {
-        true => block_on(exit_code(&home, &run)),
-        false => Ok(still_running(&run)),
+        true => teller.over(block_on(exit_code(&home, &run))?),
+        false => teller.still_running(),
     }
 }
 
@@ -44,9 +46,39 @@ async fn newest(run: Option<&str>) -> Result<RunId, Fault> {
     runs.first().map(|run| run.id.clone()).ok_or_else(|| Fault::silent(Exit::NothingToDo))
 }
 
-fn still_running(run: &RunId) -> Exit {
-    super::talk(format!("run {run} is still being worked on"));
-    Exit::StillRunning
+/// Says what the waiting came to: for programs in an object, for people only what the exit code does not say.
+struct Teller<'a> {
+    run: &'a RunId,
+    as_json: bool,
+}
+
+impl Teller<'_> {
+    fn object(&self, fields: Value) -> Result<(), Fault> {
+        match self.as_json {
+            true => answer_either(true, "", "conductor.wait/1", fields),
+            false => Ok(()),
+        }
+    }
+
+    fn still_running(&self) -> Result<Exit, Fault> {
+        super::talk(format!("run {} is still being worked on", self.run));
+        self.ended(Exit::StillRunning, false)
+    }
+
+    fn over(&self, exit: Exit) -> Result<Exit, Fault> {
+        self.ended(exit, true)
+    }
+
+    fn ended(&self, exit: Exit, ended: bool) -> Result<Exit, Fault> {
+        self.object(json!({ "run": self.run, "ended": ended, "exit_code": exit as u8 }))?;
+        Ok(exit)
+    }
+
+    fn task(&self, task: &TaskId, how: &str, exit: Exit) -> Result<Exit, Fault> {
+        let value = json!({ "run": self.run, "task": task, "status": how, "exit_code": exit as u8 });
+        answer_either(self.as_json, &format!("{task} {how}"), "conductor.wait/1", value)?;
+        Ok(exit)
+    }
 }
 
 /// Whether nobody works on it any more.
@@ -66,19 +98,25 @@ fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<boo
 }
 
 /// The first task that ends after the event of this number; nothing where the run ends before one does.
-fn any_end(home: &Home, run: &RunId, seen: u64, deadline: Option<Instant>) -> Result<Option<Exit>, Fault> {
+fn any_end(
+    home: &Home,
+    teller: &Teller<'_>,
+    seen: u64,
+    deadline: Option<Instant>,
+) -> Result<Option<Exit>, Fault> {
+    let run = teller.run;
     let following = control::follow(&home.run(run));
     // What is read after this has everything that is not followed.
     let found = block_on(read(run))?;
     let mut beside: HashSet<TaskId> = who_races(&found.run.plan().tasks).collect();
-    if let Some(exit) = first_end(found.records.iter().filter(|record| record.seq > seen), &beside)? {
+    if let Some(exit) = first_end(teller, found.records.iter().filter(|record| record.seq > seen), &beside)? {
         return Ok(Some(exit));
     }
     let Ok((_, mut following)) = following else { return Ok(None) };
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Ok(Some(still_running(run)));
+            return teller.still_running().map(Some);
         }
         following.patience(left)?;
         match following.next() {
@@ -90,7 +128,7 @@ fn any_end(home: &Home, run: &RunId, seen: u64, deadline: Option<Instant>) -> Re
                 if let Event::PlanAmended { amendment, .. } = &record.event {
                     beside.extend(who_races(&amendment.tasks));
                 }
-                if let Some(exit) = first_end(std::iter::once(&record), &beside)? {
+                if let Some(exit) = first_end(teller, std::iter::once(&record), &beside)? {
                     return Ok(Some(exit));
                 }
             }
@@ -100,11 +138,12 @@ fn any_end(home: &Home, run: &RunId, seen: u64, deadline: Option<Instant>) -> Re
 
 /// Tells the first end of a task among these; those who race for one are not meant.
 fn first_end<'r>(
+    teller: &Teller<'_>,
     mut records: impl Iterator<Item = &'r Record>,
     beside: &HashSet<TaskId>,
 ) -> Result<Option<Exit>, Fault> {
     match records.find_map(|record| end(record).filter(|(task, ..)| !beside.contains(*task))) {
-        Some((task, how, exit)) => answer(&format!("{task} {how}")).map(|()| Some(exit)),
+        Some((task, how, exit)) => teller.task(task, how, exit).map(Some),
         None => Ok(None),
     }
 }

@@ -10,7 +10,7 @@ mod sync;
 
 pub(crate) use clean::{clear_after_the_dead, clear_all};
 
-use super::{answer, answer_json, block_on, talk};
+use super::{answer, answer_either, answer_json, block_on, talk};
 use crate::args::Worktree;
 use crate::fault::{Exit, Fault};
 

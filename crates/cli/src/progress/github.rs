@@ -43,7 +43,10 @@ impl GitHub {
     pub(super) fn new(stage: &Stage<'_>) -> GitHub {
         console::say(heading(stage.id, stage.run, stage.options));
         // Its log shows colours, terminal or not.
-        let colored = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let colored = match anstream::ColorChoice::global() {
+            anstream::ColorChoice::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            chosen => chosen != anstream::ColorChoice::Never,
+        };
         GitHub {
             run: stage.run.clone(),
             output: stage.output.to_owned(),

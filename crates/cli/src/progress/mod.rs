@@ -7,6 +7,7 @@ pub(crate) mod json;
 mod lines;
 mod log;
 mod plain;
+mod quiet;
 pub(crate) mod terminal;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ use conductor_engine::board::Board;
 use conductor_engine::bus::Records;
 
 use crate::args::Ui;
+use crate::console;
 
 pub(crate) trait Progress {
     fn show(&mut self, records: &Records);
@@ -52,6 +54,9 @@ pub(crate) fn of(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
 fn shown(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
     match ui {
         Ui::Json => Box::new(json::Json::new(stage.id)),
+        _ if console::is_quiet() => Box::new(quiet::Quiet::new(stage)),
+        // Notices from everywhere would break what is drawn.
+        _ if console::is_verbose() => Box::new(plain::Plain::new(stage)),
         Ui::Inline if terminal::is_ours() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if terminal::is_ours() && !is_watched_later() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if github::is_here() => Box::new(github::GitHub::new(stage)),

@@ -29,13 +29,11 @@ tasks:
 fn exit_2_for_usage() {
     let world = World::with("tasks: [{ id: a, run: 'true' }]");
     for args in [
-        &["run"][..],
-        &["run", "tasks.yaml", "-p", "0"],
+        &["run", "tasks.yaml", "-p", "0"][..],
         &["run", "tasks.yaml", "--no-such-flag"],
         &["run", "tasks.yaml", "--only", "nobody"],
         &["run", "--resume", "nosuchrun"],
         &["no-such-command"],
-        &[],
     ] {
         let ended = world.conductor(args).expect(2);
         assert!(!ended.stderr.is_empty(), "{args:?} says nothing");

@@ -2,20 +2,95 @@
 
 use std::fs;
 
-use crate::harness::World;
+use crate::harness::{CONDUCTOR, Ended, World};
+
+/// What bash offers after these words, the last of which is being typed; and what was said beside it.
+fn completed(world: &World, words: &[&str]) -> Vec<String> {
+    let ended = ask_bash(world, words).expect(0);
+    assert_eq!(ended.stderr, "", "{words:?}");
+    ended.stdout.lines().map(str::to_owned).collect()
+}
+
+fn ask_bash(world: &World, words: &[&str]) -> Ended {
+    let quoted = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+    let (place, typed) = (words.len() - 1, words[words.len() - 1]);
+    let script = format!(
+        ". ./c.bash && complete -p conductor > /dev/null && COMP_WORDS=({quoted}) COMP_CWORD={place} \
+         && _clap_complete_conductor conductor '{typed}' '' && printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    );
+    let mut bash = world.command_of("bash");
+    world.spawn(bash.args(["--norc", "-c", &script])).ended()
+}
+
+/// A world whose shell finds the program by its name, and has our script.
+fn with_a_shell(mut world: World) -> World {
+    let bin = std::path::Path::new(CONDUCTOR).parent().unwrap().display();
+    let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
+    world.set("PATH", path);
+    world.write("c.bash", &world.conductor(&["completions", "bash"]).expect(0).stdout);
+    world
+}
 
 #[test]
 fn every_shell_gets_something_it_understands() {
-    let world = World::new();
+    let world = with_a_shell(World::new());
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = world.conductor(&["completions", shell]).expect(0).stdout;
-        assert!(script.contains("rehearse"), "{shell}: {script}");
+        assert!(script.contains("conductor") && script.contains("CONDUCTOR_COMPLETE"), "{shell}: {script}");
+        world.write(shell, &script);
+        // Where the shell is there, it reads it.
+        if let (true, Ok(status)) =
+            (shell != "powershell" && shell != "elvish", world.command_of(shell).args(["-n", shell]).status())
+        {
+            assert!(status.success(), "{shell}");
+        }
     }
-    world.write("c.bash", &world.conductor(&["completions", "bash"]).expect(0).stdout);
-    let mut bash = world.command_of("bash");
-    bash.args(["-c", ". ./c.bash && COMP_WORDS=(conductor reh) COMP_CWORD=1 && _conductor conductor reh conductor && echo \"${COMPREPLY[@]}\""]);
-    world.spawn(&mut bash).ended().expect(0).says("rehearse");
+    assert_eq!(completed(&world, &["conductor", "reh"]), ["rehearse"]);
+    assert!(completed(&world, &["conductor", "run", "--paral"]).contains(&"--parallel".to_owned()));
     world.conductor(&["completions", "csh"]).expect(2);
+}
+
+#[test]
+fn completions_know_runs_tasks_groups_templates_and_agents() {
+    let mut world = with_a_shell(World::with(
+        "
+tasks:
+  - { id: build, run: 'true', group: infra }
+  - { id: bundle, run: 'true' }
+  - { id: deploy, run: 'true', group: release }
+",
+    ));
+    fs::remove_dir(world.home()).unwrap();
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names
+    };
+    // Before the first run the task file is what there is.
+    assert_eq!(sorted(completed(&world, &["conductor", "logs", "bu"])), ["build", "bundle"]);
+    assert!(completed(&world, &["conductor", "status", ""]).iter().all(|word| word.starts_with('-')));
+    assert!(!world.home().exists(), "completing makes no state directory");
+    world.conductor(&["run", "tasks.yaml", "-q"]).expect(0);
+    let run = world.run_id();
+    for words in [
+        &["conductor", "status", &run[..2]][..],
+        &["conductor", "logs", "build", "--run", ""],
+        &["conductor", "run", "--resume", &run[..4]],
+        &["conductor", "-C", ".", "runs", "show", &run[..3]],
+    ] {
+        assert_eq!(completed(&world, words), [run.clone()], "{words:?}");
+    }
+    fs::remove_file(world.path("tasks.yaml")).unwrap();
+    assert_eq!(completed(&world, &["conductor", "task", "retry", "dep"]), ["deploy"]);
+    assert_eq!(completed(&world, &["conductor", "cancel", "--group", "in"]), ["infra"]);
+    assert_eq!(completed(&world, &["conductor", "group", "status", "--group-id", "rel"]), ["release"]);
+    assert_eq!(completed(&world, &["conductor", "template", "new", "ref"]), ["refactor"]);
+    assert_eq!(completed(&world, &["conductor", "agents", "test", "op"]), ["opencode"]);
+    // What cannot be read completes to nothing, without a word.
+    fs::write(world.database(), "no database").unwrap();
+    assert!(completed(&world, &["conductor", "status", &run[..2]]).iter().all(String::is_empty));
+    world.unset("HOME");
+    world.unset("CONDUCTOR_HOME");
+    assert_eq!(ask_bash(&world, &["conductor", "status", "x"]).expect(0).stderr, "");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use serde_json::{Value, json};
 
 use crate::harness::{World, wait_for};
+use crate::repository;
 
 const TASKS: &str = "
 tasks:
@@ -23,7 +24,12 @@ struct Client {
 
 impl Client {
     fn start(world: &World) -> Client {
+        Client::start_in(world, "")
+    }
+
+    fn start_in(world: &World, folder: &str) -> Client {
         let mut command = world.command(&["mcp"]);
+        command.current_dir(world.path(folder));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut client = Client { child, input, output, number: 0 };
@@ -78,7 +84,11 @@ fn a_run_is_started_looked_at_and_cancelled_by_tools() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["plan", "validate", "start", "status", "logs", "answer", "cancel"]);
+    let known = [
+        "plan", "validate", "start", "status", "logs", "answer", "cancel", "wait", "diff", "retry", "resume",
+        "report",
+    ];
+    assert_eq!(names, known);
     let (told, bad) = client.call("start", json!({ "file": "tasks.yaml", "parallel": 2 }));
     assert!(bad && told.contains("that this project does not use yet") && told.contains("hello"), "{told}");
     assert!(world.runs().is_empty(), "nothing is run that no person has seen");
@@ -154,4 +164,56 @@ fn a_request_that_is_too_large_is_answered_with_an_error_and_the_next_is_served(
     let (told, bad) = client.call("validate", json!({ "file": "tasks.yaml" }));
     assert!(!bad, "{told}");
     client.leave();
+}
+
+#[test]
+fn a_run_is_waited_for_looked_into_and_taken_up_again_by_tools() {
+    let world = repository::repository(
+        "
+tasks:
+  - { id: made, run: 'echo new > made.txt' }
+  - { id: slow, run: 'AGENT touch HERE/begun then await HERE/go' }
+  - { id: broken, run: 'test -e HERE/mended' }
+",
+    );
+    let mut client = Client::start_in(&world, "repo");
+    let start = json!({ "file": "../tasks.yaml", "parallel": 3, "allow_commands": true });
+    let (told, bad) = client.call("start", start);
+    assert!(!bad, "{told}");
+    let object =
+        |told: &str| serde_json::from_str::<Value>(told).unwrap_or_else(|error| panic!("{error}: {told}"));
+    let run = object(&told)["run"].as_str().unwrap().to_owned();
+    world.wait_for_file("begun");
+    let (told, bad) = client.call("wait", json!({ "run": run, "seconds": 0 }));
+    assert!(!bad && object(&told)["ended"] == false && object(&told)["exit_code"] == 8, "{told}");
+    let (told, bad) = client.call("resume", json!({ "run": run }));
+    assert!(bad && told.contains("is not paused"), "{told}");
+    world.write("go", "");
+    let (told, bad) = client.call("wait", json!({ "run": run }));
+    assert!(!bad && object(&told)["ended"] == true && object(&told)["exit_code"] == 100, "{told}");
+    let (told, bad) = client.call("diff", json!({ "task": "made" }));
+    assert!(!bad && object(&told)["patch"].as_str().unwrap().contains("+new"), "{told}");
+    let (told, bad) = client.call("report", json!({ "run": run }));
+    assert!(!bad && told.contains("broken") && told.starts_with('#'), "{told}");
+    world.write("mended", "");
+    let (told, bad) = client.call("retry", json!({ "task": "broken", "run": run }));
+    assert!(!bad && object(&told)["action"] == "retry", "{told}");
+    let (told, bad) = client.call("resume", json!({ "run": run }));
+    assert!(!bad && object(&told)["run"] == run.as_str(), "{told}");
+    let (told, bad) = client.call("wait", json!({ "run": run }));
+    assert!(!bad && object(&told)["exit_code"] == 0, "{told}");
+    client.leave();
+}
+
+#[test]
+fn the_help_shows_how_each_agent_adds_it() {
+    let help = World::new().conductor(&["mcp", "--help"]).expect(0).stdout;
+    for line in [
+        "claude mcp add conductor -- conductor mcp",
+        "codex mcp add conductor -- conductor mcp",
+        "gemini mcp add conductor conductor mcp",
+        "opencode mcp add conductor -- conductor mcp",
+    ] {
+        assert!(help.contains(line), "no {line:?} in\n{help}");
+    }
 }

@@ -224,7 +224,9 @@ fn dependencies(r: &mut Report<'_>, ids: &Ids, names: &[String], draft: &Draft) 
         } else if !ids.has(&on.value) && r.elsewhere.is_some() {
             wait_elsewhere(r, &draft.id, &on.value, *kind);
         } else if !ids.has(&on.value) {
-            let help = r.did_you_mean(&on.value, names.iter().map(String::as_str));
+            // Waiting for itself would be the next mistake.
+            let others = names.iter().map(String::as_str).filter(|name| *name != draft.id.value);
+            let help = r.did_you_mean(&on.value, others);
             let (own, name) = (shown(&draft.id.value), shown(&on.value));
             let message = format!("task {own} waits for {name}, which does not exist");
             r.error("unknown-dependency", on.span, message).help = help;

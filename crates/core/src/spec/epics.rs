@@ -49,7 +49,7 @@ pub(super) fn resolve<'d>(
     drop_twins(r, &mut drafts);
     let known: HashSet<String> = drafts.iter().map(|epic| epic.id.value.clone()).collect();
     for epic in named.filter(|epic| !known.contains(&epic.value)) {
-        unknown(r, epic, &drafts);
+        unknown(r, epic, &drafts, None);
     }
     for place in 0..drafts.len() {
         check_dependencies(r, &known, &mut drafts, place);
@@ -96,8 +96,10 @@ fn drop_twins(r: &mut Report<'_>, drafts: &mut Vec<EpicDraft>) {
     });
 }
 
-fn unknown(r: &mut Report<'_>, epic: &Placed<String>, drafts: &[EpicDraft]) {
-    let help = r.did_you_mean(&epic.value, drafts.iter().map(|epic| epic.id.value.as_str()));
+/// Where it is an epic that waits for it, that one (`own`) is not what is meant.
+fn unknown(r: &mut Report<'_>, epic: &Placed<String>, drafts: &[EpicDraft], own: Option<&str>) {
+    let names = drafts.iter().map(|epic| epic.id.value.as_str());
+    let help = r.did_you_mean(&epic.value, names.filter(|name| Some(*name) != own));
     r.error("unknown-epic", epic.span, format!("there is no epic {}", shown(&epic.value))).help = help;
 }
 
@@ -110,7 +112,7 @@ fn check_dependencies(r: &mut Report<'_>, known: &HashSet<String>, drafts: &mut 
         if on.value == own {
             r.error("self-dependency", on.span, format!("epic {} waits for itself", shown(&own)));
         } else {
-            unknown(r, &on, drafts);
+            unknown(r, &on, drafts, Some(&own));
         }
     }
     drafts[place].dependencies = good;

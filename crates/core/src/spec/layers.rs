@@ -1,6 +1,6 @@
 //! Config files: defaults from outside of a task file, read by the same reader and laid under what the file says.
 
-use crate::plan::{Group, Isolation, Notification, Notifications, Plan};
+use crate::plan::{Group, Isolation, Notification, Notifications, Plan, Work};
 
 use super::check::Parts;
 use super::decode::{count, flag};
@@ -24,9 +24,16 @@ pub struct Layer {
     parallel: Option<u32>,
     execution: Execution,
     written: Vec<Written>,
+    /// Whether it counts before what tasks and the file say themselves.
+    over_tasks: bool,
 }
 
 impl Layer {
+    /// As one that counts before what tasks and their file say: the user's environment.
+    pub fn over_tasks(self) -> Layer {
+        Layer { over_tasks: true, ..self }
+    }
+
     /// Everything it sets.
     pub fn written(&self) -> &[Written] {
         &self.written
@@ -78,6 +85,7 @@ fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
         parallel: fields.get(r, "parallel", count(1..=MAX_PARALLEL)),
         execution: fields.get(r, "execution", Execution::read).unwrap_or_default(),
         written: effective::written(r.source, root),
+        over_tasks: false,
     };
     fields.finish(r, |key| key.starts_with("x-"));
     idle::report(r, root.entries().unwrap_or_default());
@@ -149,6 +157,10 @@ impl Outside {
 pub(super) fn fill(parts: &mut Parts, layers: &[Layer]) -> Outside {
     let mut outside = Outside { parallel: parallel(layers), ..Outside::default() };
     for layer in layers {
+        if layer.over_tasks {
+            lay_over(parts, layer);
+            continue;
+        }
         let mut config = layer.config.clone();
         // A default that a flag must still be able to change.
         outside.isolation = outside.isolation.or(config.isolation.take());
@@ -162,6 +174,20 @@ pub(super) fn fill(parts: &mut Parts, layers: &[Layer]) -> Outside {
         outside.groups.extend(layer.limits.groups.iter().map(|(name, most)| (name.value.clone(), *most)));
     }
     outside
+}
+
+/// Which agent works, and how, is said for prompts only: a command stays a command.
+fn lay_over(parts: &mut Parts, layer: &Layer) {
+    for task in &mut parts.tasks {
+        let own = std::mem::take(&mut task.settings);
+        let strong = match task.work {
+            Some(Work::Run(_)) => layer.config.clone().without_agents(),
+            _ => layer.config.clone(),
+        };
+        task.settings = strong.over(own);
+    }
+    parts.config = layer.config.clone().over(std::mem::take(&mut parts.config));
+    parts.limits = layer.limits.clone().over(std::mem::take(&mut parts.limits));
 }
 
 /// What config files say where there is no task file: agents, prices, models and specialists, and no tasks.

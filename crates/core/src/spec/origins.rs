@@ -13,8 +13,9 @@ pub struct Origin {
     pub key: String,
     /// In the file's config, not in the task itself.
     pub of_config: bool,
+    /// 0 where it is in no file.
     pub line: usize,
-    /// The config file it is in, where it is not in the task file.
+    /// The config file it is in or the variable, where it is not in the task file.
     pub file: Option<String>,
 }
 
@@ -53,6 +54,18 @@ pub fn add_origins(found: &mut Vec<Origin>, file: &str, written: &[Written]) {
         if names(TASK).any(|name| name == key) && !found.iter().any(|known| known.key == key) {
             let (key, file) = (key.to_owned(), Some(file.to_owned()));
             found.push(Origin { key, of_config: true, line: one.line, file });
+        }
+    }
+}
+
+/// Puts what counts before the task's own words in their place; each is said by its `name`.
+pub fn put_origins(found: &mut Vec<Origin>, written: &[Written], name: impl Fn(&str) -> String) {
+    for one in written {
+        let key = one.key.split('.').next().unwrap_or_default();
+        if names(TASK).any(|known| known == key) {
+            found.retain(|known| known.key != key);
+            let file = Some(name(&one.key));
+            found.insert(0, Origin { key: key.to_owned(), of_config: true, line: 0, file });
         }
     }
 }

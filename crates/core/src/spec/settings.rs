@@ -254,6 +254,27 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Without all that is about agents, for what is no prompt.
+    pub(super) fn without_agents(self) -> Settings {
+        Settings {
+            agent: None,
+            own_agent_home: None,
+            fallback_agents: None,
+            fallback_models: None,
+            model: None,
+            subagent_type: None,
+            applicable_skills: None,
+            fix_rounds: None,
+            review: None,
+            permissions: None,
+            max_turns: None,
+            max_subagent_cost: None,
+            ..self
+        }
+    }
+}
+
 fn set<T: Clone>(field: &mut T, own: Option<T>, default: &Option<T>) {
     if let Some(value) = own.or_else(|| default.clone()) {
         *field = value;

@@ -31,7 +31,7 @@ tasks:
 7:14 bad-duration 'timeout' is not a duration: \"soon\" is not a number (write seconds as a plain number, or units: 500ms, 30m, 1h30m)
 8:9 case-twin task 'API' differs from task 'api' only in case [4:9 the other one is here] (on some file systems both would share one folder)
 10:9 duplicate-id there are two tasks 'api' [4:9 first here]
-12:20 unknown-dependency task 'api' waits for 'apo', which does not exist (did you mean 'api'?)
+12:20 unknown-dependency task 'api' waits for 'apo', which does not exist (did you mean 'API'?)
 14:13 empty-prompt 'prompt' has no words in it
 15:19 self-dependency task 'db' waits for itself
 16:9 missing-work task 'ui' has nothing to do (give it a prompt (for an agent) or a run (a command))
@@ -254,5 +254,21 @@ fn a_specialist_that_exists_nowhere_is_named_with_its_place() {
         crate::render(&source, &found),
         "3:40 unknown-subagent there is no subagent 'gizmo-expart' (did you mean 'gizmo-expert'?)\n\
          4:40 unknown-subagent there is no subagent 'zzz' (describe it in config: subagents, or in .claude/agents)"
+    );
+}
+
+#[test]
+fn nothing_is_told_to_wait_for_itself() {
+    check(
+        "tasks:\n  - { id: api, run: make, dependencies: [apo] }\n  - { id: ui, run: make }\n",
+        "2:41 unknown-dependency task 'api' waits for 'apo', which does not exist",
+    );
+    check(
+        "tasks:\n  - { id: api, run: make, dependencies: [apo] }\n  - { id: apa, run: make }\n",
+        "2:41 unknown-dependency task 'api' waits for 'apo', which does not exist (did you mean 'apa'?)",
+    );
+    check(
+        "epics: [{ id: base, dependencies: [bose] }]\ntasks: [{ id: a, run: make, epic: base }]\n",
+        "1:36 unknown-epic there is no epic 'bose'",
     );
 }

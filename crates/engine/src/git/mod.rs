@@ -24,7 +24,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 pub use baseline::{Baseline, Content, Difference};
 pub use error::GitError;
@@ -472,9 +473,24 @@ fn said(mut command: Command, input: &[u8]) -> Result<Vec<u8>, GitError> {
     finished(&output, &command)
 }
 
+/// What is told of a call of git: its words, how long it took, and whether it succeeded.
+pub type CallObserver = fn(&str, Duration, bool);
+
+static OBSERVER: OnceLock<CallObserver> = OnceLock::new();
+
+/// From now on every call of git is told, once it has ended.
+pub fn observe_calls(observer: CallObserver) {
+    let _ = OBSERVER.set(observer);
+}
+
 /// Every call of git passes here: what a killed one left locked is freed, what a living one holds is waited for.
 fn run(command: &mut Command, input: &[u8]) -> Result<Output, GitError> {
-    locks::run(command, input, locks::PATIENCE)
+    let Some(observer) = OBSERVER.get() else { return locks::run(command, input, locks::PATIENCE) };
+    let started = Instant::now();
+    let output = locks::run(command, input, locks::PATIENCE);
+    let succeeded = output.as_ref().is_ok_and(|output| output.status.success());
+    observer(&what(command), started.elapsed(), succeeded);
+    output
 }
 
 fn finished(output: &Output, command: &Command) -> Result<Vec<u8>, GitError> {

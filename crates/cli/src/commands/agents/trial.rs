@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::fault::{Exit, Fault};
+use crate::variables;
 
 const FILE: &str = "conductor-test.txt";
 
@@ -112,7 +113,7 @@ impl Trial<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["run", "../tasks.json", "--first-commit", "--ui", "plain"]).current_dir(repository);
         command.env("CONDUCTOR_HOME", place.0.join("home"));
-        for (_, variable) in crate::commands::config::VARIABLES {
+        for variable in variables::of_settings() {
             command.env_remove(variable);
         }
         Ok(process::run_own(&mut command, b"")?)

@@ -269,6 +269,7 @@ fn written(subject: &Subject) -> String {
     let of = |of_config: bool| {
         let keys = subject.origins.iter().filter(|one| one.of_config == of_config);
         let place = |one: &Origin| match &one.file {
+            Some(variable) if one.line == 0 => format!("{} ({variable})", one.key),
             Some(file) => format!("{} ({file}:{})", one.key, one.line),
             None => format!("{} (line {})", one.key, one.line),
         };
@@ -309,7 +310,7 @@ pub(super) fn json(subject: &Subject) -> Value {
     let origins: Vec<Value> = subject
         .origins
         .iter()
-        .map(|one| json!({ "key": one.key, "by": if one.of_config { "config" } else { "task" }, "file": one.file, "line": one.line }))
+        .map(|one| json!({ "key": one.key, "by": if one.of_config { "config" } else { "task" }, "file": one.file, "line": Some(one.line).filter(|line| *line > 0) }))
         .collect();
     json!({
         "schema": "conductor.explanation/1",

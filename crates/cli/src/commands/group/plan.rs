@@ -13,12 +13,13 @@ use crate::commands::{answer, answer_json, talk};
 use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
+use crate::taskfile;
 use crate::writing;
 
 const SCHEMA: &str = "conductor.group-plan/1";
 
 pub(super) fn run(args: &GroupPlan) -> Result<Exit, Fault> {
-    let (source, value) = diagnostics::values(&args.file)?;
+    let (source, value) = diagnostics::values(&taskfile::meant(args.file.as_deref())?)?;
     let plan = diagnostics::load_text(source.name(), source.text().to_owned())?;
     let strategy = args.strategy.into();
     let most = args.max_group_size.map(|most| most as usize);

@@ -25,15 +25,15 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
         Ok((archive.home.clone(), found, metadata))
     })?;
     if metadata.status.is_end() {
-        return told(&found.run, &metadata);
+        return told(&found.run, &metadata, args.json);
     }
     let id = found.stored.id.clone();
     // What happens between reading and following is read again: nothing of it is missed.
-    let Ok((_, mut following)) = control::follow(&home.run(&id)) else { return ended(&home, group, &id) };
+    let Ok((_, mut following)) = control::follow(&home.run(&id)) else { return ended(&home, args, &id) };
     let mut run = again(&id)?;
     loop {
         match Metadata::of(&run, group) {
-            Some(metadata) if metadata.status.is_end() => return told(&run, &metadata),
+            Some(metadata) if metadata.status.is_end() => return told(&run, &metadata, args.json),
             _ => {}
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -43,7 +43,7 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
         }
         following.patience(Some(left))?;
         match following.next() {
-            None => return ended(&home, group, &id),
+            None => return ended(&home, args, &id),
             Some(Ok(record)) if record.seq <= run.seq() => {}
             Some(Ok(record)) => {
                 let broken =
@@ -70,17 +70,22 @@ fn again(id: &RunId) -> Result<Run, Fault> {
 }
 
 /// The run's coordinator does not speak any more: the group has come to its end, or was left.
-fn ended(home: &Home, group: &str, id: &RunId) -> Result<Exit, Fault> {
+fn ended(home: &Home, args: &GroupWait, id: &RunId) -> Result<Exit, Fault> {
+    let group = &args.of.group_id;
     let run = again(id)?;
     match Metadata::of(&run, group) {
-        Some(metadata) if metadata.status.is_end() => told(&run, &metadata),
+        Some(metadata) if metadata.status.is_end() => told(&run, &metadata, args.json),
         _ if home.is_live(id) => Err(live::silent(home, id)),
         _ => Err(Fault::new(Exit::Unexpected, format!("group {group} was left in the middle, in run {id}"))
             .help(format!("take it up with `conductor run --resume {id}`"))),
     }
 }
 
-fn told(run: &Run, metadata: &Metadata) -> Result<Exit, Fault> {
+fn told(run: &Run, metadata: &Metadata, as_json: bool) -> Result<Exit, Fault> {
+    if as_json {
+        answer(&metadata.text())?;
+        return Ok(exit(metadata.status));
+    }
     let Metadata { group_id, status, .. } = metadata;
     answer(&format!("{group_id} {}: {}", status.name(), landed_words(run, metadata)))?;
     if *status != Status::Completed {

@@ -119,7 +119,13 @@ fn one_task(args: &Planning) -> Result<Plan, Fault> {
     let loaded = spec::load_over(&source, &layers, &[]);
     let first =
         |found: Vec<spec::Diagnostic>| found.first().map(|one| one.message.clone()).unwrap_or_default();
-    loaded.map(|loaded| loaded.plan).map_err(|found| wrong(&first(found)))
+    let mut plan = loaded.map(|loaded| loaded.plan).map_err(|found| wrong(&first(found)))?;
+    // What was typed comes before a variable.
+    for task in &mut plan.tasks {
+        task.agent = args.agent.clone().or(task.agent.take());
+        task.model = args.model.clone().or(task.model.take());
+    }
+    Ok(plan)
 }
 
 /// The first signal stops the planner, the second kills it.

@@ -6,6 +6,8 @@ use conductor_core::forecast::{Basis, Estimate, Forecast};
 use conductor_core::graph::Node;
 use conductor_core::plan::Plan;
 
+use crate::width::terminal_width;
+
 /// Where there is no terminal.
 const USUAL: usize = 80;
 /// A chart narrower than this shows nothing.
@@ -15,8 +17,7 @@ const MOST: usize = 40;
 const WIDEST_NAME: usize = 20;
 
 pub(super) fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(USUAL)
+    terminal_width().unwrap_or(USUAL)
 }
 
 struct Row<'a> {

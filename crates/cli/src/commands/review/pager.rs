@@ -3,18 +3,20 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
-use crate::commands::diff::painted;
-use crate::console;
 use conductor_engine::transcript;
 
+use crate::commands::diff::painted;
+use crate::console;
+use crate::fault::Fault;
+
 /// Returns when the user has left the pager. Without one the patch is printed.
-pub(super) fn show(patch: &[u8]) -> io::Result<()> {
+pub(super) fn show(patch: &[u8]) -> Result<(), Fault> {
     let text = painted(&transcript::shown(patch));
     let text = console::clean(&text);
     if io::stdout().is_terminal() && page(&text).is_ok() {
         return Ok(());
     }
-    console::answer(&text)
+    Ok(console::answer(&text)?)
 }
 
 fn page(text: &str) -> io::Result<()> {

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-use clap::Parser as _;
 use conductor_core::event::{Options, Selection};
 use conductor_core::graph;
 use conductor_core::plan::{Isolation, Land, Limits, Plan, Work};
@@ -17,12 +16,16 @@ use crate::args::{self, Arguments, Command, Strategy, Ui};
 use crate::commands::talk;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
+use crate::taskfile;
 
 /// How long an agent's question waits where nobody is there to read it.
 const UNATTENDED: Millis = Millis::from_secs(10 * 60);
 
 /// How long an outage of a provider is waited out.
 const PATIENCE: Millis = Millis::from_secs(60 * 60);
+
+/// Said where the number is only the built-in one.
+const ONE_AT_A_TIME: &str = "tasks run one at a time; -p N runs N at once";
 
 /// Whether somebody sits there.
 fn attended() -> bool {
@@ -52,11 +55,10 @@ impl<'a> Resolved<'a> {
             return Err(Fault::new(Exit::Usage, "--watch needs a task file to look at")
                 .help("name a file that stays there while the run goes on"));
         }
-        match (&resolved.file, &resolved.resume) {
-            (None, None) if typed.from.is_none() => Err(Fault::new(Exit::Usage, "nothing to run")
-                .help("name a task file, or use --resume to take up the newest run of this directory")),
-            _ => Ok(resolved),
+        if resolved.file.is_none() && resolved.resume.is_none() && typed.from.is_none() {
+            resolved.file = Some(taskfile::meant(None)?);
         }
+        Ok(resolved)
     }
 
     /// In `run --resume tasks.yaml` the word after `--resume` is the file, not a run.
@@ -120,6 +122,14 @@ impl<'a> Resolved<'a> {
         Ok(options)
     }
 
+    /// How to have more at once, where tasks run one after the other and nothing was said of that.
+    pub(super) fn hint(&self, plan: &Plan, options: &Options) -> Option<&'static str> {
+        let unsaid = self.typed.parallel.is_none() && plan.parallel.is_none();
+        let in_turn = options.slots == 1 && options.strategy != graph::Strategy::Sequential;
+        let several = plan.asked().nth(1).is_some();
+        (unsaid && in_turn && several && self.ui() != Ui::Json).then_some(ONE_AT_A_TIME)
+    }
+
     pub(super) fn ui(&self) -> Ui {
         match self.typed.ui {
             _ if self.typed.json => Ui::Json,
@@ -153,8 +163,12 @@ pub(super) fn limited(before: &Options, written: &Limits, edited: Option<&Limits
 
 /// As if these words had been typed, the last of them by somebody who wrote them after `--`.
 pub(crate) fn typed(words: Vec<OsString>) -> Result<Box<args::Run>, Fault> {
-    match Arguments::try_parse_from(words) {
-        Ok(Arguments { command: Command::Run(run) }) => Ok(run),
+    match Arguments::read(words) {
+        Ok(arguments) if !arguments.global.is_untouched() => {
+            let message = "-C, --quiet, --verbose and --color belong before `--`";
+            Err(Fault::new(Exit::Usage, message))
+        }
+        Ok(Arguments { command: Some(Command::Run(run)), .. }) => Ok(run),
         Ok(_) => Err(Fault::new(Exit::Usage, "what follows `--` is not for `run`")),
         Err(error) => {
             let told = error.to_string();

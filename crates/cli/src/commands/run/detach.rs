@@ -12,9 +12,10 @@ use conductor_core::ids::RunId;
 use conductor_engine::{access, control};
 use serde::{Deserialize, Serialize};
 
-use crate::args;
+use crate::args::{self, words::place_of_command};
 use crate::commands::{answer, answer_json};
 use crate::fault::{Exit, Fault};
+use crate::globals;
 
 const SCHEMA: &str = "conductor.detached/1";
 
@@ -32,9 +33,13 @@ struct Begun {
 
 pub(super) fn start(args: &args::Run) -> Result<Exit, Fault> {
     let mut words: Vec<_> = std::env::args_os().skip(1).collect();
-    let verb = words.iter().position(|word| word == "run").map_or(0, |at| at + 1);
-    words.insert(verb, "--detached".into());
-    let mut child = Command::new(std::env::current_exe()?).args(words).stdout(Stdio::piped()).spawn()?;
+    words.insert(place_of_command(&words) + 1, "--detached".into());
+    let mut command = Command::new(std::env::current_exe()?);
+    // The words have every -C in them, to be taken from where we were.
+    if let Some(directory) = globals::started_in() {
+        command.current_dir(directory);
+    }
+    let mut child = command.args(words).stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
         BufReader::new(out).read_line(&mut line)?;

@@ -44,7 +44,8 @@ pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Resu
 /// written, its branch brought home, its exit code noted. Or its branch is to be brought home now, and was not then.
 pub(super) fn is_unfinished(args: &Resolved<'_>, stored: &StoredRun, run: &Run, state: &Path) -> bool {
     run.all_ended()
-        && (was_cut_short(state) || (args.typed.merge == args::Merge::Branch && is_unmerged(stored, run)))
+        && (was_cut_short(state)
+            || (args.typed.merge == args::Merge::Branch && unmerged_branch(stored, run).is_some()))
 }
 
 /// The exit code is what is noted last.
@@ -52,16 +53,19 @@ fn was_cut_short(state: &Path) -> bool {
     state.is_dir() && !state.join(output::EXIT_CODE).exists()
 }
 
-fn is_unmerged(stored: &StoredRun, run: &Run) -> bool {
-    let look = || -> Result<bool, GitError> {
+/// The run's branch, where what is on it is not in what is checked out.
+pub(crate) fn unmerged_branch(stored: &StoredRun, run: &Run) -> Option<String> {
+    let look = || -> Result<Option<String>, GitError> {
         let repository = Repository::of(&stored.directory)?;
         let branch = RunRefs::of(&repository, &stored.id)?.branch;
         match repository.read_ref(&branch)? {
-            Some(tip) => Ok(!repository.contains(&repository.head, &tip)?),
-            None => Ok(false),
+            Some(tip) => {
+                Ok(Some(branch).filter(|_| !repository.contains(&repository.head, &tip).unwrap_or(true)))
+            }
+            None => Ok(None),
         }
     };
-    run.tip().is_some() && look().unwrap_or(false)
+    run.tip().and_then(|_| look().ok().flatten())
 }
 
 pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<Fault> {

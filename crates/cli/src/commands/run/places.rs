@@ -10,10 +10,11 @@ use conductor_core::ids::RunId;
 use conductor_core::plan::{Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
 use conductor_core::units::Millis;
+use conductor_engine::access;
 use conductor_engine::drive::World;
 use conductor_engine::git::{Baseline, GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
-use conductor_engine::shortage;
+use conductor_engine::shortage::{self, Passing as _};
 use conductor_engine::stores::Sqlite;
 use conductor_engine::workspaces::{Layout, Rooms, Tenant};
 
@@ -52,7 +53,10 @@ pub(super) fn repository(
         return Ok(None);
     }
     let found = match Repository::of(directory) {
-        Ok(repository) => Some(repository),
+        Ok(repository) => {
+            check_writable(&repository)?;
+            Some(repository)
+        }
         Err(GitError::Unborn(root)) if may_begin(args, &root) => {
             Repository::begin(directory).map_err(no_repository)?;
             Some(Repository::of(directory).map_err(no_repository)?)
@@ -80,9 +84,36 @@ pub(super) fn foresee(
         return Ok(());
     }
     match Repository::of(directory) {
-        Ok(_) => Ok(()),
+        Ok(repository) => check_writable(&repository),
         Err(GitError::Unborn(_)) if args.typed.first_commit || is_attended() => Ok(()),
         Err(error) => outside(plan, options.isolation, directory, error),
+    }
+}
+
+/// Worktrees and branches are made in it, so one that can only be read is told before anything starts.
+fn check_writable(repository: &Repository) -> Result<(), Fault> {
+    access::check_writable(&repository.common).map_err(|error| {
+        let message = format!(
+            "the repository {} cannot be written: {error}; nothing was started",
+            repository.common.display()
+        );
+        Fault::new(Exit::InvalidFile, message).help(format!(
+            "make it writable, or run in a copy of your own: git clone '{}'",
+            repository.root.display()
+        ))
+    })
+}
+
+/// Makes the folder that was asked for, so that one that cannot be is refused before anything starts.
+pub(super) fn make_output(options: &Options) -> Result<(), Fault> {
+    let Some(folder) = options.output.as_deref().map(Path::new) else { return Ok(()) };
+    match access::create_dir_all(folder).and_then(|()| access::check_writable(folder)) {
+        // A full disk is waited for when the first file is written.
+        Err(error) if error.shortage().is_none() => {
+            let message = format!("cannot write to the output directory {}: {error}", folder.display());
+            Err(Fault::new(Exit::Usage, message).help("name another one with -o DIR"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -204,7 +235,10 @@ fn no_repository(error: GitError) -> Fault {
         GitError::Unborn(_) => "let it be made: --first-commit; or make it yourself: \
                                 git commit --allow-empty -m 'Start'"
             .to_owned(),
-        GitError::NotOne(_) | GitError::Bare(_) => format!("run it in a checkout, {IN_PLACE}"),
+        GitError::NotOne(_) => format!("run it in a checkout, {IN_PLACE}"),
+        GitError::Bare(_) => {
+            format!("make a checkout and run it there: git worktree add ../checkout; {IN_PLACE}")
+        }
         error => match error.remedy() {
             Some(remedy) => format!("{remedy}; {IN_PLACE}"),
             None => format!("mend it, {IN_PLACE}"),

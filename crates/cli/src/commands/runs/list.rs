@@ -91,7 +91,7 @@ fn row(line: &Line) -> [String; 6] {
     [line.stored.id.to_string(), local(line.stored.created.0), state(line), counts, cost, directory]
 }
 
-fn local(millis: i64) -> String {
+pub(crate) fn local(millis: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }

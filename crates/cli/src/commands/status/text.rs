@@ -64,6 +64,16 @@ fn head(seen: &Seen) -> String {
 }
 
 fn figures(s: &Snapshot) -> String {
+    let cost = match (s.spent.tokens > 0 || s.spent.cost.0 > 0, s.max_cost) {
+        (false, None) => String::new(),
+        (_, None) => format!("; {}", costs::words(s.spent)),
+        (_, Some(cap)) => format!("; {} of {cap}", costs::words(s.spent)),
+    };
+    format!("{}; {} at a time, {}{cost}", counted(s), s.slots, s.elapsed)
+}
+
+/// How many tasks are done, and how many there are of each other kind.
+pub(crate) fn counted(s: &Snapshot) -> String {
     let counts = s.counts;
     let mut parts = vec![format!("{} of {} done", counts.completed, s.total)];
     for (count, word) in [
@@ -78,12 +88,7 @@ fn figures(s: &Snapshot) -> String {
             parts.push(format!("{count} {word}"));
         }
     }
-    let cost = match (s.spent.tokens > 0 || s.spent.cost.0 > 0, s.max_cost) {
-        (false, None) => String::new(),
-        (_, None) => format!("; {}", costs::words(s.spent)),
-        (_, Some(cap)) => format!("; {} of {cap}", costs::words(s.spent)),
-    };
-    format!("{}; {} at a time, {}{cost}", parts.join(", "), s.slots, s.elapsed)
+    parts.join(", ")
 }
 
 fn reason(why: DrainReason) -> &'static str {

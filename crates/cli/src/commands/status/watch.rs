@@ -8,7 +8,7 @@ use conductor_engine::home::Home;
 
 use super::{Seen, block_on, json, text};
 use crate::archive::Archive;
-use crate::console;
+use crate::console::{self, Unanswered};
 use crate::fault::{Exit, Fault};
 
 /// At most twice a second.
@@ -53,7 +53,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn show(&mut self, seen: &Seen) -> io::Result<()> {
+    fn show(&mut self, seen: &Seen) -> Result<(), Unanswered> {
         let state = (seen.snapshot.seq, seen.pid.is_some());
         if !self.in_place && self.last == Some(state) {
             return Ok(());
@@ -70,7 +70,7 @@ impl Screen {
         } else {
             writeln!(out, "{}", console::clean(&text::whole(seen)))?;
         }
-        out.flush()
+        Ok(out.flush()?)
     }
 }
 

@@ -11,8 +11,9 @@ use conductor_engine::stores::StoredRun;
 use conductor_engine::workspaces::{
     Rooms, RunRefs, Workspace, census, empty_trash, run_of_task_branch, works,
 };
+use serde_json::{Value, json};
 
-use super::{answer, talk};
+use super::{answer, answer_json, talk};
 use crate::archive::{self, Archive};
 use crate::args::WorktreeClean;
 use crate::fault::{Exit, Fault};
@@ -23,7 +24,7 @@ pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, Fault> {
         Some(word) => vec![archive.named(word)?],
         None => left_here(&archive, args.all)?,
     };
-    let mut cleared = 0;
+    let (mut cleared, mut runs_told) = (0, Vec::new());
     for stored in &runs {
         if args.run.is_none() && archive.home.is_live(&stored.id) {
             talk(format!("run {} is being worked on and stays as it is", stored.id));
@@ -32,9 +33,17 @@ pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, Fault> {
         let done = clear(&archive, stored, args.run.is_some() || args.all).await?;
         done.told.iter().for_each(talk);
         cleared += done.gone;
-        report(&stored.id, &done)?;
+        match args.json {
+            true => runs_told.push(done.json(&stored.id)),
+            false => report(&stored.id, &done)?,
+        }
     }
     empty_trash(archive.home.root());
+    if args.json {
+        answer_json(
+            &json!({ "schema": "conductor.worktree-clean/1", "cleared": cleared, "runs": runs_told }),
+        )?;
+    }
     if cleared == 0 {
         talk("there was nothing to clear");
     }
@@ -134,12 +143,24 @@ fn report(run: &RunId, cleared: &Cleared) -> Result<(), Fault> {
         answer(&format!("run {run}: kept {name}"))?;
     }
     for room in stay {
-        let why = match room.used_by.as_slice() {
-            [first, ..] => format!("{} is in it", process::described(*first)),
-            [] if room.is_resolving() => "a conflict is being solved in it".to_owned(),
-            [] => "what is in it could not be saved".to_owned(),
-        };
-        answer(&format!("run {run}: left {}, {why}", room.folder.display()))?;
+        answer(&format!("run {run}: left {}, {}", room.folder.display(), why_it_stays(room)))?;
     }
     Ok(())
+}
+
+fn why_it_stays(room: &Workspace) -> String {
+    match room.used_by.as_slice() {
+        [first, ..] => format!("{} is in it", process::described(*first)),
+        [] if room.is_resolving() => "a conflict is being solved in it".to_owned(),
+        [] => "what is in it could not be saved".to_owned(),
+    }
+}
+
+impl Cleared {
+    fn json(&self, run: &RunId) -> Value {
+        let stay = self.stay.iter().map(|room| json!({ "folder": room.folder, "why": why_it_stays(room) }));
+        json!({
+            "run": run, "cleared": self.gone, "kept": self.rescued, "left": stay.collect::<Vec<_>>(), "notices": self.told,
+        })
+    }
 }

@@ -12,16 +12,19 @@ use conductor_engine::stores::StoredRun;
 use conductor_engine::transcript;
 use conductor_engine::worker::Stop;
 use conductor_engine::workspaces::UNFINISHED_MERGE;
+use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::{answer, talk};
+use super::{answer_either, talk};
 use crate::archive::{self, Archive, Found};
 use crate::args::{AllowMarkers, OfTask};
 use crate::commands::keeper;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
+
+pub(super) const SCHEMA: &str = "conductor.landing/1";
 
 /// A failed task, with its run laid open.
 pub(super) struct Case {
@@ -29,6 +32,7 @@ pub(super) struct Case {
     pub(super) stored: StoredRun,
     pub(super) task: TaskId,
     directory: PathBuf,
+    pub(super) as_json: bool,
     talking: JoinHandle<()>,
 }
 
@@ -58,7 +62,7 @@ impl Case {
         keeper::command_in(archive.home.root(), &stored.id)
             .iter_mut()
             .for_each(|command| bench.keep(command));
-        Ok(Case { bench, stored, task, directory: archive.directory, talking })
+        Ok(Case { bench, stored, task, directory: archive.directory, as_json: args.json, talking })
     }
 
     /// Files in which a person wants the marks of a conflict.
@@ -100,7 +104,9 @@ impl Case {
             talk(format!("the folder you are in is gone: cd {}", self.stored.directory.display()));
         }
         let (brought, run) = (ended?, run?);
-        report((&self.stored.id, &branch), &self.task, &run, brought, stopped)
+        let landing =
+            Landing { run: &self.stored.id, branch: &branch, task: &self.task, as_json: self.as_json };
+        landing.report(&run, brought, stopped)
     }
 }
 
@@ -121,35 +127,52 @@ fn not_failed(run: &RunId, task: &TaskId, status: Status) -> Fault {
     }
 }
 
-fn report(
-    (run, branch): (&RunId, &str),
-    task: &TaskId,
-    state: &Run,
-    brought: Brought,
-    stopped: &Stopped,
-) -> Result<Exit, Fault> {
-    match brought {
-        Brought::Landed(change) => {
-            answer(&format!("{task} landed on {branch} as {:.10}", change.commit))?;
-            next(run, state, branch);
-            Ok(Exit::Done)
+/// What is to land where, and how that is told.
+struct Landing<'a> {
+    run: &'a RunId,
+    branch: &'a str,
+    task: &'a TaskId,
+    as_json: bool,
+}
+
+impl Landing<'_> {
+    fn report(&self, state: &Run, brought: Brought, stopped: &Stopped) -> Result<Exit, Fault> {
+        let Landing { run, branch, task, .. } = self;
+        match brought {
+            Brought::Landed(change) => {
+                let words = format!("{task} landed on {branch} as {:.10}", change.commit);
+                self.tell(&words, "landed", Some(&change.commit))?;
+                next(run, state, branch);
+                Ok(Exit::Done)
+            }
+            Brought::Conflict(failure) => {
+                self.tell(&transcript::shown(failure.evidence.as_bytes()), "conflict", None)?;
+                let fault = Fault::new(Exit::ConflictLeft, format!("{task} {}", one_line(&failure.message)));
+                Err(fault.help(format!(
+                    "solve it: conductor worktree resolve {task} --run {run}   (or decide it at once: --ours, --theirs)"
+                )))
+            }
+            Brought::Red(failure) => {
+                self.tell(&transcript::shown(failure.evidence.as_bytes()), "checks_failed", None)?;
+                let message = format!("{task} does not land: {}", one_line(&failure.message));
+                Err(Fault::new(Exit::TaskFailed, message))
+            }
+            Brought::Dirty(checkout) => {
+                let message =
+                    format!("{branch} is checked out in {} with uncommitted changes", checkout.display());
+                Err(Fault::new(Exit::Unexpected, message).help("commit or stash them first"))
+            }
+            Brought::Stopped => Err(Fault::new(stopped.exit(), "stopped; nothing was moved")),
         }
-        Brought::Conflict(failure) => {
-            answer(&transcript::shown(failure.evidence.as_bytes()))?;
-            Err(Fault::new(Exit::ConflictLeft, format!("{task} {}", one_line(&failure.message))).help(format!(
-                "solve it: conductor worktree resolve {task} --run {run}   (or decide it at once: --ours, --theirs)"
-            )))
-        }
-        Brought::Red(failure) => {
-            answer(&transcript::shown(failure.evidence.as_bytes()))?;
-            Err(Fault::new(Exit::TaskFailed, format!("{task} does not land: {}", one_line(&failure.message))))
-        }
-        Brought::Dirty(checkout) => {
-            let message =
-                format!("{branch} is checked out in {} with uncommitted changes", checkout.display());
-            Err(Fault::new(Exit::Unexpected, message).help("commit or stash them first"))
-        }
-        Brought::Stopped => Err(Fault::new(stopped.exit(), "stopped; nothing was moved")),
+    }
+
+    fn tell(&self, words: &str, outcome: &str, commit: Option<&str>) -> Result<(), Fault> {
+        let evidence = commit.is_none().then_some(words);
+        let value = json!({
+            "run": self.run, "task": self.task, "branch": self.branch, "outcome": outcome, "commit": commit,
+            "evidence": evidence,
+        });
+        answer_either(self.as_json, words, SCHEMA, value)
     }
 }
 

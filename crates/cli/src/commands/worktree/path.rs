@@ -6,8 +6,9 @@ use conductor_core::plan::Isolation;
 use conductor_core::run::TaskState;
 use conductor_engine::home::Home;
 use conductor_engine::workspaces::{Guest, branch_word, census, resolving_seat, sitter};
+use serde_json::json;
 
-use super::answer;
+use super::answer_either;
 use crate::archive::{Archive, Found};
 use crate::args::OfTask;
 use crate::fault::{Exit, Fault};
@@ -22,7 +23,8 @@ pub(super) async fn path(args: &OfTask) -> Result<Exit, Fault> {
         let message = format!("task '{task}' of run {run} is {status} and has no workspace");
         Fault::new(Exit::NothingToDo, message).help(format!("what it changed: conductor diff {task}"))
     })?;
-    answer(&path.display().to_string())?;
+    let value = json!({ "run": chosen.found.stored.id, "task": chosen.task().id, "path": path });
+    answer_either(args.json, &path.display().to_string(), "conductor.worktree-path/1", value)?;
     Ok(Exit::Done)
 }
 

@@ -6,9 +6,10 @@ use conductor_core::scheduler::Side;
 use conductor_engine::merge::{short, unrelated};
 use conductor_engine::resolve::{Brought, ResolveError};
 use conductor_engine::workspaces::{Resolution, Resolving, WorkspaceError, census, resolving_seat};
+use serde_json::json;
 
-use super::landing::{Case, Stopped};
-use super::{answer, talk};
+use super::landing::{Case, SCHEMA, Stopped};
+use super::{answer_either, talk};
 use crate::archive::{self, Archive, Found};
 use crate::args::{How, OfTask, WorktreeResolve};
 use crate::console;
@@ -109,6 +110,9 @@ async fn abort(args: &OfTask) -> Result<Exit, Fault> {
     }
     resolving.close(task)?;
     talk(format!("the conflict of {task} is left as it was; its own work is kept"));
+    if args.json {
+        answer_either(true, "", SCHEMA, json!({ "run": stored.id, "task": task, "outcome": "aborted" }))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -133,7 +137,10 @@ fn lay_out(case: &Case) -> Result<(), Fault> {
 
 fn explain(case: &Case, open: &Resolution) -> Result<(), Fault> {
     let (task, run) = (&case.task, &case.stored.id);
-    answer(&open.folder.display().to_string())?;
+    let value = json!({
+        "run": run, "task": task, "outcome": "laid_out", "folder": open.folder, "files": open.files,
+    });
+    answer_either(case.as_json, &open.folder.display().to_string(), SCHEMA, value)?;
     talk(match (open.clean, open.files.is_empty()) {
         (false, _) => format!("the conflict of {task} is laid out there; both sides changed:"),
         (true, false) => format!("the work of {task} is laid out there; the marks of a conflict are in:"),

@@ -4,8 +4,9 @@ use conductor_engine::git::Repository;
 use conductor_engine::merge::{self, Synced, short};
 use conductor_engine::transcript;
 use conductor_engine::workspaces::RunRefs;
+use serde_json::json;
 
-use super::{answer, talk};
+use super::{answer_either, talk};
 use crate::archive::{self, Archive};
 use crate::args::WorktreeSync;
 use crate::end_block::one_line;
@@ -32,7 +33,7 @@ pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, Fault> {
                 ));
             }
         }
-        return report(synced, &short(&branch), &with);
+        return report(args.json, synced, &short(&branch), &with);
     }
     let which =
         args.run.as_ref().map_or_else(|| "no run here".to_owned(), |run| format!("run {run} does not"));
@@ -40,15 +41,23 @@ pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, Fault> {
     Err(Fault::new(Exit::NothingToDo, format!("{which} {has} a branch: nothing has landed")))
 }
 
-fn report(synced: Synced, branch: &str, with: &str) -> Result<Exit, Fault> {
+fn report(as_json: bool, synced: Synced, branch: &str, with: &str) -> Result<Exit, Fault> {
+    let told = |words: &str, outcome: &str, commit: Option<&str>, evidence: Option<&str>| {
+        let value = json!({
+            "branch": branch, "with": with, "outcome": outcome, "commit": commit, "evidence": evidence,
+        });
+        answer_either(as_json, words, "conductor.worktree-sync/1", value)
+    };
     match synced {
+        Synced::Already if as_json => told("", "already", None, None)?,
         Synced::Already => talk(format!("{branch} holds {with} already")),
         Synced::Done { to } => {
-            answer(&format!("{branch} holds {with} now, as {to:.10}"))?;
+            told(&format!("{branch} holds {with} now, as {to:.10}"), "synced", Some(&to), None)?;
             talk(format!("next: git merge {branch}"));
         }
         Synced::Conflict(failure) => {
-            answer(&transcript::shown(failure.evidence.as_bytes()))?;
+            let evidence = transcript::shown(failure.evidence.as_bytes());
+            told(&evidence, "conflict", None, Some(&evidence))?;
             let message = format!("{branch} {}; nothing was moved", one_line(&failure.message));
             return Err(Fault::new(Exit::ConflictLeft, message)
                 .help(format!("merge it yourself: git merge {branch}")));

@@ -1,0 +1,128 @@
+//! What a shell completes beside commands and options: names of runs, tasks, groups, templates and agents.
+//!
+//! Completing only looks: nothing is made, nothing is told, and what cannot be read completes to nothing.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use conductor_core::plan::Plan;
+use conductor_engine::agents;
+use conductor_engine::home::Home;
+use conductor_engine::stores::StoredRun;
+
+use crate::archive::Archive;
+use crate::args::Arguments;
+use crate::commands::{block_on, template};
+use crate::{console, diagnostics, taskfile};
+
+/// The variable by which a shell's script asks; its value is the shell's name.
+pub(crate) const VARIABLE: &str = "CONDUCTOR_COMPLETE";
+
+/// Longer than this nobody waits for a name.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How many runs are named, the newest first.
+const RUNS: usize = 50;
+
+/// How many runs of this repository are looked through for tasks and groups.
+const LOOK_BACK: usize = 3;
+
+/// Answers a shell, where one asks.
+pub(crate) fn answered(words: &[OsString]) -> bool {
+    if std::env::var_os(VARIABLE).is_none_or(|shell| shell.is_empty() || shell == "0") {
+        return false;
+    }
+    console::be_silent();
+    let here = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(Arguments::described).var(VARIABLE);
+    // A shell has no use for an error.
+    asked.try_complete(words.iter().cloned(), here.as_deref()).unwrap_or(true)
+}
+
+pub(crate) fn runs() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| within(stored_runs()).into_iter().map(run).collect())
+}
+
+pub(crate) fn tasks() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        named(
+            plans().iter().flat_map(|plan| plan.asked().map(|task| (task.id.to_string(), task.name.clone()))),
+        )
+    })
+}
+
+pub(crate) fn groups() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let plans = plans();
+        let of_tasks =
+            |plan: &Plan| plan.tasks.iter().filter_map(|task| task.group.clone()).collect::<Vec<_>>();
+        let listed = |plan: &Plan| plan.groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>();
+        named(
+            plans
+                .iter()
+                .flat_map(|plan| listed(plan).into_iter().chain(of_tasks(plan)))
+                .map(|name| (name, String::new())),
+        )
+    })
+}
+
+pub(crate) fn templates() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| named(template::names().into_iter()))
+}
+
+pub(crate) fn agents() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let names = agents::known_names(&diagnostics::plan_of_good_configs());
+        named(names.into_iter().map(|name| (name, String::new())))
+    })
+}
+
+/// Each once, with what it is about where that is known.
+fn named(names: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
+    let mut seen = BTreeSet::new();
+    let new = names.filter(|(name, _)| seen.insert(name.clone()));
+    let told = new.map(|(name, about)| {
+        let about = Some(about).filter(|about| !about.is_empty() && *about != name);
+        CompletionCandidate::new(name).help(about.map(Into::into))
+    });
+    told.collect()
+}
+
+fn run(stored: StoredRun) -> CompletionCandidate {
+    let about = format!("{}, {} tasks, {}", stored.status, stored.tasks, stored.directory.display());
+    CompletionCandidate::new(stored.id.as_str().to_owned()).help(Some(about.into()))
+}
+
+/// What can be had in time, or nothing.
+fn within<T: Default>(work: impl Future<Output = Option<T>>) -> T {
+    let done = block_on(async { Ok(tokio::time::timeout(PATIENCE, work).await.ok().flatten()) });
+    done.ok().flatten().unwrap_or_default()
+}
+
+async fn stored_runs() -> Option<Vec<StoredRun>> {
+    let archive = Archive::of(Home::existing().ok()??).await.ok()?;
+    Some(archive.runs().iter().take(RUNS).cloned().collect())
+}
+
+/// The plans a name can be from: of the newest runs here, and of the task file.
+fn plans() -> Vec<Plan> {
+    let mut plans = within(run_plans());
+    let here = std::env::current_dir().ok();
+    let file = here.and_then(|here| taskfile::found(&here));
+    plans.extend(file.and_then(|file| diagnostics::check(&file).ok()?.0));
+    plans
+}
+
+async fn run_plans() -> Option<Vec<Plan>> {
+    let archive = Archive::of(Home::existing().ok()??).await.ok()?;
+    let mut plans = Vec::new();
+    for stored in archive.here().ok()?.iter().take(LOOK_BACK) {
+        if let Ok(found) = archive.read(stored).await {
+            plans.push(Plan::clone(found.run.plan()));
+        }
+    }
+    Some(plans)
+}

@@ -1,0 +1,115 @@
+//! What the global options do, before the command begins.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use conductor_core::units::Millis;
+use conductor_engine::git;
+use conductor_engine::home::Home;
+
+use crate::args::{Color, Global};
+use crate::commands::talk;
+use crate::config;
+use crate::console;
+use crate::fault::{Exit, Fault};
+
+static STARTED_IN: OnceLock<PathBuf> = OnceLock::new();
+
+/// Where the program was started, where it has gone elsewhere since.
+pub(crate) fn started_in() -> Option<&'static Path> {
+    STARTED_IN.get().map(PathBuf::as_path)
+}
+
+pub(crate) fn apply(global: &Global) -> Result<(), Fault> {
+    color(global.color);
+    if global.quiet {
+        console::be_quiet();
+    }
+    enter(&global.directories)?;
+    if global.verbose {
+        console::be_verbose();
+        git::observe_calls(tell_call);
+        introduce();
+    }
+    Ok(())
+}
+
+pub(crate) fn color(color: Color) {
+    let choice = match color {
+        Color::Auto => anstream::ColorChoice::Auto,
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+/// The same options, for this program started by itself.
+pub(crate) fn handed_on() -> Vec<&'static str> {
+    let mut words = match anstream::ColorChoice::global() {
+        anstream::ColorChoice::Never => vec!["--color=never"],
+        anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => vec!["--color=always"],
+        anstream::ColorChoice::Auto => Vec::new(),
+    };
+    words.extend(console::is_quiet().then_some("--quiet"));
+    words.extend(console::is_verbose().then_some("--verbose"));
+    words
+}
+
+fn enter(directories: &[PathBuf]) -> Result<(), Fault> {
+    if directories.is_empty() {
+        return Ok(());
+    }
+    if let Ok(here) = std::env::current_dir() {
+        let _ = STARTED_IN.set(here);
+    }
+    for directory in directories {
+        std::env::set_current_dir(directory).map_err(|error| {
+            Fault::new(Exit::Usage, format!("-C: cannot change to {}: {error}", directory.display()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Where everything is looked for.
+fn introduce() {
+    let here = std::env::current_dir().map(|here| here.display().to_string());
+    talk(format!(
+        "version {}, in {}",
+        env!("CARGO_PKG_VERSION"),
+        here.unwrap_or_else(|error| error.to_string())
+    ));
+    match Home::root_of_environment() {
+        Ok(root) => {
+            let there = if root.join("runs").is_dir() { "" } else { " (not there yet)" };
+            talk(format!("state directory {}{there}", root.display()));
+        }
+        Err(error) => talk(error),
+    }
+    for place in config::places().unwrap_or_default() {
+        let there = if place.path.is_file() { "" } else { " (not there)" };
+        talk(format!("config of the {} {}{there}", place.of.name(), place.path.display()));
+    }
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut set: Vec<String> = names.filter(|name| name.starts_with("CONDUCTOR_")).collect();
+    set.sort();
+    if !set.is_empty() {
+        talk(format!("variables that are set: {}", set.join(", ")));
+    }
+}
+
+fn tell_call(words: &str, took: Duration, succeeded: bool) {
+    let how = if succeeded { "" } else { ", failed" };
+    talk(format!("git {words} ({}{how})", millis(took)));
+}
+
+fn millis(time: Duration) -> Millis {
+    Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The last line of a verbose command.
+pub(crate) fn tell_exit(exit: Exit, since: Instant) {
+    if console::is_verbose() {
+        talk(format!("exit code {} after {}", exit as u8, millis(since.elapsed())));
+    }
+}

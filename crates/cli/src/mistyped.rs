@@ -1,0 +1,36 @@
+//! A command that does not exist, and the one that was most likely meant.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _};
+use conductor_core::spec::did_you_mean;
+
+use crate::args::Arguments;
+use crate::end_block::one_line;
+use crate::fault::{Exit, Fault};
+
+/// What is wrong, where it is the name of a command.
+pub(crate) fn command(error: &clap::Error, words: &[OsString]) -> Option<Fault> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let fault = Fault::new(Exit::Usage, format!("there is no command '{}'", one_line(word)));
+    let whole = Arguments::command();
+    Some(match did_you_mean(word, names(&whole, words)) {
+        Some(meant) => fault.help(format!("did you mean '{meant}'?")),
+        None if Path::new(word).is_file() => {
+            fault.help(format!("to run this task file: conductor run {word}"))
+        }
+        None => fault.help("`conductor --help` lists every command"),
+    })
+}
+
+/// The commands below the one that the words have led to.
+fn names<'c>(whole: &'c Command, words: &[OsString]) -> impl Iterator<Item = &'c str> {
+    let typed = words.iter().skip(1).filter_map(|word| word.to_str());
+    let reached = typed.fold(whole, |command, word| command.find_subcommand(word).unwrap_or(command));
+    reached.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name)
+}

@@ -1,0 +1,110 @@
+//! `--json`: every command that answers does so with the versioned id of its schema.
+
+use serde_json::Value;
+
+use crate::harness::{Ended, World};
+use crate::repository::{conductor, conflicted, git, repository};
+
+#[track_caller]
+fn has_schema(told: &Value, name: &str) {
+    assert_eq!(told["schema"], format!("conductor.{name}/1"), "{told}");
+}
+
+#[track_caller]
+fn told(ended: Ended, name: &str) -> Value {
+    let told = ended.json();
+    has_schema(&told, name);
+    told
+}
+
+const STEERED: &str = "
+tasks:
+  - { id: first, run: AGENT touch done then await go, group: some }
+  - { id: second, run: AGENT touch done, dependencies: [first], group: some }
+  - { id: other, run: AGENT touch done }
+";
+
+#[test]
+fn steering_answers_in_json() {
+    let world = World::with(STEERED);
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("done");
+    let run = world.run_id();
+    let json = |args: &[&str]| world.conductor(&[args, &["--json"]].concat());
+    assert_eq!(told(json(&["pause"]).expect(0), "pause")["state"], "paused");
+    assert_eq!(told(json(&["resume"]).expect(0), "resume")["run"], run);
+    assert_eq!(told(json(&["parallel", "1"]).expect(0), "parallel")["slots"], 1);
+    assert_eq!(told(json(&["task", "send", "first", "hello"]).expect(0), "task")["action"], "send");
+    assert_eq!(told(json(&["wait", "--timeout", "0"]).expect(8), "wait")["ended"], false);
+    let group = told(json(&["cancel", "--group", "some"]).expect(0), "cancel");
+    assert_eq!(
+        (&group["cancelled"], &group["group"], &group["active"]),
+        (&2.into(), &"some".into(), &true.into())
+    );
+    live.ended().expect(9);
+    let over = told(json(&["wait"]).expect(9), "wait");
+    assert_eq!((&over["ended"], &over["exit_code"]), (&true.into(), &9.into()));
+    assert_eq!(told(json(&["task", "retry", "first"]).expect(0), "task")["active"], false);
+    for line in json(&["events"]).expect(0).json_lines() {
+        has_schema(&line, "event");
+    }
+}
+
+#[test]
+fn cancel_says_how_many_tasks_it_cancelled() {
+    for (args, words) in [
+        (&["cancel", "--all"][..], "is cancelled: 3 tasks\n"),
+        (&["cancel", "--group", "some"], "group some is cancelled: 2 tasks\n"),
+        (&["cancel", "second"], "second is cancelled\n"),
+    ] {
+        let world = World::with(STEERED);
+        let live = world.start(&["run", "tasks.yaml"]);
+        world.wait_for_file("done");
+        world.conductor(args).expect(0).says(words);
+        world.write("go", "");
+        live.ended();
+    }
+}
+
+#[test]
+fn what_was_done_is_told_in_json() {
+    let world = repository("tasks: [{ id: a, run: 'echo spoken; echo x > x.txt' }]");
+    conductor(&world, &["run", "../tasks.yaml", "-q"]).expect(0);
+    let json = |args: &[&str]| conductor(&world, &[args, &["--json"]].concat()).expect(0);
+    let lines = json(&["logs", "a"]).json_lines();
+    has_schema(&lines[0], "log");
+    assert_eq!((&lines[0]["line"], &lines[0]["attempt"]), (&"spoken".into(), &1.into()));
+    let diff = told(json(&["diff", "a"]), "diff");
+    assert!(diff["patch"].as_str().unwrap().contains("+x"), "{diff}");
+    assert_eq!(diff["status"], "completed");
+    assert!(told(json(&["diff", "a", "--stat"]), "diff")["stat"].as_str().unwrap().contains("x.txt"));
+    assert_eq!(told(json(&["worktree", "clean"]), "worktree-clean")["cleared"], 0);
+    assert_eq!(told(json(&["worktree", "sync"]), "worktree-sync")["outcome"], "already");
+    assert_eq!(told(json(&["checkpoint", "create", "here"]), "checkpoint")["branch"], "main");
+    git(&world, &["commit", "-q", "--allow-empty", "-m", "more"]);
+    let back = told(json(&["checkpoint", "rollback", "here"]), "checkpoint-rollback");
+    assert_eq!((&back["outcome"], &back["branch"]), (&"moved".into(), &"main".into()));
+    let new = told(
+        json(&["template", "new", "refactor", "--var", "target=src", "--var", "goal=tidy", "-o", "new.yaml"]),
+        "template-new",
+    );
+    assert_eq!(new["written"], "new.yaml");
+    let init = told(json(&["init"]), "init");
+    assert_eq!(init["written"][0], "tasks.yaml");
+    assert!(world.path("repo/tasks.yaml").is_file());
+}
+
+#[test]
+fn conflicts_are_told_in_json() {
+    let world = conflicted();
+    let json = |args: &[&str], code: i32| conductor(&world, &[args, &["--json"]].concat()).expect(code);
+    let again = told(json(&["worktree", "merge", "right"], 101), "landing");
+    assert_eq!((&again["outcome"], &again["commit"]), (&"conflict".into(), &Value::Null));
+    let laid_out = told(json(&["worktree", "resolve", "right"], 0), "landing");
+    assert_eq!(laid_out["files"][0], "f.txt");
+    let path = told(json(&["worktree", "path", "right"], 0), "worktree-path");
+    assert_eq!(path["path"], laid_out["folder"]);
+    assert_eq!(told(json(&["worktree", "resolve", "right", "--abort"], 0), "landing")["outcome"], "aborted");
+    let landed = told(json(&["worktree", "resolve", "right", "--ours"], 0), "landing");
+    assert_eq!(landed["outcome"], "landed");
+}
