@@ -14,6 +14,7 @@ mod fault;
 mod live;
 mod panics;
 mod progress;
+mod style;
 mod table;
 mod width;
 mod writing;

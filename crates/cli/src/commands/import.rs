@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use conductor_core::counted::counted;
 use conductor_core::subagents::Known;
 use conductor_engine::beads::{self, Bd, BdError, Drafted, LeftOut};
 use conductor_engine::home::Home;
@@ -42,9 +43,8 @@ fn import_beads(args: &ImportBeads) -> Result<Exit, Fault> {
         return Ok(Exit::Done);
     }
     writing::write(&args.output, &text)?;
-    let count = drafted.tasks.len();
-    let issues = if count == 1 { "issue" } else { "issues" };
-    answer(&format!("wrote {name} with {count} {issues}; next: conductor run {name}"))?;
+    let issues = counted(drafted.tasks.len(), "issue");
+    answer(&format!("wrote {name} with {issues}; next: conductor run {name}"))?;
     Ok(Exit::Done)
 }
 

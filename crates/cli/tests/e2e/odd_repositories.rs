@@ -121,7 +121,7 @@ fn later(kind: &str, world: &World, branch: &str) {
     said(&["checkpoint", "rollback", "here"], "is at");
     said(&["run", "--resume", &id, "--retry-failed"], "failed bad");
     git(world, &["merge", "-q", "--ff-only", &format!("refs/heads/{branch}")]);
-    said(&["runs", "prune", "--keep", "0", "--refs", "--yes"], "gone");
+    said(&["runs", "prune", "--keep", "0", "--refs", "--unreachable", "--yes"], "gone");
     assert_eq!(git(world, &["for-each-ref", "refs/conductor"]), "", "{kind}");
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Three forms come through this door: our mapping, B's bare list of tasks, and D's plan.
 
+use crate::counted::counted;
 use crate::plan::Plan;
 use crate::subagents::Subagent;
 
@@ -119,7 +120,11 @@ fn foreign(r: &mut Report<'_>, root: &Node) -> Parts {
 fn count(r: &mut Report<'_>, node: &Node, tasks: usize) {
     if super::decode::number(node).is_some_and(|said| said != tasks as f64) {
         let said = r.source.slice(node.span).to_owned();
-        r.warning("count-mismatch", node.span, format!("the plan says {said} tasks and has {tasks}"));
+        r.warning(
+            "count-mismatch",
+            node.span,
+            format!("the plan says {said} and has {}", counted(tasks, "task")),
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! `conductor group status`: how a group stands, from any terminal.
 
+use conductor_core::counted::counted;
 use conductor_core::groups::Metadata;
 
 use super::finding::{exit, landed, meant};
@@ -24,10 +25,10 @@ pub(super) fn run(args: &GroupStatus) -> Result<Exit, Fault> {
 fn text(archive: &Archive, found: &Found, metadata: &Metadata) -> String {
     let (status, phase) = (metadata.status.name(), metadata.phase.name());
     let mut text = format!(
-        "{}: {status} ({phase}), {} of {} tasks landed, run {}\n",
+        "{}: {status} ({phase}), {} of {} landed, run {}\n",
         metadata.group_id,
         landed(metadata),
-        metadata.tasks.len(),
+        counted(metadata.tasks.len(), "task"),
         found.stored.id,
     );
     let width = metadata.tasks.iter().map(|task| task.chars().count()).max().unwrap_or_default();

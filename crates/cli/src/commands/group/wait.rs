@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use conductor_core::counted::counted;
 use conductor_core::groups::{Metadata, Status};
 use conductor_core::ids::RunId;
 use conductor_core::run::Run;
@@ -82,7 +83,7 @@ fn ended(home: &Home, group: &str, id: &RunId) -> Result<Exit, Fault> {
 fn told(metadata: &Metadata) -> Result<Exit, Fault> {
     let Metadata { group_id, status, tasks, .. } = metadata;
     let landed = landed(metadata);
-    answer(&format!("{group_id} {}: {landed} of {} tasks landed", status.name(), tasks.len()))?;
+    answer(&format!("{group_id} {}: {landed} of {} landed", status.name(), counted(tasks.len(), "task")))?;
     if *status != Status::Completed {
         metadata.errors.iter().for_each(talk);
     }

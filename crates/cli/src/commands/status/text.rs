@@ -17,6 +17,11 @@ const SHOWN: usize = 20;
 const WIDEST: usize = 30;
 
 pub(crate) fn whole(seen: &Seen) -> String {
+    body(seen) + &calls(seen)
+}
+
+/// How it stands.
+pub(super) fn body(seen: &Seen) -> String {
     let s = &seen.snapshot;
     let mut out = head(seen);
     section(&mut out, "at work", &s.running, s.counts.running, |at_work| (&at_work.task, doing(at_work)));
@@ -29,6 +34,12 @@ pub(crate) fn whole(seen: &Seen) -> String {
     for words in &s.settings {
         let _ = writeln!(out, "\n{}", one_line(words));
     }
+    out
+}
+
+/// What the user can do about it, each with its command.
+pub(super) fn calls(seen: &Seen) -> String {
+    let mut out = String::new();
     questions(&mut out, seen);
     if seen.pid.is_none() {
         out.push_str(&left(seen));
@@ -66,7 +77,8 @@ fn figures(s: &Snapshot) -> String {
     let counts = s.counts;
     let mut parts = vec![format!("{} of {} done", counts.completed, s.total)];
     for (count, word) in [
-        (counts.running, "at work"),
+        (counts.running.saturating_sub(counts.landing), "at work"),
+        (counts.landing, "landing"),
         (counts.waiting, "waiting"),
         (counts.pending, "to do"),
         (counts.failed, "failed"),
