@@ -98,7 +98,7 @@ fn a_key_tells_what_is_at_work_and_the_terminal_is_left_as_it_was() {
     world.wait_for_file("started");
     wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
     terminal.press(b"qzt");
-    terminal.wait_for("at work\x1b[K\r\n  first  ");
+    terminal.wait_for("at work\r\n  first  ");
     terminal.wait_for("second  waits for a slot");
     assert!(!terminal.shown().contains("qz"), "what is typed is not shown:\n{}", terminal.shown());
     world.write("go", "");
@@ -171,7 +171,7 @@ fn a_watched_status_is_drawn_over_itself() {
     let live = world.start(&["run", "tasks.yaml"]);
     world.wait_for_file("started");
     let mut terminal = Terminal::start(&world, &["status", "--watch"]);
-    terminal.wait_for("at work\x1b[K\r\n  first  ");
+    terminal.wait_for("at work\x1b[K\r\r\n  first  ");
     terminal.wait_for("\x1b[J");
     world.write("go", "");
     live.ended().expect(0);

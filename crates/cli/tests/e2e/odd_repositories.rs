@@ -77,7 +77,7 @@ fn every_kind_of_repository_is_worked_in_from_start_to_end() {
     for (kind, make) in ODD {
         let world = make();
         let before = refs(&world);
-        let ended = conductor(&world, &["run", "../tasks.yaml", "-p", "2"]);
+        let ended = conductor(&world, &["run", "../tasks.yaml", "-p", "2", "--stats"]);
         assert_eq!(ended.code, Some(100), "{kind}: {}\n{}", ended.stdout, ended.stderr);
         assert!(ended.stdout.contains("3 tasks landed"), "{kind}: {}", ended.stdout);
         assert!(ended.stdout.contains("0 lost, 0 leaked") || !ended.stdout.contains("lost"), "{kind}");

@@ -138,8 +138,9 @@ fn shown(draft: &Draft) -> Vec<serde_json::Value> {
 fn budget(request: &Request<'_>) -> String {
     match request.budget {
         Some(budget) => format!(
-            " Up to {budget} agents work at once; that says how many tasks should be independent of each other, not how many \
-             there may be."
+            " At most {} may work at once; that says how many tasks should be independent of each other, not how many \
+             there may be.",
+            counted(budget, "agent")
         ),
         None => String::new(),
     }

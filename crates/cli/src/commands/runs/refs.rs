@@ -62,12 +62,12 @@ pub(super) fn of_run(
 
 /// Branches and kept work in the repository we are in, of runs that are gone; by their own age, so only where one is said.
 pub(super) fn left_behind(archive: &Archive, args: &RunsPrune) -> Result<Vec<RefVerdict>, GitError> {
+    let Some(age) = args.older_than.filter(|_| args.branches || args.refs) else { return Ok(Vec::new()) };
     let repository = match Repository::of(&archive.directory) {
         Ok(repository) => repository,
         Err(GitError::NotOne(_) | GitError::Unborn(_) | GitError::Bare(_)) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let Some(age) = args.older_than else { return Ok(Vec::new()) };
     let gone = |run: &RunId| archive.known(run).is_none() && !archive.home.is_live(run);
     let mut found = Vec::new();
     if args.branches {

@@ -24,7 +24,7 @@ pub(crate) fn whole(seen: &Seen) -> String {
 pub(super) fn body(seen: &Seen) -> String {
     let s = &seen.snapshot;
     let mut out = head(seen);
-    section(&mut out, "at work", &s.running, s.counts.running, |at_work| (&at_work.task, doing(at_work)));
+    running(&mut out, s);
     section(&mut out, "waiting", &s.waiting, s.waiting.len() as u32, |waiting| {
         (&waiting.task, format!("waits {}", why(&waiting.why)))
     });
@@ -51,12 +51,22 @@ pub(super) fn calls(seen: &Seen) -> String {
 pub(crate) fn brief(snapshot: &Snapshot) -> String {
     let s = snapshot;
     let mut out = format!("{}\n", figures(s));
-    section(&mut out, "at work", &s.running, s.counts.running, |at_work| (&at_work.task, doing(at_work)));
+    running(&mut out, s);
     section(&mut out, "waiting", &s.waiting, s.waiting.len() as u32, |waiting| {
         (&waiting.task, format!("waits {}", why(&waiting.why)))
     });
     section(&mut out, "next", &s.next, s.next.len() as u32, next);
     out
+}
+
+/// Those whose attempt is over take no slot, so they are not counted with those at work.
+fn running(out: &mut String, s: &Snapshot) {
+    let is_landing =
+        |at_work: &AtWork| matches!(at_work.phase, Phase::Landing | Phase::Merging | Phase::Aboard);
+    let (landing, working): (Vec<&AtWork>, Vec<&AtWork>) = s.running.iter().partition(|one| is_landing(one));
+    let all = s.counts.running.saturating_sub(s.counts.landing);
+    section(out, "at work", &working, all, |one| (&one.task, doing(one)));
+    section(out, "landing", &landing, s.counts.landing, |one| (&one.task, doing(one)));
 }
 
 fn head(seen: &Seen) -> String {
