@@ -119,8 +119,7 @@ pub(crate) enum Command {
     /// Change how many tasks of a run are at work at once
     Parallel(Parallel),
     /// List the runs there were, look at one, and take old ones away
-    #[command(subcommand)]
-    Runs(Runs),
+    Runs(RunsOrList),
     /// Report on a run: a page to send on, Markdown or JSON
     Report(Report),
     /// Show what runs have used and cost

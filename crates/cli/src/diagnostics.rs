@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use conductor_core::counted::counted;
 use conductor_core::plan::Plan;
 use conductor_core::spec::{self, Diagnostic, Elsewhere, Severity, Source, Span};
 use conductor_core::subagents::Subagent;
@@ -292,8 +293,7 @@ pub(crate) fn plan_of_good_configs() -> Plan {
 fn fault<'s>(sheets: impl IntoIterator<Item = &'s Sheet>) -> Fault {
     let told = |sheet: &Sheet| {
         let errors = sheet.count(Severity::Error);
-        let plural = if errors == 1 { "" } else { "s" };
-        (errors > 0).then(|| format!("{} has {errors} error{plural}", sheet.name))
+        (errors > 0).then(|| format!("{} has {}", sheet.name, counted(errors, "error")))
     };
     let told: Vec<String> = sheets.into_iter().filter_map(told).collect();
     Fault::new(Exit::InvalidFile, format!("{}; nothing was started", told.join(", ")))

@@ -18,6 +18,7 @@ mod live;
 mod mistyped;
 mod panics;
 mod progress;
+mod style;
 mod table;
 mod taskfile;
 mod variables;

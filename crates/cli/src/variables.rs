@@ -13,10 +13,11 @@ use crate::config::{Config, Of, Place};
 use crate::diagnostics::Sheet;
 
 /// What is set where an option of `run` can set it too.
-pub(crate) const OF_OPTIONS: [(&str, &str); 13] = [
+pub(crate) const OF_OPTIONS: [(&str, &str); 14] = [
     ("parallel", "CONDUCTOR_PARALLEL"),
     ("strategy", "CONDUCTOR_STRATEGY"),
     ("isolation", "CONDUCTOR_ISOLATION"),
+    ("land", "CONDUCTOR_LAND"),
     ("merge", "CONDUCTOR_MERGE"),
     ("lookout", "CONDUCTOR_LOOKOUT"),
     ("answer_within", "CONDUCTOR_ANSWER_WITHIN"),
@@ -72,8 +73,9 @@ const OF_TASKS: [(&str, &str); 37] = [
 ];
 
 /// What is no setting: places, and what we tell agents and our own processes.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 19] = [
     "CONDUCTOR_HOME",
+    "CONDUCTOR_PAGER",
     "CONDUCTOR_RUN",
     "CONDUCTOR_TASK",
     "CONDUCTOR_ATTEMPT",

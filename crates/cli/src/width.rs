@@ -1,11 +1,27 @@
 //! How wide text is on a terminal, and text made to fit.
 
+use std::io::stdout;
+
+use rustix::termios::tcgetwinsize;
 use unicode_width::UnicodeWidthChar as _;
 
-/// How wide the terminal is that answers go to; nothing where there is none, or it does not know.
-pub(crate) fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+/// What every terminal has room for.
+pub(crate) const USUAL: Room = Room { columns: 80, rows: 24 };
+
+/// How much fits on a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// That of the terminal standard output is; nothing where it is none. One that does not know its size has the usual one.
+pub(crate) fn room() -> Option<Room> {
+    let size = tcgetwinsize(stdout()).ok()?;
+    match (size.ws_col, size.ws_row) {
+        (0, _) | (_, 0) => Some(USUAL),
+        (columns, rows) => Some(Room { columns: columns.into(), rows: rows.into() }),
+    }
 }
 
 pub(crate) fn width_of(text: &str) -> usize {

@@ -420,6 +420,14 @@ impl Options {
         self.fits.map_or(self.slots, |fits| self.slots.min(fits))
     }
 
+    /// How many tasks there are at work at once: those who race for one are not counted beside it.
+    pub fn tasks_at_once(&self) -> u32 {
+        match self.strategy {
+            Strategy::Sequential => 1,
+            Strategy::Queue | Strategy::Batch => self.at_once(),
+        }
+    }
+
     pub fn with_slots(slots: u32) -> Options {
         Options {
             slots,

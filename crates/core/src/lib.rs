@@ -9,6 +9,7 @@
 pub mod amend;
 pub mod conflict_markers;
 pub mod costs;
+pub mod counted;
 pub mod divergence;
 pub mod event;
 pub mod follow_up;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::counted::counted;
 use crate::event::{Change, Reviewed};
 use crate::measure::{Lint, Measured, Percent, Reading};
 use crate::mentions;
@@ -99,7 +100,7 @@ fn scope(task: &Task, touched: &[String]) -> Part {
         return unmeasured("scope", "it does not say which files it touches");
     }
     let own = touched.iter().filter(|file| meet(&task.files, std::slice::from_ref(file))).count();
-    let words = format!("{own} of {} files it touched are its own", touched.len());
+    let words = format!("{own} of {} it touched are its own", counted(touched.len(), "file"));
     Part { name: "scope", score: Some(own as f64 / touched.len() as f64), words }
 }
 
@@ -110,7 +111,7 @@ fn deliverable(task: &Task, touched: &[String]) -> Part {
         return unmeasured("deliverable", "it names no files");
     }
     let there = named.iter().filter(|file| meet(std::slice::from_ref(file), touched)).count();
-    let words = format!("{there} of {} files it was to deliver", named.len());
+    let words = format!("{there} of {} it was to deliver", counted(named.len(), "file"));
     Part { name: "deliverable", score: Some(there as f64 / named.len() as f64), words }
 }
 
@@ -119,7 +120,7 @@ fn size(task: &Task, lines: u64) -> Part {
     let Some(planned) = task.expected_lines() else {
         return unmeasured("size", "nobody has said how large it should be");
     };
-    let words = format!("{lines} lines changed, {planned} expected");
+    let words = format!("{} changed, {planned} expected", counted(lines, "line"));
     let score = (f64::from(planned) / lines.max(1) as f64).min(1.0);
     Part { name: "size", score: Some(score), words }
 }

@@ -161,6 +161,9 @@ pub struct World {
     pub directory: PathBuf,
     /// Where transcripts and reports go.
     pub output: PathBuf,
+    /// What else this command writes to or was given, and is no change of the user's or of an agent's: its task file, where
+    /// its output was sent.
+    pub ours: Vec<PathBuf>,
     /// How often to look around while tasks are at work, if at all.
     pub lookout: Option<Duration>,
     /// Who looks up what blocks the tasks of a stage, where that may change.
@@ -241,15 +244,15 @@ impl Drive {
         rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
-        let World { store, claim, rooms, directory, output, lookout, examiner, keeper } = world;
+        let World { store, claim, rooms, directory, output, mut ours, lookout, examiner, keeper } = world;
         if let Some(yard) = rooms.yard() {
             yard.listen(notices.clone());
         }
         let at_work = AtWork::default();
+        ours.extend([output.clone(), claim.home(), directory.join(crate::groups::ROOT)]);
+        ours.extend(rooms.yard().map(|yard| yard.repository().root.join(crate::groups::ROOT)));
         let lookout = rooms.yard().zip(lookout).map(|(yard, every)| {
-            let groups = yard.repository().root.join(crate::groups::FOLDER);
-            let ours = vec![output.clone(), yard.home().to_owned(), groups];
-            (Arc::new(Lookout::new(yard.clone(), at_work.clone(), ours)), every)
+            (Arc::new(Lookout::new(yard.clone(), at_work.clone(), ours.clone())), every)
         });
         let worker = Arc::new(Worker {
             run: id.clone(),
@@ -257,6 +260,7 @@ impl Drive {
             rooms,
             caller,
             output,
+            ours,
             mail: Mail::default(),
             marks: Default::default(),
             board: Board::default(),

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::access;
 use crate::bus::Records;
-use crate::git::Repository;
+use crate::git::{GitError, Repository};
 use crate::merge::short;
 use crate::redact;
 use crate::stores::{EarlierRuns, StoreError, StoredRun};
@@ -25,6 +25,8 @@ use crate::workspaces::RunRefs;
 
 /// Below the root of a repository, or below the directory a run works in.
 pub const FOLDER: &str = ".flow/maestro/parallel_groups";
+/// The folder it is in.
+pub const ROOT: &str = ".flow";
 
 /// How long a run waits at its end for the last file.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -36,6 +38,15 @@ const SHARE: u32 = 10;
 pub fn folder(directory: &Path) -> PathBuf {
     let root = Repository::of(directory).map_or_else(|_| directory.to_owned(), |repository| repository.root);
     root.join(FOLDER)
+}
+
+/// Has git pass over these files in a checkout's status: they are not the user's work. Nothing outside of a repository.
+pub fn keep_out_of_status(directory: &Path) -> Result<(), GitError> {
+    match Repository::of(directory) {
+        Ok(repository) => repository.exclude(FOLDER),
+        Err(GitError::NotOne(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Who writes the files of the groups of one run.

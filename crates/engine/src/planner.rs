@@ -15,6 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use conductor_core::costs;
+use conductor_core::counted::counted;
 use conductor_core::event::{Failure, FailureClass, ModelUsage, Outcome, Usage};
 use conductor_core::ids::RunId;
 use conductor_core::models::{self, Circumstances};
@@ -214,7 +215,8 @@ impl Planner {
         if let Some(foreseen) = analysis.as_ref().map(|analysis| analysis.num_tasks as usize)
             && foreseen != draft.tasks.len()
         {
-            told.push(format!("the analysis spoke of {foreseen} tasks, the plan has {}", draft.tasks.len()));
+            let foreseen = counted(foreseen, "task");
+            told.push(format!("the analysis spoke of {foreseen}, the plan has {}", draft.tasks.len()));
         }
         Ok(Planned { draft, analysis, found, told })
     }

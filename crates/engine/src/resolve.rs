@@ -93,6 +93,7 @@ impl Bench {
             rooms,
             caller: Caller::new(std::env::vars_os()),
             output: amendment.output(),
+            ours: Default::default(),
             board: Default::default(),
             mail: Mail::default(),
             marks: Default::default(),

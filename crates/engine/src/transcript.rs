@@ -10,6 +10,7 @@
 
 mod cleared;
 mod reading;
+mod tail;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -25,6 +26,7 @@ use crate::redact::{self, Redactor, Scrubber};
 pub use cleared::Clear;
 pub(crate) use cleared::{Mark, Marks};
 pub use reading::Reader;
+pub use tail::{Tail, tail};
 
 /// Enough of the beginning to see what it set out to do, enough of the end to see what became of it.
 const HEAD: u64 = 8 << 20;

@@ -98,6 +98,9 @@ pub(crate) struct GroupExecute {
     /// Same as --output json
     #[arg(long)]
     pub(crate) json: bool,
+    /// Tell at the end where time and cost went, how good estimates were and what the ledger counts
+    #[arg(long)]
+    pub(crate) stats: bool,
     /// Further arguments for `run`, such as --max-cost 5 or --merge branch
     #[arg(last = true, value_name = "RUN-ARGUMENTS")]
     pub(crate) run: Vec<String>,

@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-use crate::width::{terminal_width, wrapped};
+use crate::width::{room, wrapped};
 
 /// Every command that is shown, under one heading each.
 const HEADINGS: [(&str, &[&str]); 6] = [
@@ -37,7 +37,7 @@ const WIDEST: usize = 100;
 
 /// The command with its help under these headings.
 pub(super) fn under_headings(command: Command) -> Command {
-    let list = list(&command, terminal_width().unwrap_or(WIDEST).min(WIDEST));
+    let list = list(&command, room().map_or(WIDEST, |room| room.columns).min(WIDEST));
     let (bold, plain) = ("\x1b[1m\x1b[4m", "\x1b[0m");
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{bold}Options:{plain}\n{{options}}\n\n\

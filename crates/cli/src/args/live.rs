@@ -23,7 +23,7 @@ pub(crate) struct Status {
     /// The run, or the beginning of its name; the newest live one here where absent, or the newest
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Show it again and again until the run ends
+    /// Show it again and again until the run ends, then exit as the run does
     #[arg(short, long)]
     pub(crate) watch: bool,
     #[arg(long)]
@@ -118,9 +118,18 @@ pub(crate) struct Parallel {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct RunsOrList {
+    #[command(subcommand)]
+    pub(crate) verb: Option<Runs>,
+    #[command(flatten)]
+    pub(crate) list: RunsList,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Runs {
-    /// Every run, newest first
+    /// List every run, newest first; the same as `runs` alone
     List(RunsList),
     /// What a run came to, or what it is doing
     Show(RunsShow),
@@ -146,6 +155,9 @@ pub(crate) struct RunsShow {
     /// The run, or the beginning of its name; the newest one here where absent
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
+    /// Tell where time and cost went, how good estimates were and what the ledger counts
+    #[arg(long)]
+    pub(crate) stats: bool,
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -161,9 +173,16 @@ pub(crate) struct RunsPrune {
     /// Only those of the repository you are in
     #[arg(long)]
     pub(crate) here: bool,
-    /// The work they kept and the checkpoints they made in their repositories as well
+    /// Their branches conductor/RUN as well, where a branch or tag of yours holds all of it
+    #[arg(long)]
+    pub(crate) branches: bool,
+    /// The work they kept and the checkpoints they made in their repositories as well, where a branch or tag of yours holds
+    /// all of it
     #[arg(long)]
     pub(crate) refs: bool,
+    /// With --branches or --refs: also what no branch or tag of yours holds, which then is lost
+    #[arg(long)]
+    pub(crate) unreachable: bool,
     /// Those too that could be resumed, or have work in them that is kept nowhere else
     #[arg(long)]
     pub(crate) force: bool,

@@ -100,6 +100,10 @@ pub(crate) struct Orchestrate {
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
 
+    /// Tell at the end where time and cost went, how good estimates were and what the ledger counts
+    #[arg(long)]
+    pub(crate) stats: bool,
+
     /// One event of the run a line on standard output
     #[arg(long, conflicts_with = "interactive")]
     pub(crate) json: bool,

@@ -84,6 +84,11 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) first_commit: bool,
 
+    /// Start from a commit of everything in your checkout that is not committed and not ignored; it is on no branch but the
+    /// run's own
+    #[arg(long, conflicts_with_all = ["resume", "retry_failed"])]
+    pub(crate) include_uncommitted: bool,
+
     /// How often to look for conflicts ahead and for writes into your checkout; 0 is never
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT",
           hide_env_values = true, default_value = "15s")]
@@ -149,6 +154,14 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, env = "CONDUCTOR_HEARTBEAT",
           hide_env_values = true)]
     pub(crate) heartbeat: Millis,
+
+    /// Tell at the end where time and cost went, how good estimates were and what the ledger counts
+    #[arg(long)]
+    pub(crate) stats: bool,
+
+    /// Everything is taken away after the run, so the end names nothing of it to look at
+    #[arg(long, hide = true)]
+    pub(crate) throw_away: bool,
 
     /// One event a line on standard output (same as --ui json)
     #[arg(long)]

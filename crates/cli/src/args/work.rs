@@ -76,7 +76,7 @@ pub(crate) struct Diff {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Worktree {
-    /// Every workspace there is, and all work that is kept and has not landed
+    /// List this repository's workspaces, and all work that is kept and has not landed
     List(WorktreeList),
     /// Print the folder a task works in
     Path(OfTask),
@@ -95,6 +95,9 @@ pub(crate) struct WorktreeList {
     /// Only of this run
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
+    /// Workspaces of other repositories too
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) all: bool,
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use conductor_core::costs::{self, By, Line, NONE};
+use conductor_core::counted::counted;
 use conductor_core::event::{Event, Planning, Record, Usage};
 use conductor_core::units::{Tick, Timestamp};
 use serde::Serialize;
@@ -165,10 +166,6 @@ fn entry(line: Line) -> Entry {
     }
 }
 
-fn plural(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
-}
-
 /// As people read it; what planning used has no task, and may have the name of an agent or a model that did tasks too.
 fn name(line: &Line) -> String {
     match (line.planning, line.key.as_str()) {
@@ -182,9 +179,9 @@ fn table(told: &Told) -> String {
     let Told { by, runs, plans, lines, total, besides } = told;
     let head = match (runs.as_slice(), plans.len()) {
         ([one], 0) => format!("run {one}\n"),
-        ([], plans) => format!("{}\n", plural(plans, "plan")),
-        (several, 0) => format!("{}\n", plural(several.len(), "run")),
-        (several, plans) => format!("{} and {}\n", plural(several.len(), "run"), plural(plans, "plan")),
+        ([], plans) => format!("{}\n", counted(plans, "plan")),
+        (several, 0) => format!("{}\n", counted(several.len(), "run")),
+        (several, plans) => format!("{} and {}\n", counted(several.len(), "run"), counted(plans, "plan")),
     };
     if lines.is_empty() {
         return format!("{head}no agent was at work\n{}", aside(*besides));
@@ -208,7 +205,7 @@ fn table(told: &Told) -> String {
             "\nunknown: no price is known for these tokens; give one under `prices:` in the file's config\n";
     }
     if total.untold > 0 {
-        let attempts = plural(total.untold as usize, "attempt");
+        let attempts = counted(total.untold, "attempt");
         text += &format!("\n{attempts} ended without a word of what was used\n");
     }
     text + &aside(*besides)
@@ -219,11 +216,9 @@ fn aside((plans, usage): (usize, Usage)) -> String {
     match plans {
         0 => String::new(),
         plans => {
-            let (plans, cost) = (plural(plans, "plan"), costs::words(usage));
-            format!(
-                "\nbesides, {plans} made here: {} tokens, {cost}; see `conductor cost --all`\n",
-                usage.tokens
-            )
+            let (plans, cost) = (counted(plans, "plan"), costs::words(usage));
+            let tokens = counted(usage.tokens, "token");
+            format!("\nbesides, {plans} made here: {tokens}, {cost}; see `conductor cost --all`\n")
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::globals;
 const BUILTIN: &str = "builtin";
 
 /// What is typed in the demonstration.
-const RUN: [&str; 4] = ["run", "tasks.yaml", "--parallel", "3"];
+const RUN: [&str; 5] = ["run", "tasks.yaml", "--parallel", "3", "--stats"];
 
 /// Of the caller's own variables, what is about the terminal.
 const TERMINAL: [&str; 8] =
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &args::Demo) -> Result<Exit, Fault> {
     stage::cast(&stand_in);
     let environment = ground.furnish(&cast, &stand_in)?;
     answer(&opening(&cast))?;
-    let status = block_on(perform(ground.command(environment)?))?;
+    let status = block_on(perform(ground.command(environment, args.keep)?))?;
     let told = block_on(ground.seen())?;
     answer(&closing(&cast, &told, &ground, args.keep || !status.success()))?;
     ground.leave(args.keep || !status.success());
@@ -144,14 +144,14 @@ impl Ground {
         Ok(fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?)
     }
 
-    fn command(&self, environment: Vec<(OsString, OsString)>) -> Result<Command, Fault> {
+    fn command(&self, environment: Vec<(OsString, OsString)>, kept: bool) -> Result<Command, Fault> {
         let mut command = Command::new(std::env::current_exe()?);
-        command
-            .args(RUN)
-            .args(globals::handed_on())
-            .current_dir(self.repository())
-            .env_clear()
-            .envs(environment);
+        if !kept {
+            command.arg(RUN[0]).arg("--throw-away").args(&RUN[1..]);
+        } else {
+            command.args(RUN);
+        }
+        command.args(globals::handed_on()).current_dir(self.repository()).env_clear().envs(environment);
         Ok(command)
     }
 

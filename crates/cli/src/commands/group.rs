@@ -27,7 +27,3 @@ pub(crate) fn run(group: &Group) -> Result<Exit, Fault> {
         Group::Report(args) => report::run(args),
     }
 }
-
-fn counted(tasks: usize) -> String {
-    format!("{tasks} task{}", if tasks == 1 { "" } else { "s" })
-}

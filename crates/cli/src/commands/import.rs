@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use conductor_core::counted::counted;
 use conductor_core::subagents::Known;
 use conductor_engine::beads::{self, Bd, BdError, Drafted, LeftOut};
 use conductor_engine::home::Home;
@@ -45,8 +46,7 @@ fn import_beads(args: &ImportBeads) -> Result<Exit, Fault> {
         return Ok(Exit::Done);
     }
     writing::write(&args.output, &text)?;
-    let issues = if count == 1 { "issue" } else { "issues" };
-    let words = format!("wrote {name} with {count} {issues}; next: conductor run {name}");
+    let words = format!("wrote {name} with {}; next: conductor run {name}", counted(count, "issue"));
     answer_either(args.json, &words, SCHEMA, json!({ "issues": count, "written": name }))?;
     Ok(Exit::Done)
 }

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use conductor_core::counted::counted;
 use conductor_core::units::Usd;
 
 use super::plan::commands;
 use super::plan::{
     Answered, Hands, Requirements, approve, ask, graph, need_person, spent, table, tell, workers,
 };
-use super::{answer, talk};
+use super::talk;
 use crate::args;
 use crate::console;
 use crate::diagnostics;
@@ -46,18 +47,16 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
     let slots = workers(&plan, &graph(&plan)?, planning.budget);
     if !args.json {
         talk(format!("planned by {}: {}", answered.agent, spent(answered.used)));
-        talk(format!("{} tasks, {slots} at once; the plan is {}", plan.tasks.len(), file.display()));
+        let tasks = counted(plan.tasks.len(), "task");
+        talk(format!("{tasks}, there is use for {slots} at once; the plan is {}", file.display()));
         console::say(format_args!("\n{}", table(&plan)));
     }
     let new = commands::proposed(&answered.planned.draft, &plan, &file)?;
     commands::consent(&new, args.allow_commands, !args.yes && !args.json, &file)?;
-    let mut typed = run_arguments(args, &file, slots)?;
+    // What the user said counts as it is: a run never has more workers than there is use for.
+    let mut typed = run_arguments(args, &file, planning.budget.unwrap_or(slots))?;
     typed.planning = Some(Box::new(answered.planning.clone()));
-    let exit = super::run::run(&typed)?;
-    if !args.json {
-        let _ = answer(&format!("planning: {}; part of what the run cost", spent(answered.used)));
-    }
-    Ok(exit)
+    super::run::run(&typed)
 }
 
 /// The task file where the run's files go, or beside the planner's answers; approved, where that is asked for.
@@ -90,8 +89,9 @@ fn run_arguments(args: &args::Orchestrate, file: &Path, slots: u32) -> Result<Bo
     if let Some(folder) = &args.output {
         words.extend(["-o".into(), folder.into()]);
     }
-    if args.json {
-        words.push("--json".into());
+    for (_, flag) in [(args.json, "--json"), (args.stats, "--stats")].into_iter().filter(|(given, _)| *given)
+    {
+        words.push(flag.into());
     }
     words.extend(args.run.iter().map(Into::into));
     words.extend(["--".into(), file.into()]);

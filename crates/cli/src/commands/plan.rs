@@ -8,9 +8,10 @@ mod requirements;
 
 use std::path::{Path, PathBuf};
 
+use conductor_core::counted::counted;
 use conductor_core::graph::{Graph, Strategy};
 use conductor_core::plan::{Plan, Task};
-use conductor_core::planner::{Bounds, Changes, changes, width};
+use conductor_core::planner::{Bounds, Changes, Size, changes, width};
 use conductor_core::report::PlanFile;
 use conductor_core::units::Usd;
 use conductor_engine::output;
@@ -68,9 +69,10 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, Fault> {
     let plan = diagnostics::load(&file)?;
     let graph = graph(&plan)?;
     let slots = workers(&plan, &graph, planning.budget);
-    output::write_plan(&folder, &plan, &graph, slots)?;
+    let budget = planning.budget.unwrap_or(slots);
+    output::write_plan(&folder, &plan, &graph, budget)?;
     match args.json {
-        true => answer_json(&as_json(&file, &answered, changed, &PlanFile::new(&plan, &graph, slots)))?,
+        true => answer_json(&as_json(&file, &answered, changed, &PlanFile::new(&plan, &graph, budget)))?,
         false => {
             let new = commands::proposed(&answered.planned.draft, &plan, &file)?;
             if !new.is_empty() {
@@ -133,15 +135,15 @@ pub(crate) fn table(plan: &Plan) -> String {
 
 fn text_of(file: &Path, folder: &Path, plan: &Plan, answered: &Answered, slots: u32) -> String {
     let (tasks, shown) = (plan.tasks.len(), file.display());
-    let size = answered.planned.analysis.as_ref().map(|one| format!(", {}", one.size.name()));
+    // Of the plan there is, whatever the analysis expected.
+    let size = Size::of(u32::try_from(tasks).unwrap_or(u32::MAX)).name();
     let json = folder.join("execution_plan.json");
     let json = json.strip_prefix(".").unwrap_or(&json).display();
     format!(
-        "{}\n{tasks} task{}{}; there is use for {slots} at once\nplanned by {}: {}\nwrote {shown} and {json}\n\
+        "{}\n{}, {size}; there is use for {slots} at once\nplanned by {}: {}\nwrote {shown} and {json}\n\
          next: look at it and change what you like, then\n  conductor rehearse {shown}\n  conductor run {shown} -p {slots}",
         table(plan),
-        if tasks == 1 { "" } else { "s" },
-        size.unwrap_or_default(),
+        counted(tasks, "task"),
         answered.agent,
         spent(answered.used),
     )

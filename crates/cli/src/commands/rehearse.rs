@@ -5,6 +5,7 @@ mod timeline;
 use std::path::Path;
 
 use conductor_core::costs;
+use conductor_core::counted::counted;
 use conductor_core::event::{Options, Usage};
 use conductor_core::forecast::{Basis, Estimate, Forecast, History, forecast};
 use conductor_core::graph::Node;
@@ -23,6 +24,7 @@ use crate::args::Rehearse;
 use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 use crate::taskfile;
+use crate::width;
 
 pub(crate) fn run(args: &Rehearse) -> Result<Exit, Fault> {
     let file = taskfile::meant(args.file.as_deref())?;
@@ -32,7 +34,7 @@ pub(crate) fn run(args: &Rehearse) -> Result<Exit, Fault> {
         .map_err(|error| Fault::new(Exit::InvalidFile, error))?;
     match args.json {
         true => answer_json(&as_json(&plan, &told))?,
-        false => answer(&text(&plan, &told, timeline::width()))?,
+        false => answer(&text(&plan, &told, width::room().unwrap_or(width::USUAL).columns))?,
     }
     Ok(Exit::Done)
 }
@@ -68,7 +70,7 @@ fn options(plan: &Plan) -> Options {
 
 fn text(plan: &Plan, told: &Forecast, width: usize) -> String {
     let tasks = plan.asked().count();
-    let mut text = format!("{} task{}\n\n AT ONCE  TAKES\n", tasks, if tasks == 1 { "" } else { "s" });
+    let mut text = format!("{}\n\n AT ONCE  TAKES\n", counted(tasks, "task"));
     for (slots, makespan) in &told.by_slots {
         let mark = if *slots == told.best { "  nothing is gained beyond" } else { "" };
         text += &format!("{slots:>8}  {makespan}{mark}\n");
@@ -128,8 +130,7 @@ fn cost(told: &Forecast) -> String {
     let known = told.cost;
     let rest = match known.unknown {
         0 => String::new(),
-        1 => "that of 1 task is unknown".to_owned(),
-        count => format!("that of {count} tasks is unknown"),
+        count => format!("that of {} is unknown", counted(count, "task")),
     };
     match (known.high, known.unknown) {
         (Usd(0), 0) => "none".to_owned(),

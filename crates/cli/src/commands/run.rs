@@ -9,6 +9,7 @@ pub(crate) mod issues;
 mod keys;
 mod places;
 mod signals;
+mod uncommitted;
 mod unfinished;
 mod watching;
 
@@ -17,6 +18,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use conductor_core::counted::counted;
 use conductor_core::event::{DrainReason, Event, FailureClass, Record, RunOutcome};
 use conductor_core::graph::{self, Graph};
 use conductor_core::groups::only_blocked;
@@ -42,7 +44,7 @@ use super::{answer, block_on, talk};
 use crate::agent_findings;
 use crate::archive::patiently;
 use crate::args::{self, Ui};
-use crate::end_block;
+use crate::end_block::Block;
 use crate::fault::{Exit, Fault};
 use crate::progress::Stage;
 use crate::variables;
@@ -153,11 +155,8 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
         super::answer_json(&PlanFile::new(plan, &graph, options.slots))?;
     } else {
         answer(&graph.export(plan, graph::Format::Text, |task| plan.tasks[task as usize].expected()))?;
-        answer(&format!(
-            "would run {} tasks, {} at a time; nothing was started",
-            graph.len(),
-            options.slots
-        ))?;
+        let tasks = counted(graph.len(), "task");
+        answer(&format!("would run {tasks}, {} at a time; nothing was started", options.tasks_at_once()))?;
     }
     Ok(Exit::Done)
 }
@@ -167,10 +166,12 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let mut options = args.options(&plan, None)?;
     options.absent = absent;
     options.selection = Some(Chosen::of(args.typed, None).selection());
-    let repository = repository(&args, &plan, &mut options, &args.directory)?;
+    let mut repository = repository(&args, &plan, &mut options, &args.directory)?;
     let id = new_id();
     // What is refused leaves nothing behind, so all that can be is looked at before anything is made.
     places::check(repository.as_ref(), &id, &args.directory, &plan)?;
+    let ours = uncommitted::ours(&source, &options, &args.directory, repository.as_ref());
+    let uncommitted = uncommitted::find(&args, repository.as_ref(), &ours)?;
     places::make_output(&options)?;
     args.hint(&plan, &options).into_iter().for_each(talk);
     let home = Home::open()?;
@@ -191,8 +192,16 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let run = account_for_planning(&args, &home, &store, &id, run).await?;
     clear_after_the_dead(&home).await;
     empty_trash(home.root());
+    if run.plan().execution.is_some()
+        && let Err(error) = groups::keep_out_of_status(&args.directory)
+    {
+        talk(format!("git status will show the files of groups: {error}"));
+    }
+    if let (Some(found), Some(repository)) = (uncommitted, &mut repository) {
+        uncommitted::include(&found, repository, claim.directory())?;
+    }
     let rooms = rooms(repository, &options, &home, &id, &args.directory, &run).await?;
-    let world = world(&args, store, claim, rooms, &options, args.directory.clone());
+    let world = world(&args, store, claim, rooms, &options, args.directory.clone(), ours);
     carry_out(&args, (new.id, new.source), run, Start { options, reopen: false }, world).await
 }
 
@@ -246,7 +255,8 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
         Err(fault) => Err(fault),
     };
     let rooms = place.map_err(|fault| places::changed(fault, claim.directory()))?;
-    let world = world(&args, store, claim, rooms, &options, stored.directory.clone());
+    let ours = uncommitted::ours(&stored.source, &options, &stored.directory, None);
+    let world = world(&args, store, claim, rooms, &options, stored.directory.clone(), ours);
     args.directory = stored.directory;
     carry_out(
         &args,
@@ -355,7 +365,10 @@ async fn carry_out(
     audience.view().finish(&id, &ended, graph, ledger);
     if args.ui() != Ui::Json && !args.typed.told_elsewhere {
         // A reader that went away changes nothing about what the run came to.
-        let _ = answer(&end_block::text(&id, &ended, graph, &directory, ending.as_ref(), ledger));
+        let (stats, gone) = (args.typed.stats, args.typed.throw_away);
+        let (directory, ending) = (&*directory, ending.as_ref());
+        let block = Block { id: &id, run, graph, directory, ending, ledger, stats, gone };
+        let _ = answer(&format!("\n{}", block.text()));
     }
     audience.leave();
     let exit = issues::finish(closer, &id, exit(&ended, ledger, signalled.received()));

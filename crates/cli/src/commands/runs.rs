@@ -3,6 +3,7 @@
 mod list;
 mod plans;
 mod prune;
+mod refs;
 mod show;
 
 use super::{answer, answer_json, block_on, talk};
@@ -10,10 +11,11 @@ use crate::args;
 use crate::fault::{Exit, Fault};
 pub(crate) use list::local;
 
-pub(crate) fn run(args: &args::Runs) -> Result<Exit, Fault> {
-    match args {
-        args::Runs::List(args) => block_on(list::list(args)),
-        args::Runs::Show(args) => block_on(show::show(args)),
-        args::Runs::Prune(args) => block_on(prune::prune(args)),
+pub(crate) fn run(args: &args::RunsOrList) -> Result<Exit, Fault> {
+    match &args.verb {
+        None => block_on(list::list(&args.list)),
+        Some(args::Runs::List(args)) => block_on(list::list(args)),
+        Some(args::Runs::Show(args)) => block_on(show::show(args)),
+        Some(args::Runs::Prune(args)) => block_on(prune::prune(args)),
     }
 }

@@ -10,6 +10,7 @@ use conductor_engine::control::Glance;
 use conductor_engine::home::Home;
 use serde_json::{Value, json};
 
+use super::wait::exit_code;
 use super::{answer, answer_json, block_on};
 use crate::archive::{Archive, Found};
 use crate::args;
@@ -30,7 +31,12 @@ pub(crate) fn run(args: &args::Status) -> Result<Exit, Fault> {
             let Some(newest) = runs.first() else { return Ok(Exit::NothingToDo) };
             let pid = archive.home.is_live(&newest.id).then(|| archive.home.holder(&newest.id)).flatten();
             // A coordinator that is about to begin or to end is not reached, and lives.
-            show(&Seen { pid, ..Seen::left(archive.read(newest).await?) }, args.json)
+            show(&Seen { pid, ..Seen::left(archive.read(newest).await?) }, args.json)?;
+            match (args.watch, pid) {
+                (true, None) => exit_code(&archive.home, &newest.id).await,
+                (true, Some(_)) => Ok(Exit::StillRunning),
+                (false, _) => Ok(Exit::Done),
+            }
         }),
     }
 }

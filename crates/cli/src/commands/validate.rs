@@ -1,3 +1,4 @@
+use conductor_core::counted::counted;
 use conductor_core::graph::{Graph, Strategy};
 use conductor_engine::git::{GitError, Repository};
 
@@ -39,15 +40,11 @@ pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
     let plan = plan.ok_or_else(|| findings.fault())?;
     tell_of_git();
     let batches = Graph::new(&plan, Strategy::Queue).map_or(0, |graph| graph.batches().len());
-    let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     answer(&format!(
         "{} is valid: {} in {}",
         file.display(),
-        count(plan.asked().count(), "task"),
-        match batches {
-            1 => "1 batch".to_owned(),
-            batches => format!("{batches} batches"),
-        }
+        counted(plan.asked().count(), "task"),
+        counted(batches, "batch"),
     ))?;
     Ok(Exit::Done)
 }

@@ -169,7 +169,7 @@ fn end(record: &Record) -> Option<(&TaskId, &'static str, Exit)> {
 }
 
 /// What it said when it ended; where it could not say anything, what its log makes of it.
-async fn exit_code(home: &Home, run: &RunId) -> Result<Exit, Fault> {
+pub(super) async fn exit_code(home: &Home, run: &RunId) -> Result<Exit, Fault> {
     if let Some(exit) = noted_exit(&home.run(run)) {
         return Ok(exit);
     }

@@ -2,15 +2,14 @@
 //! it is given room and gives lines that fit.
 
 use conductor_core::costs;
+use conductor_core::counted::counted;
 use conductor_core::event::Usage;
 use conductor_core::units::{Millis, Usd};
 
-use super::lines::{DIM, GREEN, RED, YELLOW};
 use super::terminal::Size;
+use crate::style::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, painted};
 use crate::width::{cut, width_of};
 
-const PLAIN: &str = "";
-const BOLD: &str = "\x1b[1m";
 const LOUD: &str = "\x1b[1;33m";
 
 /// How many of those at work are shown.
@@ -33,6 +32,8 @@ pub(super) struct Picture {
     /// Skipped or cancelled.
     pub(super) left_out: u32,
     pub(super) running: u32,
+    /// Of those that run: only their landing is left.
+    pub(super) landing: u32,
     pub(super) waiting: u32,
     pub(super) elapsed: Millis,
     /// Those at work, longest first; no more than can be shown.
@@ -83,10 +84,12 @@ pub(super) fn lines(picture: &Picture, size: Size, manner: Manner) -> Vec<(Strin
 /// The bar, the counts and the clock; what does not fit goes, the least important first.
 fn head(picture: &Picture, width: usize, manner: Manner) -> Line {
     let done = picture.completed + picture.failed + picture.left_out;
+    let working = picture.running.saturating_sub(picture.landing);
     let counts = [
         (BOLD, done, format!("{done}/{}", picture.total)),
         (RED, picture.failed, format!("{} failed", picture.failed)),
-        (PLAIN, picture.running, format!("{} running", picture.running)),
+        (PLAIN, working, format!("{working} running")),
+        (PLAIN, picture.landing, format!("{} landing", picture.landing)),
         (DIM, picture.waiting, format!("{} waiting", picture.waiting)),
         (YELLOW, picture.left_out, format!("{} skipped", picture.left_out)),
         (DIM, 1, clock(picture.elapsed)),
@@ -178,11 +181,10 @@ fn calls(picture: &Picture, width: usize, manner: Manner) -> Vec<Line> {
 /// What is left at the least, and what it has cost.
 fn foot(picture: &Picture, width: usize, manner: Manner) -> Option<Line> {
     let path = picture.path.filter(|(tasks, _)| *tasks > 0).map(|(tasks, time)| {
-        let plural = if tasks == 1 { "" } else { "s" };
         let time = time.map(|time| format!(", about {}", clock(time))).unwrap_or_default();
         match width < NARROW {
             true => format!("path {tasks} left{time}"),
-            false => format!("critical path {tasks} task{plural}{time} left"),
+            false => format!("critical path {}{time} left", counted(tasks, "task")),
         }
     });
     let spent = picture.spent.tokens > 0 || picture.spent.cost.0 > 0;
@@ -230,10 +232,7 @@ impl Line {
         for (style, text) in self.0 {
             let text = cut(&text, left, ellipsis(manner));
             left -= width_of(&text);
-            match manner.colored && !style.is_empty() && !text.is_empty() {
-                true => out.push_str(&format!("{style}{text}\x1b[0m")),
-                false => out.push_str(&text),
-            }
+            out.push_str(&painted(if manner.colored { style } else { PLAIN }, &text));
         }
         (out, width - left)
     }
@@ -267,6 +266,7 @@ mod tests {
             failed: 2,
             left_out: 1,
             running: 3,
+            landing: 0,
             waiting: 22,
             elapsed: Millis::from_secs(130),
             rows: vec![
@@ -295,6 +295,15 @@ mod tests {
             format!("--- {columns}x{rows}\n{}", shown(&picture(), columns, rows, NICE))
         });
         insta::assert_snapshot!(all.concat() + "--- ASCII\n" + &shown(&picture(), 80, 24, ASCII));
+    }
+
+    /// Five of which one only lands, on four slots: four are running.
+    #[test]
+    fn a8_what_only_lands_is_not_counted_as_running() {
+        let landing = Picture { running: 5, landing: 1, ..picture() };
+        assert!(shown(&landing, 80, 24, ASCII).contains("2 failed  4 running  1 landing  22 waiting"));
+        let all = Picture { running: 1, landing: 1, ..picture() };
+        assert!(shown(&all, 80, 24, ASCII).contains("2 failed  1 landing  22 waiting"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use conductor_core::costs;
+use conductor_core::counted::counted;
 use conductor_core::event::{
     Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, ReviewVerdict, Usage,
 };
@@ -10,15 +11,11 @@ use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Amendment, Task};
 use conductor_core::recovery::{self, Nature, Strategy};
 use conductor_core::report;
-use conductor_core::run::{Run, SettingsTouched, Status, Stray};
+use conductor_core::run::{Run, SettingsTouched, Stage, Status, Stray};
 use conductor_core::units::{Millis, Timestamp, Usd};
 
 use crate::end_block::one_line;
-
-pub(super) const GREEN: &str = "\x1b[32m";
-pub(super) const RED: &str = "\x1b[1;31m";
-pub(super) const YELLOW: &str = "\x1b[33m";
-pub(super) const DIM: &str = "\x1b[2m";
+use crate::style::{DIM, GREEN, RED, YELLOW, painted};
 
 pub(super) struct Lines {
     total: usize,
@@ -247,10 +244,7 @@ impl Lines {
     }
 
     fn word(&self, color: &str, word: &str) -> String {
-        match self.colored {
-            true => format!("{color}{word:<7}\x1b[0m"),
-            false => format!("{word:<7}"),
-        }
+        painted(if self.colored { color } else { "" }, &format!("{word:<7}"))
     }
 }
 
@@ -265,8 +259,7 @@ fn entrants(tasks: &[Task]) -> impl Iterator<Item = TaskId> {
 
 fn some(tasks: &[Task]) -> String {
     let count = tasks.iter().filter(|task| !task.is_entrant()).count();
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} task{plural}")
+    counted(count, "task")
 }
 
 /// The first of them by their names.
@@ -295,9 +288,9 @@ pub(super) fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
     let percent = u128::from(used) * 100 / u128::from(cap.max(1));
     let words = |amount: u64| match what {
         Capped::Cost => costs::words(Usage { cost: Usd(amount), ..Usage::default() }),
-        Capped::Tokens => format!("{amount} tokens"),
-        Capped::Turns => format!("{amount} turns"),
-        Capped::Attempts => format!("{amount} attempts"),
+        Capped::Tokens => counted(amount, "token"),
+        Capped::Turns => counted(amount, "turn"),
+        Capped::Attempts => counted(amount, "attempt"),
         Capped::Time => Millis(amount).to_string(),
     };
     let of = if what == Capped::Time { "time" } else { "budget" };
@@ -306,14 +299,14 @@ pub(super) fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
 
 /// What is said first.
 pub(super) fn heading(id: &RunId, run: &Run, options: &Options) -> String {
-    let (total, ended) = (run.total(), run.ended_count());
-    let verb = if ended > 0 || run.seq() > 1 { "resuming" } else { "run" };
+    let total = counted(run.total(), "task");
+    // What was spent on planning is in the log of a new run too.
+    let verb = if run.stage() == Stage::Created { "run" } else { "resuming" };
     let done = match run.count(Status::Completed) {
         0 => String::new(),
         done => format!(", {done} done before"),
     };
-    let plural = if total == 1 { "" } else { "s" };
-    format!("{verb} {id}: {total} task{plural}, {} at a time{done}", options.at_once())
+    format!("{verb} {id}: {total}, {} at a time{done}", options.tasks_at_once())
 }
 
 pub(super) fn is_colored() -> bool {

@@ -252,7 +252,7 @@ fn an_issue_is_done_by_one_run_at_a_time() {
     let mut all = issues(&world);
     all[0]["status"] = json!("open");
     world.write("repo/.beads/fake.json", &Value::from(all).to_string());
-    run(&world, &["--dry-run"]).expect(0).says("would run 1 tasks");
+    run(&world, &["--dry-run"]).expect(0).says("would run 1 task,");
 }
 
 #[test]

@@ -24,8 +24,10 @@ fn a_file_git_does_not_track_is_never_overwritten_and_the_run_is_what_its_tasks_
     for merge in ["branch", "none"] {
         for (name, text) in [("repo/.env", "KEY=real\n"), ("repo/a.txt", "mine\n")] {
             let world = ignoring(ENV);
-            let live = world
-                .spawn(&mut command(&world, &["run", "../tasks.yaml", "--merge", merge, "--lookout", "0"]));
+            let live = world.spawn(&mut command(
+                &world,
+                &["run", "../tasks.yaml", "--merge", merge, "--lookout", "0", "--stats"],
+            ));
             world.wait_for_file("at");
             world.write(name, text);
             let before = git(&world, &["rev-parse", "main"]);
@@ -53,8 +55,10 @@ fn commits_of_the_user_in_that_very_moment_lose_nothing_and_leave_nothing_half()
     let mut merged = 0;
     for round in 0..12 {
         let world = repository(tasks);
-        let live = world
-            .spawn(&mut command(&world, &["run", "../tasks.yaml", "--merge", "branch", "--lookout", "0"]));
+        let live = world.spawn(&mut command(
+            &world,
+            &["run", "../tasks.yaml", "--merge", "branch", "--lookout", "0", "--stats"],
+        ));
         world.wait_for_file("at");
         wait_for("the task to land", || (!world.logged("task_completed").is_empty()).then_some(()));
         let over = AtomicBool::new(false);

@@ -79,7 +79,7 @@ tasks:
   - {{ id: other, on_conflict: {policy}, run: 'sed -i \"2s/.*/OTHER/\" f.txt; echo x > own.txt; AGENT await HERE/landed' }}
 "
         ));
-        let live = run(&world, &["-p", "2"]);
+        let live = run(&world, &["-p", "2", "--stats"]);
         wait_for("the first to land", || {
             world.logged("task_completed").contains(&"first".to_owned()).then_some(())
         });
@@ -110,7 +110,7 @@ tasks:
   - {{ id: task, name: Add it, merge_strategy: {strategy}, run: 'echo 1 > a.txt; {own}; echo 2 > b.txt; AGENT await HERE/landed' }}
 "
         ));
-        let live = run(&world, &["-p", "2"]);
+        let live = run(&world, &["-p", "2", "--stats"]);
         wait_for("the first to land", || {
             world.logged("task_completed").contains(&"first".to_owned()).then_some(())
         });
@@ -215,7 +215,7 @@ tasks:
     };
     let start = |timeout: &str| {
         let world = repository(&tasks(timeout));
-        let live = run(&world, &["-p", "2"]);
+        let live = run(&world, &["-p", "2", "--stats"]);
         wait_for("the first to land", || {
             world.logged("task_completed").contains(&"first".to_owned()).then_some(())
         });

@@ -41,6 +41,9 @@ fn it_shows_a_whole_run_and_leaves_nothing() {
     let (world, scratch) = world();
     let ended = expect_the_whole_show(world.conductor(&["demo", "--agent", "builtin"]));
     assert!(!ended.stdout.contains("\ncost "), "what nobody used costs nothing: {}", ended.stdout);
+    for gone in ["next   git merge", "\nfiles ", "next   conductor run --resume"] {
+        assert!(!ended.stdout.contains(gone), "{gone:?} is of no use any more: {}", ended.stdout);
+    }
     assert_eq!(entries(&scratch), Vec::<PathBuf>::new());
     assert!(!world.home().join("conductor.db").exists(), "the user's own runs are untouched");
 }

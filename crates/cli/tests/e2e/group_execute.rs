@@ -557,3 +557,27 @@ fn a_task_of_a_group_may_be_raced_for() {
     assert!(git(&world, &["log", "--format=%s", &format!("conductor/{}", world.run_id())]).contains("(a): "));
     expect_tidy(&world);
 }
+
+/// Its files are no work of the user's: git status does not show them, in a linked worktree neither, and no file of the
+/// project says so.
+#[test]
+fn a5_the_files_of_groups_are_not_in_the_status_of_the_checkout() {
+    let world = with_tasks(
+        r#"[{"id": "a", "description": "[P:Group-g] A", "run": "echo a > a.txt"}, {"id": "b", "description": "[P:Group-h] B", "run": "echo b > b.txt"}]"#,
+    );
+    git(&world, &["worktree", "add", "-q", "../linked"]);
+    let linked = |args: &[&str]| {
+        let mut command = world.command(args);
+        world.spawn(command.current_dir(world.path("linked"))).ended().expect(0)
+    };
+    conductor(&world, &execute("g", &["--tests", "none"])).expect(0);
+    assert!(world.path("repo/.flow/maestro/parallel_groups/g/metadata.json").is_file());
+    linked(&execute("h", &["--tests", "none"]));
+    assert!(world.path("linked/.flow/maestro/parallel_groups/h/metadata.json").is_file());
+    for folder in ["repo", "linked"] {
+        let status = world.path(folder).display().to_string();
+        assert_eq!(git(&world, &["-C", &status, "status", "--porcelain"]), "", "{folder}");
+    }
+    let excluded = world.read("repo/.git/info/exclude");
+    assert_eq!(excluded.matches("/.flow/maestro/parallel_groups/\n").count(), 1, "{excluded}");
+}

@@ -171,7 +171,7 @@ fn a_watched_status_is_drawn_over_itself() {
     let live = world.start(&["run", "tasks.yaml"]);
     world.wait_for_file("started");
     let mut terminal = Terminal::start(&world, &["status", "--watch"]);
-    terminal.wait_for("at work\r\n  first  ");
+    terminal.wait_for("at work\x1b[K\r\r\n  first  ");
     terminal.wait_for("\x1b[J");
     world.write("go", "");
     live.ended().expect(0);

@@ -92,7 +92,10 @@ fn expect_truth(world: &World) {
 fn the_ledger_of_thirty_tasks_says_what_git_and_the_process_table_say() {
     let world = repository(&thirty());
     let before = checkout(&world);
-    let ended = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "-p", "30"])).ended().expect(100);
+    let ended = world
+        .spawn(&mut command(&world, &["run", "../tasks.yaml", "-p", "30", "--stats"]))
+        .ended()
+        .expect(100);
     expect_truth(&world);
     let ledger = &world.summary()["ledger"];
     let figure = |name: &str| ledger[name].as_u64().unwrap();

@@ -57,7 +57,7 @@ tasks:
   - { id: last, run: 'cat a.txt v.txt r.txt', dependencies: [rewinder] }
 ",
     );
-    run(&world, &[]).ended().expect(0).says("it was put back").says("3 landed; 0 lost, 0 leaked");
+    run(&world, &["--stats"]).ended().expect(0).says("it was put back").says("3 landed; 0 lost, 0 leaked");
     expect_tidy(&world);
 }
 

@@ -77,7 +77,7 @@ fn every_kind_of_repository_is_worked_in_from_start_to_end() {
     for (kind, make) in ODD {
         let world = make();
         let before = refs(&world);
-        let ended = conductor(&world, &["run", "../tasks.yaml", "-p", "2"]);
+        let ended = conductor(&world, &["run", "../tasks.yaml", "-p", "2", "--stats"]);
         assert_eq!(ended.code, Some(100), "{kind}: {}\n{}", ended.stdout, ended.stderr);
         assert!(ended.stdout.contains("3 tasks landed"), "{kind}: {}", ended.stdout);
         assert!(ended.stdout.contains("0 lost, 0 leaked") || !ended.stdout.contains("lost"), "{kind}");
@@ -121,7 +121,7 @@ fn later(kind: &str, world: &World, branch: &str) {
     said(&["checkpoint", "rollback", "here"], "is at");
     said(&["run", "--resume", &id, "--retry-failed"], "failed bad");
     git(world, &["merge", "-q", "--ff-only", &format!("refs/heads/{branch}")]);
-    said(&["runs", "prune", "--keep", "0", "--refs", "--yes"], "gone");
+    said(&["runs", "prune", "--keep", "0", "--refs", "--unreachable", "--yes"], "gone");
     assert_eq!(git(world, &["for-each-ref", "refs/conductor"]), "", "{kind}");
 }
 

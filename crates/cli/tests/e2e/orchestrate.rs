@@ -23,7 +23,7 @@ fn read(folder: &Path, name: &str) -> Value {
 #[track_caller]
 fn expect_all_landed(world: &World, folder: &Path) {
     let (plan, summary) = (read(folder, "execution_plan.json"), read(folder, "execution_summary.json"));
-    assert_eq!((&plan["num_tasks"], &plan["executor_budget"]), (&json!(6), &json!(2)));
+    assert_eq!((&plan["num_tasks"], &plan["executor_budget"]), (&json!(6), &json!(3)));
     assert_eq!(plan["dependencies"]["integration"], json!(["api", "ui"]));
     assert_eq!((&summary["completed"], &summary["executors_used"]), (&json!(6), &json!(2)));
     assert_eq!(summary["total_files_created"], 6);
@@ -67,6 +67,8 @@ fn a_todo_app_is_planned_and_lands() {
         "--allow-commands",
     ];
     let ended = conductor(&world, &args).expect(0).says("6 of 6 completed");
+    let ended = ended.says("6 tasks, there is use for 2 at once").says(": 6 tasks, 3 at a time\n");
+    assert!(!ended.stderr.contains("resuming"), "it is a new run: {}", ended.stderr);
     let summary = read(&world.path("out"), "execution_summary.json");
     let one = summary["results"][0]["cost_usd"].as_f64().unwrap();
     assert!((summary["cost_usd"].as_f64().unwrap() - one * 8.0).abs() < 1e-6, "two for the plan: {summary}");

@@ -102,7 +102,7 @@ fn a_todo_app_becomes_six_tasks_that_two_can_do_at_once() {
         assert!(text.contains(part), "{part}:\n{text}");
     }
     let plan = execution_plan(&world);
-    assert_eq!((plan["num_tasks"].clone(), plan["executor_budget"].clone()), (json!(6), json!(2)));
+    assert_eq!((plan["num_tasks"].clone(), plan["executor_budget"].clone()), (json!(6), json!(3)));
     assert_eq!(plan["dependencies"]["integration"], json!(["api", "ui"]));
     assert_eq!(plan["notes"], "The API comes first: \"contract\" & all.");
     conductor(&world, &["validate", "tasks.yaml"]).expect(0);
@@ -349,9 +349,9 @@ fn every_issue_needs_a_task() {
     plan(&world, &["--from-issues", "issues.md"]).expect(0).says("2 tasks");
     let asked = world.read("asked");
     assert!(asked.contains("- login fails\\n  on Tuesdays\\n- logout too"), "{asked}");
-    assert!(asked.lines().nth(2).unwrap().contains("there are 2 issues and only 1 tasks"), "{asked}");
+    assert!(asked.lines().nth(2).unwrap().contains("the plan has 1 task for 2 issues"), "{asked}");
     answer(&world, "repair", one);
-    plan(&world, &["--from-issues", "issues.md", "--force"]).expect(3).says("1 tasks for 2 issues");
+    plan(&world, &["--from-issues", "issues.md", "--force"]).expect(3).says("1 task for 2 issues");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_run_is_left_with_its_question_answered_meanwhile_and_taken_up() {
         .ended()
         .expect(5)
         .says("waiting for a person")
-        .says("deploy asks: Bash: terraform apply");
+        .says("asks   deploy: Bash: terraform apply");
     conductor(&world, &["task", "send", "deploy", "use the blue account"]).expect(0).says("taken down");
     conductor(&world, &["task", "deny", "deploy"]).expect(0).says("not allowed").says("--resume");
     conductor(&world, &["run", "--resume"]).expect(0);

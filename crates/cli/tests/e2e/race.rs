@@ -37,7 +37,7 @@ fn the_first_lands_and_the_work_of_the_other_is_kept() {
         &format!("{AWAIT}; echo half > half.txt; touch HERE/half; echo at it; await never"),
         "  - { id: t, prompt: Write it, race: [one, other] }\n  - { id: next, run: cat out.txt, dependencies: t }\n",
     );
-    let ended = conductor(&world, &["run", "../tasks.yaml", "-p", "4"])
+    let ended = conductor(&world, &["run", "../tasks.yaml", "-p", "4", "--stats"])
         .expect(0)
         .says("run ")
         .says("wins    t.one  the first of 2 to land")
@@ -139,7 +139,7 @@ fn killed_in_the_middle_it_is_decided_once() {
         for name in ["one-at-work", "other-at-work"] {
             std::fs::remove_file(world.path(name)).unwrap();
         }
-        live = world.spawn(&mut command(&world, &["run", "--resume", "-p", "2"]));
+        live = world.spawn(&mut command(&world, &["run", "--resume", "-p", "2", "--stats"]));
     }
     world.wait_for_file("one-at-work");
     world.wait_for_file("other-at-work");
@@ -168,7 +168,7 @@ fn killed_as_it_is_decided_losers_stay_losers() {
         wait_for("it to be about to land", || (!world.logged("merge_intended").is_empty()).then_some(()));
         live.child.kill().unwrap();
         live.child.wait().unwrap();
-        let ended = conductor(&world, &["run", "--resume", "-p", "2"]);
+        let ended = conductor(&world, &["run", "--resume", "-p", "2", "--stats"]);
         // It may have been quicker than the blow.
         let over = ended.stderr.contains("there is no unfinished run here to resume");
         assert!(over || ended.code == Some(0), "{}", ended.stderr);

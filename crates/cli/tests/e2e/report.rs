@@ -93,13 +93,13 @@ fn what_former_runs_took_orders_the_next_and_is_held_against_it() {
         );
         told.lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    let first = world.conductor(&["run", "tasks.yaml"]).expect(0);
+    let first = world.conductor(&["run", "tasks.yaml", "--stats"]).expect(0);
     assert!(!first.stdout.contains("guess"), "{}", first.stdout);
     let json = world.conductor(&["report", "--json"]).expect(0).json();
     assert_eq!(started(), ["a", "b", "long"]);
     assert_eq!(json["estimates"], serde_json::Value::Null);
     world
-        .conductor(&["run", "tasks.yaml"])
+        .conductor(&["run", "tasks.yaml", "--stats"])
         .expect(0)
         .says("guess  3 tasks against their estimates: median error ");
     let json = world.conductor(&["report", "--json"]).expect(0).json();

@@ -62,10 +62,10 @@ fn a_folder_without_a_run_goes() {
     assert_eq!(world.runs(), [kept]);
 }
 
-/// Kept work outlives its run, unless it is asked to go along.
+/// Kept work outlives its run, unless it is asked to go along, and all of it that nothing else holds.
 #[test]
 fn kept_work_and_checkpoints_stay_unless_they_are_named() {
-    for (refs, left) in [(false, true), (true, false)] {
+    for (flags, left) in [(0, true), (2, false)] {
         let world = conflicted();
         let id = world.run_id();
         conductor(&world, &["checkpoint", "create", "mine", "--run", &id]).expect(0);
@@ -73,8 +73,8 @@ fn kept_work_and_checkpoints_stay_unless_they_are_named() {
         let kept = || git(&world, &["for-each-ref", &format!("refs/conductor/rescue/{id}/")]);
         let tags = || git(&world, &["tag", "-l", "conductor-checkpoint/*"]);
         assert!(!kept().is_empty() && tags().contains("mine"));
-        let args = ["runs", "prune", "--keep", "0", "--yes", "--refs"];
-        conductor(&world, if refs { &args } else { &args[..5] }).expect(0).says("1 gone");
+        let args = ["runs", "prune", "--keep", "0", "--yes", "--refs", "--unreachable"];
+        conductor(&world, &args[..5 + flags]).expect(0).says("1 gone");
         assert!(world.runs().is_empty());
         assert_eq!(!kept().is_empty(), left);
         assert_eq!(tags().contains("mine"), left);
@@ -104,4 +104,43 @@ fn work_in_workspaces_is_saved_first() {
     assert_eq!(git(&world, &["show", &format!("{}:work.txt", kept.lines().next().unwrap())]), "work");
     assert_eq!(git(&world, &["worktree", "list"]).lines().count(), 1);
     assert!(world.runs().is_empty());
+}
+
+/// A branch that was merged goes by a flag of its own, and says who holds it; kept work that nothing else holds stays, and so
+/// does a branch that was not merged.
+#[test]
+fn a5_only_what_is_held_elsewhere_is_taken_away_unless_the_rest_is_asked_for() {
+    let world = conflicted();
+    let id = world.run_id();
+    let branch = || git(&world, &["branch", "-l", &format!("conductor/{id}")]);
+    let kept = || git(&world, &["for-each-ref", &format!("refs/conductor/rescue/{id}/")]);
+    let prune = |args: &[&str]| conductor(&world, &[&["runs", "prune", "--keep", "0"], args].concat());
+    prune(&["--unreachable"]).expect(2).says("it widens --branches and --refs");
+    let told = prune(&["--branches", "--refs"]).expect(0);
+    let told =
+        told.says(&format!("stays     refs/heads/conductor/{id}  (no branch or tag of yours holds it;"));
+    told.says(&format!("stays     refs/conductor/rescue/{id}/"));
+    git(&world, &["merge", "-q", &format!("conductor/{id}")]);
+    prune(&["--branches", "--refs"])
+        .expect(0)
+        .says(&format!("would go  refs/heads/conductor/{id}  (main holds it)"));
+    assert!(!branch().is_empty(), "nothing is done without --yes");
+    let told = prune(&["--branches", "--refs", "--yes"]).expect(0);
+    told.says(&format!("gone      refs/heads/conductor/{id}  (main holds it)")).says("1 gone");
+    assert!(branch().is_empty() && !kept().is_empty(), "work that nothing else holds is there");
+    let left = |args: &[&str]| {
+        conductor(&world, &[&["runs", "prune", "--older-than", "0s", "--refs"], args].concat())
+    };
+    left(&["--yes"]).expect(0).says("stays     refs/conductor/rescue/").says("nothing to take away");
+    left(&["--unreachable", "--yes"]).expect(0).says("(nothing else holds it)");
+    assert!(kept().is_empty(), "of a run that is gone as well, by age");
+}
+
+#[test]
+fn a5_runs_alone_lists() {
+    let world = World::with("tasks: [{ id: a, run: 'true' }]");
+    let id = done(&world);
+    let listed = world.conductor(&["runs"]).expect(0).says(&id).stdout;
+    assert_eq!(listed, world.conductor(&["runs", "list"]).expect(0).stdout);
+    assert_eq!(world.conductor(&["runs", "--json"]).expect(0).json()["runs"][0]["run"], id.as_str());
 }

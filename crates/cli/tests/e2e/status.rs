@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use crate::harness::{World, expect_no_leftovers, is_alive, wait_for};
 use crate::questions;
 use crate::repository::{command, conductor};
+use crate::tmux::{Terminal, masked};
 
 const TWO: &str = "
 tasks:
@@ -358,6 +359,59 @@ fn a_signal_has_a_run_tell_what_it_does() {
     live.signal(Signal::USR1);
     live.wait_for_stderr("\nat work\n  first  ");
     world.write("go", "");
+    live.ended().expect(0);
+}
+
+/// On a terminal it has a screen of its own: what was there before is there after, and no frame is left in what scrolled by.
+#[test]
+fn a5_watching_leaves_no_frames_and_exits_as_the_run_does() {
+    let mut world = World::in_place(
+        "tasks: [{ id: asks, run: AGENT touch started then await go then exit 3 }, { id: after, run: 'true', dependencies: [asks] }]",
+    );
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    let before = "for n in $(seq 30); do echo before: $n.; done";
+    let program = format!("{} status --watch", crate::harness::CONDUCTOR);
+    let Some(terminal) = Terminal::with(&mut world, (50, 14), before, &program) else { return };
+    let frame = || terminal.tmux(&["capture-pane", "-p"]);
+    let shown = |frame: &String| {
+        frame.contains("at work\n  asks ") && frame.contains("working") && !frame.contains("before: ")
+    };
+    for size in [(50, 14), (40, 12), (100, 30), (50, 14)] {
+        terminal.resize(size.0, size.1);
+        wait_for("a frame that fits", || {
+            let frame = frame();
+            let at_top = frame.starts_with(&format!("run {}: running", terminal.world.run_id()));
+            (shown(&frame) && at_top).then_some(())
+        });
+    }
+    let during = terminal.tmux(&["capture-pane", "-p", "-J"]).trim_end().to_owned();
+    terminal.world.write("go", "");
+    live.ended().expect(100);
+    let text = terminal.ended(100);
+    let id = terminal.world.run_id();
+    assert_eq!(text.matches(&format!("run {id}: ")).count(), 1, "{text}");
+    assert!(
+        text.contains(&format!("conductor run --resume {id} --retry-failed\n")),
+        "whole, to be copied:\n{text}"
+    );
+    let all = format!("{during}\n--- after\n{}", &text[text.find("before: 30.").unwrap()..]);
+    let process = all.lines().find_map(|line| line.split_once(", by process ")).unwrap().1.to_owned();
+    insta::assert_snapshot!(masked(terminal.world, &all.replace(&process, "PID")));
+}
+
+#[test]
+fn a5_watching_that_is_interrupted_gives_the_screen_back() {
+    let mut world = World::in_place(TWO);
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    let Some(terminal) = Terminal::open(&mut world, (80, 24), "status --watch") else { return };
+    let frame = || terminal.tmux(&["capture-pane", "-p"]);
+    wait_for("a frame", || frame().contains("at work").then_some(()));
+    terminal.press(&["C-c"]);
+    let text = terminal.ended(130);
+    assert!(!text.contains("at work"), "{text}");
+    terminal.world.write("go", "");
     live.ended().expect(0);
 }
 

@@ -137,7 +137,8 @@ fn goes_home(story: &mut Story) {
 
 /// All runs of this repository, those too that were killed and never taken up again.
 fn is_pruned(story: &Story) {
-    story.conductor(&["runs", "prune", "--keep", "0", "--here", "--force", "--refs", "--yes"]).expect(0);
+    let all = ["--keep", "0", "--here", "--force", "--refs", "--unreachable", "--yes"];
+    story.conductor(&[&["runs", "prune"], &all[..]].concat()).expect(0);
     let left = story.place.git(&story.world, &["for-each-ref", "--format=%(refname)", "refs/conductor"]);
     assert_eq!(left, "", "{:?}", story.place.odd);
     let worktrees = story.place.git(&story.world, &["worktree", "list", "--porcelain"]);

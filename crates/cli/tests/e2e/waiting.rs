@@ -102,7 +102,7 @@ fn a_pause() {
 #[test]
 fn a_budget() {
     let tasks = format!("tasks: [{{ id: a, {HOLDS} }}, {{ id: b, run: 'true' }}]");
-    let words = "it waits because the run's budget is reached: 1 of 1 attempts; nothing new starts";
+    let words = "it waits because the run's budget is reached: 1 of 1 attempt; nothing new starts";
     expect(&tasks, &["-p", "4", "--max-attempts", "1"], "b", words);
     let world = World::with(&tasks);
     world.write("go", "");

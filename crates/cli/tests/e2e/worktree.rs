@@ -28,6 +28,24 @@ fn plain(world: &World, text: &str) -> String {
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
 }
 
+/// Those of other repositories are counted, and shown when they are asked for.
+#[test]
+fn a5_the_workspaces_of_this_repository_are_listed_and_the_rest_by_a_flag() {
+    let world = conflicted();
+    let folder = laid_out(&world).display().to_string();
+    let list = |folder: &str, args: &[&str]| {
+        let mut command = world.command(&[&["worktree", "list"], args].concat());
+        world.spawn(command.current_dir(world.path(folder))).ended().expect(0)
+    };
+    fs::create_dir(world.path("elsewhere")).unwrap();
+    let told = list("elsewhere", &[]);
+    assert!(!told.stdout.contains(&folder), "{}", told.stdout);
+    told.says("1 workspace of other repositories: --all");
+    list("elsewhere", &["--all"]).says(&folder);
+    let here = list("repo", &[]).says(&folder);
+    assert!(!here.stderr.contains("other repositories"), "{}", here.stderr);
+}
+
 #[test]
 fn a_conflict_is_listed_laid_out_solved_and_lands() {
     let world = conflicted();
@@ -199,7 +217,7 @@ fn a_resume_leaves_a_conflict_that_is_being_solved_alone() {
     let folder = laid_out(&world);
     fs::write(folder.join("f.txt"), "a\nmine\nc\n").unwrap();
     conductor(&world, &["worktree", "clean"]).expect(0).says("a conflict is being solved in it");
-    let resumed = conductor(&world, &["run", "--resume", "--retry-failed"]).expect(0);
+    let resumed = conductor(&world, &["run", "--resume", "--retry-failed", "--stats"]).expect(0);
     resumed.says("0 lost, 0 leaked").says("in use:").says(&folder.display().to_string());
     assert_eq!(fs::read_to_string(folder.join("f.txt")).unwrap(), "a\nmine\nc\n");
     conductor(&world, &["worktree", "resolve", "right", "--continue"]).expect(4).says("has landed already");

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::decisions::{Decided, decisions};
 use super::standing::{Metadata, landed, landed_words};
 use crate::costs;
+use crate::counted::counted;
 use crate::event::{Record, Usage};
 use crate::ids::{RunId, TaskId};
 use crate::run::Run;
@@ -89,8 +90,8 @@ impl Report {
         out += &format!("{}, in run `{}`.", self.landed_words, self.run);
         out += &format!(" Worked {}", self.worked_ms);
         out += &match self.cost_usd {
-            Some(cost) => format!(", {} tokens, ${cost:.4}.\n", self.tokens),
-            None => format!(", {} tokens, cost not known.\n", self.tokens),
+            Some(cost) => format!(", {}, ${cost:.4}.\n", counted(self.tokens, "token")),
+            None => format!(", {}, cost not known.\n", counted(self.tokens, "token")),
         };
         out += &format!(
             "\n| | |\n|---|---|\n| phase | {} |\n| created | {} |\n| started | {} |\n| ended | {} |\n| context refreshed | {} |\n",
@@ -151,8 +152,7 @@ fn line(run: &Run, place: usize) -> Line {
 fn change(task: &Line) -> String {
     match task.commit {
         Some(_) => {
-            let files = if task.files == 1 { "file" } else { "files" };
-            format!("{} {files}, +{} −{}", task.files, task.added, task.removed)
+            format!("{}, +{} −{}", counted(task.files, "file"), task.added, task.removed)
         }
         None => String::new(),
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::SEQUENTIAL;
 use crate::costs;
+use crate::counted::counted;
 use crate::event::FailureClass;
 use crate::ids::TaskId;
 use crate::plan::{Done, Execution, Stage};
@@ -167,7 +168,7 @@ pub fn landed_words(run: &Run, metadata: &Metadata) -> String {
         0 => String::new(),
         others => format!(", {others} completed without a change of their own"),
     };
-    format!("{landed} of {} tasks landed{others}", metadata.tasks.len())
+    format!("{landed} of {} landed{others}", counted(metadata.tasks.len(), "task"))
 }
 
 /// One of the results, each field on a line of its own.

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::answer::{Analysis, Draft, DraftTask};
 use super::names::outside;
+use crate::counted::counted;
 use crate::graph::Node;
 use crate::ids::TaskId;
 use crate::permissions::BLOCKED;
@@ -19,13 +20,15 @@ pub(super) const MOST_FILES: usize = 200;
 pub enum Finding {
     #[error("the plan has no tasks")]
     NoTasks,
-    #[error("the plan has {found} tasks, and {most} are the most there may be")]
+    #[error("the plan has {}, and {most} are the most there may be", counted(*.found, "task"))]
     TooMany { found: usize, most: usize },
     #[error(
-        "there are {least} issues and only {found} tasks: every issue needs at least one task of its own"
+        "every issue needs at least one task of its own: the plan has {} for {}",
+        counted(*.found, "task"),
+        counted(*.least, "issue")
     )]
     TooFew { found: usize, least: usize },
-    #[error("the analysis says that {analysed} tasks are due, and the plan has {planned}: make them agree")]
+    #[error("the analysis expects {}, and the plan has {planned}: make them agree", counted(*.analysed, "task"))]
     Count { analysed: u32, planned: usize },
     #[error("task number {} is no object: {what}", place + 1)]
     NoTask { place: usize, what: String },

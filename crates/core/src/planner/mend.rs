@@ -8,6 +8,7 @@ use super::answer::{Draft, DraftTask};
 use super::check::{Bounds, MOST_FILES, blocked, circle, label, links, meetings, reach};
 use super::extract::{Unreadable, short};
 use super::names::{outside, safe_id};
+use crate::counted::counted;
 
 /// Why no plan comes of it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -16,9 +17,9 @@ pub enum Refusal {
     Unreadable(#[from] Unreadable),
     #[error("the planner's plan has no tasks")]
     NoTasks,
-    #[error("the planner's plan has {found} tasks, and {most} are the most there may be")]
+    #[error("the planner's plan has {}, and {most} are the most there may be", counted(*.found, "task"))]
     TooMany { found: usize, most: usize },
-    #[error("the planner's plan has {found} tasks for {least} issues, and every issue needs one of its own")]
+    #[error("the planner's plan has {} for {}, and every issue needs one of its own", counted(*.found, "task"), counted(*.least, "issue"))]
     TooFew { found: usize, least: usize },
 }
 

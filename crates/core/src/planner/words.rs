@@ -2,6 +2,7 @@
 
 use super::answer::{Analysis, Draft};
 use super::check::{Bounds, Finding};
+use crate::counted::counted;
 
 /// More findings than this are not told one by one: whoever made so many starts again.
 const MOST_FINDINGS: usize = 40;
@@ -51,7 +52,7 @@ pub fn plan(request: &Request<'_>, analysis: Option<&Analysis>, known: bool) -> 
         ),
     };
     let number = match analysis {
-        Some(analysis) => format!("Write the plan, with {} tasks", analysis.num_tasks),
+        Some(analysis) => format!("Write the plan, with {}", counted(analysis.num_tasks, "task")),
         None => "Write the plan".to_owned(),
     };
     format!(
@@ -137,8 +138,9 @@ fn shown(draft: &Draft) -> Vec<serde_json::Value> {
 fn budget(request: &Request<'_>) -> String {
     match request.budget {
         Some(budget) => format!(
-            " Up to {budget} agents work at once; that says how many tasks should be independent of each other, not how many \
-             there may be."
+            " At most {} may work at once; that says how many tasks should be independent of each other, not how many \
+             there may be.",
+            counted(budget, "agent")
         ),
         None => String::new(),
     }

@@ -9,6 +9,7 @@ mod timeline;
 use markup::{Markup, put};
 
 use super::{Accuracy, Subject, Summary, TimeSpent, outcome_name, settings_words, stray_words, words};
+use crate::counted::counted;
 use crate::event::RunOutcome;
 use crate::ids::TaskId;
 use crate::run::Stage;
@@ -74,7 +75,7 @@ fn cards(out: &mut Markup, subject: &Subject<'_>) {
     let (summary, spent) = (Summary::of(run, graph), TimeSpent::of(run, graph));
     let accuracy = Accuracy::of(run);
     let rest = words::rest(&summary);
-    let slots = run.options().at_once();
+    let slots = spent.slots;
     let (cost, about) = words::cost(run);
     let error = match accuracy.median_error() {
         Some(error) => format!("±{error:.0} %"),
@@ -98,7 +99,7 @@ fn cards(out: &mut Markup, subject: &Subject<'_>) {
         (
             "Workers used",
             format!("{} of {slots}", summary.executors),
-            format!("{} attempts, {} of work", summary.attempts, summary.worked),
+            format!("{}, {} of work", counted(summary.attempts, "attempt"), summary.worked),
         ),
         ("Estimates", error, accuracy.words().replace(" %", "\u{a0}%")),
     ];

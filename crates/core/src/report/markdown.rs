@@ -7,6 +7,7 @@ use super::races::Contest;
 use super::words::{self, NOT_MEASURED, thousands};
 use super::{Accuracy, Subject, Summary, TaskResult, TimeSpent, outcome_name, settings_words, stray_words};
 use crate::costs;
+use crate::counted::counted;
 use crate::graph::Format;
 use crate::run::TaskState;
 
@@ -43,19 +44,24 @@ fn head(out: &mut String, subject: &Subject<'_>) {
     let _ = writeln!(out, "{source}started {}.", words::moment(run.created()));
     let _ = writeln!(
         out,
-        "{} of {} tasks completed, {} failed, {} skipped, {} cancelled, {} open.\n",
-        summary.completed, summary.total, summary.failed, summary.skipped, summary.cancelled, summary.open
+        "{} of {} completed, {} failed, {} skipped, {} cancelled, {} open.\n",
+        summary.completed,
+        counted(summary.total, "task"),
+        summary.failed,
+        summary.skipped,
+        summary.cancelled,
+        summary.open
     );
     let _ = writeln!(out, "| measured | |\n|---|---|");
     let _ = writeln!(out, "| elapsed | {} |", summary.elapsed);
     let _ = writeln!(out, "| work of all attempts | {} |", summary.worked);
     let _ = writeln!(out, "| critical path | {} |", summary.critical_path);
     let spent = TimeSpent::of(run, graph);
-    let _ = writeln!(out, "| at best, {} at a time | {} |", run.options().at_once(), spent.at_best);
+    let _ = writeln!(out, "| at best, {} at a time | {} |", spent.slots, spent.at_best);
     for (name, length) in spent.parts() {
         let _ = writeln!(out, "| {name} | {length} |");
     }
-    let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, run.options().at_once());
+    let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, spent.slots);
     let _ = writeln!(out, "| attempts | {} |", summary.attempts);
     let (cost, about) = words::cost(run);
     let _ = writeln!(out, "| cost | {cost}; {about} |\n");

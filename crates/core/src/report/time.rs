@@ -1,7 +1,7 @@
 //! Where a run's time went, and how long it would have taken at best.
 
 use crate::graph::Graph;
-use crate::run::{Progress, Run, TaskState, Times};
+use crate::run::{Progress, Run, Span, TaskState, Times};
 use crate::units::{Millis, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,24 +11,43 @@ pub struct TimeSpent {
     /// Between being able to start and starting, of all tasks together; nothing where the run was left in between, for
     /// nobody knows what they waited for then.
     pub waited: Option<Millis>,
-    /// No run of the same work, each task as long as it was, with so many at a time could have taken less than this.
+    /// No run of the same work, each attempt as long as it was, with so many at a time could have taken less than this.
     pub at_best: Millis,
+    /// How many at a time that is: as many as there may be, or as there were where that was changed on the way.
+    pub slots: u32,
     /// How many tasks each worker has done last, from the first worker on.
     pub per_worker: Vec<u32>,
 }
 
 impl TimeSpent {
     pub fn of(run: &Run, graph: &Graph) -> TimeSpent {
-        let worked = run.tasks().fold(Millis(0), |sum, (_, progress)| sum + progress.worked);
         let path = graph.critical_path(|task| run.took(task as usize)).length;
-        let shared = Millis(worked.0.div_ceil(u64::from(run.options().at_once().max(1))));
+        let slots = run.options().tasks_at_once().max(run.executors()).max(1);
+        let length = |span: &Span| Some(Millis(span.to?.0.saturating_sub(span.from.0)));
+        let attempts = run.spans().iter().filter_map(length).collect();
         TimeSpent {
             times: *run.times(),
             waited: (run.times().starts == 1).then(|| waited(run, graph)),
-            at_best: path.max(shared),
+            // The run itself is the proof that it can be done in the time it took.
+            at_best: path.max(shared_out(attempts, slots)).min(run.active()),
+            slots,
             per_worker: per_worker(run),
         }
     }
+}
+
+/// No less than this is needed for pieces of such lengths on so many slots, each piece in one go.
+///
+/// Of the k·m + 1 longest on m slots, some slot has k + 1: it takes at least as long as the k + 1 shortest of them.
+fn shared_out(mut lengths: Vec<Millis>, slots: u32) -> Millis {
+    lengths.sort_unstable_by_key(|length| std::cmp::Reverse(*length));
+    let all = lengths.iter().map(|length| length.0).sum::<u64>().div_ceil(u64::from(slots));
+    let slots = slots as usize;
+    let deep = (0..lengths.len()).step_by(slots).map(|last| {
+        let from = last - last / slots;
+        lengths[from..=last].iter().map(|length| length.0).sum::<u64>()
+    });
+    Millis(deep.chain([all]).max().unwrap_or(0))
 }
 
 impl TimeSpent {
@@ -139,6 +158,38 @@ mod tests {
         assert_eq!(spent.times.attempts, 2, "what nobody told is not counted");
         assert_eq!(spent.at_best, seconds(7), "{:?}", spent);
         assert_eq!(spent.per_worker.iter().sum::<u32>(), 4);
+    }
+
+    /// Three of a second each on two slots take two seconds, not one and a half.
+    #[test]
+    fn a8_whole_pieces_are_shared_out() {
+        let of = |lengths: &[u64], slots| shared_out(lengths.iter().copied().map(Millis).collect(), slots).0;
+        assert_eq!(of(&[1000, 1000, 1000], 2), 2000);
+        assert_eq!(of(&[1000, 1000, 1000], 3), 1000);
+        assert_eq!(of(&[1000, 1000, 1000], 1), 3000);
+        assert_eq!(of(&[1000; 7], 3), 3000);
+        assert_eq!(of(&[5000, 100, 100], 2), 5000);
+        assert_eq!(of(&[600, 500, 400, 300, 200], 2), 1000, "as the work is, for that is more than any pair");
+        assert_eq!(of(&[], 2), 0);
+    }
+
+    proptest::proptest! {
+        /// No order of the pieces, each on the slot that is free first, comes below it.
+        #[test]
+        fn a8_no_schedule_is_better_than_the_best(
+            lengths in proptest::collection::vec(0u64..50, 0..12), slots in 1u32..5,
+        ) {
+            let best = shared_out(lengths.iter().copied().map(Millis).collect(), slots).0;
+            let mut longest_first = lengths.clone();
+            longest_first.sort_unstable_by(|a, b| b.cmp(a));
+            for order in [&lengths, &longest_first] {
+                let mut busy = vec![0; slots as usize];
+                for length in order {
+                    *busy.iter_mut().min().unwrap() += length;
+                }
+                proptest::prop_assert!(busy.into_iter().max().unwrap() >= best);
+            }
+        }
     }
 
     #[test]

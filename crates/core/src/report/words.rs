@@ -2,6 +2,7 @@
 
 use super::{Subject, Summary, Voice};
 use crate::costs;
+use crate::counted::{counted, things};
 use crate::event::Planning;
 use crate::forecast::Basis;
 use crate::ids::TaskId;
@@ -51,12 +52,12 @@ pub(super) fn cost(run: &Run) -> (String, String) {
         run.agents().values().fold((0, 0), |(all, un), used| (all + used.attempts, un + used.untold));
     let asked =
         !run.planning().is_empty() || run.spans().iter().any(|span| is_prompt(run, span.task as usize));
-    let mut words = format!("{} tokens", thousands(spent.tokens));
+    let mut words = format!("{} {}", thousands(spent.tokens), things(spent.tokens, "token"));
     if spent.unpriced > 0 {
         words += &format!(", {} of them without a known price", thousands(spent.unpriced));
     }
     if untold > 0 {
-        words += &format!(", and {untold} of {attempts} attempts did not tell what they used");
+        words += &format!(", and {untold} of {} did not tell what was used", counted(attempts, "attempt"));
     }
     for planning in run.planning() {
         words += &format!("; {} for planning, by {}", planning_cost(planning), planning.agent);
@@ -103,11 +104,10 @@ pub(super) fn planning_cost(planning: &Planning) -> String {
 
 /// What an estimate rested on.
 pub(super) fn basis(basis: Basis) -> String {
-    let plural = |count: u32| if count == 1 { "" } else { "s" };
     match basis {
         Basis::Given => "the task file".to_owned(),
-        Basis::History(samples) => format!("{samples} former run{}", plural(samples)),
-        Basis::Similar(samples) => format!("{samples} task{} like it", plural(samples)),
+        Basis::History(samples) => counted(samples, "former run"),
+        Basis::Similar(samples) => format!("{} like it", counted(samples, "task")),
         Basis::Default => "custom".to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 use super::amending::is_named_twice;
 use super::requests::Refusal;
 use super::{Scheduler, requests};
+use crate::counted::counted;
 use crate::event::{Event, Question, Report};
 use crate::ids::{Attempt, TaskId};
 use crate::plan::{Amendment, Task};
@@ -49,7 +50,7 @@ impl Scheduler {
         }
         let known = self.run.follow_ups().len();
         if tasks.len() + known > most as usize {
-            let why = format!("this run takes {most} tasks from agents and has {known}");
+            let why = format!("this run takes {} from agents and has {known}", counted(most, "task"));
             return Err(Refusal::NotPossible(why));
         }
         if let Some(known) = tasks.iter().find(|task| self.run.place(&task.id).is_some()) {

@@ -58,6 +58,9 @@ pub struct Counts {
     pub failed: u32,
     pub skipped: u32,
     pub cancelled: u32,
+    /// Of those that run: their attempts are over, and only their landing is left. They take no slot.
+    #[serde(default)]
+    pub landing: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,7 +147,7 @@ impl Snapshot {
             created: run.created(),
             ended: run.ended(),
             elapsed: run.active(),
-            slots: run.options().at_once(),
+            slots: run.options().tasks_at_once(),
             total: run.total(),
             counts: Counts::of(run),
             spent: run.spent(),
@@ -190,8 +193,13 @@ impl Counts {
             failed: run.count(Status::Failed),
             skipped: run.count(Status::Skipped),
             cancelled: run.count(Status::Cancelled),
+            landing: run.asked().filter(|(_, _, progress)| is_landing(&progress.state)).count() as u32,
         }
     }
+}
+
+fn is_landing(state: &TaskState) -> bool {
+    matches!(state, TaskState::Running(Running { ended: true, .. }))
 }
 
 fn state(run: &Run) -> &'static str {

@@ -8,6 +8,7 @@ use super::Scheduler;
 use super::pools::{Door, Kind};
 use super::ready::Lack;
 use crate::costs;
+use crate::counted::counted;
 use crate::event::{DrainReason, Usage};
 use crate::graph::Node;
 use crate::ids::TaskId;
@@ -181,11 +182,11 @@ impl Scheduler {
             limits
                 .max_tokens
                 .filter(|cap| spent.tokens >= *cap)
-                .map(|cap| format!("{} of {cap} tokens", spent.tokens)),
+                .map(|cap| format!("{} of {}", spent.tokens, counted(cap, "token"))),
             limits
                 .max_attempts
                 .filter(|cap| attempts >= *cap)
-                .map(|cap| format!("{attempts} of {cap} attempts")),
+                .map(|cap| format!("{attempts} of {}", counted(cap, "attempt"))),
         ];
         let known = caps.into_iter().flatten().next();
         known

@@ -2,6 +2,7 @@
 //!
 //! Four forms come through this door: our mapping, B's bare list of tasks, D's plan, and the plan that a run writes.
 
+use crate::counted::counted;
 use crate::plan::Plan;
 use crate::subagents::Subagent;
 
@@ -131,7 +132,11 @@ fn foreign(r: &mut Report<'_>, root: &Node) -> Parts {
 pub(super) fn count(r: &mut Report<'_>, node: &Node, tasks: usize) {
     if super::decode::number(node).is_some_and(|said| said != tasks as f64) {
         let said = r.source.slice(node.span).to_owned();
-        r.warning("count-mismatch", node.span, format!("the plan says {said} tasks and has {tasks}"));
+        r.warning(
+            "count-mismatch",
+            node.span,
+            format!("the plan says {said} and has {}", counted(tasks, "task")),
+        );
     }
 }
 

@@ -180,7 +180,7 @@ fn mistakes_in_a_plan_of_system_d() {
     check(
         &file,
         "\
-2:16 count-mismatch? the plan says 4 tasks and has 3
+2:16 count-mismatch? the plan says 4 and has 3 tasks
 8:75 out-of-range 'priority' must be between 1 and 5 (1 is critical, 5 is backlog)
 12:32 unknown-task 'dependencies' names task 'iu', which does not exist (did you mean 'ui'?)",
     );

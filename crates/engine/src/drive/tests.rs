@@ -97,6 +97,7 @@ async fn driven(
         rooms: Rooms { in_place, grounds: None, default: Isolation::None },
         directory: folder.path().to_owned(),
         output: folder.path().join("out"),
+        ours: Vec::new(),
         lookout: None,
         examiner: None,
         keeper: None,

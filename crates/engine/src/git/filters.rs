@@ -85,14 +85,7 @@ impl Shadow {
         if self.baseline.filters().is_empty() {
             return super::run(command, &[]);
         }
-        let limit = limit();
-        match locks::run_within(command, locks::PATIENCE, limit)? {
-            Some(output) => match failed(&output) {
-                Some(error) => Err(error),
-                None => Ok(output),
-            },
-            None => Err(GitError::FilterSlow { what: super::what(command), limit: limit.as_secs() }),
-        }
+        bounded(command)
     }
 
     /// The same, for what must end well.
@@ -170,6 +163,18 @@ impl Shadow {
         let names = bytes(command)?;
         let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
         Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+}
+
+/// Runs git where contents pass through filters, for a limited time.
+pub(super) fn bounded(command: &mut Command) -> Result<Output, GitError> {
+    let limit = limit();
+    match locks::run_within(command, locks::PATIENCE, limit)? {
+        Some(output) => match failed(&output) {
+            Some(error) => Err(error),
+            None => Ok(output),
+        },
+        None => Err(GitError::FilterSlow { what: super::what(command), limit: limit.as_secs() }),
     }
 }
 

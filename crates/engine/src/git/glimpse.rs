@@ -83,7 +83,8 @@ impl Shadow {
     }
 }
 
-fn is_ours(name: &str) -> bool {
+/// Whether a ref is one that runs make.
+pub fn is_ours(name: &str) -> bool {
     const OURS: [&str; 3] =
         ["refs/conductor/", "refs/tags/conductor-checkpoint/", "refs/tags/conductor-run-checkpoint/"];
     OURS.iter().any(|prefix| name.starts_with(prefix))

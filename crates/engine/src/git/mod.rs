@@ -19,6 +19,7 @@ mod locks;
 mod markers;
 mod shadow;
 mod submodules;
+mod uncommitted;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -32,11 +33,14 @@ pub use error::GitError;
 pub use filters::Refused;
 pub use foreign::{head_of, head_text, ref_of};
 pub use forward::{Forward, Forwarded};
-pub use glimpse::Glimpse;
+pub use glimpse::{Glimpse, is_ours};
 pub use index::Link;
 pub use lfs::is_torn;
 pub use shadow::{Added, MANY_FILES, Merge, Shadow};
 pub use submodules::Module;
+pub use uncommitted::Uncommitted;
+
+use conductor_core::units::Timestamp;
 
 use crate::redact;
 
@@ -246,6 +250,21 @@ impl Repository {
         command.args(["for-each-ref", "--format=%(refname) %(objectname)", prefix]);
         let text = output(command)?;
         Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(a, b)| (a.into(), b.into())).collect())
+    }
+
+    /// Every ref in whose history a commit is.
+    pub fn holders(&self, commit: &str) -> Result<Vec<String>, GitError> {
+        let mut command = self.command();
+        command.args(["for-each-ref", "--format=%(refname)", "--contains", commit]);
+        Ok(output(command)?.lines().map(str::to_owned).collect())
+    }
+
+    /// When a commit was made.
+    pub fn committed_at(&self, commit: &str) -> Result<Timestamp, GitError> {
+        let mut command = self.command();
+        command.args(["show", "--no-patch", "--format=%ct", "--end-of-options", commit]);
+        let seconds: i64 = output(command)?.trim().parse().unwrap_or(0);
+        Ok(Timestamp(seconds.saturating_mul(1000)))
     }
 
     /// Names of all refs that are one of these or below one.

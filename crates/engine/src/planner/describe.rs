@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use conductor_core::counted::counted;
+
 use crate::transcript::shown;
 use crate::{gates, git};
 
@@ -122,7 +124,7 @@ fn folded(files: &[String], depth: usize) -> String {
         *entries.entry(folder.unwrap_or_else(|| file.clone())).or_default() += 1;
     }
     let line = |(name, count): (&String, &usize)| match name.ends_with('/') {
-        true => format!("{name} ({count} files)\n"),
+        true => format!("{name} ({})\n", counted(*count, "file")),
         false => format!("{name}\n"),
     };
     entries.iter().map(line).collect()

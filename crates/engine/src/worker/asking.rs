@@ -37,6 +37,7 @@ impl Worker {
             rooms: Rooms::new(place, None, Isolation::None),
             caller: Caller::new(std::env::vars_os()),
             output,
+            ours: Default::default(),
             mail: Default::default(),
             marks: Default::default(),
             board: Default::default(),

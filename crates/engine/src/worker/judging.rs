@@ -1,6 +1,5 @@
 //! What an attempt left: whether it is what was due, and what becomes of it otherwise.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +8,6 @@ use conductor_core::plan::{Changes, Task};
 use tokio::sync::watch;
 
 use super::{Stop, Visit, Worker};
-use crate::home::Home;
 use crate::transcript::Transcript;
 use crate::workspaces::{Guest, Look};
 
@@ -66,7 +64,7 @@ impl Worker {
         if visit.task.changes != Changes::Required || visit.blocks || visit.in_place.get().is_some() {
             return;
         }
-        let (directory, ours) = (visit.seat.directory.clone(), self.ours());
+        let (directory, ours) = (visit.seat.directory.clone(), self.ours.clone());
         match tokio::task::spawn_blocking(move || Look::at(&directory, &ours)).await {
             Ok(Some(before)) => {
                 let _ = visit.in_place.set(Watched { before: before.into(), changed: Default::default() });
@@ -82,14 +80,10 @@ impl Worker {
     /// What is there after it, before our own checks write anything.
     pub(super) async fn look_after(&self, visit: &Visit<'_>) {
         let Some(watched) = visit.in_place.get() else { return };
-        let (before, directory, ours) = (watched.before.clone(), visit.seat.directory.clone(), self.ours());
+        let (before, directory, ours) =
+            (watched.before.clone(), visit.seat.directory.clone(), self.ours.clone());
         let changed = tokio::task::spawn_blocking(move || before.is_changed(&directory, &ours)).await;
         watched.changed.fetch_or(changed.unwrap_or(true), Ordering::Relaxed);
-    }
-
-    /// Where we write ourselves.
-    fn ours(&self) -> Vec<PathBuf> {
-        [Some(self.output.clone()), Home::root_of_environment().ok()].into_iter().flatten().collect()
     }
 
     /// Brings a workspace back to where it was: what is in it is nobody's work. Where that fails it is kept like any.

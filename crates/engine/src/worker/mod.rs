@@ -108,6 +108,8 @@ pub struct Worker {
     pub rooms: Rooms,
     pub caller: Caller,
     pub output: PathBuf,
+    /// Files and folders in the user's directory that are ours to write to.
+    pub(crate) ours: Vec<PathBuf>,
     pub(crate) mail: Mail,
     pub(crate) marks: Marks,
     pub(crate) board: Board,

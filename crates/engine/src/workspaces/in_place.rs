@@ -111,10 +111,12 @@ fn files_below(folder: &Path, except: &[PathBuf]) -> Option<Vec<(PathBuf, Metada
             seen += 1;
             let path = entry.path();
             let Ok(found) = path.symlink_metadata() else { continue };
-            let ours = || path.ends_with(crate::groups::FOLDER) || except.contains(&path);
+            if path.ends_with(crate::groups::FOLDER) || except.contains(&path) {
+                continue;
+            }
             match found.is_dir() {
                 false => files.push((path, found)),
-                true if entry.file_name() != ".git" && !ours() => open.push(path),
+                true if entry.file_name() != ".git" => open.push(path),
                 true => {}
             }
         }

@@ -7,6 +7,7 @@
 
 use std::fs;
 
+use conductor_core::counted::counted;
 use conductor_core::divergence::{self, Start};
 
 use super::layout::Folder;
@@ -292,9 +293,9 @@ impl Yard {
             false => self.shadow.count_since(base, &common)?,
         };
         if count > 0 {
-            let commits = if count == 1 { "commit" } else { "commits" };
+            let commits = counted(count, "commit");
             self.notice_once(format!(
-                "{} builds on {count} {commits} of {} that the run did not start from; its work brings them along",
+                "{} builds on {commits} of {} that the run did not start from; its work brings them along",
                 left.guest.task,
                 short(branch)
             ));

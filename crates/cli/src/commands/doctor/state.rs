@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use conductor_core::counted::counted;
 use conductor_core::ids::RunId;
 use conductor_core::spec::Severity;
 use conductor_core::subagents::Known;
@@ -181,13 +182,7 @@ async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
         Err(error) => return bad(error.to_string()),
     };
     match store.runs().await {
-        Ok(runs) => (
-            Finding::ok(
-                "database",
-                format!("whole, {} run{}", runs.len(), if runs.len() == 1 { "" } else { "s" }),
-            ),
-            Some(runs),
-        ),
+        Ok(runs) => (Finding::ok("database", format!("whole, {}", counted(runs.len(), "run"))), Some(runs)),
         Err(error) => bad(error.to_string()),
     }
 }
@@ -258,7 +253,7 @@ fn left_behind(stored: &[StoredRun], home: &Home) -> Option<Finding> {
     let first = left.first()?;
     let others = match left.len() {
         1 => String::new(),
-        count => format!(", and {} others", count - 1),
+        count => format!(", and {}", counted(count - 1, "other")),
     };
     Some(
         Finding::warning("runs", format!("run {} was cut off{others}", first.id))

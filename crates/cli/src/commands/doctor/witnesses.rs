@@ -1,5 +1,6 @@
 //! Witnesses that contradict the database: those of logs that are not there, and those that say more than theirs hold.
 
+use conductor_core::counted::counted;
 use conductor_core::ids::RunId;
 use conductor_engine::home::Home;
 use conductor_engine::stores::{Cause, Excess, Sqlite, witnessed};
@@ -15,7 +16,7 @@ pub(super) fn without_database(home: &Home) -> Finding {
     let path = home.database();
     let others = match lost.len() {
         1 => String::new(),
-        count => format!(" and {} others", count - 1),
+        count => format!(" and {}", counted(count - 1, "other")),
     };
     Finding::problem(
         "database",

@@ -1,5 +1,6 @@
 //! A task explained: for people a line for each thing that decides what becomes of it, for programs the same as JSON.
 
+use conductor_core::counted::counted;
 use conductor_core::event::{DrainReason, FailureClass};
 use conductor_core::ids::TaskId;
 use conductor_core::models::{Models, Score};
@@ -129,7 +130,7 @@ fn waits_for(task: &Task) -> String {
 
 fn work(task: &Task) -> String {
     match &task.work {
-        Work::Prompt(prompt) => format!("a prompt of {} words", prompt.split_whitespace().count()),
+        Work::Prompt(prompt) => format!("a prompt of {}", counted(prompt.split_whitespace().count(), "word")),
         Work::Run(command) => format!("the command {}", one_line(&command.to_string())),
     }
 }
@@ -231,7 +232,7 @@ fn named_in_words(task: &Task) -> bool {
 fn checks(task: &Task) -> String {
     match task.verify.is_empty() {
         true => "none of ours: what it leaves is merged as it is".to_owned(),
-        false => format!("{}; mended up to {} times", task.verify.join("; "), task.fix_rounds),
+        false => format!("{}; mended up to {}", task.verify.join("; "), counted(task.fix_rounds, "time")),
     }
 }
 
@@ -258,8 +259,8 @@ fn limits(task: &Task) -> String {
             true => format!("{cost} of it by subagents"),
             false => "no subagents".to_owned(),
         }),
-        task.max_tokens.map(|tokens| format!("{tokens} tokens in all")),
-        task.max_turns.map(|turns| format!("{turns} turns")),
+        task.max_tokens.map(|tokens| format!("{} in all", counted(tokens, "token"))),
+        task.max_turns.map(|turns| counted(turns, "turn")),
     ];
     limits.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

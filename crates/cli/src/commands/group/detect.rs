@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use conductor_core::counted::counted;
 use conductor_core::groups::{self, Detected, Marked};
 use serde_json::{Map, Value};
 
-use super::counted;
 use crate::args::{GroupDetect, Shown};
 use crate::commands::{answer, answer_json, talk};
 use crate::diagnostics;
@@ -89,7 +89,7 @@ fn by_group(detected: &Detected, tasks: &[&Map<String, Value>]) -> Map<String, V
 fn text(detected: &Detected, tasks: &[&Map<String, Value>]) -> String {
     let mut text = String::new();
     for (group, places) in &detected.groups {
-        text += &format!("{group} ({})\n", counted(places.len()));
+        text += &format!("{group} ({})\n", counted(places.len(), "task"));
         let width = places.iter().map(|&place| id(tasks[place]).chars().count()).max().unwrap_or_default();
         for task in places.iter().map(|&place| tasks[place]) {
             let line = format!("  {:<width$}  {}", one_line(&id(task)), first_line(task));

@@ -88,6 +88,9 @@ fn slots(plan: &Plan) -> u32 {
 fn run_arguments(args: &GroupExecute, slots: u32) -> Result<Box<args::Run>, Fault> {
     let slots = args.parallel.unwrap_or(slots).to_string();
     let mut words: Vec<OsString> = vec!["conductor".into(), "run".into(), "-p".into(), slots.into()];
+    if args.stats {
+        words.push("--stats".into());
+    }
     words.extend(args.run.iter().map(Into::into));
     words.extend(["--".into(), args.tasks_file.clone().into()]);
     run::typed(words)

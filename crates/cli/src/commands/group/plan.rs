@@ -1,5 +1,6 @@
 //! `conductor group plan`: an order for tasks that have none of their own.
 
+use conductor_core::counted::counted;
 use conductor_core::graph::Node;
 use conductor_core::ids::TaskId;
 use conductor_core::ordering::{self, Ordering, Strategy};
@@ -7,7 +8,6 @@ use conductor_core::plan::Plan;
 use conductor_core::spec::{Source, load};
 use serde_json::{Value, json};
 
-use super::counted;
 use crate::args::{GroupPlan, Order, Shown};
 use crate::commands::{answer, answer_json, talk};
 use crate::diagnostics;
@@ -74,9 +74,9 @@ fn as_json(plan: &Plan, strategy: Strategy, most: Option<usize>, ordering: &Orde
 
 fn as_text(plan: &Plan, strategy: Strategy, ordering: &Ordering) -> String {
     let width = plan.tasks.iter().map(|task| task.id.as_str().len()).max().unwrap_or_default();
-    let mut text = format!("{}, {strategy}\n", counted(plan.asked().count()));
+    let mut text = format!("{}, {strategy}\n", counted(plan.asked().count(), "task"));
     for (number, group) in ordering.groups.iter().enumerate() {
-        text += &format!("group {} ({})\n", number + 1, counted(group.len()));
+        text += &format!("group {} ({})\n", number + 1, counted(group.len(), "task"));
         for &task in group {
             let why = ordering.weights.get(task as usize).map(|weight| match weight.why.is_empty() {
                 true => weight.level().name().to_owned(),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use conductor_core::counted::counted;
 use conductor_core::event::{self, FailureClass, Usage};
 use conductor_core::plan::Plan;
 use conductor_core::planner::{Draft, Head, task_file, words::Request};
@@ -185,5 +186,5 @@ fn fault(error: &PlannerError, planner: Option<&Planner>) -> Fault {
 
 /// What was used, for people.
 pub(crate) fn spent(used: Usage) -> String {
-    format!("{} tokens, {}", used.tokens, conductor_core::costs::words(used))
+    format!("{}, {}", counted(used.tokens, "token"), conductor_core::costs::words(used))
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use conductor_core::counted::counted;
 use conductor_core::planner::{self, Bounds};
 
 use crate::args::Planning;
@@ -53,8 +54,9 @@ impl Requirements {
         let issues = planner::issues(&from_file(file)?)
             .map_err(|why| Fault::new(Exit::Usage, format!("{place}: {why}")))?;
         if issues.len() > bounds.most {
+            let issues = counted(issues.len(), "issue");
             let message =
-                format!("{place} has {} issues, and {} tasks are the most", issues.len(), bounds.most);
+                format!("{place} has {issues}, and at most {} may be planned", counted(bounds.most, "task"));
             return Err(
                 Fault::new(Exit::Usage, message).help("allow more with --max-tasks, or plan a part of it")
             );

@@ -2,23 +2,16 @@
 
 use std::collections::HashSet;
 
+use conductor_core::counted::counted;
 use conductor_core::forecast::{Basis, Estimate, Forecast};
 use conductor_core::graph::Node;
 use conductor_core::plan::Plan;
 
-use crate::width::terminal_width;
-
-/// Where there is no terminal.
-const USUAL: usize = 80;
 /// A chart narrower than this shows nothing.
 const NARROWEST: usize = 10;
 /// More rows than these nobody reads; then only the critical path is drawn.
 const MOST: usize = 40;
 const WIDEST_NAME: usize = 20;
-
-pub(super) fn width() -> usize {
-    terminal_width().unwrap_or(USUAL)
-}
 
 struct Row<'a> {
     name: &'a str,
@@ -93,7 +86,7 @@ fn note(estimate: Estimate) -> String {
     match basis {
         Basis::Given => format!("{expected} estimate"),
         Basis::History(1) => format!("{expected} 1 run"),
-        Basis::History(samples) => format!("{expected} ({low}–{high}) {samples} runs"),
+        Basis::History(samples) => format!("{expected} ({low}–{high}) {}", counted(samples, "run")),
         Basis::Similar(samples) => format!("{expected} ({low}–{high}) {samples} alike"),
         Basis::Default => format!("{expected} ({low}–{high}) guess"),
     }

@@ -30,12 +30,13 @@ pub(super) fn world(
     rooms: Rooms,
     options: &Options,
     directory: PathBuf,
+    ours: Vec<PathBuf>,
 ) -> World {
     let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
     let every = args.typed.lookout;
     let lookout = (every > Millis(0)).then_some(Duration::from_millis(every.0));
     let keeper = super::super::keeper::command(&claim);
-    World { store: Arc::new(store), claim, rooms, directory, output, lookout, examiner: None, keeper }
+    World { store: Arc::new(store), claim, rooms, directory, output, ours, lookout, examiner: None, keeper }
 }
 
 /// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,

@@ -5,15 +5,15 @@ use std::fs;
 use conductor_core::ids::RunId;
 use conductor_core::units::Timestamp;
 use conductor_engine::access;
-use conductor_engine::checkpoints;
 use conductor_engine::clock::wall;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::HomeError;
 use conductor_engine::process;
 use conductor_engine::stores::{StoredRun, was_written};
-use conductor_engine::workspaces::{RunRefs, census, empty_trash, rescue_refs, run_of_branch};
+use conductor_engine::workspaces::{RunRefs, census, empty_trash};
 use serde::Serialize;
 
+use super::refs::{self, RefVerdict};
 use super::{answer, answer_json, plans, talk};
 use crate::archive::Archive;
 use crate::args;
@@ -33,6 +33,8 @@ struct Report {
     runs: Vec<Verdict>,
     /// Folders of runs that were killed before they were in the store.
     empty_folders: Vec<RunId>,
+    /// Branches and kept work of runs that are gone, in the repository we are in.
+    left_refs: Vec<RefVerdict>,
     /// What planners said, of plans that no run there is was made of.
     plans: Vec<PlanVerdict>,
 }
@@ -45,8 +47,8 @@ struct Verdict {
     goes: bool,
     /// Why it stays.
     why: Option<String>,
-    /// Kept work and checkpoints that go along with it.
-    refs: Vec<String>,
+    /// Its branch, kept work and checkpoints, as far as they are asked for.
+    refs: Vec<RefVerdict>,
 }
 
 pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, Fault> {
@@ -56,14 +58,20 @@ pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, Fault> {
         dry_run: !args.yes,
         runs: Vec::new(),
         empty_folders: empty_folders(&archive),
+        left_refs: Vec::new(),
         plans: Vec::new(),
     };
+    if args.unreachable && !args.branches && !args.refs {
+        let message = "--unreachable says nothing by itself: it widens --branches and --refs";
+        return Err(Fault::new(Exit::Usage, message).help("name one of them, or both"));
+    }
     for stored in old(&archive, args)? {
         report.runs.push(judged(&archive, &stored, args).await);
     }
     let going: Vec<&RunId> =
         report.runs.iter().filter(|verdict| verdict.goes).map(|verdict| &verdict.run).collect();
     report.plans = plans::old(&archive, args, &going)?;
+    report.left_refs = refs::left_behind(&archive, args)?;
     if args.yes {
         carry_out(&archive, &mut report, args).await;
         empty_trash(archive.home.root());
@@ -99,7 +107,15 @@ async fn judged(archive: &Archive, stored: &StoredRun, args: &args::RunsPrune) -
         (false, true) => None,
         (false, false) => worth_keeping(archive, stored),
     };
-    let refs = if args.refs && why.is_none() { refs(stored) } else { Vec::new() };
+    let found = match (&why, repository(stored)) {
+        (None, Ok(Some(repository))) => refs::of_run(&repository, &stored.id, args),
+        (None, Err(error)) => Err(error),
+        _ => Ok(Vec::new()),
+    };
+    let (refs, why) = match found {
+        Ok(refs) => (refs, why),
+        Err(error) => (Vec::new(), Some(format!("its branches and kept work cannot be read: {error}"))),
+    };
     let created_at = timestamp(stored.created.0);
     Verdict {
         run: stored.id.clone(),
@@ -152,18 +168,6 @@ fn repository(stored: &StoredRun) -> Result<Option<Repository>, GitError> {
     }
 }
 
-/// What it has kept in its repository, and the checkpoints that are of it.
-fn refs(stored: &StoredRun) -> Vec<String> {
-    let Ok(Some(repository)) = repository(stored) else { return Vec::new() };
-    let run = &stored.id;
-    let kept = repository.refs(&rescue_refs(run)).unwrap_or_default().into_iter().map(|(name, _)| name);
-    let own = format!("{run}-");
-    let checkpoints = checkpoints::list(&repository).unwrap_or_default().into_iter();
-    let checkpoints = checkpoints
-        .filter(|known| run_of_branch(&known.branch).as_ref() == Some(run) || known.name.starts_with(&own));
-    kept.chain(checkpoints.map(|known| known.full_name())).collect()
-}
-
 async fn carry_out(archive: &Archive, report: &mut Report, args: &args::RunsPrune) {
     for verdict in report.runs.iter_mut().filter(|verdict| verdict.goes) {
         if let Err(why) = remove(archive, verdict, args).await {
@@ -177,14 +181,19 @@ async fn carry_out(archive: &Archive, report: &mut Report, args: &args::RunsPrun
             false
         }
     });
+    if let Ok(repository) = Repository::of(&archive.directory)
+        && let Err(error) = refs::delete(&repository, &report.left_refs)
+    {
+        talk(format!("not all that runs have left in the repository could be taken away: {error}"));
+    }
     // A run that stays after all keeps its plan.
     let stays = |run: &RunId| report.runs.iter().any(|verdict| verdict.run == *run && !verdict.goes);
     report.plans.retain(|plan| !plan.run.as_ref().is_some_and(stays) && plans::discard(archive, plan));
 }
 
 /// Whoever is killed in the middle leaves either a run that can be read, or an empty folder.
-async fn remove(archive: &Archive, verdict: &Verdict, args: &args::RunsPrune) -> Result<(), String> {
-    let run = &verdict.run;
+async fn remove(archive: &Archive, verdict: &mut Verdict, args: &args::RunsPrune) -> Result<(), String> {
+    let run = &verdict.run.clone();
     let words = |fault: Fault| fault.message().to_owned();
     let stored = archive.known(run).cloned();
     if let Some(stored) = stored.as_ref().filter(|_| args.force)
@@ -206,9 +215,9 @@ async fn remove(archive: &Archive, verdict: &Verdict, args: &args::RunsPrune) ->
         && let Ok(Some(repository)) = repository(&stored)
     {
         // Asked for anew: clearing its workspaces may have kept work under a ref just now.
-        for name in if args.refs { refs(&stored) } else { Vec::new() } {
-            repository.delete_ref(&name).map_err(|error| error.to_string())?;
-        }
+        let found = refs::of_run(&repository, run, args).map_err(|error| error.to_string())?;
+        refs::delete(&repository, &found).map_err(|error| error.to_string())?;
+        verdict.refs = found;
         let _ = repository.prune_worktrees();
     }
     Ok(())
@@ -234,9 +243,12 @@ fn tell(report: &Report, args: &args::RunsPrune) -> Result<(), Fault> {
             (false, Some(why)) => answer(&format!("{run}  stays     {why}"))?,
             _ => answer(&format!("{run}  {verb:<8}  {state}, started {created_at}"))?,
         }
-        for name in refs.iter().filter(|_| *goes) {
-            answer(&format!("          {verb:<8}  {name}"))?;
+        for found in refs.iter().filter(|_| *goes) {
+            tell_ref(found, verb)?;
         }
+    }
+    for found in &report.left_refs {
+        tell_ref(found, verb)?;
     }
     for run in &report.empty_folders {
         answer(&format!("{run}  {verb:<8}  an empty folder, nothing was ever run"))?;
@@ -255,8 +267,15 @@ fn tell(report: &Report, args: &args::RunsPrune) -> Result<(), Fault> {
     Ok(())
 }
 
+fn tell_ref(found: &RefVerdict, verb: &str) -> Result<(), Fault> {
+    let verb = if found.goes { verb } else { "stays" };
+    answer(&format!("          {verb:<8}  {}{}", found.name, found.note()))
+}
+
 impl Report {
     fn goes(&self) -> usize {
-        self.runs.iter().filter(|verdict| verdict.goes).count() + self.empty_folders.len() + self.plans.len()
+        let runs = self.runs.iter().filter(|verdict| verdict.goes).count();
+        let refs = self.left_refs.iter().filter(|found| found.goes).count();
+        runs + self.empty_folders.len() + refs + self.plans.len()
     }
 }

@@ -13,7 +13,7 @@ use super::{answer, answer_json};
 use crate::archive::{Archive, Found};
 use crate::args;
 use crate::commands::status::{self, Seen};
-use crate::end_block;
+use crate::end_block::Block;
 use crate::fault::{Exit, Fault};
 
 pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, Fault> {
@@ -45,8 +45,17 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, Fault> {
     let output = found.run.options().output.as_ref();
     let directory = output.map_or_else(|| archive.home.run(&stored.id), PathBuf::from);
     let ending = ending(&found);
-    let text = end_block::text(&stored.id, &found.run, &graph, &directory, ending.as_ref(), ledger.as_ref());
-    answer(text.trim_start_matches('\n'))?;
+    let block = Block {
+        id: &stored.id,
+        run: &found.run,
+        graph: &graph,
+        directory: &directory,
+        ending: ending.as_ref(),
+        ledger: ledger.as_ref(),
+        stats: args.stats,
+        gone: false,
+    };
+    answer(&block.text())?;
     Ok(Exit::Done)
 }
 

@@ -17,9 +17,14 @@ const SHOWN: usize = 20;
 const WIDEST: usize = 30;
 
 pub(crate) fn whole(seen: &Seen) -> String {
+    body(seen) + &calls(seen)
+}
+
+/// How it stands.
+pub(super) fn body(seen: &Seen) -> String {
     let s = &seen.snapshot;
     let mut out = head(seen);
-    section(&mut out, "at work", &s.running, s.counts.running, |at_work| (&at_work.task, doing(at_work)));
+    running(&mut out, s);
     section(&mut out, "waiting", &s.waiting, s.waiting.len() as u32, |waiting| {
         (&waiting.task, format!("waits {}", why(&waiting.why)))
     });
@@ -29,6 +34,12 @@ pub(crate) fn whole(seen: &Seen) -> String {
     for words in &s.settings {
         let _ = writeln!(out, "\n{}", one_line(words));
     }
+    out
+}
+
+/// What the user can do about it, each with its command.
+pub(super) fn calls(seen: &Seen) -> String {
+    let mut out = String::new();
     questions(&mut out, seen);
     reviews(&mut out, seen);
     if seen.pid.is_none() {
@@ -41,12 +52,22 @@ pub(crate) fn whole(seen: &Seen) -> String {
 pub(crate) fn brief(snapshot: &Snapshot) -> String {
     let s = snapshot;
     let mut out = format!("{}\n", figures(s));
-    section(&mut out, "at work", &s.running, s.counts.running, |at_work| (&at_work.task, doing(at_work)));
+    running(&mut out, s);
     section(&mut out, "waiting", &s.waiting, s.waiting.len() as u32, |waiting| {
         (&waiting.task, format!("waits {}", why(&waiting.why)))
     });
     section(&mut out, "next", &s.next, s.next.len() as u32, next);
     out
+}
+
+/// Those whose attempt is over take no slot, so they are not counted with those at work.
+fn running(out: &mut String, s: &Snapshot) {
+    let is_landing =
+        |at_work: &AtWork| matches!(at_work.phase, Phase::Landing | Phase::Merging | Phase::Aboard);
+    let (landing, working): (Vec<&AtWork>, Vec<&AtWork>) = s.running.iter().partition(|one| is_landing(one));
+    let all = s.counts.running.saturating_sub(s.counts.landing);
+    section(out, "at work", &working, all, |one| (&one.task, doing(one)));
+    section(out, "landing", &landing, s.counts.landing, |one| (&one.task, doing(one)));
 }
 
 fn head(seen: &Seen) -> String {
@@ -77,7 +98,8 @@ pub(crate) fn counted(s: &Snapshot) -> String {
     let counts = s.counts;
     let mut parts = vec![format!("{} of {} done", counts.completed, s.total)];
     for (count, word) in [
-        (counts.running, "at work"),
+        (counts.running.saturating_sub(counts.landing), "at work"),
+        (counts.landing, "landing"),
         (counts.waiting, "waiting"),
         (counts.pending, "to do"),
         (counts.failed, "failed"),

@@ -1,41 +1,106 @@
-//! A status that is shown again and again: in place on a terminal, below one another elsewhere.
+//! A status that is shown again and again: on a screen of its own on a terminal, below one another elsewhere.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
+use conductor_core::ids::RunId;
 use conductor_engine::control::{self, ControlError, Glance};
 use conductor_engine::home::Home;
+use rustix::process::{Signal as Sent, getpid, kill_process};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Seen, block_on, json, text};
 use crate::archive::Archive;
+use crate::commands::wait::exit_code;
 use crate::console::{self, Unanswered};
 use crate::fault::{Exit, Fault};
+use crate::width::{self, Room, width_of};
 
 /// At most twice a second.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Until the run ends; then as it was left.
+/// A screen of its own, which leaves nothing in what was there before.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+/// Between these a terminal that knows them shows nothing half drawn; others pass them over.
+const BEGIN: &str = "\x1b[?2026h\x1b[H";
+const END: &str = "\x1b[J\x1b[?2026l";
+
+/// Until the run ends; then as it was left, and with the exit code it had.
 pub(super) fn watch(home: &Home, first: Glance, as_json: bool) -> Result<Exit, Fault> {
     let run = first.run.clone();
-    let mut screen = Screen { in_place: can_be_drawn_over() && !as_json, as_json, last: None, lines: 0 };
+    let mut view = View { as_json, last: None, own: None };
+    if !as_json && can_be_drawn_over() {
+        view.own = Some(OwnScreen::enter()?);
+    }
+    let stopped = block_on(follow(home, first, &mut view))?;
+    view.own = None;
+    if let Some(exit) = stopped {
+        return Ok(exit);
+    }
+    home.wait_until_left(&run)?;
+    block_on(last(home, &run, &mut view))
+}
+
+async fn last(home: &Home, run: &RunId, view: &mut View) -> Result<Exit, Fault> {
+    let archive = Archive::open().await?;
+    view.show(&Seen::left(archive.read(&archive.named(run.as_str())?).await?))?;
+    exit_code(home, run).await
+}
+
+/// Shows what there is until the run ends, or until a signal ends the watching.
+async fn follow(home: &Home, first: Glance, view: &mut View) -> Result<Option<Exit>, Fault> {
+    let run = first.run.clone();
     let mut glance = first;
+    let mut signals = Signals::new()?;
     loop {
-        screen.show(&Seen::live(glance))?;
-        std::thread::sleep(PAUSE);
+        view.show(&Seen::live(glance))?;
+        if let Some(exit) = signals.within(PAUSE, view.own.as_ref()).await {
+            return Ok(Some(exit));
+        }
         match control::glance(&home.run(&run)) {
             Ok(next) => glance = next,
-            Err(ControlError::NotThere) => break,
-            Err(_) if !home.is_live(&run) => break,
+            Err(ControlError::NotThere) => return Ok(None),
+            Err(_) if !home.is_live(&run) => return Ok(None),
             Err(error) => return Err(crate::live::unable(home, &run, error)),
         }
     }
-    home.wait_until_left(&run)?;
-    let found = block_on(async {
-        let archive = Archive::open().await?;
-        archive.read(&archive.named(run.as_str())?).await
-    })?;
-    screen.show(&Seen::left(found))?;
-    Ok(Exit::Done)
+}
+
+/// Those that would leave the terminal with our screen on it.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+    stop: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        let stop = SignalKind::from_raw(Sent::TSTP.as_raw());
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            stop: signal(stop)?,
+        })
+    }
+
+    /// Which exit code a signal within this time stands for; nothing where there is none.
+    async fn within(&mut self, time: Duration, own: Option<&OwnScreen>) -> Option<Exit> {
+        tokio::select! {
+            () = tokio::time::sleep(time) => None,
+            _ = self.interrupt.recv() => Some(Exit::Interrupted),
+            _ = self.terminate.recv() => Some(Exit::Terminated),
+            _ = self.hangup.recv() => Some(Exit::Terminated),
+            _ = self.stop.recv() => {
+                own.inspect(|own| own.write(LEAVE));
+                let _ = kill_process(getpid(), Sent::STOP);
+                own.inspect(|own| own.write(ENTER));
+                None
+            }
+        }
+    }
 }
 
 fn can_be_drawn_over() -> bool {
@@ -43,50 +108,101 @@ fn can_be_drawn_over() -> bool {
     io::stdout().is_terminal() && kind.is_some_and(|kind| !kind.is_empty() && kind != "dumb")
 }
 
-struct Screen {
-    in_place: bool,
+struct View {
     as_json: bool,
     /// The state that was shown last; time alone is no news where everything stays to be read.
     last: Option<(u64, bool)>,
-    /// How many lines it took.
-    lines: usize,
+    own: Option<OwnScreen>,
 }
 
-impl Screen {
+impl View {
     fn show(&mut self, seen: &Seen) -> Result<(), Unanswered> {
-        let state = (seen.snapshot.seq, seen.pid.is_some());
-        if !self.in_place && self.last == Some(state) {
+        if let Some(own) = &self.own {
+            own.draw(seen);
             return Ok(());
         }
-        self.last = Some(state);
-        let mut out = io::stdout().lock();
-        if self.as_json {
-            writeln!(out, "{}", console::clean(&json(seen).to_string()))?;
-        } else if self.in_place {
-            let text = fitted(&console::clean(&text::whole(seen)));
-            let up = if self.lines == 0 { String::new() } else { format!("\x1b[{}A\r\x1b[J", self.lines) };
-            self.lines = text.lines().count();
-            write!(out, "{up}{text}")?;
-        } else {
-            writeln!(out, "{}", console::clean(&text::whole(seen)))?;
+        let state = (seen.snapshot.seq, seen.pid.is_some());
+        if self.last.replace(state) == Some(state) {
+            return Ok(());
         }
+        let text = if self.as_json { json(seen).to_string() } else { text::whole(seen) };
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", console::clean(&text))?;
         Ok(out.flush()?)
     }
 }
 
-/// No line longer than the terminal is wide and no more of them than it is high: else it could not be drawn over.
-fn fitted(text: &str) -> String {
-    let size = rustix::termios::tcgetwinsize(io::stdout());
-    // One that does not know its size says nought.
-    let known = |side: u16, usual: usize| if side == 0 { usual } else { usize::from(side).max(5) };
-    let (columns, rows) = size.map_or((80, 24), |size| (known(size.ws_col, 80), known(size.ws_row, 24)));
-    let cut = |line: &str| line.chars().take(columns - 1).collect::<String>() + "\n";
-    let all = text.lines().count();
-    match all < rows {
-        true => text.lines().map(cut).collect(),
-        false => {
-            let shown: String = text.lines().take(rows - 2).map(cut).collect();
-            format!("{shown}… {} more lines\n", all - (rows - 2))
+/// The terminal's other screen, which is left on every way out.
+struct OwnScreen;
+
+impl OwnScreen {
+    fn enter() -> io::Result<OwnScreen> {
+        let mut out = io::stdout().lock();
+        out.write_all(ENTER.as_bytes())?;
+        out.flush()?;
+        Ok(OwnScreen)
+    }
+
+    fn draw(&self, seen: &Seen) {
+        let (body, calls) = (text::body(seen), text::calls(seen));
+        let lines =
+            fitted(&console::clean(&body), &console::clean(&calls), width::room().unwrap_or(width::USUAL));
+        let drawn: Vec<String> = lines.iter().map(|line| format!("{line}\x1b[K")).collect();
+        self.write(&format!("{BEGIN}{}{END}", drawn.join("\r\n")));
+    }
+
+    /// A terminal that went away ends nothing but itself.
+    fn write(&self, text: &str) {
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+impl Drop for OwnScreen {
+    fn drop(&mut self) {
+        self.write(LEAVE);
+    }
+}
+
+/// Whole lines, as many as there is room for: the terminal breaks those that are longer than it is wide, so they can be
+/// copied. What the user has to answer is always there; what goes is the end of the rest.
+fn fitted(body: &str, calls: &str, room: Room) -> Vec<String> {
+    let rows = |line: &str| width_of(line).div_ceil(room.columns.max(1)).max(1);
+    let height = |lines: &[&str]| lines.iter().map(|line| rows(line)).sum::<usize>();
+    let calls: Vec<&str> = calls.lines().collect();
+    let mut body: Vec<&str> = body.lines().collect();
+    let mut left_out = 0;
+    let note = |left_out: usize| usize::from(left_out > 0);
+    while !body.is_empty() && height(&body) + note(left_out) + height(&calls) > room.rows {
+        body.pop();
+        left_out += 1;
+    }
+    let note = (left_out > 0).then(|| format!("… and {left_out} more: conductor status"));
+    let mut lines: Vec<String> = body.iter().map(|line| (*line).to_owned()).chain(note).collect();
+    let mut used = lines.iter().map(|line| rows(line)).sum::<usize>();
+    for line in calls {
+        used += rows(line);
+        if used <= room.rows {
+            lines.push(line.to_owned());
         }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(columns: usize, rows: usize) -> Vec<String> {
+        fitted("one\ntwo two two\nthree\n", "\nanswer it\n", Room { columns, rows })
+    }
+
+    #[test]
+    fn what_is_shown_is_whole_and_what_has_to_be_answered_is_there() {
+        assert_eq!(shown(80, 9), ["one", "two two two", "three", "", "answer it"]);
+        assert_eq!(shown(80, 5), shown(80, 9));
+        assert_eq!(shown(80, 4), ["one", "… and 2 more: conductor status", "", "answer it"]);
+        assert_eq!(shown(6, 9)[..2], ["one", "two two two"], "a line that takes two rows is not cut");
+        assert_eq!(shown(80, 2), ["… and 3 more: conductor status", ""]);
     }
 }

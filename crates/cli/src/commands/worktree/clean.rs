@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use conductor_core::counted::counted;
 use conductor_core::ids::RunId;
 use conductor_core::plan::Isolation;
 use conductor_engine::git::{GitError, Repository};
@@ -136,8 +137,7 @@ async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Clear
 fn report(run: &RunId, cleared: &Cleared) -> Result<(), Fault> {
     let Cleared { gone, stay, rescued, .. } = cleared;
     if *gone > 0 {
-        let plural = if *gone == 1 { "" } else { "s" };
-        answer(&format!("run {run}: {gone} workspace{plural} cleared"))?;
+        answer(&format!("run {run}: {} cleared", counted(*gone, "workspace")))?;
     }
     for name in rescued {
         answer(&format!("run {run}: kept {name}"))?;

@@ -1,7 +1,8 @@
-//! `worktree list`: every workspace of every run, and every ref that holds work which has not landed.
+//! `worktree list`: every workspace of this repository's runs, or of all, and every ref that holds work which has not landed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use conductor_core::counted::counted;
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Plan;
 use conductor_core::run::TaskState;
@@ -60,10 +61,17 @@ pub(super) async fn list(args: &WorktreeList) -> Result<Exit, Fault> {
         Some(stored) => vec![stored.id.clone()],
         None => archive.home.runs(),
     };
+    let here: Option<HashSet<RunId>> = match only.is_none() && !args.all {
+        true => Some(archive.here()?.into_iter().map(|stored| stored.id).collect()),
+        false => None,
+    };
     let mut read = Readings { archive: &archive, read: HashMap::new() };
-    let mut workspaces = Vec::new();
+    let (mut workspaces, mut elsewhere) = (Vec::new(), 0);
     for workspace in census(&archive.home, &runs)? {
-        workspaces.push(room(&mut read, workspace).await?);
+        match here.as_ref().is_none_or(|here| here.contains(&workspace.run)) {
+            true => workspaces.push(room(&mut read, workspace).await?),
+            false => elsewhere += 1,
+        }
     }
     let directory = only.as_ref().map_or(&archive.directory, |stored| &stored.directory);
     let mut rescued = Vec::new();
@@ -79,6 +87,9 @@ pub(super) async fn list(args: &WorktreeList) -> Result<Exit, Fault> {
             talk("there is no workspace, and no work is kept aside");
         }
         false => answer(&table(&listing))?,
+    }
+    if elsewhere > 0 {
+        talk(format!("{} of other repositories: --all", counted(elsewhere, "workspace")));
     }
     Ok(Exit::Done)
 }

@@ -150,6 +150,7 @@ impl Watch {
             failed: count(Status::Failed),
             left_out: count(Status::Skipped) + count(Status::Cancelled),
             running: count(Status::Running),
+            landing: self.running.iter().filter(|&&(_, place)| is_landing(run, place)).count() as u32,
             waiting: count(Status::Pending) + count(Status::Waiting),
             elapsed: run.active() + (now - self.last),
             rows: self.running.iter().take(ROWS + 1).map(|&(_, place)| self.row(place, now)).collect(),
@@ -209,6 +210,12 @@ impl Watch {
         }
         row
     }
+}
+
+/// Whether only its landing is left, of a task that is not one of those who race for another.
+fn is_landing(run: &Run, place: usize) -> bool {
+    let (task, progress) = run.task(place);
+    matches!(&progress.state, TaskState::Running(running) if running.ended) && !task.is_entrant()
 }
 
 fn places(run: &Run, wanted: impl Fn(&TaskState) -> bool) -> BTreeSet<usize> {

@@ -28,7 +28,7 @@ fn is_written_built_upon_mended_verified_and_merged(agent: Agent) {
         .run("printf 'a\nFIRST and SECOND\nc\n' > f.txt")
         .finish("Mended.");
     bench.script("clash", clash);
-    let live = bench.run(&["-p", "4"]);
+    let live = bench.run(&["-p", "4", "--stats"]);
     wait_for("the first to land", || {
         bench.world.logged("task_completed").contains(&"write".to_owned()).then_some(())
     });

@@ -29,7 +29,7 @@ fn claude_and_codex_race_and_one_lands() {
         return;
     };
     bench.script("race", contested(&bench));
-    let live = bench.run(&["-p", "2"]);
+    let live = bench.run(&["-p", "2", "--stats"]);
     live.ended_within(super::SLOW).expect(0).says("1 of 1 completed").says("1 landed; 0 lost, 0 leaked");
     assert_eq!(bench.landed("out.txt"), "done");
     let race = bench.world.summary()["results"][0]["race"].clone();

@@ -174,7 +174,7 @@ fn a_budget_tells_which_cap() {
     let limits = Limits { max_attempts: Some(1), ..Limits::default() };
     let (s, _) = Script::start(plan("a; b"), Options { limits, ..queue(5) });
     let told = why(&s, "b");
-    assert_eq!(told, ["because the run's budget is reached: 1 of 1 attempts; nothing new starts"]);
+    assert_eq!(told, ["because the run's budget is reached: 1 of 1 attempt; nothing new starts"]);
 }
 
 #[test]

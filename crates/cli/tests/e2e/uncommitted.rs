@@ -1,0 +1,96 @@
+//! Files of the checkout that are not committed: tasks do not see them, unless the run starts from a commit of them.
+
+use crate::repository::{checkout, command, conductor, git, on_branch, repository};
+
+/// What a run writes itself is no change of the user's.
+#[test]
+fn a2_uncommitted_files_are_told_once_and_what_the_run_writes_is_not_one_of_them() {
+    let world = repository("tasks: []");
+    for folder in ["repo/sub", "repo/.flow/x"] {
+        std::fs::create_dir_all(world.path(folder)).unwrap();
+    }
+    world.write("repo/f.txt", "mine\n");
+    world.write("repo/new one.txt", "mine\n");
+    world.write("repo/sub/other.txt", "mine\n");
+    world.write("repo/tasks.yaml", "tasks: [{ id: a, run: 'echo 1 > a.txt; cat f.txt' }]");
+    world.write("repo/.flow/x/y.json", "{}");
+    let mut run = command(&world, &["run", "tasks.yaml", "-o", "out", "--lookout", "50ms"]);
+    let out = std::fs::File::create(world.path("repo/out.txt")).unwrap();
+    run.stdout(out.try_clone().unwrap()).stderr(out);
+    assert!(run.status().unwrap().success());
+    let told = world.read("repo/out.txt");
+    let words =
+        "conductor: 3 uncommitted files are not seen by tasks; --include-uncommitted starts from them\n";
+    assert_eq!(told.matches(words).count(), 1, "{told}");
+    assert!(!told.contains("your checkout changed"), "{told}");
+}
+
+/// The user's index, files and branches are as they were; the tasks see all of it.
+#[test]
+fn a2_a_run_can_start_from_what_is_not_committed() {
+    let world = repository(
+        "tasks: [{ id: a, run: 'cat f.txt new.txt > seen.txt; test ! -e gone.txt; test ! -e x.log' }]",
+    );
+    world.write("repo/gone.txt", "committed\n");
+    world.write("repo/.gitignore", "*.log\n");
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "more"]);
+    world.write("repo/f.txt", "staged\n");
+    git(&world, &["add", "f.txt"]);
+    world.write("repo/f.txt", "unstaged\n");
+    world.write("repo/new.txt", "untracked\n");
+    world.write("repo/x.log", "ignored\n");
+    git(&world, &["rm", "-q", "gone.txt"]);
+    let (before, index, head) =
+        (checkout(&world), git(&world, &["ls-files", "-s"]), git(&world, &["rev-parse", "HEAD"]));
+    let ended = conductor(&world, &["run", "../tasks.yaml", "--include-uncommitted"]).expect(0);
+    ended.says("made of 3 uncommitted files").says("1 task landed");
+    assert_eq!(on_branch(&world, "seen.txt"), "unstaged\nuntracked");
+    assert_eq!(
+        (checkout(&world), git(&world, &["ls-files", "-s"])),
+        (before, index),
+        "nothing of the user's is touched"
+    );
+    assert_eq!(git(&world, &["rev-parse", "main"]), head);
+    let holders = git(&world, &["for-each-ref", "--format=%(refname:short)", "--contains", "HEAD"]);
+    assert_eq!(holders, format!("conductor/{}\nmain", world.run_id()));
+}
+
+#[test]
+fn a2_what_cannot_be_included_is_refused_before_anything_is_made() {
+    let world = repository("tasks: [{ id: a, run: 'true' }]");
+    let args = ["run", "../tasks.yaml", "--include-uncommitted"];
+    let mut in_place = args.to_vec();
+    in_place.extend(["--isolation", "none"]);
+    conductor(&world, &in_place).expect(2).says("--include-uncommitted has no effect here");
+    git(&world, &["checkout", "-q", "-b", "side"]);
+    world.write("repo/f.txt", "side\n");
+    git(&world, &["commit", "-q", "-am", "side"]);
+    git(&world, &["checkout", "-q", "main"]);
+    world.write("repo/f.txt", "main\n");
+    git(&world, &["commit", "-q", "-am", "main"]);
+    let merge = world
+        .command_of("git")
+        .current_dir(world.path("repo"))
+        .args(["merge", "-q", "side"])
+        .output()
+        .unwrap();
+    assert!(!merge.status.success());
+    conductor(&world, &args).expect(3).says("unmerged files in your checkout: f.txt");
+    assert!(world.runs().is_empty(), "nothing was begun");
+}
+
+/// In place it can only be told whether anything changed, and what the run itself wrote is nothing that an agent did.
+#[test]
+fn a2_where_output_is_sent_is_not_what_a_task_did() {
+    let world = crate::harness::World::in_place("tasks: [{ id: a, run: echo much ado, changes: required }]");
+    let mut run = world.command(&["run", "tasks.yaml", "-o", "out"]);
+    let out = std::fs::File::create(world.path("out.txt")).unwrap();
+    run.stdout(out.try_clone().unwrap()).stderr(out);
+    assert_eq!(run.status().unwrap().code(), Some(100));
+    assert!(
+        world.read("out.txt").contains("failed a: it ended well but changed nothing"),
+        "{}",
+        world.read("out.txt")
+    );
+}
