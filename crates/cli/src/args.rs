@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn every_command_that_answers_has_json() {
         let found = without_json(&Arguments::command(), "");
-        let found: Vec<&str> = found.iter().map(|path| path.trim()).filter(|path| !WITHOUT_JSON.contains(path)).collect();
+        let found: Vec<&str> =
+            found.iter().map(|path| path.trim()).filter(|path| !WITHOUT_JSON.contains(path)).collect();
         assert_eq!(found, [""; 0]);
     }
 

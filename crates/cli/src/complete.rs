@@ -48,16 +48,24 @@ pub(crate) fn runs() -> ArgValueCandidates {
 
 pub(crate) fn tasks() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        named(plans().iter().flat_map(|plan| plan.asked().map(|task| (task.id.to_string(), task.name.clone()))))
+        named(
+            plans().iter().flat_map(|plan| plan.asked().map(|task| (task.id.to_string(), task.name.clone()))),
+        )
     })
 }
 
 pub(crate) fn groups() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let plans = plans();
-        let of_tasks = |plan: &Plan| plan.tasks.iter().filter_map(|task| task.group.clone()).collect::<Vec<_>>();
+        let of_tasks =
+            |plan: &Plan| plan.tasks.iter().filter_map(|task| task.group.clone()).collect::<Vec<_>>();
         let listed = |plan: &Plan| plan.groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>();
-        named(plans.iter().flat_map(|plan| listed(plan).into_iter().chain(of_tasks(plan))).map(|name| (name, String::new())))
+        named(
+            plans
+                .iter()
+                .flat_map(|plan| listed(plan).into_iter().chain(of_tasks(plan)))
+                .map(|name| (name, String::new())),
+        )
     })
 }
 

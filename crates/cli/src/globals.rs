@@ -74,7 +74,11 @@ fn enter(directories: &[PathBuf]) -> Result<(), Fault> {
 /// Where everything is looked for.
 fn introduce() {
     let here = std::env::current_dir().map(|here| here.display().to_string());
-    talk(format!("version {}, in {}", env!("CARGO_PKG_VERSION"), here.unwrap_or_else(|error| error.to_string())));
+    talk(format!(
+        "version {}, in {}",
+        env!("CARGO_PKG_VERSION"),
+        here.unwrap_or_else(|error| error.to_string())
+    ));
     match Home::root_of_environment() {
         Ok(root) => {
             let there = if root.join("runs").is_dir() { "" } else { " (not there yet)" };

@@ -21,7 +21,9 @@ pub(crate) fn command(error: &clap::Error, words: &[OsString]) -> Option<Fault> 
     let whole = Arguments::command();
     Some(match did_you_mean(word, names(&whole, words)) {
         Some(meant) => fault.help(format!("did you mean '{meant}'?")),
-        None if Path::new(word).is_file() => fault.help(format!("to run this task file: conductor run {word}")),
+        None if Path::new(word).is_file() => {
+            fault.help(format!("to run this task file: conductor run {word}"))
+        }
         None => fault.help("`conductor --help` lists every command"),
     })
 }

@@ -42,8 +42,7 @@ fn none(here: &Path) -> Fault {
         false => format!("{} or {}", here.display(), root.display()),
     };
     let [first, second, third] = NAMES;
-    let message =
-        format!("no task file is named, and there is no {first}, {second} or {third} in {places}");
+    let message = format!("no task file is named, and there is no {first}, {second} or {third} in {places}");
     Fault::new(Exit::Usage, message)
         .help("write one with `conductor init`, or name one; `conductor run --resume` takes up the last run")
 }

@@ -117,7 +117,13 @@ pub(crate) fn config() -> Option<Config> {
     let place = Place { path: PathBuf::new(), name: name.clone(), of: Of::Environment };
     let source = match Source::new(name.clone(), text.into_bytes()) {
         Ok(source) => source,
-        Err(found) => return Some(Config { place, layer: None, sheet: Sheet { source: None, name, found: vec![found] } }),
+        Err(found) => {
+            return Some(Config {
+                place,
+                layer: None,
+                sheet: Sheet { source: None, name, found: vec![found] },
+            });
+        }
     };
     let (layer, found) = match spec::layer(&source) {
         Ok((layer, found)) => (Some(layer.over_tasks()), found),
@@ -189,7 +195,8 @@ mod tests {
     /// A section that stood in two places would be a key that stands twice.
     #[test]
     fn keys_of_a_section_stand_together_and_no_variable_stands_twice() {
-        let mut sections: Vec<&str> = OF_TASKS.iter().filter_map(|(key, _)| key.split_once('.')).map(|(of, _)| of).collect();
+        let mut sections: Vec<&str> =
+            OF_TASKS.iter().filter_map(|(key, _)| key.split_once('.')).map(|(of, _)| of).collect();
         sections.dedup();
         assert_eq!(sections, ["retry_policy", "recovery", "limits"]);
         let mut names: Vec<&str> = of_settings().chain(OTHERS).collect();

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use conductor_engine::access;
+
 use crate::console;
 use crate::fault::{Exit, Fault};
 
@@ -12,8 +14,12 @@ pub(crate) fn attended() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Refuses where one of these is there already, unless that is wanted or agreed to.
+/// Refuses where one of these is there already, unless that is wanted or agreed to; and where it cannot be written, so
+/// that nothing is asked or spent in vain.
 pub(crate) fn may_write(files: &[&Path], force: bool) -> Result<(), Fault> {
+    for file in files {
+        check_place(file).map_err(|error| cannot_write(file, &error))?;
+    }
     for file in files.iter().filter(|file| !force && fs::symlink_metadata(file).is_ok()) {
         let refusal = || {
             Fault::new(Exit::Usage, format!("{} is there already; nothing was written", file.display()))
@@ -31,6 +37,19 @@ pub(crate) fn may_write(files: &[&Path], force: bool) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Whether a file can be put there, as far as its folder is there already.
+fn check_place(file: &Path) -> io::Result<()> {
+    let whole = std::path::absolute(file)?;
+    match whole.ancestors().skip(1).find(|folder| folder.exists()) {
+        Some(folder) if folder.is_dir() => access::check_writable(folder),
+        _ => Err(io::ErrorKind::NotADirectory.into()),
+    }
+}
+
+fn cannot_write(file: &Path, error: &io::Error) -> Fault {
+    Fault::new(Exit::Unexpected, format!("cannot write {}: {error}", file.display()))
+}
+
 /// A question and what was answered, without the spaces around it.
 pub(crate) fn ask(from: &mut impl BufRead, question: &str) -> io::Result<String> {
     console::ask(question);
@@ -41,8 +60,7 @@ pub(crate) fn ask(from: &mut impl BufRead, question: &str) -> io::Result<String>
 
 /// Writes a whole file or nothing, making the folder it is in.
 pub(crate) fn write(file: &Path, text: &str) -> Result<(), Fault> {
-    let failed =
-        |error: io::Error| Fault::new(Exit::Unexpected, format!("cannot write {}: {error}", file.display()));
+    let failed = |error: io::Error| cannot_write(file, &error);
     let folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())

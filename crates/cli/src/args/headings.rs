@@ -6,7 +6,22 @@ use crate::width::{terminal_width, wrapped};
 
 /// Every command that is shown, under one heading each.
 const HEADINGS: [(&str, &[&str]); 6] = [
-    ("Start", &["init", "run", "demo", "plan", "orchestrate", "validate", "graph", "rehearse", "group", "import", "template"]),
+    (
+        "Start",
+        &[
+            "init",
+            "run",
+            "demo",
+            "plan",
+            "orchestrate",
+            "validate",
+            "graph",
+            "rehearse",
+            "group",
+            "import",
+            "template",
+        ],
+    ),
     ("Watch", &["status", "logs", "wait", "events", "runs"]),
     ("Steer", &["pause", "resume", "cancel", "parallel", "task"]),
     ("Review", &["diff", "report", "explain", "cost", "worktree", "checkpoint"]),

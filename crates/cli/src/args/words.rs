@@ -78,7 +78,8 @@ fn width(option: &OsStr) -> usize {
 
 /// What was typed of colours, for what is said of words that clap does not take.
 pub(crate) fn color(words: &[OsString]) -> Option<Color> {
-    let words: Vec<&str> = words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str()).collect();
+    let words: Vec<&str> =
+        words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str()).collect();
     let said = words.iter().enumerate().rev().find_map(|(at, word)| match word.strip_prefix("--color") {
         Some("") => words.get(at + 1).copied(),
         Some(rest) => rest.strip_prefix('='),

@@ -164,7 +164,9 @@ fn told(to: &Checkpoint, done: RolledBack, as_json: bool) -> Result<Exit, Fault>
             tell(format!("{branch} is at {commit:.10} again"), "moved", Some(&before))?;
             talk(format!("where it was: conductor checkpoint rollback {before}"));
         }
-        RolledBack::Restored => tell(format!("{branch} was gone and is at {commit:.10} again"), "restored", None)?,
+        RolledBack::Restored => {
+            tell(format!("{branch} was gone and is at {commit:.10} again"), "restored", None)?
+        }
         RolledBack::Already if as_json => tell(String::new(), "already", None)?,
         RolledBack::Already => talk(format!("{branch} is at {commit:.10} already")),
         RolledBack::Dirty(checkout) => {

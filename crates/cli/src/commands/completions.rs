@@ -10,9 +10,9 @@ use crate::fault::{Exit, Fault};
 pub(crate) fn run(args: &Completions) -> Result<Exit, Fault> {
     let name = args.shell.to_string();
     let shell = Shells::builtins();
-    let shell = shell.completer(&name).ok_or_else(|| {
-        Fault::new(Exit::Usage, format!("there are no completions for {name}"))
-    })?;
+    let shell = shell
+        .completer(&name)
+        .ok_or_else(|| Fault::new(Exit::Usage, format!("there are no completions for {name}")))?;
     let mut script = Vec::new();
     // By its name, so that the script fits after an update too.
     shell.write_registration(VARIABLE, "conductor", "conductor", "conductor", &mut script)?;

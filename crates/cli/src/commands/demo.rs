@@ -146,7 +146,12 @@ impl Ground {
 
     fn command(&self, environment: Vec<(OsString, OsString)>) -> Result<Command, Fault> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(RUN).args(globals::handed_on()).current_dir(self.repository()).env_clear().envs(environment);
+        command
+            .args(RUN)
+            .args(globals::handed_on())
+            .current_dir(self.repository())
+            .env_clear()
+            .envs(environment);
         Ok(command)
     }
 

@@ -108,7 +108,8 @@ fn nothing(chosen: &FoundTask) -> Fault {
 
 /// As it is for programs; for people, so that nothing in it can fool the terminal.
 fn show(text: &[u8]) -> Result<(), Fault> {
-    let painting = io::stdout().is_terminal() || anstream::ColorChoice::global() == anstream::ColorChoice::Always;
+    let painting =
+        io::stdout().is_terminal() || anstream::ColorChoice::global() == anstream::ColorChoice::Always;
     match painting {
         false => console::answer_bytes(text)?,
         true => console::answer(&painted(&transcript::shown(text)))?,

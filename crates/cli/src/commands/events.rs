@@ -52,7 +52,9 @@ impl Out {
 
     fn tell(&mut self, run: &RunId, records: &[Record]) -> Result<(), Fault> {
         for record in records.iter().filter(|record| record.seq > self.last) {
-            console::answer_bytes(format!("{}\n", console::clean(&event(run, record).to_string())).as_bytes())?;
+            console::answer_bytes(
+                format!("{}\n", console::clean(&event(run, record).to_string())).as_bytes(),
+            )?;
         }
         self.last = records.last().map_or(self.last, |record| self.last.max(record.seq));
         Ok(())

@@ -97,7 +97,8 @@ impl Overview {
 
     /// Every question that waits for the user: the run, the task and what is asked.
     fn questions(&self) -> Vec<(&str, &str, &str)> {
-        let left = self.last.iter().filter(|last| !last.active).map(|last| (last.id.as_str(), &last.snapshot));
+        let left =
+            self.last.iter().filter(|last| !last.active).map(|last| (last.id.as_str(), &last.snapshot));
         let runs = self.active.iter().map(|glance| (glance.run.as_str(), &glance.snapshot)).chain(left);
         let asked = runs.flat_map(|(run, snapshot)| {
             snapshot.questions().map(move |(task, question)| (run, task.as_str(), question))
@@ -107,11 +108,15 @@ impl Overview {
 
     fn text(&self) -> String {
         let mut lines = vec![("repository", self.place.words()), ("task file", self.file_words())];
-        lines.push(("last run", self.last.as_ref().map_or_else(|| "none here yet".to_owned(), LastRun::words)));
+        lines.push((
+            "last run",
+            self.last.as_ref().map_or_else(|| "none here yet".to_owned(), LastRun::words),
+        ));
         let active = self.active.iter().map(|glance| self.active_words(glance));
         lines.extend(listed("active", active.collect(), "no run"));
         let questions = self.questions().into_iter();
-        let asked = questions.map(|(run, task, question)| format!("{task} of run {run} asks: {}", one_line(question)));
+        let asked = questions
+            .map(|(run, task, question)| format!("{task} of run {run} asks: {}", one_line(question)));
         lines.extend(listed("waiting", asked.collect(), "nothing waits for you"));
         if let Some(trouble) = &self.trouble {
             lines.push(("trouble", format!("{}; `conductor doctor` says more", one_line(trouble))));

@@ -119,7 +119,12 @@ fn open_tasks(home: &Home, run: &RunId, request: &Request) -> Option<Vec<TaskId>
         Some(tasks) => tasks.iter().any(|one| one.id == task.id && !is_end(&one.status)),
         None => !progress.state.status().is_end(),
     };
-    Some(tasks.filter(|(_, task, progress)| is_open(task, progress)).map(|(_, task, _)| task.id.clone()).collect())
+    Some(
+        tasks
+            .filter(|(_, task, progress)| is_open(task, progress))
+            .map(|(_, task, _)| task.id.clone())
+            .collect(),
+    )
 }
 
 fn is_end(status: &str) -> bool {

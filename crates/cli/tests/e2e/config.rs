@@ -117,12 +117,16 @@ fn agents_of_config_files_are_listed() {
 
 #[test]
 fn a_variable_beats_the_task_and_is_shown_as_what_it_is() {
-    let mut world = with("agent: gemini\n", "", "
+    let mut world = with(
+        "agent: gemini\n",
+        "",
+        "
 config: { timeout: 1m }
 tasks:
   - { id: p, prompt: Do it, agent: codex, timeout: 2m }
   - { id: c, run: 'true' }
-");
+",
+    );
     assert_eq!(world.conductor(&["graph", "tasks.yaml"]).expect(0).stderr, "");
     world.set("CONDUCTOR_AGENT", "opencode");
     world.set("CONDUCTOR_TIMEOUT", "30s");
@@ -136,11 +140,18 @@ tasks:
         ("verify", vec!["make", "make test"].into(), "CONDUCTOR_VERIFY"),
     ] {
         let found = setting(&show, key);
-        assert_eq!((&found["value"], &found["from"]["by"]), (&value, &"environment".into()), "{key}: {found}");
+        assert_eq!(
+            (&found["value"], &found["from"]["by"]),
+            (&value, &"environment".into()),
+            "{key}: {found}"
+        );
         assert_eq!(found["from"]["name"], variable);
     }
     world.conductor(&["config", "show", "--origin"]).expect(0).says("CONDUCTOR_AGENT");
-    world.conductor(&["explain", "p", "--file", "tasks.yaml"]).says("opencode").says("agent (CONDUCTOR_AGENT)");
+    world
+        .conductor(&["explain", "p", "--file", "tasks.yaml"])
+        .says("opencode")
+        .says("agent (CONDUCTOR_AGENT)");
     world.unset("CONDUCTOR_VERIFY");
     // A command stays a command.
     world.conductor(&["run", "tasks.yaml", "--only", "c", "--isolation", "none"]).expect(0);
@@ -156,7 +167,9 @@ fn a_variable_that_means_nothing_is_told_with_the_nearest_that_does() {
     world.set("CONDUCTOR_NONSENSE_OF_ANY_KIND", "1");
     for args in [&["validate", "tasks.yaml"][..], &["run", "tasks.yaml"], &["config", "show"]] {
         let ended = world.conductor(args).expect(0);
-        let ended = ended.says("the variable CONDUCTOR_PARALEL is set and has no effect; did you mean CONDUCTOR_PARALLEL?");
+        let ended = ended.says(
+            "the variable CONDUCTOR_PARALEL is set and has no effect; did you mean CONDUCTOR_PARALLEL?",
+        );
         ended.says("CONDUCTOR_NONSENSE_OF_ANY_KIND is set and has no effect\n");
     }
 }

@@ -20,11 +20,18 @@ fn run_without_a_file_takes_the_first_of_three_names() {
     let world = World::new();
     let file = |id: &str| format!("tasks: [{{ id: {id}, run: 'true' }}]");
     fs::create_dir_all(world.path(".conductor")).unwrap();
-    for (name, id) in [("tasks.yaml", "last"), (".conductor/tasks.yaml", "second"), ("conductor.yaml", "first")] {
+    for (name, id) in
+        [("tasks.yaml", "last"), (".conductor/tasks.yaml", "second"), ("conductor.yaml", "first")]
+    {
         world.write(name, &file(id));
         let ended = world.conductor(&["run", "--dry-run"]).expect(0);
         assert!(ended.stdout.contains(id), "{name}: {}", ended.stdout);
-        assert_eq!(ended.stderr.matches(&format!("no FILE is named: taking {name}\n")).count(), 1, "{}", ended.stderr);
+        assert_eq!(
+            ended.stderr.matches(&format!("no FILE is named: taking {name}\n")).count(),
+            1,
+            "{}",
+            ended.stderr
+        );
     }
     for verb in [&["graph"][..], &["rehearse"], &["group", "plan"]] {
         world.conductor(verb).expect(0).says("first").says("taking conductor.yaml");
@@ -56,7 +63,7 @@ fn run_without_a_file_names_all_three_where_there_is_none() {
     for verb in ["run", "validate", "graph", "rehearse"] {
         let ended = world.conductor(&[verb]).expect(2).says("conductor init");
         let ended = ended.says("conductor.yaml, .conductor/tasks.yaml or tasks.yaml");
-        ended.says(&world.path("").display().to_string().trim_end_matches('/').to_owned());
+        ended.says(world.path("").display().to_string().trim_end_matches('/'));
     }
     assert!(world.runs().is_empty());
 }
@@ -75,7 +82,8 @@ fn alone(world: &mut World, folder: &str) -> Option<String> {
 
 /// Without what differs from one time to the next: when it was, how long it took.
 fn masked(line: &str) -> String {
-    let is_figure = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains(['s', ':', '-']);
+    let is_figure =
+        |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains(['s', ':', '-']);
     let words = line.split(' ').map(|word| match is_figure(&word) {
         true => "TIME".to_owned() + if word.ends_with(';') { ";" } else { "" },
         false => word.to_owned(),
@@ -101,7 +109,12 @@ fn conductor_alone_says_where_things_stand() {
     add("a repository, no file", &mut world, "repo");
     world.write("repo/tasks.yaml", "tasks: [{ id: a, run: 'true', dependencies: [b] }]");
     add("a file with errors", &mut world, "repo");
-    world.write("repo/tasks.yaml", "tasks: [{ id: a, run: 'test -e HERE/mended && echo x > x.txt' }, { id: b, run: 'true' }]".replace("HERE", &world.path("").display().to_string()).as_str());
+    world.write(
+        "repo/tasks.yaml",
+        "tasks: [{ id: a, run: 'test -e HERE/mended && echo x > x.txt' }, { id: b, run: 'true' }]"
+            .replace("HERE", &world.path("").display().to_string())
+            .as_str(),
+    );
     add("a file", &mut world, "repo");
     assert!(!world.home().exists(), "looking makes no state directory");
     conductor(&world, &["run"]).expect(100);
@@ -125,7 +138,10 @@ fn conductor_alone_names_what_is_active_and_what_waits_for_the_user() {
     });
     assert_eq!(json["schema"], "conductor.overview/1");
     let run = world.run_id();
-    assert_eq!((&json["active"][0]["run"], &json["last_run"]["run"]), (&run.clone().into(), &run.clone().into()));
+    assert_eq!(
+        (&json["active"][0]["run"], &json["last_run"]["run"]),
+        (&run.clone().into(), &run.clone().into())
+    );
     assert_eq!(json["questions"][0]["run"], run);
     let task = json["questions"][0]["task"].as_str().unwrap().to_owned();
     assert_eq!(json["next"][0]["command"], format!("conductor task approve {task} --run {run}"));
@@ -147,7 +163,8 @@ fn help_lists_commands_under_headings() {
     let places = ["Start:", "Watch:", "Steer:", "Review:", "Set up:", "More:", "Options:"];
     let places = places.map(|heading| help.find(heading).unwrap_or_else(|| panic!("no {heading}")));
     assert!(places.is_sorted());
-    let run = world.conductor(&["run", "--help"]).expect(0).says("--max-concurrency").says("[default: 1]").stdout;
+    let run =
+        world.conductor(&["run", "--help"]).expect(0).says("--max-concurrency").says("[default: 1]").stdout;
     for option in ["-C <DIR>", "-q, --quiet", "-v, --verbose", "--color <WHEN>"] {
         for text in [&help, &run, &world.conductor(&["runs", "list", "--help"]).expect(0).stdout] {
             assert!(text.contains(option), "no {option} in {text}");
@@ -268,7 +285,11 @@ fn a_mistyped_command_is_answered_with_the_nearest() {
     let world = World::with(ONE);
     let ended = world.conductor(&["rnu", "tasks.yaml"]).expect(2);
     assert_eq!(ended.stderr, "error: there is no command 'rnu'\nhelp: did you mean 'run'?\n");
-    world.conductor(&["runs", "lst"]).expect(2).says("there is no command 'lst'").says("did you mean 'list'?");
+    world
+        .conductor(&["runs", "lst"])
+        .expect(2)
+        .says("there is no command 'lst'")
+        .says("did you mean 'list'?");
     world.conductor(&["tasks.yaml"]).expect(2).says("to run this task file: conductor run tasks.yaml");
     world.conductor(&["frobnicate"]).expect(2).says("`conductor --help` lists every command");
 }
@@ -276,7 +297,9 @@ fn a_mistyped_command_is_answered_with_the_nearest() {
 #[test]
 fn a_number_of_tasks_that_cannot_be_is_refused_with_what_is_allowed() {
     let world = World::with(ONE);
-    for args in [&["run", "-p", "0"][..], &["rehearse", "-p", "0"], &["parallel", "0"], &["run", "--parallel=many"]] {
+    for args in
+        [&["run", "-p", "0"][..], &["rehearse", "-p", "0"], &["parallel", "0"], &["run", "--parallel=many"]]
+    {
         world.conductor(args).expect(2).says("expected a number from 1 to 100000");
     }
 }
@@ -346,12 +369,22 @@ fn a_repository_without_a_commit_or_a_checkout_is_refused_with_the_remedy() {
 #[test]
 fn an_output_directory_that_cannot_be_is_named_before_anything_starts() {
     let world = World::with(ONE);
-    for (folder, shown) in [("tasks.yaml/out", "tasks.yaml/out"), ("tasks.yaml", "tasks.yaml"), ("/proc/nowhere", "/proc/nowhere")] {
+    for (folder, shown) in [
+        ("tasks.yaml/out", "tasks.yaml/out"),
+        ("tasks.yaml", "tasks.yaml"),
+        ("/proc/nowhere", "/proc/nowhere"),
+    ] {
         let ended = world.conductor(&["run", "tasks.yaml", "-o", folder]).expect(2);
         ended.says("cannot write to the output directory").says(shown).says("-o DIR");
     }
     assert!(world.runs().is_empty());
     assert_eq!(world.read("done"), "");
+    let planned = world.conductor(&["plan", "Do it", "-o", "tasks.yaml/plan.yaml"]).expect(1);
+    planned.says("cannot write tasks.yaml/plan.yaml: ");
+    world
+        .conductor(&["template", "new", "tests", "--var", "target=x", "-o", "tasks.yaml/x"])
+        .expect(1)
+        .says("cannot write tasks.yaml/x");
 }
 
 #[test]
@@ -367,10 +400,11 @@ fn a_repository_that_cannot_be_written_is_refused_with_the_remedy() {
     if read_only("version").code != Some(0) {
         return skipped("needs root and `unshare -m` to mount a folder read-only");
     }
-    let ended = read_only("run ../tasks.yaml").expect(3).says("cannot be written").says("Read-only file system");
+    let ended =
+        read_only("run ../tasks.yaml").expect(3).says("cannot be written").says("Read-only file system");
     ended.says(&format!("{repo}/.git")).says("git clone").says("nothing was started");
     assert!(world.runs().is_empty());
-    for (args, file) in [("init", ".conductor/config.yaml"), ("template new tests --var target=x", "tasks.yaml")] {
+    for (args, file) in [("init", "tasks.yaml"), ("template new tests --var target=x", "tasks.yaml")] {
         read_only(args).expect(1).says("cannot write").says(file);
     }
 }

@@ -37,7 +37,10 @@ fn steering_answers_in_json() {
     assert_eq!(told(json(&["task", "send", "first", "hello"]).expect(0), "task")["action"], "send");
     assert_eq!(told(json(&["wait", "--timeout", "0"]).expect(8), "wait")["ended"], false);
     let group = told(json(&["cancel", "--group", "some"]).expect(0), "cancel");
-    assert_eq!((&group["cancelled"], &group["group"], &group["active"]), (&2.into(), &"some".into(), &true.into()));
+    assert_eq!(
+        (&group["cancelled"], &group["group"], &group["active"]),
+        (&2.into(), &"some".into(), &true.into())
+    );
     live.ended().expect(9);
     let over = told(json(&["wait"]).expect(9), "wait");
     assert_eq!((&over["ended"], &over["exit_code"]), (&true.into(), &9.into()));
@@ -81,7 +84,10 @@ fn what_was_done_is_told_in_json() {
     git(&world, &["commit", "-q", "--allow-empty", "-m", "more"]);
     let back = told(json(&["checkpoint", "rollback", "here"]), "checkpoint-rollback");
     assert_eq!((&back["outcome"], &back["branch"]), (&"moved".into(), &"main".into()));
-    let new = told(json(&["template", "new", "refactor", "--var", "target=src", "--var", "goal=tidy", "-o", "new.yaml"]), "template-new");
+    let new = told(
+        json(&["template", "new", "refactor", "--var", "target=src", "--var", "goal=tidy", "-o", "new.yaml"]),
+        "template-new",
+    );
     assert_eq!(new["written"], "new.yaml");
     let init = told(json(&["init"]), "init");
     assert_eq!(init["written"][0], "tasks.yaml");

@@ -39,7 +39,9 @@ fn every_shell_gets_something_it_understands() {
         assert!(script.contains("conductor") && script.contains("CONDUCTOR_COMPLETE"), "{shell}: {script}");
         world.write(shell, &script);
         // Where the shell is there, it reads it.
-        if let (true, Ok(status)) = (shell != "powershell" && shell != "elvish", world.command_of(shell).args(["-n", shell]).status()) {
+        if let (true, Ok(status)) =
+            (shell != "powershell" && shell != "elvish", world.command_of(shell).args(["-n", shell]).status())
+        {
             assert!(status.success(), "{shell}");
         }
     }
@@ -75,7 +77,7 @@ tasks:
         &["conductor", "run", "--resume", &run[..4]],
         &["conductor", "-C", ".", "runs", "show", &run[..3]],
     ] {
-        assert_eq!(completed(&world, words), [run.clone()], "{words:?}");
+        assert_eq!(completed(&world, words), [run.as_str()], "{words:?}");
     }
     fs::remove_file(world.path("tasks.yaml")).unwrap();
     assert_eq!(completed(&world, &["conductor", "task", "retry", "dep"]), ["deploy"]);

@@ -84,7 +84,10 @@ fn a_run_is_started_looked_at_and_cancelled_by_tools() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    let known = ["plan", "validate", "start", "status", "logs", "answer", "cancel", "wait", "diff", "retry", "resume", "report"];
+    let known = [
+        "plan", "validate", "start", "status", "logs", "answer", "cancel", "wait", "diff", "retry", "resume",
+        "report",
+    ];
     assert_eq!(names, known);
     let (told, bad) = client.call("start", json!({ "file": "tasks.yaml", "parallel": 2 }));
     assert!(bad && told.contains("that this project does not use yet") && told.contains("hello"), "{told}");
@@ -165,17 +168,20 @@ fn a_request_that_is_too_large_is_answered_with_an_error_and_the_next_is_served(
 
 #[test]
 fn a_run_is_waited_for_looked_into_and_taken_up_again_by_tools() {
-    let world = repository::repository("
+    let world = repository::repository(
+        "
 tasks:
   - { id: made, run: 'echo new > made.txt' }
   - { id: slow, run: 'AGENT touch HERE/begun then await HERE/go' }
   - { id: broken, run: 'test -e HERE/mended' }
-");
+",
+    );
     let mut client = Client::start_in(&world, "repo");
     let start = json!({ "file": "../tasks.yaml", "parallel": 3, "allow_commands": true });
     let (told, bad) = client.call("start", start);
     assert!(!bad, "{told}");
-    let object = |told: &str| serde_json::from_str::<Value>(told).unwrap_or_else(|error| panic!("{error}: {told}"));
+    let object =
+        |told: &str| serde_json::from_str::<Value>(told).unwrap_or_else(|error| panic!("{error}: {told}"));
     let run = object(&told)["run"].as_str().unwrap().to_owned();
     world.wait_for_file("begun");
     let (told, bad) = client.call("wait", json!({ "run": run, "seconds": 0 }));

@@ -11,8 +11,8 @@ use conductor_engine::{agents, process};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::variables;
 use crate::fault::{Exit, Fault};
+use crate::variables;
 
 const FILE: &str = "conductor-test.txt";
 
@@ -113,7 +113,9 @@ impl Trial<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["run", "../tasks.json", "--first-commit", "--ui", "plain"]).current_dir(repository);
         command.env("CONDUCTOR_HOME", place.0.join("home"));
-        variables::of_settings().for_each(|variable| drop(command.env_remove(variable)));
+        for variable in variables::of_settings() {
+            command.env_remove(variable);
+        }
         Ok(process::run_own(&mut command, b"")?)
     }
 

@@ -189,7 +189,11 @@ pub(super) const VERBS: [Verb; 12] = [
         words: "Go on with a run: one that is paused, or one that was left or stopped, which goes on in the background.",
         given: &[
             RUN,
-            may("retry_failed", "boolean", "Do again what failed, was skipped or cancelled, of a run that is not active."),
+            may(
+                "retry_failed",
+                "boolean",
+                "Do again what failed, was skipped or cancelled, of a run that is not active.",
+            ),
         ],
         typed: |given| {
             let run = text(given, "run")?;

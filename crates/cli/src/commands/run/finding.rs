@@ -59,7 +59,9 @@ pub(crate) fn unmerged_branch(stored: &StoredRun, run: &Run) -> Option<String> {
         let repository = Repository::of(&stored.directory)?;
         let branch = RunRefs::of(&repository, &stored.id)?.branch;
         match repository.read_ref(&branch)? {
-            Some(tip) => Ok(Some(branch).filter(|_| !repository.contains(&repository.head, &tip).unwrap_or(true))),
+            Some(tip) => {
+                Ok(Some(branch).filter(|_| !repository.contains(&repository.head, &tip).unwrap_or(true)))
+            }
             None => Ok(None),
         }
     };

@@ -10,10 +10,10 @@ use conductor_core::ids::RunId;
 use conductor_core::plan::{Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
 use conductor_core::units::Millis;
+use conductor_engine::access;
 use conductor_engine::drive::World;
 use conductor_engine::git::{Baseline, GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
-use conductor_engine::access;
 use conductor_engine::shortage::{self, Passing as _};
 use conductor_engine::stores::Sqlite;
 use conductor_engine::workspaces::{Layout, Rooms, Tenant};
@@ -93,8 +93,10 @@ pub(super) fn foresee(
 /// Worktrees and branches are made in it, so one that can only be read is told before anything starts.
 fn check_writable(repository: &Repository) -> Result<(), Fault> {
     access::check_writable(&repository.common).map_err(|error| {
-        let message =
-            format!("the repository {} cannot be written: {error}; nothing was started", repository.common.display());
+        let message = format!(
+            "the repository {} cannot be written: {error}; nothing was started",
+            repository.common.display()
+        );
         Fault::new(Exit::InvalidFile, message).help(format!(
             "make it writable, or run in a copy of your own: git clone '{}'",
             repository.root.display()
@@ -234,7 +236,9 @@ fn no_repository(error: GitError) -> Fault {
                                 git commit --allow-empty -m 'Start'"
             .to_owned(),
         GitError::NotOne(_) => format!("run it in a checkout, {IN_PLACE}"),
-        GitError::Bare(_) => format!("make a checkout and run it there: git worktree add ../checkout; {IN_PLACE}"),
+        GitError::Bare(_) => {
+            format!("make a checkout and run it there: git worktree add ../checkout; {IN_PLACE}")
+        }
         error => match error.remedy() {
             Some(remedy) => format!("{remedy}; {IN_PLACE}"),
             None => format!("mend it, {IN_PLACE}"),

@@ -40,7 +40,9 @@ pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, Fault> {
     }
     empty_trash(archive.home.root());
     if args.json {
-        answer_json(&json!({ "schema": "conductor.worktree-clean/1", "cleared": cleared, "runs": runs_told }))?;
+        answer_json(
+            &json!({ "schema": "conductor.worktree-clean/1", "cleared": cleared, "runs": runs_told }),
+        )?;
     }
     if cleared == 0 {
         talk("there was nothing to clear");

@@ -104,7 +104,8 @@ impl Case {
             talk(format!("the folder you are in is gone: cd {}", self.stored.directory.display()));
         }
         let (brought, run) = (ended?, run?);
-        let landing = Landing { run: &self.stored.id, branch: &branch, task: &self.task, as_json: self.as_json };
+        let landing =
+            Landing { run: &self.stored.id, branch: &branch, task: &self.task, as_json: self.as_json };
         landing.report(&run, brought, stopped)
     }
 }
