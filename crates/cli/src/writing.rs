@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use conductor_engine::access;
+
 use crate::console;
 use crate::fault::{Exit, Fault};
 
@@ -15,8 +17,12 @@ pub(crate) fn attended() -> bool {
 /// What a person can do about a file of a command that takes `-o`.
 pub(crate) const ANOTHER_FILE: &str = "write another file with -o OTHER.yaml, or over this one with --force";
 
-/// Refuses where one of these is there already, unless that is wanted or agreed to; `instead` says what to do then.
+/// Refuses where one of these is there already, unless that is wanted or agreed to, and `instead` says what to do then; and
+/// where it cannot be written, so that nothing is asked or spent in vain.
 pub(crate) fn may_write(files: &[&Path], force: bool, instead: &str) -> Result<(), Fault> {
+    for file in files {
+        check_place(file).map_err(|error| cannot_write(file, &error))?;
+    }
     for file in files.iter().filter(|file| !force && fs::symlink_metadata(file).is_ok()) {
         let refusal = || {
             Fault::new(Exit::Usage, format!("{} is there already; nothing was written", file.display()))
@@ -34,6 +40,19 @@ pub(crate) fn may_write(files: &[&Path], force: bool, instead: &str) -> Result<(
     Ok(())
 }
 
+/// Whether a file can be put there, as far as its folder is there already.
+fn check_place(file: &Path) -> io::Result<()> {
+    let whole = std::path::absolute(file)?;
+    match whole.ancestors().skip(1).find(|folder| folder.exists()) {
+        Some(folder) if folder.is_dir() => access::check_writable(folder),
+        _ => Err(io::ErrorKind::NotADirectory.into()),
+    }
+}
+
+fn cannot_write(file: &Path, error: &io::Error) -> Fault {
+    Fault::new(Exit::Unexpected, format!("cannot write {}: {error}", file.display()))
+}
+
 /// A question and what was answered, without the spaces around it.
 pub(crate) fn ask(from: &mut impl BufRead, question: &str) -> io::Result<String> {
     console::ask(question);
@@ -44,8 +63,7 @@ pub(crate) fn ask(from: &mut impl BufRead, question: &str) -> io::Result<String>
 
 /// Writes a whole file or nothing, making the folder it is in.
 pub(crate) fn write(file: &Path, text: &str) -> Result<(), Fault> {
-    let failed =
-        |error: io::Error| Fault::new(Exit::Unexpected, format!("cannot write {}: {error}", file.display()));
+    let failed = |error: io::Error| cannot_write(file, &error);
     let folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())

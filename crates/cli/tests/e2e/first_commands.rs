@@ -63,7 +63,7 @@ fn run_without_a_file_names_all_three_where_there_is_none() {
     for verb in ["run", "validate", "graph", "rehearse"] {
         let ended = world.conductor(&[verb]).expect(2).says("conductor init");
         let ended = ended.says("conductor.yaml, .conductor/tasks.yaml or tasks.yaml");
-        ended.says(&world.path("").display().to_string().trim_end_matches('/').to_owned());
+        ended.says(world.path("").display().to_string().trim_end_matches('/'));
     }
     assert!(world.runs().is_empty());
 }
@@ -379,6 +379,12 @@ fn an_output_directory_that_cannot_be_is_named_before_anything_starts() {
     }
     assert!(world.runs().is_empty());
     assert_eq!(world.read("done"), "");
+    let planned = world.conductor(&["plan", "Do it", "-o", "tasks.yaml/plan.yaml"]).expect(1);
+    planned.says("cannot write tasks.yaml/plan.yaml: ");
+    world
+        .conductor(&["template", "new", "tests", "--var", "target=x", "-o", "tasks.yaml/x"])
+        .expect(1)
+        .says("cannot write tasks.yaml/x");
 }
 
 #[test]
@@ -398,9 +404,7 @@ fn a_repository_that_cannot_be_written_is_refused_with_the_remedy() {
         read_only("run ../tasks.yaml").expect(3).says("cannot be written").says("Read-only file system");
     ended.says(&format!("{repo}/.git")).says("git clone").says("nothing was started");
     assert!(world.runs().is_empty());
-    for (args, file) in
-        [("init", ".conductor/config.yaml"), ("template new tests --var target=x", "tasks.yaml")]
-    {
+    for (args, file) in [("init", "tasks.yaml"), ("template new tests --var target=x", "tasks.yaml")] {
         read_only(args).expect(1).says("cannot write").says(file);
     }
 }

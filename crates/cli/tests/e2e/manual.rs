@@ -77,7 +77,7 @@ tasks:
         &["conductor", "run", "--resume", &run[..4]],
         &["conductor", "-C", ".", "runs", "show", &run[..3]],
     ] {
-        assert_eq!(completed(&world, words), [run.clone()], "{words:?}");
+        assert_eq!(completed(&world, words), [run.as_str()], "{words:?}");
     }
     fs::remove_file(world.path("tasks.yaml")).unwrap();
     assert_eq!(completed(&world, &["conductor", "task", "retry", "dep"]), ["deploy"]);

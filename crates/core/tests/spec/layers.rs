@@ -183,3 +183,24 @@ fn every_setting_is_known_by_key_value_and_line() {
         ]
     );
 }
+
+#[test]
+fn a_layer_over_tasks_counts_before_their_own_words_and_makes_no_prompt_of_a_command() {
+    let environment = config(
+        "agent: codex\ntimeout: 30s\nfix_rounds: 5\nretry: { max_attempts: 7 }\nlimits: { on_budget: finish }\n",
+    );
+    let layers = [environment.over_tasks(), config("agent: gemini\nmodel: m\n")];
+    let file = source(
+        "config: { agent: claude, timeout: 1m }\nlimits: { on_budget: stop, max_tokens: 9 }\n\
+         tasks: [{ id: p, prompt: x, agent: opencode, retry_policy: { max_attempts: 2, jitter: 0 } }, { id: c, run: y, timeout: 2m }]",
+    );
+    let plan =
+        load_over(&file, &layers, &[]).unwrap_or_else(|found| panic!("{}", render(&file, &found))).plan;
+    let [prompt, command] = &plan.tasks[..] else { panic!() };
+    assert_eq!((prompt.agent.as_deref(), prompt.model.as_deref()), (Some("codex"), Some("m")));
+    assert_eq!((prompt.retry.max_attempts, prompt.retry.jitter, prompt.fix_rounds), (7, 0.0, 5));
+    assert_eq!((prompt.timeout, command.timeout), (Some(Millis::from_secs(30)), Some(Millis::from_secs(30))));
+    assert_eq!((command.agent.as_deref(), command.fix_rounds), (None, 0));
+    assert_eq!(format!("{:?}", plan.limits.on_budget), "Finish");
+    assert_eq!(plan.limits.max_tokens, Some(9));
+}

@@ -261,11 +261,11 @@ fn a_specialist_that_exists_nowhere_is_named_with_its_place() {
 fn nothing_is_told_to_wait_for_itself() {
     check(
         "tasks:\n  - { id: api, run: make, dependencies: [apo] }\n  - { id: ui, run: make }\n",
-        "2:41 unknown-dependency task 'api' waits for 'apo', which does not exist",
+        "2:42 unknown-dependency task 'api' waits for 'apo', which does not exist",
     );
     check(
         "tasks:\n  - { id: api, run: make, dependencies: [apo] }\n  - { id: apa, run: make }\n",
-        "2:41 unknown-dependency task 'api' waits for 'apo', which does not exist (did you mean 'apa'?)",
+        "2:42 unknown-dependency task 'api' waits for 'apo', which does not exist (did you mean 'apa'?)",
     );
     check(
         "epics: [{ id: base, dependencies: [bose] }]\ntasks: [{ id: a, run: make, epic: base }]\n",
