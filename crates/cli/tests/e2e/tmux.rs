@@ -51,7 +51,9 @@ impl<'w> Terminal<'w> {
         }
         world.set("LANG", "C.UTF-8");
         world.set("SHELL", "/bin/sh");
-        let terminal = Terminal { socket: world.root().join("tmux"), world, told: RefCell::default() };
+        // One each: a server that was told to end may still answer while the next one starts.
+        let socket = world.root().join(format!("tmux{}", fastrand::u32(..)));
+        let terminal = Terminal { socket, world, told: RefCell::default() };
         let script = format!(
             "trap : INT QUIT; {before}; was=$(stty -g); {program}; code=$?; \
              test \"$was\" = \"$(stty -g)\" || echo the terminal is not as it was; echo ended with $code; sleep 900"
