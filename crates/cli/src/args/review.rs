@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::OfTask;
+use crate::complete;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -10,6 +11,7 @@ pub(crate) struct Review {
     #[command(subcommand)]
     pub(crate) verdict: Option<Verdict>,
     /// The run, or the beginning of its name; all runs of this repository where absent
+    #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
     /// List what waits as JSON, and ask nothing
     #[arg(long)]

@@ -7,12 +7,14 @@ mod pager;
 mod waiting;
 mod walk;
 
+use conductor_core::counted::counted;
 use conductor_core::event::{Comment, ReviewVerdict};
 use conductor_core::scheduler::Request;
+use serde_json::json;
 
 use self::waiting::Waiting;
 use super::left::{self, Asked};
-use super::{answer, block_on};
+use super::{answer, answer_either, block_on};
 use crate::archive::{Archive, Found};
 use crate::args::{self, Approve, OfTask, SendBack, Verdict};
 use crate::fault::{Exit, Fault};
@@ -81,7 +83,7 @@ fn decide(of: &OfTask, verdict: impl Fn(&Waiting) -> Result<ReviewVerdict, Fault
     let (waiting, asked) = block_on(async {
         let archive = Archive::open().await?;
         let waiting = find(&archive, of).await?;
-        let asked = record(&archive, &waiting, verdict(&waiting)?).await?;
+        let asked = record(&archive, &waiting, verdict(&waiting)?, of.json).await?;
         Ok((waiting, asked))
     })?;
     left::follow_up(waiting.run(), asked)
@@ -98,18 +100,32 @@ async fn find(archive: &Archive, of: &OfTask) -> Result<Waiting, Fault> {
 }
 
 /// Tells the coordinator, or the log of a run that is not active, and the user.
-async fn record(archive: &Archive, waiting: &Waiting, verdict: ReviewVerdict) -> Result<Asked, Fault> {
+async fn record(
+    archive: &Archive,
+    waiting: &Waiting,
+    verdict: ReviewVerdict,
+    as_json: bool,
+) -> Result<Asked, Fault> {
     let (task, commit) = (waiting.task().clone(), &waiting.change.commit);
-    let words = match &verdict {
-        ReviewVerdict::Approved { .. } => format!("approved as {commit:.10}"),
-        ReviewVerdict::SentBack { comments } if comments.len() == 1 => "sent back with 1 comment".to_owned(),
-        ReviewVerdict::SentBack { comments } => format!("sent back with {} comments", comments.len()),
-        ReviewVerdict::Edited { change } => format!("lands as you left it, {:.10}", change.commit),
+    let (action, of, words) = match &verdict {
+        ReviewVerdict::Approved { .. } => ("approve", commit.clone(), format!("approved as {commit:.10}")),
+        ReviewVerdict::SentBack { comments } => {
+            ("send-back", commit.clone(), format!("sent back with {}", counted(comments.len(), "comment")))
+        }
+        ReviewVerdict::Edited { change } => {
+            ("edit", change.commit.clone(), format!("lands as you left it, {:.10}", change.commit))
+        }
         // First, so that the work is held whatever becomes of the run.
-        ReviewVerdict::Dropped => format!("dropped; its work is kept as {}", waiting.keep(&archive.home)?),
+        ReviewVerdict::Dropped => {
+            let kept = waiting.keep(&archive.home)?;
+            ("drop", commit.clone(), format!("dropped; its work is kept as {kept}"))
+        }
     };
     let asked =
         left::ask(&archive.home, waiting.run(), Request::Review { task: task.clone(), verdict }).await?;
-    answer(&format!("{task}: {words}"))?;
+    let active = asked == Asked::OfCoordinator;
+    let value =
+        json!({ "run": waiting.run(), "task": task, "action": action, "commit": of, "active": active });
+    answer_either(as_json, &format!("{task}: {words}"), "conductor.review/1", value)?;
     Ok(asked)
 }

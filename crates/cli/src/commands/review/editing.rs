@@ -2,15 +2,18 @@
 
 use conductor_core::event::ReviewVerdict;
 use conductor_engine::workspaces::Editing;
+use serde_json::json;
 
 use super::waiting::Waiting;
 use super::{find, record};
 use crate::archive::Archive;
 use crate::args;
 use crate::commands::left::{self, Asked};
-use crate::commands::{answer, block_on, talk};
+use crate::commands::{answer_either, block_on, talk};
 use crate::console;
 use crate::fault::{Exit, Fault};
+
+const SCHEMA: &str = "conductor.review-edit/1";
 
 pub(super) fn edit(args: &args::Edit) -> Result<Exit, Fault> {
     let done = block_on(async {
@@ -18,11 +21,17 @@ pub(super) fn edit(args: &args::Edit) -> Result<Exit, Fault> {
         let waiting = find(&archive, &args.of).await?;
         match (args.proceed, args.abort) {
             (true, _) => {
-                let asked = proceed(&archive, &waiting).await?;
+                let asked = proceed(&archive, &waiting, args.of.json).await?;
                 return Ok(Some((waiting.run().clone(), asked)));
             }
-            (_, true) => abort(&archive, &waiting)?,
-            _ => lay_out(&archive, &waiting)?,
+            (_, true) => {
+                abort(&archive, &waiting)?;
+                let value = json!({ "run": waiting.run(), "task": waiting.task(), "action": "abort" });
+                if args.of.json {
+                    answer_either(true, "", SCHEMA, value)?;
+                }
+            }
+            _ => lay_out(&archive, &waiting, args.of.json)?,
         }
         Ok(None)
     })?;
@@ -33,21 +42,23 @@ pub(super) fn edit(args: &args::Edit) -> Result<Exit, Fault> {
 }
 
 /// What is laid out already is left as it is, unless it is of other work by now.
-pub(super) fn lay_out(archive: &Archive, waiting: &Waiting) -> Result<(), Fault> {
+pub(super) fn lay_out(archive: &Archive, waiting: &Waiting, as_json: bool) -> Result<(), Fault> {
     let yard = waiting.found.visit(&archive.home)?;
     let editing = Editing::of(&yard, waiting.task());
     let (task, run) = (waiting.task(), waiting.run());
     if editing.open().as_ref() != Some(&waiting.change.commit) {
         editing.lay_out(&waiting.change.commit)?;
     }
-    answer(&editing.folder().display().to_string())?;
+    let folder = editing.folder().display().to_string();
+    let value = json!({ "run": run, "task": task, "commit": waiting.change.commit, "folder": folder });
+    answer_either(as_json, &folder, SCHEMA, value)?;
     talk(format!("the work of {task} is laid out there; edit it, then"));
     console::say(format_args!("  to let it land:  conductor review edit {task} --run {run} --continue"));
     console::say(format_args!("  to give it up:   conductor review edit {task} --run {run} --abort"));
     Ok(())
 }
 
-pub(super) async fn proceed(archive: &Archive, waiting: &Waiting) -> Result<Asked, Fault> {
+pub(super) async fn proceed(archive: &Archive, waiting: &Waiting, as_json: bool) -> Result<Asked, Fault> {
     let (task, run) = (waiting.task(), waiting.run());
     let yard = waiting.found.visit(&archive.home)?;
     let editing = Editing::of(&yard, task);
@@ -59,7 +70,7 @@ pub(super) async fn proceed(archive: &Archive, waiting: &Waiting) -> Result<Aske
         return Err(Fault::new(Exit::NothingToDo, format!("the work of '{task}' is as its agent left it"))
             .help(format!("conductor review approve {task} --run {run}")));
     };
-    let asked = record(archive, waiting, ReviewVerdict::Edited { change: Box::new(change) }).await?;
+    let asked = record(archive, waiting, ReviewVerdict::Edited { change: Box::new(change) }, as_json).await?;
     editing.close()?;
     Ok(asked)
 }

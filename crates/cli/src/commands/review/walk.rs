@@ -28,8 +28,8 @@ pub(super) fn walk(wanted: Option<&str>) -> Result<Exit, Fault> {
             console::say(format_args!("\n({} of {}) {}", at + 1, waiting.len(), one.about(&archive.home)));
             pager::show(&one.patch(&archive.home)?)?;
             let asked = match choose(&archive, one)? {
-                Choice::Verdict(verdict) => record(&archive, one, verdict).await,
-                Choice::Edited => editing::proceed(&archive, one).await,
+                Choice::Verdict(verdict) => record(&archive, one, verdict, false).await,
+                Choice::Edited => editing::proceed(&archive, one, false).await,
                 Choice::Later => continue,
                 Choice::Quit => break,
             };
@@ -82,7 +82,7 @@ fn choose(archive: &Archive, one: &Waiting) -> Result<Choice, Fault> {
 
 /// Whether the user has edited the work, and wants it to land.
 fn edited(archive: &Archive, one: &Waiting) -> Result<bool, Fault> {
-    editing::lay_out(archive, one)?;
+    editing::lay_out(archive, one, false)?;
     let answer = ask(&mut io::stdin().lock(), "Enter when you are done, or g to give it up: ")?;
     match answer.as_str() {
         "" if writing::attended() => Ok(true),
