@@ -95,12 +95,23 @@ impl Overview {
         Ok(())
     }
 
-    /// Every question that waits for the user: the run, the task and what is asked.
-    fn questions(&self) -> Vec<(&str, &str, &str)> {
+    /// The active runs, and the newest here where it is not active.
+    fn runs(&self) -> impl Iterator<Item = (&str, &Snapshot)> {
         let left =
             self.last.iter().filter(|last| !last.active).map(|last| (last.id.as_str(), &last.snapshot));
-        let runs = self.active.iter().map(|glance| (glance.run.as_str(), &glance.snapshot)).chain(left);
-        let asked = runs.flat_map(|(run, snapshot)| {
+        self.active.iter().map(|glance| (glance.run.as_str(), &glance.snapshot)).chain(left)
+    }
+
+    /// Work that waits for the user's review: the run and the task.
+    fn reviews(&self) -> Vec<(&str, &str)> {
+        let waits =
+            self.runs().flat_map(|(run, snapshot)| snapshot.reviews().map(move |task| (run, task.as_str())));
+        waits.collect()
+    }
+
+    /// Every question that waits for the user: the run, the task and what is asked.
+    fn questions(&self) -> Vec<(&str, &str, &str)> {
+        let asked = self.runs().flat_map(|(run, snapshot)| {
             snapshot.questions().map(move |(task, question)| (run, task.as_str(), question))
         });
         asked.collect()
@@ -117,7 +128,9 @@ impl Overview {
         let questions = self.questions().into_iter();
         let asked = questions
             .map(|(run, task, question)| format!("{task} of run {run} asks: {}", one_line(question)));
-        lines.extend(listed("waiting", asked.collect(), "nothing waits for you"));
+        let reviews = self.reviews().into_iter();
+        let reviews = reviews.map(|(run, task)| format!("{task} of run {run} waits for your review"));
+        lines.extend(listed("waiting", asked.chain(reviews).collect(), "nothing waits for you"));
         if let Some(trouble) = &self.trouble {
             lines.push(("trouble", format!("{}; `conductor doctor` says more", one_line(trouble))));
         }
@@ -164,6 +177,9 @@ impl Overview {
             })).collect::<Vec<_>>(),
             "questions": questions.map(|(run, task, question)| json!({
                 "run": run, "task": task, "question": question,
+            })).collect::<Vec<_>>(),
+            "reviews": self.reviews().into_iter().map(|(run, task)| json!({
+                "run": run, "task": task,
             })).collect::<Vec<_>>(),
             "trouble": self.trouble,
             "next": next.map(|(command, why)| json!({ "command": command, "why": why })).collect::<Vec<_>>(),

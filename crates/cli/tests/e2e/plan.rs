@@ -109,7 +109,7 @@ fn a_todo_app_becomes_six_tasks_that_two_can_do_at_once() {
     conductor(&world, &["rehearse", "tasks.yaml", "-p", "3"]).expect(0).says("20m");
     let asked = world.read("asked");
     assert_eq!(asked.lines().count(), 2, "an analysis and a plan");
-    for part in ["build a todo app with auth", "f.txt", "Tabs, not spaces.", "Up to 3 agents"] {
+    for part in ["build a todo app with auth", "f.txt", "Tabs, not spaces.", "At most 3 agents"] {
         assert!(asked.lines().next().unwrap().contains(part), "{part}: {asked}");
     }
     assert!(asked.lines().nth(1).unwrap().contains(r#""begun":true"#), "one conversation");

@@ -31,7 +31,7 @@ fn left_for_review(tasks: &str) -> World {
     questions::start(&world, &[])
         .ended()
         .expect(5)
-        .says("api waits for your review")
+        .says("api (Build the API) waits for your review")
         .says("conductor review");
     assert_eq!(checkout(&world), before);
     world
@@ -57,10 +57,11 @@ fn work_waits_for_a_person_and_lands_when_it_is_approved() {
         (&Value::from("api"), &serde_json::json!(["api.txt"]), &Value::from(1))
     );
     conductor(&world, &["review"]).expect(0).says("Build the API").says("review approve TASK");
+    conductor(&world, &[]).expect(0).says("waits for your review").says("see what waits, and decide");
     conductor(&world, &["status"]).expect(0).says("1 task waits for your review");
     conductor(&world, &["explain", "api"]).expect(0).says("its work waits for your review");
     conductor(&world, &["diff", "api"]).expect(0).says("+by api");
-    resume(&world).expect(5).says("api waits for your review");
+    resume(&world).expect(5).says("api (Build the API) waits for your review");
     conductor(&world, &["review", "approve", "docs"]).expect(4).says("does not wait for a review");
     conductor(&world, &["review", "approve", "api", "--commit", "0123456789"])
         .expect(2)
@@ -88,7 +89,7 @@ fn what_is_sent_back_goes_on_in_the_same_conversation() {
     conductor(&world, &["review", "send-back", "api", "-m", "api.txt:1: say who", "-m", "and why"])
         .expect(0)
         .says("api: sent back with 2 comments");
-    resume(&world).expect(5).says("api waits for your review");
+    resume(&world).expect(5).says("api (Build the API) waits for your review");
     let told: Vec<Value> =
         world.read("tasks").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(told.len(), 2);
@@ -185,7 +186,7 @@ tasks:
         ""
     );
     let world = questions::world(&TWO.replace(", land: approve", ""), &[("writer", WRITER)]);
-    questions::start(&world, &["--land", "approve"]).ended().expect(5).says("api waits for your review");
+    questions::start(&world, &["--land", "approve"]).ended().expect(5).says("waits for your review");
 }
 
 /// A walk through what waits, on a terminal: the work is shown, approved, and the run goes on.

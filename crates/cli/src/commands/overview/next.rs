@@ -10,12 +10,19 @@ fn command(words: impl Into<String>, why: &'static str) -> Command {
     (words.into(), why)
 }
 
-/// What is most urgent decides: a question, an active run, one that was left or failed, then what is there to start with.
+/// What is most urgent decides: a question, a review, an active run, one that was left or failed, then what is there to start with.
 pub(super) fn commands(overview: &Overview) -> [Command; 3] {
     if let Some((run, task, _)) = overview.questions().first() {
         return [
             command(format!("conductor task approve {task} --run {run}"), "allow it"),
             command(format!("conductor task deny {task} --run {run}"), "do not allow it"),
+            command(format!("conductor status {run}"), "see the whole run"),
+        ];
+    }
+    if let Some((run, task)) = overview.reviews().first() {
+        return [
+            command(format!("conductor review {run}"), "see what waits, and decide"),
+            command(format!("conductor diff {task} --run {run}"), "see one change"),
             command(format!("conductor status {run}"), "see the whole run"),
         ];
     }
