@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use conductor_core::costs;
+use conductor_core::counted::counted;
 use conductor_core::event::Change;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
@@ -86,10 +87,7 @@ impl Waiting {
             false => format!("  {}", one_line(&task.name)),
         };
         let mut out = format!("{}{name}\n", task.id);
-        let files = match touched.files.len() {
-            1 => "1 file".to_owned(),
-            count => format!("{count} files"),
-        };
+        let files = counted(touched.files.len(), "file");
         out += &format!(
             "  {files}, +{} -{}, commit {:.10}, {}\n",
             touched.added,
@@ -137,7 +135,7 @@ pub(super) fn table(waiting: &[Waiting]) -> String {
             task.id.to_string(),
             one.run().to_string(),
             format!("{:.10}", one.change.commit),
-            format!("{} files, +{} -{}", touched.files.len(), touched.added, touched.removed),
+            format!("{}, +{} -{}", counted(touched.files.len(), "file"), touched.added, touched.removed),
             costs::words(progress.usage),
             one_line(&task.name),
         ]
