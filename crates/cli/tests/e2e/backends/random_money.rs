@@ -128,7 +128,7 @@ impl Round {
     fn script(&self) -> Script {
         let mut script = Script::new();
         if self.delegated.is_some() {
-            script = script.delegate("part");
+            script = script.slow(ANSWER).delegate("part");
         }
         for call in 0..self.calls {
             if let Some((at, kind, times)) = self.refused
@@ -138,7 +138,7 @@ impl Round {
             }
             script = script.slow(ANSWER).run(format!("echo {call} >> n.txt"));
         }
-        script.finish("Done.").usage_by_default(self.usage)
+        script.slow(ANSWER).finish("Done.").usage_by_default(self.usage)
     }
 
     fn play(&self, tally: &mut Tally) -> Result<(), String> {
@@ -148,7 +148,7 @@ impl Round {
         bench.script("whole", self.script());
         let part = (0..self.delegated.unwrap_or(0))
             .fold(Script::new(), |part, call| part.slow(ANSWER).run(format!("echo part {call}")));
-        bench.script("part", part.finish("My part is done.").usage_by_default(self.usage));
+        bench.script("part", part.slow(ANSWER).finish("My part is done.").usage_by_default(self.usage));
         let ended = self.run(&bench);
         let asked: Vec<Request> =
             ["whole", "part"].iter().flat_map(|job| bench.stand_in.requests(job)).collect();
