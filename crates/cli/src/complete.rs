@@ -21,7 +21,7 @@ use crate::{console, diagnostics, taskfile};
 /// The variable by which a shell's script asks; its value is the shell's name.
 pub(crate) const VARIABLE: &str = "CONDUCTOR_COMPLETE";
 
-/// Longer than this nobody waits for a name.
+/// A shell that completes a name does not wait longer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How many runs are named, the newest first.

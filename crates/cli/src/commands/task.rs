@@ -67,7 +67,7 @@ async fn send(args: &Send) -> Result<Exit, Fault> {
         (true, TaskState::Running(_)) => {
             format!("{task}: told; an agent that does not listen while it works hears it next round")
         }
-        _ => format!("{task}: taken down; whoever works on it next is told"),
+        _ => format!("{task}: taken down; its next attempt is told"),
     };
     let value = json!({ "run": chosen.found.stored.id, "task": task, "action": "send", "active": live });
     answer_either(args.of.json, &words, SCHEMA, value)?;

@@ -135,7 +135,7 @@ fn a_reviewer_edits_the_work_and_that_lands() {
     assert_eq!(on_branch(&world, "more.txt"), "more");
 }
 
-/// The checks run on what lands, whoever wrote it.
+/// The checks run on what lands, also where a person wrote it.
 #[test]
 fn what_a_reviewer_broke_does_not_land() {
     let world = left_for_review(&TWO.replace("test -s api.txt", "grep -q by api.txt"));

@@ -82,24 +82,10 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         (S::Running(_) | S::Racing | S::Pending | S::Waiting { .. }, Event::TaskFailed { failure, .. }) => {
             S::Failed(failure.clone())
         }
-        (
-            S::Running(_)
-            | S::Racing
-            | S::Pending
-            | S::Waiting { .. }
-            | S::Asking { .. }
-            | S::InReview { .. },
-            Event::TaskCancelled { .. },
-        ) => S::Cancelled,
-        (
-            S::Running(_)
-            | S::Racing
-            | S::Pending
-            | S::Waiting { .. }
-            | S::Asking { .. }
-            | S::InReview { .. },
-            Event::TaskSkipped { culprit, .. },
-        ) => S::Skipped { culprit: culprit.clone() },
+        (state, Event::TaskCancelled { .. }) if !state.status().is_end() => S::Cancelled,
+        (state, Event::TaskSkipped { culprit, .. }) if !state.status().is_end() => {
+            S::Skipped { culprit: culprit.clone() }
+        }
         (S::Failed(_) | S::Skipped { .. } | S::Cancelled | S::Completed, Event::TaskReopened { .. }) => {
             S::Pending
         }

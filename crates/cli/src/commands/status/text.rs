@@ -217,8 +217,8 @@ fn left(seen: &Seen) -> String {
     match (open, s.counts.failed + s.counts.skipped + s.counts.cancelled) {
         (0, 0) => String::new(),
         (0, _) => format!(
-            "\nnobody is working on it; to do again what failed: conductor run --resume {run} --retry-failed\n"
+            "\nthe run is not active; to do again what failed: conductor run --resume {run} --retry-failed\n"
         ),
-        _ => format!("\nnobody is working on it; to go on with it: conductor run --resume {run}\n"),
+        _ => format!("\nthe run is not active; to go on with it: conductor run --resume {run}\n"),
     }
 }

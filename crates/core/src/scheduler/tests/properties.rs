@@ -112,7 +112,7 @@ impl Checked {
                 let commit = to.split('+').next().unwrap();
                 assert!(
                     planned.land == Land::Auto || self.approved.contains(commit),
-                    "{task} lands as {commit}, which nobody approved"
+                    "{task} lands as {commit}, which was not approved"
                 );
             }
             _ => {}
