@@ -204,3 +204,20 @@ fn on_a_terminal_a_person_is_walked_through_what_waits() {
     terminal.wait_for(&["docs waits for your review"]);
     terminal.ended(5);
 }
+
+/// A verdict that is refused is no reason to pass on to the next.
+#[test]
+fn a_refused_verdict_is_asked_for_again() {
+    let mut world = questions::world("tasks: [{ id: a, run: 'echo 1 > a.txt', land: approve }]", &[]);
+    questions::start(&world, &[]).ended().expect(5);
+    world.set("PAGER", "cat");
+    let Some(terminal) = Terminal::open_in(&mut world, "repo", (80, 24), "review") else { return };
+    terminal.wait_for(&["[a]pprove"]);
+    terminal.press(&["s", "Enter"]);
+    terminal.wait_for(&["One comment a line"]);
+    terminal.press(&["no", "Enter", "Enter"]);
+    let screen = terminal.wait_for(&["task 'a' is a command"]);
+    assert_eq!(screen.matches("(1 of 1)").count(), 1, "{screen}");
+    terminal.press(&["l", "Enter"]);
+    terminal.ended(0);
+}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use conductor_core::costs;
 use conductor_core::counted::counted;
-use conductor_core::event::Change;
+use conductor_core::event::{Change, Usage};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
 use conductor_core::units::Timestamp;
@@ -88,13 +88,9 @@ impl Waiting {
         };
         let mut out = format!("{}{name}\n", task.id);
         let files = counted(touched.files.len(), "file");
-        out += &format!(
-            "  {files}, +{} -{}, commit {:.10}, {}\n",
-            touched.added,
-            touched.removed,
-            self.change.commit,
-            costs::words(progress.usage)
-        );
+        let cost = cost(progress.usage).map(|cost| format!(", {cost}")).unwrap_or_default();
+        out += &format!("  run {}, commit {:.10}{cost}\n", self.run(), self.change.commit);
+        out += &format!("  {files}, +{} -{}\n", touched.added, touched.removed);
         out += &match task.verify.is_empty() {
             true => "  no checks were asked for\n".to_owned(),
             false => format!("  passed: {}\n", one_line(&task.verify.join("; "))),
@@ -127,6 +123,11 @@ impl Waiting {
     }
 }
 
+/// Nothing where nothing was used: a command costs nothing.
+fn cost(usage: Usage) -> Option<String> {
+    (usage != Usage::default()).then(|| costs::words(usage))
+}
+
 pub(super) fn table(waiting: &[Waiting]) -> String {
     let row = |one: &Waiting| {
         let (task, progress) = one.found.run.task(one.place);
@@ -136,7 +137,7 @@ pub(super) fn table(waiting: &[Waiting]) -> String {
             one.run().to_string(),
             format!("{:.10}", one.change.commit),
             format!("{}, +{} -{}", counted(touched.files.len(), "file"), touched.added, touched.removed),
-            costs::words(progress.usage),
+            cost(progress.usage).unwrap_or_else(|| "-".to_owned()),
             one_line(&task.name),
         ]
     };

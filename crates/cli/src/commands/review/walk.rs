@@ -27,21 +27,37 @@ pub(super) fn walk(wanted: Option<&str>) -> Result<Exit, Fault> {
         for (at, one) in waiting.iter().enumerate() {
             console::say(format_args!("\n({} of {}) {}", at + 1, waiting.len(), one.about(&archive.home)));
             pager::show(&one.patch(&archive.home)?)?;
-            let asked = match choose(&archive, one)? {
-                Choice::Verdict(verdict) => record(&archive, one, verdict, false).await,
-                Choice::Edited => editing::proceed(&archive, one, false).await,
-                Choice::Later => continue,
-                Choice::Quit => break,
-            };
-            match asked {
-                Ok(asked) => given.push((one.run().clone(), asked)),
-                // Another person, or the run itself, may have been faster.
-                Err(fault) => talk(fault.message()),
+            match decided(&archive, one).await? {
+                Decided::Given(asked) => given.push((one.run().clone(), asked)),
+                Decided::Later => {}
+                Decided::Quit => break,
             }
         }
         Ok(given)
     })?;
     go_on(given)
+}
+
+enum Decided {
+    Given(Asked),
+    Later,
+    Quit,
+}
+
+/// What is refused is said, and the user chooses again: another person, or the run itself, may have been faster.
+async fn decided(archive: &Archive, one: &Waiting) -> Result<Decided, Fault> {
+    loop {
+        let asked = match choose(archive, one)? {
+            Choice::Verdict(verdict) => record(archive, one, verdict, false).await,
+            Choice::Edited => editing::proceed(archive, one, false).await,
+            Choice::Later => return Ok(Decided::Later),
+            Choice::Quit => return Ok(Decided::Quit),
+        };
+        match asked {
+            Ok(asked) => return Ok(Decided::Given(asked)),
+            Err(fault) => talk(fault.message()),
+        }
+    }
 }
 
 enum Choice {
@@ -92,9 +108,8 @@ fn edited(archive: &Archive, one: &Waiting) -> Result<bool, Fault> {
 
 /// One comment a line; an empty line ends them.
 fn comments(one: &Waiting) -> Result<Option<ReviewVerdict>, Fault> {
-    console::say(
-        "What is to be changed? One comment a line, \"FILE:LINE: words\" for a place; an empty line ends.",
-    );
+    console::say("What is to be changed? FILE:LINE: before it names a place.");
+    console::say("One comment a line; an empty line ends them.");
     let mut comments = Vec::new();
     loop {
         let text = ask(&mut io::stdin().lock(), "> ")?;
