@@ -259,11 +259,11 @@ impl Repository {
         Ok(output(command)?.lines().map(str::to_owned).collect())
     }
 
-    /// When a commit was made.
+    /// When a commit was made. One that does not say it counts as new: what is thrown away goes by its age.
     pub fn committed_at(&self, commit: &str) -> Result<Timestamp, GitError> {
         let mut command = self.command();
         command.args(["show", "--no-patch", "--format=%ct", "--end-of-options", commit]);
-        let seconds: i64 = output(command)?.trim().parse().unwrap_or(0);
+        let seconds: i64 = output(command)?.trim().parse().unwrap_or(i64::MAX);
         Ok(Timestamp(seconds.saturating_mul(1000)))
     }
 
