@@ -31,13 +31,16 @@ pub(crate) const OF_OPTIONS: [(&str, &str); 14] = [
 ];
 
 /// What is set for tasks and their file. Keys of one section stand together.
-const OF_TASKS: [(&str, &str); 37] = [
+const OF_TASKS: [(&str, &str); 41] = [
     ("agent", "CONDUCTOR_AGENT"),
     ("agent_home", "CONDUCTOR_AGENT_HOME"),
     ("fallback_agents", "CONDUCTOR_FALLBACK_AGENTS"),
     ("fallback_models", "CONDUCTOR_FALLBACK_MODELS"),
     ("model", "CONDUCTOR_MODEL"),
     ("priority", "CONDUCTOR_PRIORITY"),
+    ("preempt", "CONDUCTOR_PREEMPT"),
+    ("speculate", "CONDUCTOR_SPECULATE"),
+    ("report", "CONDUCTOR_REPORT"),
     ("setup", "CONDUCTOR_SETUP"),
     ("keep", "CONDUCTOR_KEEP"),
     ("verify", "CONDUCTOR_VERIFY"),
@@ -57,6 +60,7 @@ const OF_TASKS: [(&str, &str); 37] = [
     ("max_subagent_cost", "CONDUCTOR_MAX_SUBAGENT_COST"),
     ("max_turns", "CONDUCTOR_MAX_TURNS"),
     ("isolation_scope", "CONDUCTOR_ISOLATION_SCOPE"),
+    ("epic_landing", "CONDUCTOR_EPIC_LANDING"),
     ("workspace_path", "CONDUCTOR_WORKSPACE_PATH"),
     ("retry_policy.max_attempts", "CONDUCTOR_RETRY_MAX_ATTEMPTS"),
     ("retry_policy.initial_delay", "CONDUCTOR_RETRY_INITIAL_DELAY"),

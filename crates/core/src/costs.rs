@@ -308,7 +308,16 @@ mod tests {
             let (task, attempt) = (TaskId::parse(task).unwrap(), Attempt(number));
             let hand =
                 agent.map(|agent| Box::new(Hand { agent: agent.into(), model: None, why: String::new() }));
-            self.add(hours, Event::AttemptStarted { task: task.clone(), attempt, executor: 1, hand });
+            self.add(
+                hours,
+                Event::AttemptStarted {
+                    task: task.clone(),
+                    attempt,
+                    executor: 1,
+                    hand,
+                    on: Default::default(),
+                },
+            );
             for &(model, cost, unpriced) in used {
                 let usage = Usage { cost: Usd(cost), tokens: 100, turns: 1, unpriced, ..Usage::default() };
                 let (task, model) = (task.clone(), Some(model.into()));
@@ -398,6 +407,8 @@ mod tests {
             plan: "p1".into(),
             agent: "claude".into(),
             at: Timestamp(NOON),
+            analysed_in: Millis(0),
+            planned_in: Millis(0),
             usage: usage
                 .iter()
                 .map(|(model, cost)| ModelUsage {

@@ -21,11 +21,11 @@ use crate::plan::{Amendment, Isolation, Land, Limits, Plan};
 use crate::recovery::{Nature, Strategy as Way};
 use crate::units::{Millis, Tick, Timestamp};
 
-pub use failure::{Failure, FailureClass, StopReason};
+pub use failure::{Failure, FailureClass, SetAside, StopReason};
 pub use question::{Answer, Answerer, Question, Report, Severity};
 pub use review::{Comment, ReviewVerdict};
 pub use usage::{ModelUsage, Planning, Usage};
-pub use work::{Change, Gate, Phases, Reviewed, Standing, Touched};
+pub use work::{BatchResult, Change, Gate, Phases, Processes, Reviewed, Standing, Touched};
 
 /// An event in its place in the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +80,17 @@ pub enum Event {
         outcome: RunOutcome,
     },
 
+    /// All before it are over, with `--strategy batch`.
+    BatchStarted {
+        /// From 1.
+        number: u32,
+        tasks: Vec<TaskId>,
+    },
+    BatchCompleted {
+        number: u32,
+        result: Box<BatchResult>,
+    },
+
     AttemptStarted {
         task: TaskId,
         attempt: Attempt,
@@ -87,6 +98,9 @@ pub enum Event {
         /// Nobody for a command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hand: Option<Box<Hand>>,
+        /// Work that has not landed and that it is built on: whose, and which commit.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        on: BTreeMap<TaskId, String>,
     },
     ProcessStarted {
         task: TaskId,
@@ -127,6 +141,12 @@ pub enum Event {
         /// Where its time went; nothing where nobody measured it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phases: Option<Phases>,
+    },
+    /// It was built on work that had not landed, and begins anew. Its commit is kept.
+    WorkSetAside {
+        task: TaskId,
+        attempt: Attempt,
+        why: SetAside,
     },
     /// The branch is about to be moved. A successor looks whether it was.
     MergeIntended {
@@ -467,6 +487,12 @@ pub enum Outcome {
     Cancelled,
     /// It wants to do something only a person can allow, and has stopped there.
     Asked(Box<Question>),
+}
+
+impl Outcome {
+    pub(crate) fn is_conflict(&self) -> bool {
+        matches!(self, Outcome::Failed(failure) if failure.class == FailureClass::Conflict)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

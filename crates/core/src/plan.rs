@@ -27,8 +27,8 @@ pub use agents::{Otherwise, Permissions, Program, Review};
 pub use amendment::{Amendment, Edit};
 pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
 pub use course::{
-    Changes, Dependency, Isolation, Kind, Land, MergeStrategy, OnConflict, PrStrategy, RetryPolicy, Scope,
-    When,
+    Changes, Dependency, EpicLanding, Isolation, Kind, Land, MergeStrategy, OnConflict, PrStrategy,
+    RetryPolicy, Scope, When,
 };
 pub use execution::{Done, Execution, Stage};
 pub use measure::{Coverage, Measure};
@@ -179,6 +179,15 @@ pub struct Task {
     pub on_conflict: OnConflict,
     #[serde(default, skip_serializing_if = "is_default")]
     pub land: Land,
+    /// Whether its agent is offered tools to report with, where the run takes no follow-ups either.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub report: bool,
+    /// Whether an agent at something less urgent is stopped where there is no room for it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub preempt: bool,
+    /// Whether it begins on work that waits for a person's approval.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub speculate: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Millis>,
     #[serde(default)]
@@ -254,6 +263,9 @@ impl Task {
             merge_strategy: MergeStrategy::default(),
             on_conflict: OnConflict::default(),
             land: Land::default(),
+            report: false,
+            preempt: false,
+            speculate: false,
             timeout: None,
             retry,
             recovery: None,
@@ -561,6 +573,9 @@ pub struct Epic {
     /// Whether its tasks land by themselves, where they do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub land: Option<Land>,
+    /// Of one with one workspace.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub epic_landing: EpicLanding,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -211,7 +211,14 @@ fn by_class(class: FailureClass) -> Option<(Nature, &'static str)> {
         C::Internal => (Permanent, "conductor itself failed"),
         C::Conflict => (Ambiguous, "its work does not merge"),
         C::Runaway => (Ambiguous, "it went round in circles"),
-        C::NoChanges | C::Unwanted | C::TimedOut | C::Unverified | C::Diverged | C::SentBack | C::Exit => {
+        C::NoChanges
+        | C::Unwanted
+        | C::TimedOut
+        | C::Unverified
+        | C::Diverged
+        | C::SentBack
+        | C::HeldBack
+        | C::Exit => {
             return None;
         }
     })

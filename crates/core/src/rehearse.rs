@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::event::{Options, Outcome};
+use crate::event::{Options, Outcome, StopReason};
 use crate::graph::GraphError;
 use crate::ids::{Attempt, TaskId};
 use crate::plan::{Plan, Task};
@@ -55,7 +55,8 @@ pub fn rehearse_as(plan: Plan, options: Options, lengths: Vec<Millis>) -> Result
 }
 
 /// Attempts under way: when each ends, a number that keeps equals in the order they started, and whose it is.
-type Ends = BinaryHeap<Reverse<(Tick, u64, TaskId, u32)>>;
+type End = Reverse<(Tick, u64, TaskId, u32)>;
+type Ends = BinaryHeap<End>;
 
 struct Stage {
     lengths: Vec<Millis>,
@@ -74,14 +75,25 @@ impl Stage {
                     let Some(place) = scheduler.run().place(&task) else { continue };
                     let end = now + self.lengths[place];
                     self.executors = self.executors.max(executor);
-                    self.starts.push((task.clone(), now));
+                    if attempt == Attempt(1) {
+                        self.starts.push((task.clone(), now));
+                    }
                     self.drawn += 1;
                     self.ends.push(Reverse((end, self.drawn, task, attempt.0)));
                 }
-                // Somebody else has won: it stops at once.
-                Action::Stop { task, attempt, .. } => {
-                    self.ends.retain(|Reverse((_, _, other, number))| (other, *number) != (&task, attempt.0));
-                    let decision = scheduler.handle(at(now), ended(task, attempt, Outcome::Cancelled));
+                // Another entrant has won, or a more urgent task needs the room: it stops at once.
+                Action::Stop { task, attempt, why } => {
+                    let is_it = |end: &End| (&end.0.2, end.0.3) == (&task, attempt.0);
+                    let left = self.ends.iter().find(|end| is_it(end)).map(|end| end.0.0 - now);
+                    self.ends.retain(|end| !is_it(end));
+                    let outcome = match why {
+                        StopReason::Preempted | StopReason::BaseChanged => Outcome::Interrupted,
+                        _ => Outcome::Cancelled,
+                    };
+                    if let (Some(left), Some(place)) = (left, scheduler.run().place(&task)) {
+                        self.lengths[place] = left;
+                    }
+                    let decision = scheduler.handle(at(now), ended(task, attempt, outcome));
                     actions.extend(decision.actions);
                 }
                 Action::Examine { stage } => {

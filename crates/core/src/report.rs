@@ -9,6 +9,7 @@ mod html;
 mod markdown;
 mod measured;
 mod plan_file;
+mod profile;
 mod races;
 mod time;
 mod words;
@@ -28,6 +29,7 @@ pub use files::{SUMMARY_SCHEMA, SummaryFile, TaskResult};
 pub use html::html;
 pub use markdown::markdown;
 pub use plan_file::PlanFile;
+pub use profile::Shares;
 pub use races::Contest;
 pub use time::TimeSpent;
 
@@ -42,6 +44,8 @@ pub struct Subject<'a> {
     /// The task file's name.
     pub source: Option<&'a str>,
     pub voices: &'a Voices,
+    /// How long it took to put the results together; nothing where that was not measured.
+    pub aggregation: Option<Millis>,
 }
 
 /// By the places of tasks that failed.
@@ -224,7 +228,15 @@ mod tests {
         let voices = Voices::new();
         let (run, graph) = (scheduler.run(), scheduler.graph());
         let source = Some("tasks.yaml");
-        let subject = Subject { id: &id, run, graph, ledger: Some(&ledger), source, voices: &voices };
+        let subject = Subject {
+            id: &id,
+            run,
+            graph,
+            ledger: Some(&ledger),
+            source,
+            voices: &voices,
+            aggregation: None,
+        };
         insta::assert_snapshot!(format!(
             "{}\n----\n{}",
             serde_json::to_string_pretty(&plan).unwrap(),

@@ -33,8 +33,8 @@ pub use repeats::Repeats;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
 pub use state::{
-    Foreseen, Intent, Issue, Landed, Landing, Outage, Progress, Running, SettingsTouched, Stage, Status,
-    Stray, TaskState,
+    Batch, Foreseen, Intent, Issue, Landed, Landing, Outage, Progress, Running, SettingsTouched, Stage,
+    Status, Stray, TaskState,
 };
 use step::step;
 pub(crate) use step::subject;
@@ -101,6 +101,7 @@ pub struct Run {
     costs: Costs,
     times: Times,
     spans: Spans,
+    batches: Vec<Batch>,
     races: Races,
     /// Awake time of earlier coordinators, and of the present one.
     active_before: Millis,
@@ -168,6 +169,7 @@ impl Run {
             costs: Costs::default(),
             times: Times::default(),
             spans: Spans::default(),
+            batches: Vec::new(),
             active_before: Millis(0),
             active_now: Tick(0),
         }
@@ -191,6 +193,8 @@ impl Run {
             | Event::RunDrained { .. }
             | Event::RunStopped { .. }
             | Event::RunFinished { .. }
+            | Event::BatchStarted { .. }
+            | Event::BatchCompleted { .. }
             | Event::BranchRolledBack { .. }
             | Event::ProviderParked { .. }
             | Event::BudgetNeared { .. }
@@ -282,6 +286,15 @@ impl Run {
             Event::RunFinished { outcome } => {
                 self.stage = Stage::Finished(*outcome);
                 self.ended = Some(record.at);
+            }
+            Event::BatchStarted { number, .. } => {
+                self.batches.retain(|known| known.number != *number);
+                self.batches.push(Batch { number: *number, started: record.at, result: None });
+            }
+            Event::BatchCompleted { number, result } => {
+                if let Some(known) = self.batches.iter_mut().find(|known| known.number == *number) {
+                    known.result = Some(result.as_ref().clone());
+                }
             }
             Event::ProviderParked { agent, until, outage } => {
                 self.parked.insert(agent.clone(), *until);
@@ -393,6 +406,12 @@ impl Run {
                     self.outages.remove(&hand.agent);
                     self.parked.retain(|agent, until| *agent != hand.agent || *until > record.at);
                 }
+            }
+            // What its work was built on is gone, which is no fault of the try.
+            Event::WorkSetAside { .. }
+                if matches!(progress.state, TaskState::Running(_) | TaskState::InReview { .. }) =>
+            {
+                progress.tried = progress.tried.saturating_sub(1);
             }
             Event::AttemptEnded { outcome, elapsed, .. } => {
                 self.costs.open.remove(&(place as Node));

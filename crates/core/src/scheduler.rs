@@ -6,6 +6,7 @@
 //! durable.
 
 mod amending;
+mod batches;
 mod budget;
 mod epics;
 mod examining;
@@ -17,6 +18,7 @@ mod hands;
 mod landing;
 mod left;
 mod pools;
+mod preempting;
 mod providers;
 mod questions;
 mod race;
@@ -26,6 +28,7 @@ mod release;
 mod requests;
 mod reviews;
 mod snapshot;
+mod stacks;
 mod starting;
 #[cfg(test)]
 mod tests;
@@ -35,7 +38,8 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Phases, Process, Record, StopReason,
+    Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Phases, Process, Record, SetAside,
+    StopReason,
 };
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Attempt, TaskId};
@@ -52,17 +56,20 @@ pub use left::is_called_off;
 pub use recovering::RECOVERY;
 pub use requests::{Refusal, Request};
 pub use snapshot::{AtWork, Counts, Phase, Snapshot, Waiting, Words};
+pub use stacks::Unlanded;
 pub use waiting::{Held, Wait};
 
 pub(crate) use ready::lonely;
 pub(crate) use recovering::failure_asked_about;
 
+use batches::Batches;
 use epics::Epics;
 use examining::Examining;
 use executors::Executors;
 use landing::Train;
 use ready::Ready;
 use release::Blockers;
+use stacks::Stacks;
 use timers::Timers;
 
 pub struct Scheduler {
@@ -75,12 +82,16 @@ pub struct Scheduler {
     train: Train,
     epics: Epics,
     examining: Examining,
+    batches: Batches,
+    stacks: Stacks,
     /// Tasks with more than one agent, in order.
     shared: Vec<Node>,
     /// Each task's timeout; empty where no task has one, which spares the look at every start.
     timeouts: Vec<Option<Millis>>,
     /// Tasks whose work is good and only measured any more.
     accepted: BTreeSet<Node>,
+    /// Tasks whose agent is done, and whose work is looked at.
+    handed_in: BTreeSet<Node>,
     done: bool,
     /// An event that the run refused: what is held here does not fit it any more.
     illegal: Option<IllegalEvent>,
@@ -103,6 +114,7 @@ impl Scheduler {
         let graph = Graph::with_places(run.plan(), options.strategy, run.places())?;
         let mut scheduler = Scheduler::over(run, graph);
         scheduler.emit(now, Event::RunStarted { options: Box::new(options) });
+        scheduler.stacks = Stacks::new(&scheduler.run);
         if legacy.reopen {
             scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
         }
@@ -127,9 +139,12 @@ impl Scheduler {
             train: Train::default(),
             epics: Epics::new(run.plan()),
             examining: Examining::new(run.plan()),
+            batches: Batches::default(),
+            stacks: Stacks::new(&run),
             shared: hands::shared(run.plan()),
             timeouts: timeouts(run.plan()),
             accepted: BTreeSet::new(),
+            handed_in: BTreeSet::new(),
             done: false,
             illegal: None,
             out: Decision::default(),
@@ -155,6 +170,11 @@ impl Scheduler {
         self.timers.next()
     }
 
+    /// Executors that nothing will need any more, as far as is known.
+    pub fn spare_executors(&self) -> impl Iterator<Item = u32> {
+        self.executors.spare(self.run.unended().saturating_sub(self.ready.working()))
+    }
+
     pub fn handle(&mut self, now: Now, input: Input) -> Decision {
         match input {
             Input::ProcessStarted { task, attempt, process } => {
@@ -168,6 +188,11 @@ impl Scheduler {
             Input::ProviderParked { agent, until } => self.on_provider_parked(now, agent, until),
             Input::UsageReported { task, attempt, usage, model, taken_back } => {
                 self.on_usage(now, task, attempt, (usage, taken_back), model);
+            }
+            Input::WorkHandedIn { task, attempt } => {
+                if let Some((place, _)) = self.current(&task, attempt) {
+                    self.handed_in.insert(place as Node);
+                }
             }
             Input::WorkAccepted { task, attempt } => {
                 if let Some((place, _)) = self.current(&task, attempt) {
@@ -201,15 +226,19 @@ impl Scheduler {
     }
 
     fn conclude(&mut self, now: Now) -> Decision {
+        self.see_to_stacks(now);
         // Who starts may depend on how a race came out, and how it comes out on who cannot start any more. Where an event
         // was refused nothing changes any more, so a race would be seen to for ever.
         while self.illegal.is_none() && self.see_to_races(now) {}
         self.lift_escalation(now);
+        self.see_to_batches(now);
         self.dispatch(now);
         while self.illegal.is_none() && self.see_to_races(now) {
             self.dispatch(now);
         }
+        self.make_room(now);
         self.board_epics(now);
+        self.see_to_batches(now);
         self.settle(now);
         let decision = std::mem::take(&mut self.out);
         match &self.illegal {
@@ -268,6 +297,8 @@ impl Scheduler {
     ) {
         let Some((place, running)) = self.current(task, attempt) else { return };
         let (executor, elapsed) = (running.executor, now.tick - running.since);
+        let fits = running.process.is_some() || !self.has_stack(place) || !outcome.is_conflict();
+        let outcome = if fits { outcome } else { Outcome::Interrupted };
         let outcome = self.judged(place, running.stopping, outcome);
         let outcome = self.waited_out(now, place, outcome);
         let change = change.filter(|_| match &outcome {
@@ -290,6 +321,7 @@ impl Scheduler {
         self.tell_attempts(now);
         self.timers.disarm(place as Node);
         self.accepted.remove(&(place as Node));
+        self.handed_in.remove(&(place as Node));
         self.executors.free(executor);
         if stands_by {
             return self.stand_by(place);
@@ -298,11 +330,18 @@ impl Scheduler {
             return match self.epics.of(place) {
                 Some(epic) => self.go_aboard(now, epic, place),
                 None if self.needs_review(place) => self.request_review(now, place),
+                // It is sent off when what it is built on has landed.
+                None if self.has_stack(place) => self.ready.release(place as Node),
                 None => self.board(vec![place]),
             };
         }
         self.ready.release(place as Node);
         match outcome {
+            Outcome::Interrupted if !fits => {
+                self.set_aside(now, place, SetAside::DoesNotFit);
+                self.rebuild(now);
+            }
+            Outcome::Succeeded if self.has_stack(place) => {}
             Outcome::Succeeded => self.complete(now, place, None),
             Outcome::Cancelled => self.end(now, place, Event::TaskCancelled { task: task.clone() }),
             Outcome::Interrupted => self.enqueue(now, place as Node),
@@ -329,8 +368,16 @@ impl Scheduler {
                 Outcome::Failed(Failure { message: cap.unwrap_or(failure.message), ..failure })
             }
             (None, reported) => reported,
-            (Some(StopReason::Interrupted), Outcome::Succeeded) => Outcome::Succeeded,
-            (Some(StopReason::Interrupted), _) => Outcome::Interrupted,
+            (Some(StopReason::Interrupted | StopReason::BaseChanged), Outcome::Succeeded) => {
+                Outcome::Succeeded
+            }
+            (Some(StopReason::Interrupted | StopReason::BaseChanged), _) => Outcome::Interrupted,
+            // It had handed in its work when it was to be stopped: then what was found about that counts.
+            (Some(StopReason::Preempted), reported) => match reported {
+                Outcome::Succeeded | Outcome::Asked(_) => reported,
+                Outcome::Failed(failure) if failure.class.is_of_work() => Outcome::Failed(failure),
+                _ => Outcome::Interrupted,
+            },
             (Some(StopReason::Cancelled | StopReason::Outrun), _) => Outcome::Cancelled,
             (Some(StopReason::TimedOut), _) => {
                 let limit = task.timeout.unwrap_or_default();
@@ -376,18 +423,26 @@ impl Scheduler {
         }
     }
 
-    /// Where it is being stopped already, only a cancel changes what comes of that: it is not taken up again.
+    /// Where it is being stopped already, only what keeps it from being taken up again changes what comes of that. One that
+    /// makes room may have handed in its work in this moment, and goes on then: its time is still counted.
     fn stop(&mut self, now: Now, place: usize, why: StopReason) {
         let (task, progress) = self.run.task(place);
         let TaskState::Running(Running { attempt, stopping, ended: false, .. }) = progress.state else {
             return;
         };
-        let cancels = stopping == Some(StopReason::Interrupted) && why == StopReason::Cancelled;
-        if stopping.is_some() && !cancels {
+        let is_outdone = match stopping {
+            None => true,
+            Some(StopReason::Interrupted | StopReason::BaseChanged) => why == StopReason::Cancelled,
+            Some(StopReason::Preempted) => matches!(why, StopReason::Cancelled | StopReason::TimedOut),
+            Some(_) => false,
+        };
+        if !is_outdone {
             return;
         }
         let task = task.id.clone();
-        self.timers.disarm(place as Node);
+        if why != StopReason::Preempted {
+            self.timers.disarm(place as Node);
+        }
         self.emit(now, Event::StopRequested { task: task.clone(), attempt, why });
         self.act(Action::Stop { task, attempt, why });
     }
@@ -444,7 +499,9 @@ impl Scheduler {
 
     /// Ends the run where nothing is left, or leaves it where nothing more may start.
     fn settle(&mut self, now: Now) {
-        if self.done || self.run.under_way() > self.parked() + self.put_off() + self.standing_by() {
+        if self.done
+            || self.run.under_way() > self.parked() + self.put_off() + self.standing_by() + self.stacked()
+        {
             return;
         }
         match self.run.stage() {
@@ -476,6 +533,7 @@ impl Scheduler {
     /// Everything that is derived, from the run alone.
     fn rebuild(&mut self, now: Now) {
         self.ready = Ready::new(&self.run, &self.graph);
+        self.batches = Batches::new(&self.run, &self.graph);
         let mut deadlines = self.timers.take_tasks();
         self.executors = Executors::default();
         self.open_providers(now);
@@ -485,6 +543,7 @@ impl Scheduler {
             match self.run.progress(place).state.clone() {
                 TaskState::Running(running) if running.ended && self.epics.of(place).is_some() => {}
                 TaskState::Running(running) if running.ended && self.is_standing_by(place) => {}
+                TaskState::Running(_) if self.is_stacked(place) => {}
                 TaskState::Running(running) if running.ended => {
                     self.ready.hold(node);
                     self.ready.release_all_but_files(node);

@@ -37,10 +37,17 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
 /// As `write`, all at once: a reader sees what was there before or what is there now, also after a kill. What a
 /// kill leaves of it has a name that ends in the writer's number and `.new`.
 pub fn replace(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    use io::Write as _;
+    replace_by(path, |file| file.write_all(bytes.as_ref()))
+}
+
+/// As `replace`, for what is written piece by piece.
+pub fn replace_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}.new", std::process::id()));
     let fresh = Path::new(&fresh);
-    let written = write(fresh, bytes).and_then(|()| fs::rename(fresh, path));
+    let open = || options(fresh).write(true).create(true).truncate(true).open(fresh);
+    let written = open().and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(fresh, path));
     written.inspect_err(|_| drop(fs::remove_file(fresh)))
 }
 

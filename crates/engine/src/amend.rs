@@ -175,7 +175,15 @@ impl Amendment {
         let ledger = ledger::take(&self.id, &self.run, yard, &parked)?;
         let (output, source) = (self.output(), self.source.as_deref());
         let (id, run, voices) = (&self.id, &self.run, output::voices(&output, &self.run));
-        let subject = Subject { id, run, graph: &graph, ledger: Some(&ledger), source, voices: &voices };
+        let subject = Subject {
+            id,
+            run,
+            graph: &graph,
+            ledger: Some(&ledger),
+            source,
+            voices: &voices,
+            aggregation: None,
+        };
         Ok(output::write_summary(&output, &subject)?)
     }
 

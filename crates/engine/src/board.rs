@@ -1,6 +1,6 @@
 //! What attempts are doing right now, for whoever looks on.
 //!
-//! The phase and the newest word of each and nothing else: it is kept nowhere, nothing is decided by it, and where nobody
+//! The phase and the newest word of each, what its processes took, and nothing else: it is kept nowhere, nothing is decided by it, and where nobody
 //! looks on all the time, no words are written on it.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use conductor_core::event::Phases;
+use conductor_core::event::{Phases, Processes};
 use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::scheduler::{self, Snapshot};
 use conductor_core::units::Millis;
@@ -37,6 +37,8 @@ pub struct Doing {
     pub phase: Phase,
     /// Its last line, without secrets and safe to show.
     pub said: Option<String>,
+    /// What those of its processes took that are over.
+    pub took: Option<Processes>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -82,11 +84,21 @@ impl Board {
     }
 
     fn enters(&self, task: &TaskId, attempt: Attempt, phase: Phase) {
-        self.doings().insert(task.clone(), Doing { attempt, phase, said: None });
+        let mut doings = self.doings();
+        let before = doings.get(task).filter(|before| before.attempt == attempt);
+        let took = before.and_then(|before| before.took);
+        doings.insert(task.clone(), Doing { attempt, phase, said: None, took });
     }
 
-    fn ends(&self, task: &TaskId) {
-        self.doings().remove(task);
+    /// One of its processes is over.
+    pub(crate) fn takes(&self, task: &TaskId, took: Processes) {
+        if let Some(doing) = self.doings().get_mut(task) {
+            doing.took.get_or_insert_default().add(took);
+        }
+    }
+
+    fn ends(&self, task: &TaskId) -> Option<Doing> {
+        self.doings().remove(task)
     }
 
     fn doings(&self) -> MutexGuard<'_, HashMap<TaskId, Doing>> {
@@ -125,11 +137,11 @@ impl<'a> Course<'a> {
     }
 
     pub(crate) fn finish(self) -> Phases {
-        self.board.ends(self.task);
+        let processes = self.board.ends(self.task).and_then(|doing| doing.took);
         let mut leg = self.at.into_inner().unwrap_or_else(PoisonError::into_inner);
         leg.close();
         let [preparing, working, verifying] = leg.micros.map(|micros| Millis(micros / 1000));
-        Phases { preparing, working, verifying }
+        Phases { preparing, working, verifying, processes }
     }
 }
 
@@ -154,7 +166,7 @@ mod tests {
         board.watch();
         let course = Course::begin(&board, &task, Attempt(2));
         let doing = |phase, said: Option<&str>| {
-            Some(Doing { attempt: Attempt(2), phase, said: said.map(str::to_owned) })
+            Some(Doing { attempt: Attempt(2), phase, said: said.map(str::to_owned), took: None })
         };
         assert_eq!(board.of(&task), doing(Phase::Preparing, None));
         course.enter(Phase::Working);
@@ -194,7 +206,7 @@ mod tests {
         ago(&course, 300);
         course.enter(Phase::Working);
         ago(&course, 4_000);
-        let Phases { preparing, working, verifying } = course.finish();
+        let Phases { preparing, working, verifying, .. } = course.finish();
         let near = |measured: Millis, expected: u64| (expected..expected + 1_000).contains(&measured.0);
         assert!(near(preparing, 100) && near(working, 6_000) && near(verifying, 300));
     }

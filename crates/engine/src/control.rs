@@ -20,7 +20,7 @@ use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, watch};
 use tokio::task::JoinHandle;
 
 use crate::drive::Control;
@@ -258,8 +258,10 @@ fn silent_or_unreachable(error: io::Error) -> ControlError {
 pub(crate) struct Counter {
     listening: JoinHandle<()>,
     socket: PathBuf,
-    /// Held by everybody who is being answered.
+    /// Held by every connection that is being answered, or told of events.
     answering: Arc<RwLock<()>>,
+    /// Followers are told the events there are, and then no more.
+    closing: watch::Sender<bool>,
 }
 
 impl Counter {
@@ -271,20 +273,25 @@ impl Counter {
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
         let answering = Arc::new(RwLock::new(()));
         let held = answering.clone();
+        let (closing, closed) = watch::channel(false);
         let listening = tokio::spawn(async move {
             loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => drop(tokio::spawn(serve(stream, control.clone(), held.clone()))),
+                    Ok((stream, _)) => {
+                        let (control, held, closed) = (control.clone(), held.clone(), closed.clone());
+                        drop(tokio::spawn(serve(stream, control, held, closed)));
+                    }
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 }
             }
         });
-        Ok(Counter { listening, socket, answering })
+        Ok(Counter { listening, socket, answering, closing })
     }
 
     /// Lets nobody in any more, and whoever was answered hear it: it may have been the last thing this process does.
     pub(crate) async fn close(self) {
         self.listening.abort();
+        self.closing.send_replace(true);
         let _ = tokio::time::timeout(FAREWELL, self.answering.write()).await;
     }
 }
@@ -297,16 +304,18 @@ impl Drop for Counter {
 }
 
 /// Whoever goes away in the middle gets no answer, and nobody else notices.
-async fn serve(stream: UnixStream, control: Control, answering: Arc<RwLock<()>>) {
+async fn serve(
+    stream: UnixStream,
+    control: Control,
+    answering: Arc<RwLock<()>>,
+    closed: watch::Receiver<bool>,
+) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = tokio::io::BufReader::new(reader.take(LONGEST_REQUEST)).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let held = answering.read().await;
         let reply = match serde_json::from_str(&line) {
-            Ok(Question::Follow) => {
-                drop(held);
-                return tell_all(writer, control).await;
-            }
+            Ok(Question::Follow) => return tell_all(writer, control, closed).await,
             Ok(Question::Look(query)) => control.look(query).await.map(|seen| match seen {
                 Ok(view) => Reply::Seen(view),
                 Err(refusal) => Reply::Refused(refusal.to_string()),
@@ -331,14 +340,20 @@ async fn asked(line: &str, control: &Control) -> Option<Reply> {
     })
 }
 
-/// One that reads too slowly makes nobody wait but us.
-async fn tell_all(mut writer: OwnedWriteHalf, control: Control) {
+/// A follower that reads too slowly holds up only this task, and at the end of the run only for a moment.
+async fn tell_all(mut writer: OwnedWriteHalf, control: Control, mut closed: watch::Receiver<bool>) {
     let Some((seq, mut records)) = control.follow().await else { return };
     drop(control);
     if write(&mut writer, &Reply::Following(seq)).await.is_none() {
         return;
     }
-    while let Some(batch) = records.recv().await {
+    loop {
+        let batch = tokio::select! {
+            biased;
+            batch = records.recv() => batch,
+            _ = closed.wait_for(|closed| *closed) => None,
+        };
+        let Some(batch) = batch else { return };
         for Record { seq, at, tick, event } in batch.iter() {
             let told = Told { seq: *seq, at: *at, tick: tick.0, event: event.clone() };
             if write(&mut writer, &told).await.is_none() {

@@ -1,11 +1,13 @@
 //! The loop: gather what happened, let the scheduler decide, make it durable, tell it, do it.
 //!
-//! Nothing is done before the event that announces it is in the store, but for stopping (`holding`). All that has piled
-//! up while a turn was being written goes into the next one, so the busier the run, the fewer the commits. However it
-//! ends, everything it has started is ended (`ending`).
+//! Nothing is done before the event that announces it is in the store, but for stopping (`holding`); how safely it is there
+//! depends on what is done (`backlog`). All that has piled up while a turn was being written goes into the next one, so the
+//! busier the run, the fewer the commits. However it ends, everything it has started is ended (`ending`).
 
+mod backlog;
 mod ending;
 mod holding;
+mod sweeping;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Failure, FailureClass, Options, Outcome, Report};
+use conductor_core::event::{Failure, FailureClass, Options, Outcome, Report, StopReason};
 use conductor_core::graph::GraphError;
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Plan, Task};
@@ -27,7 +29,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::agents::{self, Caller};
-use crate::board::Board;
+use crate::board::{Board, Phase};
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
 use crate::control::{Counter, Glance, Heard, Listed, Query, View, Why};
@@ -42,7 +44,9 @@ use crate::train;
 use crate::transcript::Speaker;
 use crate::worker::{Crowd, Mail, Order, Stop, Worker, aside, left_usage};
 use crate::workspaces::{Rooms, Yard, works};
+use backlog::Backlog;
 use holding::Turn;
+use sweeping::Sweeps;
 
 /// The number of a process and what an agent has used wait for company; everything else is acted on at once.
 const LAZY: Duration = Duration::from_millis(50);
@@ -207,8 +211,11 @@ pub struct Drive {
     examiner: Option<Examiner>,
     /// What has come in and is still to be decided.
     arrived: Vec<Arrival>,
-    /// Up to which event everything is in the store.
+    /// Up to which event everything is on the disk, and what is only written so far.
     durable: u64,
+    backlog: Backlog,
+    /// Who looks and is answered when all there is to see is on the disk.
+    looks: Vec<(Query, oneshot::Sender<Result<View, Refusal>>)>,
     /// Why the store cannot be written, as long as it cannot.
     away: Option<String>,
     /// Since when something waits for the store, and whether the user knows that an end does.
@@ -220,6 +227,7 @@ pub struct Drive {
     called_off: HashSet<(TaskId, Attempt)>,
     /// Folders that could not be cleared because somebody is in them.
     parked: Vec<PathBuf>,
+    sweeps: Sweeps,
     notices: mpsc::UnboundedSender<String>,
     to_keep: Option<std::process::Command>,
     teardown: Teardown,
@@ -304,12 +312,15 @@ impl Drive {
             examiner,
             arrived: Vec::new(),
             durable,
+            backlog: Backlog::default(),
+            looks: Vec::new(),
             away: None,
             missed_since: None,
             told_unrecorded: false,
             is_killed: false,
             called_off: HashSet::new(),
             parked: Vec::new(),
+            sweeps: Sweeps::default(),
             notices,
             to_keep: keeper,
             teardown,
@@ -377,6 +388,7 @@ impl Drive {
             let arrivals = self.gather().await;
             let turn = self.decide(arrivals);
             self.carry_out(turn).await?;
+            self.sweep_spare();
         }
         Ok(())
     }
@@ -387,9 +399,16 @@ impl Drive {
         let longest = if self.arrived.is_empty() { HEARTBEAT } else { LAZY };
         let mut latest = Instant::now() + due.min(longest);
         loop {
+            latest = self.backlog.due().map_or(latest, |due| due.min(latest));
             let woken = tokio::select! {
                 biased;
                 message = self.messages.recv() => message,
+                appended = self.backlog.appended() => {
+                    match self.settle(appended) {
+                        true => continue,
+                        false => return std::mem::take(&mut self.arrived),
+                    }
+                }
                 () = tokio::time::sleep_until(latest) => None,
             };
             let mut urgent = self.accept(woken);
@@ -410,7 +429,10 @@ impl Drive {
                 if matches!(input, Input::ProcessStarted { .. }) {
                     self.see_to_a_keeper();
                 }
-                let urgent = !matches!(input, Input::ProcessStarted { .. } | Input::UsageReported { .. });
+                let urgent = !matches!(
+                    input,
+                    Input::ProcessStarted { .. } | Input::UsageReported { .. } | Input::WorkHandedIn { .. }
+                );
                 self.arrived.push(input.into());
                 urgent
             }
@@ -422,9 +444,13 @@ impl Drive {
                 self.arrived.push(Arrival { input, waits: Some(waits) });
                 true
             }
-            Some(Message::Look(query, waits)) => {
+            Some(Message::Look(query, waits)) if self.backlog.is_empty() || self.missed_since.is_some() => {
                 let _ = waits.send(self.view(query));
                 false
+            }
+            Some(Message::Look(query, waits)) => {
+                self.looks.push((query, waits));
+                true
             }
             Some(Message::Follow(waits)) => {
                 let _ = waits.send((self.durable, self.bus.subscribe()));
@@ -519,6 +545,13 @@ impl Drive {
                     self.start(Order { place, task, attempt, executor, hand, beginning });
                 }
             }
+            // What was handed in meanwhile is checked to the end.
+            Action::Stop { task, attempt, why: StopReason::Preempted }
+                if self
+                    .worker
+                    .board
+                    .of(&task)
+                    .is_some_and(|doing| doing.attempt == attempt && doing.phase == Phase::Verifying) => {}
             Action::Stop { task, attempt, .. } => self.stop(&task, attempt),
             Action::Say { task, attempt, words } => {
                 if self.attempts.get(&task).is_some_and(|(current, _)| *current == attempt) {
@@ -609,7 +642,11 @@ impl Drive {
             self.at_work.begins(&order.task, self.worker.guest(&order).seat());
         }
         let worker = self.worker.clone();
+        let sweep = self.sweeps.reuse(order.executor);
         tokio::spawn(async move {
+            if let Some(sweep) = sweep {
+                let _ = sweep.await;
+            }
             if let Err(panic) = caught(worker.clone().work(order.clone(), stopped)).await {
                 worker.sweep(&order).await;
                 worker.report(ended(&order, Outcome::Failed(internal(&panic))));
@@ -643,6 +680,7 @@ impl Drive {
 
     /// A run that is over needs no workspaces; one that was only left may be taken up again soon.
     async fn clear_rooms(&mut self) {
+        self.sweeps.end().await;
         let (Some(yard), true) = (self.yard(), self.scheduler.run().all_ended()) else { return };
         let works = works(self.scheduler.run());
         let clear = async || {

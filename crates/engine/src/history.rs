@@ -217,7 +217,13 @@ mod tests {
             let (task, attempt, executor) = (TaskId::parse("t").unwrap(), Attempt(1), 1);
             let model = model.map(str::to_owned);
             let hand = Some(Box::new(Hand { agent: "claude".into(), model, why: String::new() }));
-            tell(Event::AttemptStarted { task: task.clone(), attempt, executor, hand });
+            tell(Event::AttemptStarted {
+                task: task.clone(),
+                attempt,
+                executor,
+                hand,
+                on: Default::default(),
+            });
             let (elapsed, change) = (Millis(1), None);
             tell(Event::AttemptEnded { task, attempt, outcome, elapsed, executor, change, phases: None });
         }

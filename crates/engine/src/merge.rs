@@ -4,13 +4,13 @@
 
 use std::path::PathBuf;
 
-use conductor_core::event::{Failure, FailureClass};
+use conductor_core::event::{Change, Failure, FailureClass};
 use conductor_core::ids::RunId;
 use conductor_core::plan::{MergeStrategy, Task};
 use conductor_core::scheduler::{Car, Side};
 
 use crate::checkpoints;
-use crate::conflict_markers;
+use crate::conflict_markers::{self, Look};
 use crate::git::{Forward, Forwarded, Merge, Shadow};
 use crate::redact;
 use crate::workspaces::{WorkspaceError, Yard};
@@ -31,6 +31,11 @@ pub struct Step {
     pub to: String,
     /// Its tree is the very one its task was verified on.
     pub verified: bool,
+}
+
+/// Whether work holds no marks of a conflict. It is looked at when it is collected, and then not again when it lands. Blocks.
+pub fn is_unmarked(yard: &Yard, change: &Change) -> Result<bool, WorkspaceError> {
+    Ok(conflict_markers::of_change(yard, change, Look::default())?.is_empty())
 }
 
 /// Stacks the cars on wherever the branch is now. Blocks.
@@ -136,7 +141,8 @@ impl Coupling<'_> {
     }
 
     fn joined(&self, favour: Option<Side>) -> Result<Result<String, Failure>, WorkspaceError> {
-        match self.shadow.merge(self.tip, &self.car.change.commit, favour)? {
+        let Change { commit, .. } = &self.car.change;
+        match self.shadow.merge_from(self.car.change.own_base(), self.tip, commit, favour)? {
             Merge::Clean { tree } => self.commit(&tree).map(Ok),
             conflict => Ok(Err(self.failure(&conflict)?)),
         }
@@ -168,7 +174,8 @@ impl Coupling<'_> {
     /// Each of its commits made anew on top of the one before.
     fn rebased(&self, favour: Option<Side>) -> Result<Result<String, Failure>, WorkspaceError> {
         let mut tip = self.tip.to_owned();
-        for commit in self.shadow.line(self.tip, &self.car.change.commit)? {
+        let from = self.car.change.own_base().unwrap_or(self.tip);
+        for commit in self.shadow.line(from, &self.car.change.commit)? {
             let base = format!("{commit}^");
             match self.shadow.merge_from(Some(&base), &tip, &commit, favour)? {
                 Merge::Clean { tree } => tip = self.shadow.commit_like(&commit, &tree, &tip)?,

@@ -1,7 +1,7 @@
 //! The files a run leaves: plan, summary, reports, and a folder for each task that said something.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use conductor_core::event::Record;
@@ -10,7 +10,8 @@ use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::{Isolation, Plan, Task};
 use conductor_core::report::{self, PlanFile, Subject, SummaryFile, TaskResult, Voice, Voices};
 use conductor_core::run::{Progress, Run, TaskState};
-use serde::Serialize;
+use conductor_core::units::Millis;
+use serde::{Deserialize, Serialize};
 
 use crate::access;
 use crate::process;
@@ -24,13 +25,13 @@ pub const EXIT_CODE: &str = "exit_code";
 
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     access::create_dir_all(directory)?;
-    replace(&directory.join("execution_plan.json"), &json(&PlanFile::new(plan, graph, slots)))
+    replace_json(&directory.join("execution_plan.json"), &PlanFile::new(plan, graph, slots))
 }
 
 pub fn write_summary(directory: &Path, subject: &Subject<'_>) -> io::Result<()> {
-    let Subject { id, run, graph, ledger, .. } = *subject;
-    let summary = SummaryFile::new(id, run, graph, ledger);
-    replace(&directory.join("execution_summary.json"), &json(&summary))?;
+    let Subject { id, run, graph, ledger, aggregation, .. } = *subject;
+    let summary = SummaryFile::new(id, run, graph, ledger).with_aggregation(aggregation);
+    replace_json(&directory.join("execution_summary.json"), &summary)?;
     replace(&directory.join("report.md"), &report::markdown(subject))?;
     replace(&directory.join(PAGE), &report::html(subject))?;
     transcript::clear_spools(directory, run.executors());
@@ -38,6 +39,21 @@ pub fn write_summary(directory: &Path, subject: &Subject<'_>) -> io::Result<()> 
         write_results(&directory.join(format!("executor_{executor}")), executor, run)?;
     }
     Ok(())
+}
+
+/// How long it took to put a run's results together, as its summary tells it.
+pub fn aggregation(directory: &Path) -> Option<Millis> {
+    #[derive(Deserialize)]
+    struct Summary {
+        time_shares: Told,
+    }
+    #[derive(Deserialize)]
+    struct Told {
+        aggregation_ms: Option<Millis>,
+    }
+    let summary = fs::File::open(directory.join("execution_summary.json")).ok()?;
+    let summary: Summary = serde_json::from_reader(io::BufReader::new(summary)).ok()?;
+    summary.time_shares.aggregation_ms
 }
 
 /// The change of every task that landed, as a patch in its folder. Blocks.
@@ -100,6 +116,50 @@ fn write_results(folder: &Path, executor: u32, run: &Run) -> io::Result<()> {
 /// Nothing secret is in these files, wherever it comes from.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     access::replace(path, redact::known().text(text).as_bytes())
+}
+
+fn replace_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    access::replace_by(path, |file| {
+        let mut cleared = Cleared { into: file, pending: Vec::new() };
+        serde_json::to_writer_pretty(&mut cleared, value)?;
+        cleared.write_all(b"\n")?;
+        cleared.finish()
+    })
+}
+
+/// Passes on what is written without secrets, some whole lines at a time. A value of JSON never has a line's end in it.
+struct Cleared<W: Write> {
+    into: W,
+    pending: Vec<u8>,
+}
+
+impl<W: Write> Cleared<W> {
+    const PIECE: usize = 1 << 16;
+
+    fn pass_on(&mut self, length: usize) -> io::Result<()> {
+        let piece: Vec<u8> = self.pending.drain(..length).collect();
+        self.into.write_all(redact::known().text(&String::from_utf8_lossy(&piece)).as_bytes())
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.pass_on(self.pending.len())
+    }
+}
+
+impl<W: Write> Write for Cleared<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= Self::PIECE
+            && let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n')
+        {
+            self.pass_on(self.pending.len() - bytes.len() + end + 1)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.into.flush()
+    }
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -61,6 +61,9 @@ pub enum PlannerError {
     Unkept(#[from] io::Error),
 }
 
+/// The name of the first question.
+const ANALYSIS: &str = "analysis";
+
 /// What a planner may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowance {
@@ -94,6 +97,8 @@ pub struct Planner {
     asked: u32,
     since: Timestamp,
     used: Vec<ModelUsage>,
+    /// How long it took to say how much there is to do, and to plan it.
+    times: [Millis; 2],
     home: PathBuf,
     /// Where it was asked from.
     directory: PathBuf,
@@ -137,6 +142,7 @@ impl Planner {
             asked: 0,
             since: wall(),
             used: Vec::new(),
+            times: [Millis(0); 2],
             home: home.root().to_owned(),
             directory: std::env::current_dir()?,
             _teardown: teardown,
@@ -227,7 +233,7 @@ impl Planner {
         request: &words::Request<'_>,
         told: &mut Vec<String>,
     ) -> Result<Option<Analysis>, PlannerError> {
-        let answer = self.ask("analysis", words::analysis(request)).await?;
+        let answer = self.ask(ANALYSIS, words::analysis(request)).await?;
         let analysis = read_analysis(&answer);
         if let Err(why) = &analysis {
             told.push(format!("the plan is made without an analysis: {why}"));
@@ -237,7 +243,10 @@ impl Planner {
 
     /// One question. What it used is kept, whatever became of it.
     async fn ask(&mut self, name: &str, words: String) -> Result<String, PlannerError> {
+        let begun = std::time::Instant::now();
         let answered = self.answer(name, words).await;
+        let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or_default();
+        self.times[usize::from(name != ANALYSIS)] += Millis(took);
         self.account();
         answered
     }

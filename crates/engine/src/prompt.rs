@@ -1,10 +1,12 @@
 //! The words an agent gets: the task and what it should know, by a template that users can replace.
 
+mod ui;
+
 use std::path::Path;
 
 use conductor_core::event::{Failure, FailureClass};
 use conductor_core::ids::TaskId;
-use conductor_core::plan::{Isolation, Plan, Task, Work};
+use conductor_core::plan::{Isolation, Limits, Plan, Task, Work};
 use minijinja::{Environment, context};
 use thiserror::Error;
 
@@ -33,6 +35,23 @@ pub enum Footing {
     SetBack,
 }
 
+/// The tools that an agent is offered beside its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offered {
+    /// It can propose tasks.
+    pub adds: bool,
+}
+
+impl Offered {
+    /// For those who report (`report: true`), and for all where the run takes follow-ups.
+    pub fn of(plan: &Plan, task: &Task, limits: &Limits) -> Option<Offered> {
+        let takes =
+            || agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.abilities().takes_tools);
+        let adds = limits.follow_ups > 0;
+        ((adds || task.report) && takes()).then_some(Offered { adds })
+    }
+}
+
 /// What is worth saying beyond the task itself.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
@@ -43,6 +62,8 @@ pub struct Facts<'a> {
     /// The branch its work is merged into.
     pub branch: Option<String>,
     pub ports: Option<&'a str>,
+    /// Which tools to report with are offered, if any.
+    pub tools: Option<Offered>,
     /// What skills said before the work.
     pub skills: &'a [Applied],
     /// What an earlier round found, and its number.
@@ -61,6 +82,7 @@ impl<'a> Facts<'a> {
             before: &[],
             branch: None,
             ports: None,
+            tools: None,
             skills: &[],
             feedback: None,
             footing: Footing::default(),
@@ -118,6 +140,8 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
             branch => facts.branch.as_deref(),
             commits => agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.commits()),
             ports => facts.ports,
+            tools => facts.tools.map(|tools| context! { adds => tools.adds }),
+            ui => ui::is_there(root),
             round => facts.feedback.map(|(round, _)| round),
             trouble => facts.feedback.map(|(_, failure)| match facts.footing {
                 Footing::SetBack => "set_back",
@@ -181,6 +205,7 @@ mod tests {
             dependencies: Vec::new(),
             isolation_scope: Default::default(),
             land: None,
+            epic_landing: Default::default(),
         };
         Plan { tasks: vec![task, schema], subagents: vec![expert], epics: vec![epic], ..Plan::default() }
     }
@@ -225,6 +250,32 @@ mod tests {
         let bare = Task::new(id("bare"), Work::Prompt("Do it.".into()));
         let facts = Facts::of(&plan, Isolation::None);
         insta::assert_snapshot!("bare", super::words(&bare, &facts, Path::new("/nowhere")).unwrap());
+    }
+
+    #[test]
+    fn b14_a_prompt_says_what_to_do_when_complete_and_how_to_look_at_a_user_interface() {
+        let (dir, plan) = (tempfile::tempdir().unwrap(), plan());
+        std::fs::write(dir.path().join("index.html"), "<p>").unwrap();
+        let told = |adds| {
+            let tools = Some(Offered { adds });
+            let facts = Facts { tools, ..Facts::of(&plan, Isolation::Worktree) };
+            words(&plan.tasks[0], &facts, dir.path()).unwrap()
+        };
+        insta::assert_snapshot!("complete", told(true));
+        assert!(told(false).contains("`log_issue`") && !told(false).contains("`add_task`"));
+    }
+
+    #[test]
+    fn b14_tools_are_offered_where_follow_ups_are_taken_or_a_task_reports() {
+        let plan = plan();
+        let offered = |agent: &str, follow_ups, report| {
+            let task = Task { agent: Some(agent.into()), report, ..plan.tasks[0].clone() };
+            Offered::of(&plan, &task, &Limits { follow_ups, ..Limits::default() })
+        };
+        assert_eq!(offered("claude", 0, false), None);
+        assert_eq!(offered("claude", 0, true), Some(Offered { adds: false }));
+        assert_eq!(offered("claude", 3, false), Some(Offered { adds: true }));
+        assert_eq!(offered("gemini", 3, true), None, "it takes none for a single conversation");
     }
 
     #[test]

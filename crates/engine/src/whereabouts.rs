@@ -216,7 +216,13 @@ mod tests {
         let attempt = Attempt(attempt);
         let change = commit.map(|commit| Box::new(Change::new("base", commit)));
         [
-            Event::AttemptStarted { task: id(task), attempt, executor: 1, hand: None },
+            Event::AttemptStarted {
+                task: id(task),
+                attempt,
+                executor: 1,
+                hand: None,
+                on: Default::default(),
+            },
             Event::AttemptEnded {
                 task: id(task),
                 attempt,

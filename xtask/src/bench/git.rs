@@ -69,8 +69,8 @@ pub(super) struct Figures {
     failed: usize,
     removal: workspaces::Removal,
     landed: Pair,
-    /// Seconds from start to exit of a run, for each of its tasks.
-    task: f64,
+    /// Seconds from start to exit of a run, for each of its tasks, by the number of slots.
+    tasks: [f64; 2],
 }
 
 /// What leaves files to be deleted comes last.
@@ -82,9 +82,9 @@ pub(super) fn measure(size: Size, scratch: &mut Scratch) -> Result<Figures> {
     eprintln!("measuring {} branches landed one by one", size.many);
     let landed = landing::measure(size, scratch)?;
     eprintln!("measuring {} tasks from end to end", tasks::TASKS);
-    let task = tasks::measure(size, scratch)?;
+    let tasks = tasks::measure(size, scratch)?;
     eprintln!("measuring {} workspaces made at once, and their removal", size.at_once);
     let crowd = workspaces::Crowd::gather(size, scratch)?;
     let removal = workspaces::removal(&crowd)?;
-    Ok(Figures { size, made, reuse, failed: crowd.failed, removal, landed, task })
+    Ok(Figures { size, made, reuse, failed: crowd.failed, removal, landed, tasks })
 }

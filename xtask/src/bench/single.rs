@@ -26,6 +26,42 @@ pub(super) struct Singles {
     pub(super) resume: f64,
     /// Peak resident memory of the coordinator alone, in KiB.
     pub(super) peak: u64,
+    pub(super) scale: Scale,
+}
+
+/// Two runs of tasks that do nothing, one of few and one of very many.
+pub(super) struct Scale {
+    pub(super) tasks: [usize; 2],
+    /// Seconds of each.
+    pub(super) few: f64,
+    pub(super) most: f64,
+    /// Of the larger, in KiB.
+    pub(super) peak: u64,
+}
+
+impl Scale {
+    /// How much more a task takes among very many than among few.
+    pub(super) fn growth(&self) -> f64 {
+        let [few, most] = self.tasks.map(|tasks| tasks as f64);
+        (self.most / most) / (self.few / few)
+    }
+}
+
+fn scale(many: usize, scratch: &mut Scratch) -> Result<Scale> {
+    let tasks = [many / 10, many * 10];
+    eprintln!("measuring runs of {} and {} tasks", tasks[0], tasks[1]);
+    let [few, most] = tasks.map(Shape::Independent);
+    let seconds = |shape: Shape, scratch: &mut Scratch| {
+        let directory = directory(scratch, shape)?;
+        let mut command = conductor(&directory);
+        timed(command.args(["run", "--isolation", "none", "tasks.yaml", "--parallel", "8"]))
+    };
+    Ok(Scale {
+        tasks,
+        few: best(3, || seconds(few, scratch))?,
+        most: best(1, || seconds(most, scratch))?,
+        peak: peak(&directory(scratch, most)?)?,
+    })
 }
 
 pub(super) fn measure(many: usize, scratch: &mut Scratch) -> Result<Singles> {
@@ -38,6 +74,7 @@ pub(super) fn measure(many: usize, scratch: &mut Scratch) -> Result<Singles> {
         version: best(20, || timed(conductor(&checked).arg("version")))?,
         resume: resume(many, &directory(scratch, independent)?)?,
         peak: peak(&directory(scratch, independent)?)?,
+        scale: scale(many, scratch)?,
     })
 }
 

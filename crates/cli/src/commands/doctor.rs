@@ -109,25 +109,3 @@ async fn examine(fix: bool) -> Result<Vec<Finding>, Fault> {
     findings.push(machine::clock());
     Ok(findings)
 }
-
-/// A size as people say it.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut amount = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while amount >= 1024.0 && unit + 1 < UNITS.len() {
-        amount /= 1024.0;
-        unit += 1;
-    }
-    format!("{amount:.1} {}", UNITS[unit])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_said_in_the_unit_that_fits() {
-        assert_eq!([512, 1 << 20, 3 << 29].map(size), ["0.5 KiB", "1.0 MiB", "1.5 GiB"]);
-    }
-}

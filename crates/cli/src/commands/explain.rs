@@ -17,7 +17,7 @@ use conductor_engine::control::{self, ControlError, Query, View};
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
 use conductor_engine::merge::short;
-use conductor_engine::prompt::{self, Facts};
+use conductor_engine::prompt::{self, Facts, Offered};
 use conductor_engine::skills::{self, Applied, Skill};
 use conductor_engine::stores::{EarlierRuns, Sqlite, StoredRun};
 use conductor_engine::subagents;
@@ -235,14 +235,15 @@ impl Subject {
             let refs = Repository::of(directory).and_then(|repository| RunRefs::of(&repository, id));
             short(&refs.unwrap_or_else(|_| RunRefs::usual(id)).branch)
         });
+        let model = self.model().and_then(|chosen| chosen.model);
+        let task = Task { agent: Some(agent), model, ..self.task().clone() };
         let facts = Facts {
             before: &before,
             branch: branch.filter(|_| apart),
+            tools: Offered::of(&self.plan, &task, &self.plan.limits),
             skills: &applied,
             ..Facts::of(&self.plan, self.isolation)
         };
-        let model = self.model().and_then(|chosen| chosen.model);
-        let task = Task { agent: Some(agent), model, ..self.task().clone() };
         if let Some(manner) = prompt::manner(&self.plan, &task) {
             talk(format!("beside this it is told how to work: {}", one_line(manner)));
         }

@@ -45,12 +45,21 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
     let ledger = yard.as_ref().and_then(|yard| ledger::take(id, run, yard, &[]).ok());
     let directory = run.options().output.as_ref().map_or_else(|| archive.home.run(id), PathBuf::from);
     let voices = &output::voices(&directory, run);
-    let subject = Subject { id, run, graph, ledger: ledger.as_ref(), source: stored.file_name(), voices };
+    let subject = Subject {
+        id,
+        run,
+        graph,
+        ledger: ledger.as_ref(),
+        source: stored.file_name(),
+        voices,
+        aggregation: output::aggregation(&directory).filter(|_| !live),
+    };
     let text = match format {
         ReportFormat::Html => report::html(&subject),
         ReportFormat::Md => report::markdown(&subject),
         ReportFormat::Json => {
-            let summary = SummaryFile::new(id, run, graph, subject.ledger);
+            let summary =
+                SummaryFile::new(id, run, graph, subject.ledger).with_aggregation(subject.aggregation);
             serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n"
         }
     };

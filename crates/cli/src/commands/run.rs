@@ -27,7 +27,7 @@ use conductor_core::ledger::Ledger;
 use conductor_core::plan::Plan;
 use conductor_core::report::{PlanFile, Subject};
 use conductor_core::run::{Run, Stage as RunStage, TaskState};
-use conductor_core::units::{Now, Tick};
+use conductor_core::units::{Millis, Now, Tick};
 use conductor_engine::clock::wall;
 use conductor_engine::drive::{Drive, Driven, Start, World};
 use conductor_engine::groups::{self, Recorder};
@@ -36,7 +36,7 @@ use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
 use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, file_name};
 use conductor_engine::workspaces::{WorkspaceError, Yard, empty_trash};
-use conductor_engine::{access, agents, history, ledger, output, planner, shortage};
+use conductor_engine::{access, agents, history, ledger, output, planner, process, shortage};
 
 use super::plan::commands;
 use super::worktree::clear_after_the_dead;
@@ -186,9 +186,13 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     earlier.notice().into_iter().for_each(talk);
     let new =
         NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.asked().count() };
-    let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
+    process::give_memory_back();
+    let (_, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     patiently(|| store.create(&new, &created)).await?;
     drop(turn);
+    process::give_memory_back();
+    // Made when the plan is written: while it is, it takes all the room that a large run ever needs.
+    let run = Run::replay([&created]).map_err(|error| Fault::new(Exit::Unexpected, error))?;
     let run = account_for_planning(&args, &home, &store, &id, run).await?;
     clear_after_the_dead(&home).await;
     empty_trash(home.root());
@@ -318,9 +322,13 @@ async fn carry_out(
     let file = Watched::new(args, source.clone(), &run, world.store.clone(), (&options, yard.is_some()))?;
     let (store, patches) = (world.store.clone(), args.typed.output.is_some());
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
-    let graph = drive.scheduler().graph().clone();
+    let graph = Arc::new(drive.scheduler().graph().clone());
     let slots = drive.scheduler().run().options().slots;
-    shortage::for_a_while(talk, async || output::write_plan(&directory, run.plan(), &graph, slots)).await?;
+    // Beside the first tasks: it is for people to read, and what a large plan takes would hold the run up.
+    let plan_file = {
+        let (directory, plan, graph) = (directory.clone(), run.plan().clone(), graph.clone());
+        tokio::task::spawn_blocking(move || output::write_plan(&directory, &plan, &graph, slots))
+    };
     let branch = yard.as_ref().map(|yard| merge::short(yard.branch()));
     let scribe = Scribe::follow(&home, &id, &args.directory, branch, &run, drive.subscribe());
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut drive);
@@ -335,22 +343,33 @@ async fn carry_out(
     };
     let heartbeat = args.typed.heartbeat;
     let mut audience = Audience::gather(args.ui(), &stage, &mut drive, notices, &args.directory, heartbeat);
+    // The views and writers that follow the run hold what they need of it.
+    let planned = run.plan().clone();
+    drop(run);
+    process::give_memory_back();
     let signalled = signals::watch(drive.control(), audience.words());
     let looks = keys::watch(drive.control(), args.ui() != Ui::Json);
     let watching = file.map(|file| tokio::spawn(file.watch(drive.control(), audience.words())));
     let driven = audience.follow(drive.run(), looks).await;
+    let over = std::time::Instant::now();
     let Driven { run: ended, parked, claim: _claim } =
         driven.map_err(|error| unfinished::fault(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
     scribe.finish();
-    let graph = match Arc::ptr_eq(ended.plan(), run.plan()) {
-        true => graph,
-        false => regraphed(&ended, &directory).await?,
-    };
+    let is_written = matches!(plan_file.await, Ok(Ok(())));
+    let is_amended = !Arc::ptr_eq(ended.plan(), &planned);
+    let graph = if is_amended { Arc::new(regraphed(&ended)?) } else { graph };
+    if is_amended || !is_written {
+        let (plan, slots) = (ended.plan(), ended.options().slots);
+        let write = async || output::write_plan(&directory, plan, &graph, slots);
+        shortage::for_a_while(talk, write).await?;
+    }
     let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
     let voices = output::voices(&directory, &ended);
     let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
-    let subject = Subject { id: &id, run, graph, ledger, source: file_name(&source), voices: &voices };
+    let aggregation = u64::try_from(over.elapsed().as_millis()).ok().map(Millis);
+    let source = file_name(&source);
+    let subject = Subject { id: &id, run, graph, ledger, source, voices: &voices, aggregation };
     shortage::for_a_while(talk, async || output::write_summary(&directory, &subject)).await?;
     output::clear_unfinished(&directory);
     output::clear_unfinished(&state);
@@ -400,12 +419,8 @@ fn write_groups(
 }
 
 /// The graph of a plan that was amended, which is what its files tell from now on.
-async fn regraphed(ended: &Run, directory: &Path) -> Result<Graph, Fault> {
-    let graph = Graph::new(ended.plan(), ended.options().strategy)
-        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
-    let write = async || output::write_plan(directory, ended.plan(), &graph, ended.options().slots);
-    shortage::for_a_while(talk, write).await?;
-    Ok(graph)
+fn regraphed(ended: &Run) -> Result<Graph, Fault> {
+    Graph::new(ended.plan(), ended.options().strategy).map_err(|error| Fault::new(Exit::Unexpected, error))
 }
 
 /// For whoever waits for the run and did not start it.

@@ -110,9 +110,10 @@ pub(crate) fn json(seen: &Seen) -> Value {
 }
 
 fn at_work(at_work: &AtWork) -> Value {
-    let AtWork { task, attempt, phase, since, agent, model, pid, spent } = at_work;
+    let AtWork { task, epic, attempt, phase, since, agent, model, pid, spent } = at_work;
     json!({
         "task": task,
+        "epic_id": epic,
         "attempt": attempt,
         "phase": text::phase_name(*phase),
         "for_ms": since,

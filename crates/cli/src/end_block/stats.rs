@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use conductor_core::costs;
-use conductor_core::counted::counted;
+use conductor_core::counted::{counted, size};
 use conductor_core::ledger::Ledger;
 use conductor_core::report::{Accuracy, Summary, TimeSpent};
 use conductor_core::run::Run;
@@ -60,6 +60,10 @@ fn times(page: &mut Page, summary: &Summary, spent: &TimeSpent) {
         let _ = write!(work, "; then {length} {name}");
     }
     page.say("work", &work);
+    if let Some(processes) = spent.times.processes {
+        let memory = processes.peak().map(|memory| format!(", {} at most in one process", size(memory)));
+        page.say("cpu", &format!("{} of processor time{}", processes.cpu, memory.unwrap_or_default()));
+    }
     if !list(true).is_empty() {
         page.say("waited", &list(true));
     }

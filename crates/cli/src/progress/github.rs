@@ -116,7 +116,7 @@ impl Progress for GitHub {
             return;
         };
         let voices = &output::voices(&self.output, run);
-        let subject = Subject { id, run, graph, ledger, source: None, voices };
+        let subject = Subject { id, run, graph, ledger, source: None, voices, aggregation: None };
         if let Err(error) = summarize(Path::new(&path), &console::clean(&report::markdown(&subject))) {
             console::say(format_args!("conductor: the step's summary could not be written: {error}"));
         }

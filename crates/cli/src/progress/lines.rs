@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use conductor_core::costs;
 use conductor_core::counted::counted;
 use conductor_core::event::{
-    Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, ReviewVerdict, Usage,
+    Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, ReviewVerdict, SetAside,
+    StopReason, Usage,
 };
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Amendment, Task};
@@ -52,9 +53,43 @@ impl Lines {
     fn line(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::PlanAmended { amendment, joined } => self.amended(amendment, *joined as usize),
-            Event::AttemptStarted { task, attempt, .. } => {
+            Event::BatchStarted { number, tasks } => {
+                Some(format!("conductor: batch {number}, {}", counted(tasks.len(), "task")))
+            }
+            Event::BatchCompleted { number, result } => {
+                let parts = [
+                    (result.completed as usize, "completed"),
+                    (result.failed.len(), "failed"),
+                    (result.left_out.len(), "left out"),
+                ];
+                let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+                let parts = parts.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>();
+                let (elapsed, cost) = (result.elapsed, costs::words(result.usage));
+                let cost = if result.usage.is_nothing() { String::new() } else { format!(", {cost}") };
+                Some(format!("conductor: batch {number} is over: {} in {elapsed}{cost}", parts.join(", ")))
+            }
+            Event::StopRequested { task, why: StopReason::Preempted, .. } => {
+                Some(self.aside(YELLOW, "yields", task, "  to something more urgent, and goes on later"))
+            }
+            Event::AttemptStarted { task, attempt, on, .. } => {
                 let again = if attempt.0 > 1 { format!("  attempt {attempt}") } else { String::new() };
-                Some(self.aside(DIM, "start", task, &again))
+                let below: Vec<&str> = on.keys().map(TaskId::as_str).collect();
+                let below = match below.is_empty() {
+                    true => String::new(),
+                    false => format!("  on the work of {}, which has not landed", below.join(", ")),
+                };
+                Some(self.aside(DIM, "start", task, &format!("{again}{below}")))
+            }
+            Event::WorkSetAside { task, why, .. } => {
+                let words = match why {
+                    SetAside::Changed { task } => {
+                        format!("  the work of {task} below it has changed; it begins anew")
+                    }
+                    SetAside::DoesNotFit => {
+                        "  it waits: work that it would begin on conflicts with what has landed".to_owned()
+                    }
+                };
+                Some(self.aside(YELLOW, "aside", task, &words))
             }
             Event::AttemptEnded { outcome, elapsed, task, .. } => {
                 self.last.insert(task.clone(), (outcome.clone(), *elapsed));

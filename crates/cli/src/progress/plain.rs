@@ -111,7 +111,13 @@ mod tests {
         assert_eq!(pulse.line(Instant::now()), None);
         for name in ["g", "f", "e", "d", "c", "b", "a"] {
             let task = TaskId::parse(name).unwrap();
-            pulse.note(&Event::AttemptStarted { task, attempt: Attempt(1), executor: 1, hand: None });
+            pulse.note(&Event::AttemptStarted {
+                task,
+                attempt: Attempt(1),
+                executor: 1,
+                hand: None,
+                on: Default::default(),
+            });
         }
         let start = Instant::now();
         for (at, since) in pulse.running.values_mut().enumerate() {

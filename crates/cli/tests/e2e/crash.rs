@@ -81,8 +81,27 @@ fn lives_through(live: &mut Live, rng: &mut Rng) -> bool {
     false
 }
 
+/// What a coordinator leaves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Death {
+    /// All it has written.
+    Killed,
+    /// What was on the disk, and of the rest what happened to be there.
+    PowerCut,
+}
+
 #[test]
 fn killed_at_random_moments_nothing_is_lost_and_nothing_done_twice() {
+    die_often(Death::Killed);
+}
+
+/// What was told as completed stays so; what was only written may be done again.
+#[test]
+fn without_power_at_random_moments_nothing_that_was_told_is_lost() {
+    die_often(Death::PowerCut);
+}
+
+fn die_often(death: Death) {
     let seed = std::env::var("CONDUCTOR_SEED")
         .ok()
         .and_then(|text| text.parse().ok())
@@ -91,13 +110,13 @@ fn killed_at_random_moments_nothing_is_lost_and_nothing_done_twice() {
     let mut rng = Rng::with_seed(seed);
     let mut kills = 0;
     while kills < points() {
-        kills += crash_one_graph(&mut rng, points() - kills);
+        kills += crash_one_graph(&mut rng, points() - kills, death);
     }
     println!("{kills} kills");
 }
 
 /// Kills the coordinator of one graph until it is done, or often enough; how often that was.
-fn crash_one_graph(rng: &mut Rng, most: usize) -> usize {
+fn crash_one_graph(rng: &mut Rng, most: usize, death: Death) -> usize {
     let graph = random_graph(rng);
     let world = World::with(&graph.text);
     let mut completed = BTreeMap::new();
@@ -113,8 +132,11 @@ fn crash_one_graph(rng: &mut Rng, most: usize) -> usize {
         live.child.kill().unwrap();
         live.child.wait().unwrap();
         kills += 1;
+        if death == Death::PowerCut {
+            lose_a_part_of_the_journal(&world, rng);
+        }
         expect_no_failure(&world);
-        note_completed(&world, &mut completed);
+        note_completed(&world, &mut completed, death);
         if completed.len() == TASKS && world.sql("SELECT status FROM runs").trim() == "completed" {
             // The last kill came after the last event: what is left are the last steps, if they are.
             let id = world.run_id();
@@ -127,8 +149,22 @@ fn crash_one_graph(rng: &mut Rng, most: usize) -> usize {
             break;
         }
     }
-    check(&world, &graph, &completed);
+    check(&world, &graph, &completed, death);
     kills
+}
+
+fn lose_a_part_of_the_journal(world: &World, rng: &mut Rng) {
+    for run in world.runs() {
+        let journal = world.home().join("runs").join(run).join("journal");
+        let Ok(bytes) = std::fs::read(&journal) else { continue };
+        let mut left = bytes[..rng.usize(0..=bytes.len())].to_vec();
+        if rng.bool() && !left.is_empty() {
+            // A block that was made longer and never filled.
+            let from = rng.usize(0..left.len());
+            left[from..].fill(0);
+        }
+        std::fs::write(&journal, left).unwrap();
+    }
 }
 
 /// No task here can fail by itself, and being killed with the coordinator is no failure.
@@ -150,16 +186,20 @@ fn around(world: &World, failed: &str) -> String {
 }
 
 /// Remembers how often each completed task had run; those known before must not have run since.
-fn note_completed(world: &World, completed: &mut BTreeMap<String, usize>) {
+fn note_completed(world: &World, completed: &mut BTreeMap<String, usize>, death: Death) {
     let counts = lines_by_task(world);
-    for task in world.logged("task_completed") {
+    let known = match death {
+        Death::Killed => world.logged("task_completed"),
+        Death::PowerCut => world.synced("task_completed"),
+    };
+    for task in known {
         let now = counts.get(&task).copied().unwrap_or(0);
         let before = completed.entry(task.clone()).or_insert(now);
         assert_eq!(*before, now, "{task} ran again after it was completed");
     }
 }
 
-fn check(world: &World, graph: &RandomGraph, completed: &BTreeMap<String, usize>) {
+fn check(world: &World, graph: &RandomGraph, completed: &BTreeMap<String, usize>, death: Death) {
     let counts = lines_by_task(world);
     assert_eq!(counts.len(), TASKS, "every task has left a line");
     for (task, count) in completed {
@@ -169,7 +209,7 @@ fn check(world: &World, graph: &RandomGraph, completed: &BTreeMap<String, usize>
     for task in world.logged("attempt_started") {
         *started.entry(task).or_default() += 1;
     }
-    for (task, count) in &counts {
+    for (task, count) in counts.iter().filter(|_| death == Death::Killed) {
         assert!(started[task] >= *count, "{task}: {count} lines, but {} attempts in the log", started[task]);
     }
     expect_order(world, graph);

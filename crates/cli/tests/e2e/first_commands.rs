@@ -132,6 +132,7 @@ fn conductor_alone_names_what_is_active_and_what_waits_for_the_user() {
     let mut world = questions::world(ASKING, &[("asker", ASKER)]);
     fs::write(world.path("repo/tasks.yaml"), world.read("tasks.yaml")).unwrap();
     let live = questions::start(&world, &[]);
+    wait_for("the other task", || world.logged("task_completed").contains(&"other".to_owned()).then_some(()));
     let json = wait_for("the question", || {
         let json = conductor(&world, &["--json"]).expect(0).json();
         (json["questions"] != serde_json::json!([])).then_some(json)

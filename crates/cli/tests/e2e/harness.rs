@@ -234,11 +234,46 @@ impl World {
 
     /// How many events of a kind the log holds, and for which tasks.
     pub(crate) fn logged(&self, event: &str) -> Vec<String> {
+        // Looked at first: what is written goes from there to the database.
+        let mut found = self.journalled(event);
+        found.extend(self.stored(event));
+        found.into_values().collect()
+    }
+
+    /// Likewise, as far as it is on the disk.
+    pub(crate) fn synced(&self, event: &str) -> Vec<String> {
+        self.stored(event).into_values().collect()
+    }
+
+    /// By run and number.
+    fn stored(&self, event: &str) -> BTreeMap<(String, u64), String> {
         let query = format!(
-            "SELECT json_extract(body, '$.{event}.task') FROM events \
-             WHERE json_extract(body, '$.{event}') IS NOT NULL ORDER BY run, seq"
+            "SELECT id || ' ' || seq || ' ' || coalesce(json_extract(body, '$.{event}.task'), '') \
+             FROM events JOIN runs ON run = key WHERE json_extract(body, '$.{event}') IS NOT NULL"
         );
-        self.try_sql(&query).unwrap_or_default().lines().map(str::to_owned).collect()
+        let words = |line: &str| {
+            let words: Vec<&str> = line.splitn(3, ' ').collect();
+            ((words[0].to_owned(), words[1].parse().unwrap()), words[2].to_owned())
+        };
+        self.try_sql(&query).unwrap_or_default().lines().map(words).collect()
+    }
+
+    fn journalled(&self, event: &str) -> BTreeMap<(String, u64), String> {
+        let mut found = BTreeMap::new();
+        for run in self.runs() {
+            let journal = fs::read(self.home().join("runs").join(&run).join("journal")).unwrap_or_default();
+            let whole = String::from_utf8_lossy(&journal);
+            let lines = whole.lines().map_while(|line| serde_json::from_str::<Value>(line.get(9..)?).ok());
+            for turn in lines {
+                for entry in
+                    turn.as_array().unwrap().iter().filter(|entry| entry["event"].get(event).is_some())
+                {
+                    let task = entry["event"][event]["task"].as_str().unwrap_or_default().to_owned();
+                    found.insert((run.clone(), entry["seq"].as_u64().unwrap()), task);
+                }
+            }
+        }
+        found
     }
 
     pub(crate) fn summary(&self) -> Value {

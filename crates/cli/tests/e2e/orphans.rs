@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use conductor_testkit::agents::Agent;
@@ -242,10 +243,18 @@ fn daemon(world: &World) -> u32 {
     wait_for("the daemon", || world.read("daemon.pid").parse().ok())
 }
 
+/// The control group of the run, as it is written down.
+fn group(world: &World) -> Option<PathBuf> {
+    let entries = fs::read_dir(world.home().join("runs").join(world.wait_for_run())).unwrap();
+    let mut files = entries.map(|entry| entry.unwrap().path());
+    let note =
+        files.find(|file| file.file_name().unwrap().as_encoded_bytes().starts_with(b"control_group."))?;
+    fs::read_to_string(note).ok().map(PathBuf::from)
+}
+
 /// Whether control groups can be made here, as the program finds out for itself.
 fn may_make_groups(world: &World) -> bool {
-    let run = world.wait_for_run();
-    let made = world.home().join("runs").join(run).join("control_groups").exists();
+    let made = group(world).is_some();
     if !made {
         crate::harness::skipped("needs leave to make a control group");
     }
@@ -255,7 +264,7 @@ fn may_make_groups(world: &World) -> bool {
 /// It is in the coordinator's control group from its first moment, whether or not it was ever seen.
 #[test]
 fn a_daemon_that_wiped_its_mark_in_the_last_moment_does_not_outlive_a_killed_coordinator() {
-    for resumed in [false, true] {
+    for (resumed, was_let_out) in [(false, true), (false, false), (true, true)] {
         let mut world = World::in_place(&format!("tasks: [{{ id: a, run: '{WIPES}; AGENT await go' }}]"));
         world.set("CONDUCTOR_ORPHAN_GRACE", if resumed { "1h" } else { "100ms" });
         let live = world.start(&["run", "tasks.yaml"]);
@@ -265,11 +274,16 @@ fn a_daemon_that_wiped_its_mark_in_the_last_moment_does_not_outlive_a_killed_coo
         let keeper = |child: &u32| {
             fs::read_to_string(format!("/proc/{child}/cmdline")).is_ok_and(|line| line.contains("keeper"))
         };
-        wait_for("the keeper", || children(live.pid()).iter().any(keeper).then_some(()));
-        kill(live);
+        let keeper = wait_for("the keeper", || children(live.pid()).into_iter().find(keeper));
         if !groups {
             return;
         }
+        if !was_let_out {
+            // As if the coordinator had been killed a moment earlier.
+            live.signal(Signal::STOP);
+            fs::write(group(&world).unwrap().join("cgroup.procs"), keeper.to_string()).unwrap();
+        }
+        kill(live);
         if resumed {
             assert!(is_alive(daemon));
             world.write("go", "");
@@ -277,8 +291,7 @@ fn a_daemon_that_wiped_its_mark_in_the_last_moment_does_not_outlive_a_killed_coo
             assert!(!is_alive(daemon), "it outlived the run");
         }
         wait_for("the daemon to be ended", || (!is_alive(daemon)).then_some(()));
-        let file = world.home().join("runs").join(world.run_id()).join("control_groups");
-        wait_for("the group to be removed", || (!file.exists()).then_some(()));
+        wait_for("the group to be removed", || group(&world).is_none().then_some(()));
     }
 }
 

@@ -35,13 +35,15 @@ fn with_small_disk(world: &World, script: &str) -> Option<Live> {
 
 #[test]
 fn tasks_whose_disk_fills_up_are_done_again_when_there_is_room() {
-    let world = repository(&writers(12));
+    // The first of them write when the disk is full for the first time.
+    let tasks = writers(12).replace("'head", "'touch HERE/began; AGENT await HERE/full; head");
+    let world = repository(&tasks);
     let script = format!(
-        "export CONDUCTOR_HOME={disk}/state\n\
-         (while ! test -e {done}; do sleep 0.3; fill; sleep 0.5; empty; done) & filling=$!\n\
-         {CONDUCTOR} run ../tasks.yaml -p 4; code=$?; touch {done}; wait $filling; exit $code",
-        disk = world.path("disk").display(),
-        done = world.path("done").display(),
+        "export CONDUCTOR_HOME={here}/disk/state\n\
+         (until test -e {here}/began; do sleep 0.02; done\n\
+          while ! test -e {here}/done; do fill; touch {here}/full; sleep 0.5; empty; sleep 0.3; done) & filling=$!\n\
+         {CONDUCTOR} run ../tasks.yaml -p 4; code=$?; touch {here}/done; wait $filling; exit $code",
+        here = world.path("").display(),
     );
     let Some(live) = with_small_disk(&world, &script) else { return };
     let ended = live.ended().expect(0).says("12 tasks landed");

@@ -94,9 +94,14 @@ tasks:
     while start.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(100));
     }
-    assert_eq!(world.read("done"), "", "nothing starts before it is in the store");
+    assert!(
+        live.stderr().contains("start   a") && !live.stderr().contains("ok      a"),
+        "nothing is told before it is in the store"
+    );
+    assert_eq!(world.synced("task_completed"), [""; 0]);
     holder.release();
     live.ended().expect(0).says("the store can be written again").says("3 of 3 completed");
+    assert_eq!(world.synced("task_completed").len(), 3);
     assert_eq!(world.read("done").lines().count(), 1);
 }
 

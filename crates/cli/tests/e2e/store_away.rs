@@ -40,7 +40,7 @@ fn two_interrupts_stop_what_runs_and_are_recorded_later() {
     wait_for_death(pid);
     live.wait_for_stderr("not recorded yet");
     assert!(live.is_running(), "it waits for the store with its last word");
-    assert_eq!(world.logged("stop_requested"), [""; 0]);
+    assert_eq!(world.synced("stop_requested"), [""; 0]);
     holder.release();
     let id = world.run_id();
     live.ended().expect(130).says(&format!("conductor run --resume {id}"));
@@ -67,7 +67,7 @@ fn three_interrupts_end_the_program_even_if_the_store_never_comes_back() {
     ended.says("could not be recorded").says(&format!("conductor run --resume {id}"));
     expect_no_leftovers(&id);
     holder.release();
-    assert_eq!(world.logged("stop_requested"), [""; 0], "the log is as it was");
+    assert_eq!(world.synced("stop_requested"), [""; 0], "the log is as it was");
     world.write("go", "");
     world.conductor(&["run", "--resume", &id]).expect(0).says("1 of 1 completed");
 }
@@ -81,7 +81,7 @@ fn a_timeout_fires_and_is_recorded_later() {
     let pid = at_work(&world, &live);
     let holder = Holder::lock(&world);
     wait_for_death(pid);
-    assert_eq!(world.logged("stop_requested"), [""; 0]);
+    assert_eq!(world.synced("stop_requested"), [""; 0]);
     holder.release();
     live.ended().expect(100).says("timed out after 3.0s");
     assert_eq!(world.logged("stop_requested"), ["long"]);
@@ -129,7 +129,7 @@ fn a_cap_on_money_ends_an_agent_and_is_recorded_later() {
     let holder = Holder::lock(&world);
     world.write("go", "");
     wait_for_death(pid);
-    assert_eq!(world.logged("stop_requested"), [""; 0]);
+    assert_eq!(world.synced("stop_requested"), [""; 0]);
     holder.release();
     live.ended().expect(6);
     let spent = world.read("spent").lines().count();
@@ -137,8 +137,27 @@ fn a_cap_on_money_ends_an_agent_and_is_recorded_later() {
     assert_eq!(world.logged("stop_requested"), ["long"]);
 }
 
+/// A run of two tasks, of which the second has a workspace: before it begins, that is on the disk.
+fn one_after_the_other() -> (World, Live) {
+    let world = repository("");
+    let done = world.path("done").display().to_string();
+    world.write(
+        "tasks.yaml",
+        &format!(
+            "
+tasks:
+  - {{ id: long, run: 'echo -n $$ > ../long.pid; until test -e ../go; do sleep 0.05; done', isolation: none }}
+  - {{ id: next, run: 'echo next >> {done}', dependencies: [long] }}
+"
+        ),
+    );
+    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    (world, live)
+}
+
+/// What starts a command in place need only be written, and that is possible.
 #[test]
-fn what_was_stopped_before_its_start_was_recorded_never_begins() {
+fn commands_in_place_go_on_without_it_and_are_recorded_later() {
     let world = World::with(
         "
 tasks:
@@ -147,6 +166,20 @@ tasks:
 ",
     );
     let live = world.start(&["run", "tasks.yaml"]);
+    at_work(&world, &live);
+    let holder = Holder::lock(&world);
+    world.write("go", "");
+    world.wait_for_file("done");
+    assert_eq!(world.synced("task_completed"), [""; 0]);
+    assert!(!live.stderr().contains("next"), "what is not on the disk is not told: {}", live.stderr());
+    holder.release();
+    live.ended().expect(0).says("2 of 2 completed");
+    assert_eq!(world.synced("task_completed"), ["long", "next"]);
+}
+
+#[test]
+fn what_was_stopped_before_its_start_was_recorded_never_begins() {
+    let (world, live) = one_after_the_other();
     let pid = at_work(&world, &live);
     let holder = Holder::lock(&world);
     world.write("go", "");
@@ -161,20 +194,14 @@ tasks:
     live.ended().expect(130);
     assert_eq!(world.read("done"), "");
     let id = world.run_id();
-    world.conductor(&["run", "--resume", &id]).expect(0).says("2 of 2 completed");
+    let resumed = world.spawn(&mut command(&world, &["run", "--resume", &id]));
+    resumed.ended().expect(0).says("2 of 2 completed");
     assert_eq!(world.read("done").lines().count(), 1);
 }
 
 #[test]
 fn a_run_can_be_looked_at_and_says_what_it_waits_for() {
-    let world = World::with(
-        "
-tasks:
-  - { id: long, run: 'AGENT pid long.pid then touch started then await go' }
-  - { id: next, run: AGENT touch done, dependencies: [long] }
-",
-    );
-    let live = world.start(&["run", "tasks.yaml"]);
+    let (world, live) = one_after_the_other();
     at_work(&world, &live);
     let holder = Holder::lock(&world);
     world.write("go", "");

@@ -34,6 +34,30 @@ fn typed_isolation_wins_over_the_tasks_own() {
     }
 }
 
+/// A long run does not end with a long wait for its workspaces to be cleared.
+#[test]
+fn a_workspace_that_nothing_needs_goes_while_others_work_and_comes_back_for_a_retry() {
+    let world = repository(
+        "
+tasks:
+  - { id: quick, run: 'pwd > HEREplace; test -e HEREmended && echo 1 > quick.txt' }
+  - { id: long, run: 'AGENT await HEREgo; echo 1 > long.txt' }
+",
+    );
+    let live = run(&world, &["-p", "2"]);
+    live.wait_for_stderr("FAILED  quick");
+    let place = world.read("place").trim().to_owned();
+    wait_for("its workspace to go", || (!fs::exists(&place).unwrap()).then_some(()));
+    world.write("mended", "");
+    world.spawn(&mut command(&world, &["task", "retry", "quick"])).ended().expect(0);
+    live.wait_for_stderr("ok      quick");
+    assert_eq!(world.read("place").trim(), place, "made again where it was");
+    world.write("go", "");
+    live.ended().expect(0);
+    assert_eq!((landed(&world, "quick.txt"), landed(&world, "long.txt")), ("1".into(), "1".into()));
+    expect_tidy(&world);
+}
+
 #[test]
 fn a_workspace_has_setup_kept_and_included_files_ports_and_a_temporary_folder_of_its_own() {
     let world = repository(
@@ -120,7 +144,7 @@ tasks:
 fn an_epic_that_shares_a_workspace_lands_as_one() {
     let world = repository(
         "
-epics: [{ id: shop, isolation_scope: epic }]
+epics: [{ id: shop, isolation_scope: epic, epic_landing: what_succeeded }]
 config: { keep: [out] }
 tasks:
   - { id: one, epic: shop, run: 'pwd; echo 1 > shop.txt', verify: [test -s shop.txt] }
@@ -145,6 +169,30 @@ tasks:
     let place = |task: &str| said(&world, task).lines().next().unwrap().to_owned();
     assert_eq!(place("one"), place("two"));
     assert_eq!(place("two"), place("three"));
+    expect_tidy(&world);
+}
+
+/// Where one of its tasks fails, nothing of an epic lands, and all of it does when that one is done.
+#[test]
+fn an_epic_lands_as_a_whole_or_not_at_all() {
+    let world = repository(
+        "
+epics: [{ id: shop, isolation_scope: epic }]
+tasks:
+  - { id: one, epic: shop, run: 'echo 1 > one.txt' }
+  - { id: two, epic: shop, run: 'test -e HERE/mended && echo 2 > two.txt', dependencies: [one] }
+  - { id: after, run: 'cat one.txt', dependencies: [one] }
+",
+    );
+    run(&world, &[]).ended().expect(100).says("its epic does not land, for 'two' failed");
+    let statuses = world.statuses();
+    assert_eq!((&*statuses["one"], &*statuses["two"], &*statuses["after"]), ("failed", "failed", "skipped"));
+    assert_eq!(git(&world, &["for-each-ref", "refs/heads/conductor/"]), "", "nothing has landed");
+    world.spawn(&mut command(&world, &["task", "retry", "one"])).ended().expect(4).says("retry 'two'");
+    world.write("mended", "");
+    world.spawn(&mut command(&world, &["task", "retry", "two"])).ended().expect(0);
+    world.spawn(&mut command(&world, &["run", "--resume"])).ended().expect(0).says("3 of 3 completed");
+    assert_eq!((landed(&world, "one.txt"), landed(&world, "two.txt")), ("1".into(), "2".into()));
     expect_tidy(&world);
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::TaskId;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub class: FailureClass,
@@ -49,6 +51,8 @@ pub enum FailureClass {
     Diverged,
     /// A person has reviewed the work and sent it back.
     SentBack,
+    /// Its work is good, and its epic does not land, for another task of it has not come to a good end.
+    HeldBack,
     /// An agent's process was over before its final word.
     Unfinished,
     /// The provider does not know us, or does not let us.
@@ -102,6 +106,15 @@ impl FailureClass {
         )
     }
 
+    /// Whether it was found in what an agent had handed in.
+    pub fn is_of_work(self) -> bool {
+        use FailureClass as C;
+        matches!(
+            self,
+            C::NoChanges | C::Unwanted | C::Unverified | C::FailsOnBase | C::Conflict | C::Diverged
+        )
+    }
+
     /// Whether it says something of the agent and its provider only, so that another one may well succeed.
     pub fn is_agents_own(self) -> bool {
         use FailureClass as C;
@@ -129,6 +142,7 @@ impl FailureClass {
             | C::Conflict
             | C::Internal
             | C::SentBack
+            | C::HeldBack
             | C::Diverged => false,
         }
     }
@@ -143,6 +157,20 @@ pub enum StopReason {
     Cancelled,
     /// The run is being left; the task is to be taken up again later.
     Interrupted,
+    /// It makes room for something more urgent, and goes on when there is room again.
+    Preempted,
     /// Somebody else who raced for the same task has landed.
     Outrun,
+    /// The work it is built on was dropped, sent back or changed.
+    BaseChanged,
+}
+
+/// Why what was built on work that had not landed is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetAside {
+    /// That work was dropped, sent back or changed.
+    Changed { task: TaskId },
+    /// That work does not fit what has landed meanwhile: the task begins when all of it has.
+    DoesNotFit,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Timestamp, Usd};
+use crate::units::{Millis, Timestamp, Usd};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
@@ -90,6 +90,11 @@ pub struct Planning {
     /// By model; nothing where the agent did not tell what it used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<ModelUsage>,
+    /// How long it took to find out how much there is to do, and to make the plan.
+    #[serde(default)]
+    pub analysed_in: Millis,
+    #[serde(default)]
+    pub planned_in: Millis,
 }
 
 impl Planning {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Usage;
 use crate::ids::TaskId;
 use crate::measure::Measured;
 use crate::units::Millis;
@@ -15,6 +16,9 @@ pub struct Change {
     pub commit: String,
     #[serde(default, skip_serializing_if = "Touched::is_empty")]
     pub touched: Touched,
+    /// What it started from holds work that had not landed: only what came since is its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stacked: bool,
     /// A person has edited it since its checks passed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
@@ -30,11 +34,17 @@ pub struct Change {
 }
 
 impl Change {
+    /// Where its own part begins, for a merge that would otherwise take what is below it for its own too.
+    pub fn own_base(&self) -> Option<&str> {
+        self.stacked.then_some(self.base.as_str())
+    }
+
     pub fn new(base: impl Into<String>, commit: impl Into<String>) -> Change {
         Change {
             base: base.into(),
             commit: commit.into(),
             touched: Touched::default(),
+            stacked: false,
             edited: false,
             gate: None,
             reviewed: None,
@@ -58,7 +68,21 @@ pub struct Standing {
     pub change: Option<Box<Change>>,
 }
 
-/// How long an attempt was in each of its phases.
+/// What came of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchResult {
+    pub completed: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<TaskId>,
+    /// Skipped or cancelled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<TaskId>,
+    pub elapsed: Millis,
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
+}
+
+/// How long an attempt was in each of its phases, and what it took meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Phases {
     #[serde(default, skip_serializing_if = "is_no_time")]
@@ -67,6 +91,36 @@ pub struct Phases {
     pub working: Millis,
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub verifying: Millis,
+    /// Nothing where it had none, or where they were not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<Processes>,
+}
+
+/// What an attempt's processes took of the machine, as far as they waited for those they had started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Processes {
+    /// Processor time of all of them together.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub cpu: Millis,
+    /// The most that any one of them held in memory, in bytes; 0 where that was too little to be told.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub memory: u64,
+}
+
+fn is_nothing(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
+impl Processes {
+    /// Nothing where it was too little to be told.
+    pub fn peak(self) -> Option<u64> {
+        Some(self.memory).filter(|bytes| *bytes > 0)
+    }
+
+    pub fn add(&mut self, other: Processes) {
+        self.cpu += other.cpu;
+        self.memory = self.memory.max(other.memory);
+    }
 }
 
 fn is_no_time(length: &Millis) -> bool {

@@ -79,6 +79,7 @@ fn an_epic_waits_for_the_whole_of_the_one_before() {
         dependencies: before.iter().map(|&s| s.to_owned()).collect(),
         isolation_scope: Scope::Task,
         land: None,
+        epic_landing: Default::default(),
     };
     plan.epics = vec![epic("two", &["one"]), epic("one", &[])];
     let graph = Graph::new(&plan, Strategy::Queue).unwrap();
@@ -97,6 +98,7 @@ fn epics_that_wait_for_each_other_are_a_cycle_of_their_tasks() {
         dependencies: vec![before.into()],
         isolation_scope: Scope::Task,
         land: None,
+        epic_landing: Default::default(),
     };
     plan.epics = vec![epic("one", "two"), epic("two", "one")];
     assert!(matches!(Graph::new(&plan, Strategy::Queue), Err(GraphError::Cycle(_))));

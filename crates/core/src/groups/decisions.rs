@@ -205,7 +205,9 @@ fn stopped(why: StopReason) -> &'static str {
         StopReason::Budget => "its budget is used up",
         StopReason::Cancelled => "on request",
         StopReason::Interrupted => "the run is being left",
+        StopReason::Preempted => "something more urgent is ready",
         StopReason::Outrun => "somebody else has landed the same",
+        StopReason::BaseChanged => "the work it is built on was dropped, sent back or changed",
     }
 }
 

@@ -137,6 +137,7 @@ fn an_order_that_is_there_does_not_count_and_epics_do() {
         dependencies: on.iter().map(|on| (*on).to_owned()).collect(),
         isolation_scope: crate::plan::Scope::default(),
         land: None,
+        epic_landing: Default::default(),
     };
     epics.epics = vec![epic("late", &["early"]), epic("early", &[])];
     epics.tasks[0].epic = Some("late".to_owned());

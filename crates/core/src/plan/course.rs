@@ -97,6 +97,16 @@ pub enum Scope {
     Epic,
 }
 
+/// What of an epic with one workspace lands where one of its tasks has not come to a good end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EpicLanding {
+    /// Nothing: the others are held back until that one is done too.
+    All,
+    #[default]
+    WhatSucceeded,
+}
+
 /// Whether a result without a change in the tree is a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

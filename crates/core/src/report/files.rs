@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::measured::{CoverageFigures, LintFigures, average_coverage};
+use super::profile::{AttemptProfile, Shares};
 use super::races::Contest;
 use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
 use crate::costs;
-use crate::event::{Failure, Hand, Planning, Usage};
+use crate::event::{BatchResult, Failure, Hand, Planning, Usage};
 use crate::forecast::{Basis, foretold};
-use crate::graph::Graph;
+use crate::graph::{Graph, Strategy};
 use crate::ids::{Attempt, RunId, TaskId};
 use crate::ledger::Ledger;
 use crate::measure::Measured;
 use crate::plan::Task;
 use crate::quality::{self, Quality};
 use crate::recovery::Decided;
-use crate::run::{AgentUse, Issue, Landed, Progress, Run, Secured, TaskState};
+use crate::run::{AgentUse, Batch, Issue, Landed, Progress, Run, Secured, TaskState};
 use crate::units::Millis;
 
 pub const SUMMARY_SCHEMA: &str = "conductor.summary/1";
@@ -41,12 +42,18 @@ pub struct SummaryFile<'a> {
     /// In percent, of the tasks that landed and were measured; nothing where none was.
     average_test_coverage: Option<f64>,
     attempts: u32,
+    /// With `--strategy batch`; nothing with another.
+    total_batches: Option<usize>,
+    completed_batches: Option<usize>,
+    batch_results: Vec<BatchFigures<'a>>,
     elapsed_ms: Millis,
     worked_ms: Millis,
     critical_path_ms: Millis,
     /// What the same work takes at the least with so many at a time.
     at_best_ms: Millis,
     time: TimeFigures,
+    /// From the first question to the last file.
+    time_shares: Shares,
     executors_used: u32,
     tasks_per_executor: Vec<u32>,
     /// Nothing where a part of it has no known price.
@@ -68,7 +75,17 @@ pub struct SummaryFile<'a> {
     decisions: Vec<ReportedDecision<'a>>,
     /// Made before risky work.
     checkpoints: Vec<ReportedCheckpoint<'a>>,
-    results: Vec<TaskResult<'a>>,
+    results: Results<'a>,
+}
+
+/// Each is made when its turn comes: there may be a great many.
+#[derive(Debug)]
+struct Results<'a>(&'a Run);
+
+impl Serialize for Results<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.asked().map(|(place, _, _)| TaskResult::new(self.0, place)))
+    }
 }
 
 impl<'a> SummaryFile<'a> {
@@ -93,11 +110,16 @@ impl<'a> SummaryFile<'a> {
             total_lines_of_code: landed(|landed| landed.touched.added),
             average_test_coverage: average_coverage(run),
             attempts: summary.attempts,
+            total_batches: (run.options().strategy == Strategy::Batch).then(|| graph.batches().len()),
+            completed_batches: (run.options().strategy == Strategy::Batch)
+                .then(|| run.batches().iter().filter(|batch| batch.result.is_some()).count()),
+            batch_results: run.batches().iter().filter_map(BatchFigures::new).collect(),
             elapsed_ms: summary.elapsed,
             worked_ms: summary.worked,
             critical_path_ms: summary.critical_path,
             at_best_ms: spent.at_best,
             time: TimeFigures::new(&spent),
+            time_shares: Shares::of(run, None),
             tasks_per_executor: spent.per_worker,
             executors_used: summary.executors,
             cost_usd: costs::dollars(summary.spent),
@@ -120,8 +142,40 @@ impl<'a> SummaryFile<'a> {
             issues: run.issues().iter().map(ReportedIssue::new).collect(),
             decisions: run.decisions().iter().map(ReportedDecision::new).collect(),
             checkpoints: run.secured().iter().map(ReportedCheckpoint::new).collect(),
-            results: run.asked().map(|(place, _, _)| TaskResult::new(run, place)).collect(),
+            results: Results(run),
         }
+    }
+
+    /// This one, with how long it took to put the results together.
+    pub fn with_aggregation(mut self, aggregation: Option<Millis>) -> SummaryFile<'a> {
+        self.time_shares.aggregation = aggregation;
+        self
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct BatchFigures<'a> {
+    batch_number: u32,
+    completed: u32,
+    failed: &'a [TaskId],
+    /// Skipped or cancelled.
+    left_out: &'a [TaskId],
+    duration_ms: Millis,
+    /// Nothing where a part of it has no known price.
+    cost_usd: Option<f64>,
+}
+
+impl<'a> BatchFigures<'a> {
+    fn new(batch: &'a Batch) -> Option<BatchFigures<'a>> {
+        let BatchResult { completed, failed, left_out, elapsed, usage } = batch.result.as_ref()?;
+        Some(BatchFigures {
+            batch_number: batch.number,
+            completed: *completed,
+            failed,
+            left_out,
+            duration_ms: *elapsed,
+            cost_usd: costs::dollars(*usage),
+        })
     }
 }
 
@@ -135,6 +189,10 @@ struct TimeFigures {
     merging_ms: Millis,
     retrying_ms: Millis,
     asking_ms: Millis,
+    /// Of all processes of all attempts.
+    cpu_ms: Option<Millis>,
+    /// The most that any one of them held.
+    peak_memory_bytes: Option<u64>,
 }
 
 impl TimeFigures {
@@ -149,6 +207,8 @@ impl TimeFigures {
             merging_ms: times.merging,
             retrying_ms: times.retrying,
             asking_ms: times.asking,
+            cpu_ms: times.processes.map(|processes| processes.cpu),
+            peak_memory_bytes: times.processes.and_then(|processes| processes.peak()),
         }
     }
 }
@@ -263,6 +323,8 @@ pub struct TaskResult<'a> {
     /// As it calls itself, where it was heard of; else as it was asked for.
     pub(super) model: Option<&'a str>,
     worked_ms: Millis,
+    /// Attempt by attempt.
+    profile: Vec<AttemptProfile>,
     estimate: Option<Expectation>,
     cost_usd: Option<f64>,
     tokens: u64,
@@ -364,6 +426,7 @@ impl<'a> TaskResult<'a> {
             agent: hand.map_or_else(|| task.agent_name(), |hand: &Hand| &hand.agent),
             model: run.model(doer).or_else(|| hand.and_then(|hand| hand.model.as_deref())),
             worked_ms: if run.is_raced(place) { run.took(place) } else { progress.worked },
+            profile: AttemptProfile::all(run, place),
             estimate: Expectation::new(run, place),
             cost_usd: costs::dollars(usage),
             tokens: usage.tokens,

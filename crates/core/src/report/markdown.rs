@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use super::course::busy;
 use super::races::Contest;
 use super::words::{self, NOT_MEASURED, thousands};
-use super::{Accuracy, Subject, Summary, TaskResult, TimeSpent, outcome_name, settings_words, stray_words};
+use super::{
+    Accuracy, Shares, Subject, Summary, TaskResult, TimeSpent, outcome_name, settings_words, stray_words,
+};
 use crate::costs;
-use crate::counted::counted;
+use crate::counted::{counted, size};
 use crate::graph::Format;
 use crate::run::TaskState;
 
@@ -60,6 +62,15 @@ fn head(out: &mut String, subject: &Subject<'_>) {
     let _ = writeln!(out, "| at best, {} at a time | {} |", spent.slots, spent.at_best);
     for (name, length) in spent.parts() {
         let _ = writeln!(out, "| {name} | {length} |");
+    }
+    if let Some(processes) = spent.times.processes {
+        let _ = writeln!(out, "| processor time of all processes | {} |", processes.cpu);
+        if let Some(memory) = processes.peak() {
+            let _ = writeln!(out, "| most memory of one process | {} |", size(memory));
+        }
+    }
+    for (name, length, percent) in Shares::of(run, subject.aggregation).parts() {
+        let _ = writeln!(out, "| {name} | {length}, {percent} % |");
     }
     let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, spent.slots);
     let _ = writeln!(out, "| attempts | {} |", summary.attempts);

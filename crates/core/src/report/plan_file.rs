@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::graph::{Graph, Node};
@@ -17,7 +17,7 @@ pub struct PlanFile<'a> {
     num_tasks: usize,
     executor_budget: u32,
     execution_model: &'static str,
-    tasks: Vec<PlannedTask<'a>>,
+    tasks: PlannedTasks<'a>,
     /// All that each task waits for, by its own word, its epic, its group or the order.
     dependencies: BTreeMap<&'a TaskId, Vec<&'a TaskId>>,
     execution_strategy: Vec<Vec<&'a TaskId>>,
@@ -36,6 +36,20 @@ struct PlannedTask<'a> {
     settings: Map<String, Value>,
 }
 
+/// Each is written out when its turn comes: there may be a great many.
+#[derive(Debug)]
+struct PlannedTasks<'a> {
+    plan: &'a Plan,
+    entrants: BTreeMap<&'a TaskId, Vec<&'a Task>>,
+}
+
+impl Serialize for PlannedTasks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let racing = |task: &Task| self.entrants.get(&task.id).map(Vec::as_slice).unwrap_or_default();
+        serializer.collect_seq(self.plan.asked().map(|task| planned(task, racing(task))))
+    }
+}
+
 impl<'a> PlanFile<'a> {
     pub fn new(plan: &'a Plan, graph: &'a Graph, slots: u32) -> PlanFile<'a> {
         let named = |tasks: &[Node]| tasks.iter().map(|&task| graph.id(task)).collect::<Vec<_>>();
@@ -47,14 +61,13 @@ impl<'a> PlanFile<'a> {
                 entrants.entry(race).or_default().push(task);
             }
         }
-        let racing = |task: &Task| entrants.get(&task.id).map(Vec::as_slice).unwrap_or_default();
         PlanFile {
             schema: PLAN_SCHEMA,
             num_tasks: plan.asked().count(),
             executor_budget: slots,
             execution_model: "task_queue",
             dependencies: waiting.map(|(task, before)| (&task.id, named(&before))).collect(),
-            tasks: plan.asked().map(|task| planned(task, racing(task))).collect(),
+            tasks: PlannedTasks { plan, entrants },
             execution_strategy: graph.batches().iter().map(|batch| named(batch)).collect(),
             notes: plan.metadata.get("notes"),
             sections: spec::sections(plan),

@@ -128,7 +128,7 @@ mod tests {
         let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(2), at(0)).unwrap();
         let mut end = |secs, task: &str, working, change: Option<Change>| {
             let phases =
-                Phases { preparing: Millis(500), working: Millis::from_secs(working), verifying: Millis(0) };
+                Phases { preparing: Millis(500), working: Millis::from_secs(working), ..Phases::default() };
             let (task, attempt, outcome) = (id(task), Attempt(1), Outcome::Succeeded);
             let (change, phases) = (change.map(Box::new), Some(phases));
             scheduler.handle(at(secs), Input::AttemptEnded { task, attempt, outcome, change, phases });

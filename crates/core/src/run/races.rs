@@ -185,6 +185,15 @@ impl Run {
         self.winner(place).and_then(|winner| self.tasks[winner].landed.clone())
     }
 
+    /// How many have not ended, those who race among them.
+    pub(crate) fn unended(&self) -> usize {
+        let open = |counts: &[u32; Status::ALL.len()]| {
+            let open = Status::ALL.into_iter().filter(|status| !status.is_end());
+            open.map(|status| counts[status as usize]).sum::<u32>()
+        };
+        (open(&self.counts) + open(&self.races.counts)) as usize
+    }
+
     /// Where a task's state is counted.
     pub(super) fn tally(&mut self, place: usize) -> &mut [u32; Status::ALL.len()] {
         match self.races.of.contains_key(&(place as Node)) {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Foreseen, Issue, Outage, Progress, Repeats, Run, SettingsTouched, Stage, Status, Stray, TaskState, Times,
+    Batch, Foreseen, Issue, Outage, Progress, Repeats, Run, SettingsTouched, Stage, Status, Stray, TaskState,
+    Times,
 };
 use crate::event::{Capped, Hand, ModelUsage, Options, Planning, RunOutcome, Usage};
 use crate::graph::Node;
@@ -181,6 +182,11 @@ impl Run {
     }
 
     /// What making its plan has used; part of what is spent, and of no task.
+    /// Those that have begun, with `--strategy batch`.
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+
     pub fn planning(&self) -> &[Planning] {
         &self.costs.planning
     }

@@ -1,7 +1,12 @@
 //! How tasks came to be done more than once, or by somebody else than was thought.
 
-use crate::event::{Again, Answer, Change, Event, Failure, FailureClass, Outcome, Question, Round};
+use std::collections::BTreeMap;
+
+use crate::event::{
+    Again, Answer, Change, Event, Failure, FailureClass, Outcome, Question, Round, SetAside, StopReason,
+};
 use crate::graph::Node;
+use crate::ids::TaskId;
 use crate::scheduler::RECOVERY;
 
 use super::{Run, TaskState};
@@ -36,9 +41,23 @@ pub struct Repeats {
     pub cut_short: bool,
     /// Tries whose work was bad, whoever did it.
     pub bad_tries: u32,
+    /// How often it was stopped for something more urgent since it was last opened.
+    pub preempted: u32,
+    /// Work that had not landed when its last attempt began on it: whose, and which commit.
+    pub stack: BTreeMap<TaskId, String>,
+    /// What it would begin on does not fit what has landed: it waits until all of that has.
+    pub does_not_fit: bool,
 }
 
 impl Run {
+    /// Whether its last attempt began on work that has not landed yet.
+    pub(crate) fn lands_after_another(&self, place: usize) -> bool {
+        let is_open = |task: &TaskId| {
+            self.place(task).is_some_and(|place| self.tasks[place].state != TaskState::Completed)
+        };
+        self.repeats.get(&(place as Node)).is_some_and(|repeats| repeats.stack.keys().any(is_open))
+    }
+
     /// Most events say nothing of it, and most runs have none.
     pub(super) fn account_repeats(&mut self, place: usize, event: &Event) {
         let node = place as Node;
@@ -50,6 +69,20 @@ impl Run {
         match event {
             Event::MergeFailed { failure, .. } if self.hands.contains_key(&node) => {
                 self.repeats.entry(node).or_default().set_back = Some(failure.clone());
+            }
+            Event::AttemptStarted { on, .. } => {
+                if !on.is_empty() {
+                    self.repeats.entry(node).or_default().stack = on.clone();
+                } else if let Some(repeats) = self.repeats.get_mut(&node) {
+                    (repeats.stack, repeats.does_not_fit) = (BTreeMap::new(), false);
+                }
+            }
+            Event::WorkSetAside { why, .. } => {
+                let repeats = self.repeats.entry(node).or_default();
+                (repeats.round, repeats.session, repeats.cut_short) = (None, None, false);
+                repeats.answers.clear();
+                repeats.stack.clear();
+                repeats.does_not_fit = *why == SetAside::DoesNotFit;
             }
             Event::SessionStarted { session, .. } => {
                 let agent = self
@@ -96,6 +129,17 @@ impl Run {
                     self.repeats.entry(node).or_default().answers.push(answered);
                 }
             }
+            Event::TaskFailed { failure, .. }
+                if failure.class == FailureClass::HeldBack && self.hands.contains_key(&node) =>
+            {
+                let change = self.tasks[place].state.landing().map(|landing| landing.change.clone());
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.round = change.map(|change| left_behind(&change, &failure.message));
+                repeats.cut_short = true;
+            }
+            Event::StopRequested { why: StopReason::Preempted, .. } => {
+                self.repeats.entry(node).or_default().preempted += 1;
+            }
             Event::WordsSent { words, .. } => {
                 self.repeats.entry(node).or_default().words.push(words.clone());
             }
@@ -128,8 +172,9 @@ impl Run {
             }
             Event::TaskReopened { .. } => {
                 let before = self.repeats.remove(&node).filter(|repeats| repeats.cut_short);
-                if let Some(Repeats { round, session, session_of, answers, words, .. }) = before {
-                    let kept = Repeats { round, session, session_of, answers, words, ..Repeats::default() };
+                if let Some(Repeats { round, session, session_of, answers, words, stack, .. }) = before {
+                    let kept =
+                        Repeats { round, session, session_of, answers, words, stack, ..Repeats::default() };
                     self.repeats.insert(node, kept);
                 }
             }

@@ -25,6 +25,8 @@ pub struct Span {
     pub merged: Option<Millis>,
     /// Whether anybody said what it used.
     told: bool,
+    /// Where the same task's attempt before this one is.
+    before: Option<u32>,
 }
 
 /// How an attempt ended, in a word.
@@ -62,12 +64,32 @@ pub struct AgentUse {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Spans {
     all: Vec<Span>,
-    /// Where each task's newest is.
-    newest: BTreeMap<Node, usize>,
+    /// Where each task's newest is, by the task's place.
+    newest: Vec<Option<u32>>,
     agents: BTreeMap<Box<str>, AgentUse>,
 }
 
+impl Spans {
+    fn newest_of(&self, place: usize) -> Option<u32> {
+        self.newest.get(place).copied().flatten()
+    }
+
+    /// The next attempt is this task's; where its last one is.
+    fn begin(&mut self, place: usize) -> Option<u32> {
+        if self.newest.len() <= place {
+            self.newest.resize(place + 1, None);
+        }
+        self.newest[place].replace(self.all.len() as u32)
+    }
+}
+
 impl Run {
+    /// Every attempt at one task, from the last to the first.
+    pub fn spans_of(&self, place: usize) -> impl Iterator<Item = &Span> {
+        let at = |number: Option<u32>| number.and_then(|number| self.spans.all.get(number as usize));
+        std::iter::successors(at(self.spans.newest_of(place)), move |span| at(span.before))
+    }
+
     /// Every attempt, in the order in which they began.
     pub fn spans(&self) -> &[Span] {
         &self.spans.all
@@ -83,7 +105,7 @@ impl Run {
         let now = self.active_until(record.tick);
         match event {
             Event::AttemptStarted { attempt, executor, .. } => {
-                self.spans.newest.insert(place as Node, self.spans.all.len());
+                let before = self.spans.begin(place);
                 self.spans.all.push(Span {
                     task: place as Node,
                     attempt: *attempt,
@@ -94,6 +116,7 @@ impl Run {
                     phases: None,
                     merged: None,
                     told: false,
+                    before,
                 });
             }
             Event::UsageReported { usage, taken_back, .. } => {
@@ -125,8 +148,8 @@ impl Run {
     }
 
     fn newest(&mut self, place: usize, change: impl FnOnce(&mut Span)) {
-        let newest = self.spans.newest.get(&(place as Node)).copied();
-        if let Some(span) = newest.and_then(|newest| self.spans.all.get_mut(newest)) {
+        let newest = self.spans.newest_of(place);
+        if let Some(span) = newest.and_then(|newest| self.spans.all.get_mut(newest as usize)) {
             change(span);
         }
     }

@@ -1,8 +1,8 @@
 //! How tasks and a run stand: states that carry only what is valid in them.
 
 use crate::event::{
-    Change, DrainReason, Failure, Gate, Process, Question, Reviewed, RunOutcome, Severity, StopReason,
-    Touched, Usage,
+    BatchResult, Change, DrainReason, Failure, Gate, Process, Question, Reviewed, RunOutcome, Severity,
+    StopReason, Touched, Usage,
 };
 use crate::ids::{Attempt, TaskId};
 use crate::measure::Measured;
@@ -89,7 +89,7 @@ pub struct Landed {
 impl Landed {
     /// A change by the commit that holds it on the branch.
     pub fn of(commit: String, change: Change) -> Landed {
-        let Change { base, commit: work, touched, gate, reviewed, measured, edited: _ } = change;
+        let Change { base, commit: work, touched, gate, reviewed, measured, edited: _, stacked: _ } = change;
         Landed { commit, base, work, touched, gate, reviewed, measured }
     }
 }
@@ -241,6 +241,15 @@ impl Progress {
             ended: None,
         }
     }
+}
+
+/// A batch that has begun, in the order of their beginnings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub number: u32,
+    pub started: Timestamp,
+    /// Nothing while it is under way.
+    pub result: Option<BatchResult>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,7 @@ pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::MergeIntended { task, .. } => (task, "merge_intended"),
         Event::MergeWithdrawn { task, .. } => (task, "merge_withdrawn"),
         Event::MergeFailed { task, .. } => (task, "merge_failed"),
+        Event::WorkSetAside { task, .. } => (task, "work_set_aside"),
         Event::ReviewRequested { task, .. } => (task, "review_requested"),
         Event::ReviewGiven { task, .. } => (task, "review_given"),
         Event::RetryScheduled { task, .. } => (task, "retry_scheduled"),
@@ -71,6 +72,14 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         {
             S::Running(reviewed(running, verdict, record)?)
         }
+        (S::Running(running), Event::WorkSetAside { attempt, .. }) => {
+            let is_sent_off = running.landing.as_ref().is_some_and(|landing| landing.intent.is_some());
+            (running.attempt == *attempt && !is_sent_off).then_some(S::Pending)?
+        }
+        (
+            S::Pending | S::Waiting { .. } | S::Asking { .. } | S::InReview { .. },
+            Event::WorkSetAside { attempt, .. },
+        ) => (progress.last_attempt == attempt.0).then_some(S::Pending)?,
         (S::Running(_), Event::RetryScheduled { delay, .. }) => {
             S::Waiting { delay: *delay, since: record.at }
         }
@@ -79,9 +88,10 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         }
         (S::Racing | S::Pending, Event::RaceDecided { .. }) => S::Racing,
         (S::Running(_) | S::Racing, Event::TaskCompleted { .. }) => S::Completed,
-        (S::Running(_) | S::Racing | S::Pending | S::Waiting { .. }, Event::TaskFailed { failure, .. }) => {
-            S::Failed(failure.clone())
-        }
+        (
+            S::Running(_) | S::Racing | S::Pending | S::Waiting { .. } | S::InReview { .. },
+            Event::TaskFailed { failure, .. },
+        ) => S::Failed(failure.clone()),
         (state, Event::TaskCancelled { .. }) if !state.status().is_end() => S::Cancelled,
         (state, Event::TaskSkipped { culprit, .. }) if !state.status().is_end() => {
             S::Skipped { culprit: culprit.clone() }

@@ -1,7 +1,7 @@
 //! Where the time of all tasks went, as far as it was measured.
 
 use super::{Run, TaskState};
-use crate::event::{Event, Record};
+use crate::event::{Event, Processes, Record};
 use crate::units::{Millis, Tick};
 
 /// Sums over all tasks, so that they may well be longer than the run.
@@ -17,6 +17,8 @@ pub struct Times {
     pub asking: Millis,
     /// Waiting for a person's review.
     pub reviewing: Millis,
+    /// What all their processes took; nothing where none was measured.
+    pub processes: Option<Processes>,
     /// How many attempts told their phases.
     pub attempts: u32,
     /// How often a coordinator took the run up.
@@ -33,6 +35,9 @@ impl Run {
                 times.working += phases.working;
                 times.verifying += phases.verifying;
                 times.attempts += 1;
+                if let Some(processes) = phases.processes {
+                    times.processes.get_or_insert_default().add(processes);
+                }
             }
             (Event::AttemptStarted { .. }, TaskState::Waiting { since, .. }) => {
                 times.retrying += record.at - *since;
@@ -40,7 +45,7 @@ impl Run {
             (Event::QuestionAnswered { .. }, TaskState::Asking { since, .. }) => {
                 times.asking += record.at - *since;
             }
-            (Event::ReviewGiven { .. }, TaskState::InReview { since, .. }) => {
+            (Event::ReviewGiven { .. } | Event::WorkSetAside { .. }, TaskState::InReview { since, .. }) => {
                 times.reviewing += record.at - *since;
             }
             (Event::TaskCompleted { .. } | Event::MergeFailed { .. }, TaskState::Running(running)) => {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use super::stacks::Stacks;
 use super::{Refusal, Scheduler, hands, timeouts};
 use crate::event::Event;
 use crate::graph::{Graph, GraphError, Node};
@@ -63,6 +64,7 @@ impl Scheduler {
         self.emit(now, Event::PlanAmended { amendment: Box::new(amendment), joined });
         self.graph = graph;
         self.epics.grow(self.run.plan());
+        self.stacks = Stacks::new(&self.run);
         self.shared = hands::shared(self.run.plan());
         self.timeouts = timeouts(self.run.plan());
         then(self);

@@ -4,8 +4,11 @@
 //! Until then a task's work is *aboard*: those of its own epic can build on it, everybody else waits for the landing.
 
 use super::Scheduler;
+use crate::event::{Event, Failure, FailureClass};
 use crate::graph::{Edge, Node};
-use crate::plan::{Kind, Plan, When};
+use crate::plan::{EpicLanding, Kind, Plan, When};
+use crate::recovery::{Nature, Strategy};
+use crate::run::{Status, TaskState};
 
 #[derive(Debug, Default)]
 pub(super) struct Epics {
@@ -17,6 +20,8 @@ pub(super) struct Epics {
 #[derive(Debug, Default)]
 struct Epic {
     members: Vec<usize>,
+    /// Whether it lands as a whole or not at all.
+    whole: bool,
     /// Who is aboard, in the order of their ends.
     aboard: Vec<Aboard>,
 }
@@ -38,7 +43,12 @@ impl Epics {
         let number = |epic: &String| shared.iter().position(|name| name == epic);
         let of: Vec<Option<usize>> =
             plan.tasks.iter().map(|task| task.epic.as_ref().and_then(number)).collect();
-        let mut epics: Vec<Epic> = shared.iter().map(|_| Epic::default()).collect();
+        let whole = |name: &str| {
+            let epic = plan.epics.iter().find(|epic| epic.id == name);
+            epic.is_some_and(|epic| epic.epic_landing == EpicLanding::All)
+        };
+        let mut epics: Vec<Epic> =
+            shared.iter().map(|name| Epic { whole: whole(name), ..Epic::default() }).collect();
         for (place, epic) in of.iter().enumerate() {
             if let Some(epic) = epic {
                 epics[*epic].members.push(place);
@@ -116,7 +126,8 @@ impl Epics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Through {
     All,
-    /// Those that need no landing: to its own epic, and those that only order.
+    /// Those that need no landing: of an epic to its own tasks and those that only order, of other work to tasks that
+    /// may build on it before.
     Early,
     /// All but those.
     Late,
@@ -156,6 +167,14 @@ impl Scheduler {
                 continue;
             }
             let aboard: Vec<usize> = epic.aboard.iter().map(|aboard| aboard.place).collect();
+            let is_bad = |&&place: &&usize| {
+                let status = self.run.progress(place).state.status();
+                status.is_end() && status != Status::Completed
+            };
+            if let Some(&culprit) = epic.members.iter().find(is_bad).filter(|_| epic.whole) {
+                self.withhold(now, &aboard, culprit);
+                continue;
+            }
             let Some(&last) = aboard.last() else { continue };
             if self.needs_review(last) {
                 self.request_review(now, last);
@@ -170,9 +189,42 @@ impl Scheduler {
         }
     }
 
+    /// Their work is kept, and landed by another try of the one that it waits for.
+    fn withhold(&mut self, now: crate::units::Now, aboard: &[usize], culprit: usize) {
+        let what = match self.run.progress(culprit).state.status() {
+            Status::Cancelled => "was cancelled",
+            Status::Skipped => "was skipped",
+            _ => "failed",
+        };
+        let culprit = self.graph.id(culprit as Node).clone();
+        for &place in aboard {
+            let task = self.graph.id(place as Node).clone();
+            let message = format!("its epic does not land, for '{culprit}' {what}");
+            self.decide(now, place, Nature::Permanent, Strategy::Fail, &message);
+            let failure = Failure::new(FailureClass::HeldBack, message);
+            self.end(now, place, Event::TaskFailed { task, failure });
+        }
+    }
+
+    /// Those whose work waits for another task of their epic to be done.
+    pub(super) fn withheld_with(&self, place: usize) -> Vec<usize> {
+        let members = self.epics.members_with(place).iter().copied();
+        members.filter(|&member| member != place && self.is_withheld(member)).collect()
+    }
+
+    pub(super) fn is_withheld(&self, place: usize) -> bool {
+        let state = &self.run.progress(place).state;
+        matches!(state, TaskState::Failed(failure) if failure.class == FailureClass::HeldBack)
+    }
+
     /// How far a task's end reaches that may have been aboard before; it no longer is.
     pub(super) fn disembark(&mut self, place: usize) -> Through {
-        let through = if self.epics.is_aboard(place) { Through::Late } else { Through::All };
+        let was_built_on = self.stacks.end(place as Node);
+        let has_landed = self.run.progress(place).state.status() == Status::Completed;
+        let through = match self.epics.is_aboard(place) || (was_built_on && has_landed) {
+            true => Through::Late,
+            false => Through::All,
+        };
         self.epics.leave(place);
         through
     }
@@ -186,9 +238,13 @@ impl Scheduler {
     }
 
     fn is_early(&self, from: Node, edge: &Edge) -> bool {
-        let own = self.epics.of(from as usize);
-        edge.kind == Kind::Soft
-            || edge.when == When::Finished
-            || (own.is_some() && own == self.epics.of(edge.to as usize))
+        match self.epics.of(from as usize) {
+            None => self.may_build_on(edge),
+            own => {
+                edge.kind == Kind::Soft
+                    || edge.when == When::Finished
+                    || own == self.epics.of(edge.to as usize)
+            }
+        }
     }
 }

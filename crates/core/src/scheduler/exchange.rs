@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Car, LeftBehind, Refusal, Request, Stacked};
+use super::{Car, LeftBehind, Refusal, Request, Stacked, Unlanded};
 use crate::event::{
     Answer, Change, Failure, Hand, Outcome, Phases, Process, Question, Record, Report, Round, StopReason,
     Usage,
@@ -36,6 +36,11 @@ pub enum Input {
         usage: Usage,
         model: Option<Box<str>>,
         taken_back: Usage,
+    },
+    /// Its agent is done: what follows is our look at the work.
+    WorkHandedIn {
+        task: TaskId,
+        attempt: Attempt,
     },
     /// Its work is done and good: what still takes time is only measured, and its timeout holds no more.
     WorkAccepted {
@@ -141,6 +146,8 @@ pub enum Action {
 pub struct Beginning {
     /// What the tasks of its epic have done so far.
     pub onto: Option<String>,
+    /// Work that has not landed and that it builds on, the lowest first.
+    pub stack: Vec<Unlanded>,
     /// What it is to mend or to go on with, and how often it has been asked to mend.
     pub round: Option<(u32, Round)>,
     /// Why what it did before did not land, where its files are set back.

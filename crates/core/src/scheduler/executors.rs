@@ -31,4 +31,9 @@ impl Executors {
     pub(super) fn free(&mut self, number: u32) {
         self.free.insert(number);
     }
+
+    /// Those that are not needed where this many tasks can still begin, as the lowest are taken first.
+    pub(super) fn spare(&self, open: usize) -> impl Iterator<Item = u32> {
+        self.free.iter().copied().skip(open)
+    }
 }

@@ -36,8 +36,10 @@ pub fn before(run: &Run, place: usize) -> Vec<(TaskId, Option<String>)> {
     let done = task.dependencies.iter().filter_map(|on| {
         let progress = run.progress(run.place(&on.id)?);
         let ended = matches!(&progress.state, TaskState::Running(running) if running.ended);
-        let commit = progress.landed.as_ref().map(|landed| landed.commit.clone());
-        (progress.state == TaskState::Completed || ended).then(|| (on.id.clone(), commit))
+        let unlanded = run.repeats(place).and_then(|repeats| repeats.stack.get(&on.id));
+        let landed = progress.landed.as_ref().map(|landed| &landed.commit);
+        let is_done = progress.state == TaskState::Completed || ended || unlanded.is_some();
+        is_done.then(|| (on.id.clone(), unlanded.or(landed).cloned()))
     });
     done.collect()
 }

@@ -118,8 +118,8 @@ impl Scheduler {
             }
             let Some((_, landing)) = self.landing(place) else { continue };
             match (self.epics.of(place), &landing.intent) {
-                // Of those who stand by, who lands is for the race to say.
-                (None, None) if self.run.raced_by(place).is_some() => {}
+                // Of those who stand by, who lands is for the race to say; what is stacked lands after what is below.
+                (None, None) if self.run.raced_by(place).is_some() || self.is_stacked(place) => {}
                 (None, _) => {
                     let since = landing.since;
                     self.ready.hold_files(place as Node);

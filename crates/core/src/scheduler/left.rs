@@ -33,6 +33,7 @@ impl Scheduler {
         if let Some(refusal) = scheduler.out.refused.take() {
             return Err(refusal);
         }
+        scheduler.see_to_stacks(now);
         while scheduler.see_to_races(now) {}
         scheduler.open_again(now);
         Ok(scheduler.told())

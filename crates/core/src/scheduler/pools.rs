@@ -163,6 +163,10 @@ impl Pools {
         self.pools[number].parked.remove(&(rank, lane));
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.pools.len()
+    }
+
     pub(super) fn first_parked(&self, number: PoolNumber) -> Option<(Rank, LaneNumber)> {
         self.pools[number].parked.first().copied()
     }

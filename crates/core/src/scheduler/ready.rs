@@ -5,6 +5,7 @@
 //! pool it lacks something of, or parked behind the running task whose files it would touch.
 
 mod looking;
+mod wanting;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -18,6 +19,7 @@ use crate::run::Run;
 use crate::units::Millis;
 
 pub(super) use looking::Lack;
+pub(super) use wanting::Wanting;
 
 pub(super) type LaneNumber = usize;
 
@@ -54,6 +56,8 @@ enum Place {
 #[derive(Default)]
 pub(super) struct Ready {
     ranks: Vec<Rank>,
+    /// With which class a task may have others stopped; empty where none may.
+    preempts: Vec<Option<Priority>>,
     lane_of: Vec<LaneNumber>,
     /// Lanes by what their tasks need.
     numbers: HashMap<Kin, LaneNumber>,
@@ -87,6 +91,7 @@ impl Ready {
             numbers,
             agents: HashMap::new(),
             ranks: ranks(run, graph),
+            preempts: wanting::preempts(run, graph),
             lane_of,
             lanes,
             open: BTreeSet::new(),

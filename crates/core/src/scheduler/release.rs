@@ -66,6 +66,7 @@ impl Scheduler {
     /// Counts every blocker anew from the ends the run knows, and skips what turns out to be pointless.
     pub(super) fn rebuild_blockers(&mut self, now: Now) {
         self.blockers = Blockers::none(&self.graph);
+        self.rebuild_early();
         let ended: Vec<(Node, End, Through)> =
             (0..self.graph.len() as Node).filter_map(|node| self.reach_of(node)).collect();
         let free_gates: Vec<(Node, End, Through)> = (self.graph.len() as Node..self.graph.nodes() as Node)
@@ -93,13 +94,16 @@ impl Scheduler {
         }
     }
 
-    /// How a task ended and for whom that counts; one that is aboard counts for those who need not wait.
+    /// How a task ended and for whom that counts; one that is aboard, or waits for a review, counts for those who need
+    /// not wait.
     fn reach_of(&self, task: Node) -> Option<(Node, End, Through)> {
         let aboard = || {
             self.run.progress(task as usize).state.landing()?;
             self.epics.of(task as usize).map(|_| (End::Landed, Through::Early))
         };
-        let (end, through) = self.end_of(task).map(|end| (end, Through::All)).or_else(aboard)?;
+        let unlanded = || self.is_unlanded(task).then_some((End::Landed, Through::Early));
+        let ended = self.end_of(task).map(|end| (end, Through::All));
+        let (end, through) = ended.or_else(aboard).or_else(unlanded)?;
         Some((task, end, through))
     }
 
@@ -132,6 +136,8 @@ impl Scheduler {
     }
 
     fn skip(&mut self, now: Now, node: Node, culprit: &TaskId) {
+        // It may have been let go on by work that had not landed, and has no point now that this is gone.
+        self.ready.remove(node);
         let task = self.graph.id(node).clone();
         self.emit(now, Event::TaskSkipped { task, culprit: Some(culprit.clone()) });
     }

@@ -132,6 +132,7 @@ impl Scheduler {
                 self.call_off(now, place, Event::TaskCancelled { task: task.clone() });
             }
             Status::Waiting if self.is_in_review(place) => self.drop_work(now, place),
+            Status::Running if self.is_stacked(place) => self.drop_work(now, place),
             Status::Running if self.is_standing_by(place) => {
                 self.dismiss(now, place, StopReason::Cancelled);
             }
@@ -176,7 +177,8 @@ impl Scheduler {
     fn on_cancel_all(&mut self, now: Now) -> Result<(), Refusal> {
         self.stop_all(now, StopReason::Cancelled);
         for place in 0..self.graph.len() {
-            if self.is_in_review(place) && self.run.raced_by(place).is_none() {
+            let is_done = self.is_in_review(place) || self.is_stacked(place);
+            if is_done && self.run.raced_by(place).is_none() {
                 self.drop_work(now, place);
             }
         }
@@ -229,6 +231,12 @@ impl Scheduler {
             );
             return Err(Refusal::NotPossible(why));
         }
+        if self.is_withheld(place)
+            && let Some(culprit) = self.culprit_of_epic(place)
+        {
+            let why = format!("task '{task}' is held back by '{culprit}'; retry '{culprit}', and both land");
+            return Err(Refusal::NotPossible(why));
+        }
         match self.run.progress(place).state.status() {
             Status::Waiting if matches!(self.run.progress(place).state, TaskState::Asking { .. }) => {
                 return Err(wrong(
@@ -245,8 +253,12 @@ impl Scheduler {
                 self.enqueue(now, place as u32);
             }
             Status::Failed | Status::Skipped | Status::Cancelled => {
-                let behind = self.graph.all_dependents(place as u32);
+                let withheld = self.withheld_with(place);
+                let together = std::iter::once(place).chain(withheld.iter().copied());
+                let behind: Vec<u32> =
+                    together.flat_map(|place| self.graph.all_dependents(place as u32)).collect();
                 self.emit(now, Event::TaskReopened { task: task.clone() });
+                self.reopen_some(now, withheld.into_iter(), Status::is_end);
                 let entrants = self.run.entrants(place).to_vec();
                 self.reopen_some(now, entrants.into_iter(), Status::is_end);
                 self.reopen_some(now, behind.into_iter().map(|node| node as usize), |status| {
@@ -257,6 +269,16 @@ impl Scheduler {
             status => return Err(wrong(task, status, "only a task that has ended badly can be retried")),
         }
         Ok(())
+    }
+
+    /// Another task of its epic that has not come to a good end, by its own doing.
+    fn culprit_of_epic(&self, place: usize) -> Option<TaskId> {
+        let is_bad = |member: &&usize| {
+            let status = self.run.progress(**member).state.status();
+            matches!(status, Status::Failed | Status::Cancelled) && !self.is_withheld(**member)
+        };
+        let culprit = self.epics.members_with(place).iter().find(is_bad)?;
+        Some(self.graph.id(*culprit as u32).clone())
     }
 
     /// The task for which this one was skipped, where that one would have it skipped again.

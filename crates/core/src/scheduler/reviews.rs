@@ -92,8 +92,9 @@ impl Scheduler {
             }
             Some(again) => self.at_once(now, place, again),
             None if dropped => self.drop_work(now, place),
-            // An epic and a race send their work off themselves.
+            // An epic and a race send their work off themselves; what is stacked lands after what is below.
             None if self.epics.of(place).is_some() || self.run.raced_by(place).is_some() => {}
+            None if self.has_stack(place) => {}
             None => {
                 self.ready.hold_files(place as Node);
                 self.board(vec![place]);

@@ -66,6 +66,8 @@ pub struct Counts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtWork {
     pub task: TaskId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epic: Option<String>,
     pub attempt: Attempt,
     pub phase: Phase,
     /// Of awake time; nothing where nobody drives the run.
@@ -93,6 +95,8 @@ pub enum Phase {
     Aboard,
     /// Its work is good, and others race for the same task.
     StandingBy,
+    /// Its work is good, and lands after work that it is built on and that has not landed yet.
+    Stacked,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,6 +222,7 @@ fn state(run: &Run) -> &'static str {
 fn at_work(run: &Run, place: usize, running: &Running, now: Option<Now>) -> AtWork {
     let (task, progress) = run.task(place);
     let phase = match running {
+        Running { ended: true, .. } if run.lands_after_another(place) => Phase::Stacked,
         Running { ended: true, .. } => Phase::Landing,
         Running { stopping: Some(why), .. } => Phase::Stopping(*why),
         Running { process: None, .. } => Phase::Preparing,
@@ -227,6 +232,7 @@ fn at_work(run: &Run, place: usize, running: &Running, now: Option<Now>) -> AtWo
     let model = run.model(place).map(str::to_owned).or_else(|| hand.and_then(|hand| hand.model.clone()));
     AtWork {
         task: task.id.clone(),
+        epic: task.epic.clone(),
         attempt: running.attempt,
         phase,
         since: now.map(|now| now.tick - running.since),

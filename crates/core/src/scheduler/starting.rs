@@ -1,6 +1,6 @@
 //! Who starts next, and with what.
 
-use super::{Action, Beginning, Scheduler, hands};
+use super::{Action, Beginning, Scheduler, Unlanded, hands};
 use crate::event::{DrainReason, Event, Hand};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
@@ -40,10 +40,12 @@ impl Scheduler {
             self.tell_of_other_specialist(now, place);
             self.tell_of_stand_in(now, place, hand);
         }
-        let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone() };
+        let stack = self.stack_under(place);
+        let on = stack.iter().map(|below| (below.task.clone(), below.commit.clone())).collect();
+        let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone(), on };
         self.emit_about(now, Some(place), started);
         self.arm_timeout(now, place);
-        let beginning = self.beginning(place, executor, hand.as_deref());
+        let beginning = self.beginning(place, executor, hand.as_deref(), stack);
         self.act(Action::Start { task, attempt, executor, hand, beginning });
     }
 
@@ -60,7 +62,13 @@ impl Scheduler {
         begun_by.filter(|executor| *executor <= self.run.options().at_once())
     }
 
-    fn beginning(&self, place: usize, executor: u32, hand: Option<&Hand>) -> Option<Box<Beginning>> {
+    fn beginning(
+        &self,
+        place: usize,
+        executor: u32,
+        hand: Option<&Hand>,
+        stack: Vec<Unlanded>,
+    ) -> Option<Box<Beginning>> {
         let repeats = self.run.repeats(place);
         let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
         let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
@@ -71,6 +79,7 @@ impl Scheduler {
         let set_back = repeats.and_then(|repeats| repeats.set_back.clone()).filter(|_| round.is_none());
         let beginning = Beginning {
             onto: self.onto(place),
+            stack,
             round,
             set_back,
             session: session.map(|(session, _)| session.to_owned()),

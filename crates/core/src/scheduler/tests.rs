@@ -7,11 +7,13 @@ mod illegal;
 mod landing;
 mod left;
 mod outages;
+mod preempting;
 mod properties;
 mod questions;
 mod race;
 mod recovering;
 mod reviews;
+mod stacks;
 mod waiting;
 
 use std::fmt::Write as _;
@@ -109,8 +111,12 @@ impl Script {
 
     /// Ends well and leaves something to merge.
     fn left(&mut self, task: &str) -> String {
+        self.left_as(task, task)
+    }
+
+    fn left_as(&mut self, task: &str, commit: &str) -> String {
         let attempt = self.attempt_of(task);
-        let change = Some(Box::new(Change::new("base", task)));
+        let change = Some(Box::new(Change::new("base", commit)));
         self.input(Input::AttemptEnded {
             task: id(task),
             attempt,
@@ -182,8 +188,12 @@ impl Script {
 fn tell(event: &Event) -> Option<String> {
     let mut word = String::new();
     let _ = match event {
-        Event::AttemptStarted { task, attempt: Attempt(1), .. } => write!(word, "start {task}"),
-        Event::AttemptStarted { task, attempt, .. } => write!(word, "start {task}#{attempt}"),
+        Event::AttemptStarted { task, attempt, on, .. } => {
+            let again = if attempt.0 > 1 { format!("#{attempt}") } else { String::new() };
+            let below: Vec<String> = on.iter().map(|(task, commit)| format!("{task}={commit}")).collect();
+            let below = if below.is_empty() { String::new() } else { format!(" on {}", below.join(" and ")) };
+            write!(word, "start {task}{again}{below}")
+        }
         Event::StopRequested { task, why, .. } => write!(word, "stop {task} ({why:?})"),
         Event::AttemptEnded { task, outcome: Outcome::Interrupted, .. } => write!(word, "interrupted {task}"),
         Event::MergeIntended { task, .. } => write!(word, "merging {task}"),
@@ -197,6 +207,10 @@ fn tell(event: &Event) -> Option<String> {
         Event::RetryScheduled { task, again: Again::Back, .. } => write!(word, "back {task}"),
         Event::RetryScheduled { task, again: Again::SentBack(_), .. } => write!(word, "sent back {task}"),
         Event::ReviewRequested { task, .. } => write!(word, "review {task}"),
+        Event::WorkSetAside { task, why: SetAside::Changed { task: below }, .. } => {
+            write!(word, "aside {task} (by {below})")
+        }
+        Event::WorkSetAside { task, why: SetAside::DoesNotFit, .. } => write!(word, "aside {task}"),
         Event::ReviewGiven { task, verdict: ReviewVerdict::Approved { commit }, .. } => {
             write!(word, "approved {task} ({commit})")
         }

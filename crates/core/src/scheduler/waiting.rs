@@ -220,6 +220,7 @@ impl Scheduler {
             TaskState::Asking { .. } => "asks a person",
             TaskState::InReview { .. } => "waits for a review",
             TaskState::Running(_) if self.is_standing_by(place) => "stands by",
+            TaskState::Running(_) if self.is_stacked(place) => "lands after what it is built on",
             TaskState::Running(running) if running.ended => "waits to land",
             state => match state.status() {
                 Status::Waiting => "waits to be tried again",

@@ -43,20 +43,27 @@ pub(super) fn assemble(
     let kept = ids.check_twins(r, &parts.tasks);
     let mut groups = groups::resolve(r, &ids, &mut parts);
     outside.limit(&mut groups);
-    let named =
-        parts.config.epic.iter().chain(parts.tasks.iter().filter_map(|task| task.settings.epic.as_ref()));
-    let epics =
-        epics::resolve(r, parts.epics.take(), named, parts.config.isolation_scope.unwrap_or_default());
+    let own = parts.tasks.iter().filter_map(|task| task.settings.as_ref()?.epic.as_ref());
+    let named = parts.config.epic.iter().chain(own);
+    let usual = epics::Usual {
+        scope: parts.config.isolation_scope.unwrap_or_default(),
+        landing: parts.config.epic_landing,
+    };
+    let epics = epics::resolve(r, parts.epics.take(), named, usual);
     let execution_order = order(r, &ids, &parts.tasks, &parts.order);
     let (mut waits, mut specialists, mut races) = (Vec::new(), Vec::new(), Vec::new());
     let mut tasks = Vec::new();
     let names: Vec<String> = parts.tasks.iter().map(|task| task.id.value.clone()).collect();
     for (mut draft, kept) in parts.tasks.into_iter().zip(kept) {
         let race = draft.race.take();
-        let epic = draft.settings.epic.as_ref().or(parts.config.epic.as_ref()).map(|epic| &epic.value);
-        let epic = epic.and_then(|id| epics.iter().find(|epic| epic.id == *id));
-        draft.settings.land = draft.settings.land.or(epic.and_then(|epic| epic.land));
-        let specialist = draft.settings.subagent_type.as_ref().or(parts.config.subagent_type.as_ref());
+        let own = draft.settings.as_deref();
+        let epic = own.and_then(|own| own.epic.as_ref()).or(parts.config.epic.as_ref());
+        let epic = epic.and_then(|name| epics.iter().find(|epic| epic.id == name.value));
+        if let Some(land) = epic.and_then(|epic| epic.land) {
+            draft.settings.get_or_insert_default().land.get_or_insert(land);
+        }
+        let own = draft.settings.as_deref().and_then(|own| own.subagent_type.as_ref());
+        let specialist = own.or(parts.config.subagent_type.as_ref());
         let specialist = specialist.map_or_else(Span::default, |name| name.span);
         let (task, places) = finish(r, &ids, &names, draft, &parts.config);
         if let Some(task) = task.filter(|_| kept) {
@@ -195,7 +202,7 @@ fn finish(
     let (dependencies, places) = dependencies(r, ids, names, &draft).into_iter().unzip();
     let task = draft.parsed.map(|id| {
         let mut task = Task::new(id, draft.work.unwrap_or_else(|| Work::Prompt(String::new())));
-        draft.settings.apply(config, &mut task);
+        draft.settings.map_or_else(Settings::default, |own| *own).apply(config, &mut task);
         task.dependencies = dependencies;
         task.group = draft.group.map(|group| group.value);
         task.name = draft.name.unwrap_or(task.name);

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::plan::{Epic, Land, Scope};
+use crate::plan::{Epic, EpicLanding, Land, Scope};
 
 use super::decode::{choice, text};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::EPIC;
 use super::sections::objects;
-use super::settings::{LANDS, Placed, SCOPES, placed};
+use super::settings::{EPIC_LANDINGS, LANDS, Placed, SCOPES, placed};
 use super::tree::Node;
 
 pub(super) struct EpicDraft {
@@ -18,6 +18,7 @@ pub(super) struct EpicDraft {
     dependencies: Vec<Placed<String>>,
     scope: Option<Scope>,
     land: Option<Land>,
+    landing: Option<EpicLanding>,
 }
 
 pub(super) fn read(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<EpicDraft>> {
@@ -34,8 +35,9 @@ fn epic(r: &mut Report<'_>, node: &Node) -> Option<EpicDraft> {
     let dependencies = fields.get(r, "dependencies", list).unwrap_or_default();
     let scope = fields.get(r, "isolation_scope", choice(SCOPES));
     let land = fields.get(r, "land", choice(LANDS));
+    let landing = fields.get(r, "epic_landing", choice(EPIC_LANDINGS));
     fields.finish(r, |_| false);
-    Some(EpicDraft { id: id?, name, dependencies, scope, land })
+    Some(EpicDraft { id: id?, name, dependencies, scope, land, landing })
 }
 
 /// The plan's epics. Without an `epics` section, those that tasks name exist by being named.
@@ -43,9 +45,9 @@ pub(super) fn resolve<'d>(
     r: &mut Report<'_>,
     section: Option<Vec<EpicDraft>>,
     named: impl Iterator<Item = &'d Placed<String>>,
-    scope: Scope,
+    usual: Usual,
 ) -> Vec<Epic> {
-    let Some(mut drafts) = section else { return implicit(named, scope) };
+    let Some(mut drafts) = section else { return implicit(named, usual) };
     drop_twins(r, &mut drafts);
     let known: HashSet<String> = drafts.iter().map(|epic| epic.id.value.clone()).collect();
     for epic in named.filter(|epic| !known.contains(&epic.value)) {
@@ -55,10 +57,25 @@ pub(super) fn resolve<'d>(
         check_dependencies(r, &known, &mut drafts, place);
     }
     break_cycle(r, &mut drafts);
-    drafts.into_iter().map(|draft| draft.finish(scope)).collect()
+    drafts.into_iter().map(|draft| draft.finish(usual)).collect()
 }
 
-fn implicit<'d>(named: impl Iterator<Item = &'d Placed<String>>, scope: Scope) -> Vec<Epic> {
+/// What holds for epics that do not say it.
+#[derive(Clone, Copy)]
+pub(super) struct Usual {
+    pub(super) scope: Scope,
+    pub(super) landing: Option<EpicLanding>,
+}
+
+/// Where the file does not say it, an epic with one workspace lands as a whole or not at all.
+fn landing(scope: Scope, said: Option<EpicLanding>) -> EpicLanding {
+    match scope {
+        Scope::Epic => said.unwrap_or(EpicLanding::All),
+        Scope::Task => EpicLanding::default(),
+    }
+}
+
+fn implicit<'d>(named: impl Iterator<Item = &'d Placed<String>>, usual: Usual) -> Vec<Epic> {
     let mut seen = HashSet::new();
     named
         .filter(|epic| seen.insert(epic.value.clone()))
@@ -66,8 +83,9 @@ fn implicit<'d>(named: impl Iterator<Item = &'d Placed<String>>, scope: Scope) -
             id: epic.value.clone(),
             name: None,
             dependencies: Vec::new(),
-            isolation_scope: scope,
+            isolation_scope: usual.scope,
             land: None,
+            epic_landing: landing(usual.scope, usual.landing),
         })
         .collect()
 }
@@ -77,10 +95,12 @@ impl EpicDraft {
         self.id.value == id
     }
 
-    fn finish(self, default: Scope) -> Epic {
+    fn finish(self, usual: Usual) -> Epic {
         let dependencies = self.dependencies.into_iter().map(|on| on.value).collect();
-        let isolation_scope = self.scope.unwrap_or(default);
-        Epic { id: self.id.value, name: self.name, dependencies, isolation_scope, land: self.land }
+        let isolation_scope = self.scope.unwrap_or(usual.scope);
+        let epic_landing = landing(isolation_scope, self.landing.or(usual.landing));
+        let (id, name, land) = (self.id.value, self.name, self.land);
+        Epic { id, name, dependencies, isolation_scope, land, epic_landing }
     }
 }
 

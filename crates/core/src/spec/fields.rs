@@ -1,7 +1,7 @@
 //! One mapping being read: keys are taken out one by one, and what is left over at the end is unknown.
 
 use super::diagnostic::{Report, shown};
-use super::keys::{KeySpec, Table, names};
+use super::keys::{self, KeySpec, Table, names};
 use super::source::Span;
 use super::suggest;
 use super::tree::{Entry, Key, Node};
@@ -89,6 +89,9 @@ impl<'n> Fields<'n> {
             let foreign = suggest::translated(&key.text, names(self.table));
             let near = match foreign {
                 Some(ours) => Some(format!("did you mean '{ours}'?")),
+                None if names(keys::TASK).any(|known| *key.text == *known) => {
+                    Some("that is a key of tasks".to_owned())
+                }
                 None => r.did_you_mean(&key.text, names(self.table)),
             };
             let help =

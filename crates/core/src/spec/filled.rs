@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::models::Models;
 use crate::plan::{
     Dependency, Entrant, Epic, Group, Kind, Limits, Measure, Permissions, Plan, Preparation, Price, Priority,
-    Program, RetryPolicy, Task, When, Wins, Work,
+    Program, RetryPolicy, Scope, Task, When, Wins, Work,
 };
 use crate::subagents::{NOBODY, Subagent};
 use crate::units::Millis;
@@ -45,7 +45,21 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     let Task { id: _, name: _, work, expected_deliverable, priority, dependencies, epic, group, .. } = task;
     let Task { agent, fallback_agents, model, subagent_type, applicable_skills, files, .. } = task;
     let Task { preparation, verify, fix_rounds, gate_proof, review, measure, merge_strategy, .. } = task;
-    let Task { on_conflict, land, timeout, retry, recovery, env, env_pass, permissions, max_cost, .. } = task;
+    let Task {
+        on_conflict,
+        land,
+        report,
+        preempt,
+        speculate,
+        timeout,
+        retry,
+        recovery,
+        env,
+        env_pass,
+        permissions,
+        max_cost,
+        ..
+    } = task;
     let Task { max_tokens, max_turns, resources, isolation, changes, estimate, repository, .. } = task;
     let Task { pr_strategy, auto_pr_timeout, racing: _, .. } = task;
     let mut keys = Keys::default();
@@ -78,6 +92,15 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     keys.put("merge_strategy", merge_strategy);
     keys.put("on_conflict", on_conflict);
     keys.put("land", land);
+    if *report {
+        keys.put("report", report);
+    }
+    if *preempt {
+        keys.put("preempt", preempt);
+    }
+    if *speculate {
+        keys.put("speculate", speculate);
+    }
     keys.time("timeout", *timeout);
     keys.put("retry_policy", &self::retry(retry));
     keys.some("recovery", recovery);
@@ -231,12 +254,15 @@ fn group(group: &Group) -> Value {
 }
 
 fn epic(epic: &Epic) -> Value {
-    let Epic { id, name, dependencies, isolation_scope, land } = epic;
+    let Epic { id, name, dependencies, isolation_scope, land, epic_landing } = epic;
     let mut keys = Keys::default();
     keys.put("id", id);
     keys.some("name", name);
     keys.list("dependencies", dependencies.iter().map(plain));
     keys.put("isolation_scope", isolation_scope);
+    if *isolation_scope == Scope::Epic {
+        keys.put("epic_landing", epic_landing);
+    }
     keys.some("land", land);
     keys.0.into()
 }

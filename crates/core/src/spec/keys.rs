@@ -181,6 +181,11 @@ const DEFAULTS: &[KeySpec] = &[
         "Who shares a workspace: nobody (task), or the tasks of an epic, one after the other (epic).",
     ),
     key(
+        "epic_landing",
+        Shape::Choice(EPIC_LANDINGS),
+        "What of an epic with one workspace lands where one of its tasks fails: nothing (all, the usual), or the rest.",
+    ),
+    key(
         "workspace_path",
         Shape::Text,
         "Where workspaces are made, outside of the repository: a path with {run} and {n}, and {home}, {repo} if wanted.",
@@ -291,6 +296,21 @@ const SETTINGS: &[KeySpec] = &[
         Shape::Choice(&["auto", "approve"]),
         "Whether work that passed its checks lands by itself, or a person approves it first (conductor review).",
     ),
+    key(
+        "report",
+        Shape::Flag,
+        "Whether its agent is offered tools to report how its task stands and what it found beside it; also without limits.follow_ups.",
+    ),
+    key(
+        "preempt",
+        Shape::Flag,
+        "Whether an agent that works on something of a lower priority is stopped where there is no room for it; that one keeps its work and goes on later.",
+    ),
+    key(
+        "speculate",
+        Shape::Flag,
+        "Whether it begins on top of work it depends on that still waits for a person's approval. It lands after that; if that work is dropped, sent back or changed, it begins anew.",
+    ),
     key("timeout", Shape::Duration, "How long one attempt may take."),
     key("retry_policy", Shape::Object(RETRY), "How often and how fast it is tried again."),
     key("recovery", Shape::Object(RECOVERY), "What is done about failures, by their nature."),
@@ -330,6 +350,7 @@ const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];
 pub(super) const MAX_TURNS: u64 = 100_000;
 pub(super) const MAX_FIX_ROUNDS: u64 = 20;
 const SCOPES: &[&str] = &["task", "epic"];
+const EPIC_LANDINGS: &[&str] = &["all", "what_succeeded"];
 
 pub(super) const PERMISSIONS: Table = &[&[
     key("deny", Shape::Texts, "Never: rules such as WebFetch or Bash(curl*)."),
@@ -517,6 +538,11 @@ pub(super) const EPIC: Table = &[&[
     key("name", Shape::Text, "What people read."),
     key("dependencies", Shape::Texts, "Epics whose tasks all land before this one starts."),
     key("isolation_scope", Shape::Choice(SCOPES), "Whether its tasks share one workspace and land together."),
+    key(
+        "epic_landing",
+        Shape::Choice(EPIC_LANDINGS),
+        "With one workspace: whether nothing lands where one of its tasks fails (all), or what_succeeded.",
+    ),
     key(
         "land",
         Shape::Choice(&["auto", "approve"]),

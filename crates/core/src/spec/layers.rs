@@ -179,12 +179,12 @@ pub(super) fn fill(parts: &mut Parts, layers: &[Layer]) -> Outside {
 /// Which agent works, and how, is said for prompts only: a command stays a command.
 fn lay_over(parts: &mut Parts, layer: &Layer) {
     for task in &mut parts.tasks {
-        let own = std::mem::take(&mut task.settings);
+        let own = task.settings.take().map_or_else(Settings::default, |own| *own);
         let strong = match task.work {
             Some(Work::Run(_)) => layer.config.clone().without_agents(),
             _ => layer.config.clone(),
         };
-        task.settings = strong.over(own);
+        task.settings = Some(Box::new(strong.over(own)));
     }
     parts.config = layer.config.clone().over(std::mem::take(&mut parts.config));
     parts.limits = layer.limits.clone().over(std::mem::take(&mut parts.limits));

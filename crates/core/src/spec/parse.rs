@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of tasks. It never recurses and refuses what would grow beyond its text: deep nesting and alias bombs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
@@ -20,6 +20,9 @@ const MAX_NODES: usize = 1_000_000;
 const MAX_ALIASED: (usize, usize) = (10, 10_000);
 /// A mapping larger than this is searched for duplicates by hash.
 const SMALL_MAP: usize = 12;
+/// How long and how many the texts are that are kept once.
+const SHORT_TEXT: usize = 40;
+const MANY_TEXTS: usize = 1_000;
 
 /// The file's only document, or nothing after a mistake that leaves no tree.
 pub(super) fn parse(report: &mut Report<'_>) -> Option<Node> {
@@ -119,6 +122,8 @@ struct Builder<'r, 's> {
     report: &'r mut Report<'s>,
     stack: Vec<Frame>,
     anchors: HashMap<usize, (Node, Extent)>,
+    /// Short texts, as they come.
+    texts: HashSet<Rc<str>>,
     documents: usize,
     nodes: usize,
     aliased: usize,
@@ -134,6 +139,7 @@ impl<'r, 's> Builder<'r, 's> {
             report,
             stack,
             anchors,
+            texts: HashSet::new(),
             documents: 0,
             nodes: 0,
             aliased: 0,
@@ -191,13 +197,26 @@ impl<'r, 's> Builder<'r, 's> {
             true => tree::resolve(text),
             false => Value::Str(text.into()),
         };
-        let node = Node { span: self.tight(span), value };
+        let node = Node { span: self.tight(span), value: self.shared(value) };
         if text.contains('\0') {
             self.report.error("nul-byte", node.span, "a NUL character cannot be part of a text");
         }
         self.count(node.span)?;
         self.anchor(anchor, &node, SCALAR);
         self.put(node, SCALAR, plain && text == "<<")
+    }
+
+    /// The keys of a large file are few, and so are many of its values: each is kept once.
+    fn shared(&mut self, value: Value) -> Value {
+        let Value::Str(text) = value else { return value };
+        match self.texts.get(&text) {
+            Some(known) => return Value::Str(known.clone()),
+            None if text.len() <= SHORT_TEXT && self.texts.len() < MANY_TEXTS => {
+                self.texts.insert(text.clone());
+            }
+            None => {}
+        }
+        Value::Str(text)
     }
 
     /// Without the white space a plain or block scalar may carry at its end.

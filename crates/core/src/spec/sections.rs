@@ -19,7 +19,7 @@ use super::keys::{
     NOTIFICATIONS, PRICE, SUBAGENT,
 };
 use super::programs;
-use super::settings::{PR_STRATEGIES, Placed, Retry, SCOPES, Settings, placed, repository};
+use super::settings::{EPIC_LANDINGS, PR_STRATEGIES, Placed, Retry, SCOPES, Settings, placed, repository};
 use super::suggest::did_you_mean;
 use super::tree::{Node, Value};
 
@@ -40,6 +40,7 @@ pub(super) fn defaults(r: &mut Report<'_>, fields: &mut Fields<'_>) -> Settings 
     fill(&mut config.pr_strategy, fields.get(r, "default_pr_strategy", choice(PR_STRATEGIES)));
     fill(&mut config.auto_pr_timeout, fields.get(r, "default_auto_pr_timeout", super::decode::duration));
     config.isolation_scope = fields.get(r, "isolation_scope", choice(SCOPES));
+    config.epic_landing = fields.get(r, "epic_landing", choice(EPIC_LANDINGS));
     config.workspace_path = fields.get(r, "workspace_path", workspace_path);
     config.models = fields.get(r, "models", super::models::read);
     config.subagents = fields.get(r, "subagents", subagents).unwrap_or_default();

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::models::Models;
 use crate::plan::{
-    Changes, Isolation, Land, MAX_LINES, Measure, MergeStrategy, OnConflict, Otherwise, Permissions,
-    PrStrategy, Preparation, Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
+    Changes, EpicLanding, Isolation, Land, MAX_LINES, Measure, MergeStrategy, OnConflict, Otherwise,
+    Permissions, PrStrategy, Preparation, Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
 };
 use crate::recovery::Recovery;
 use crate::subagents::Subagent;
@@ -37,7 +37,7 @@ pub(super) fn placed(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Plac
     Some(Placed { value: text(r, what, node)?, span: node.span })
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Settings {
     expected_deliverable: Option<String>,
     expected_lines: Option<u32>,
@@ -66,6 +66,9 @@ pub(super) struct Settings {
     merge_strategy: Option<MergeStrategy>,
     on_conflict: Option<OnConflict>,
     pub(super) land: Option<Land>,
+    report: Option<bool>,
+    preempt: Option<bool>,
+    speculate: Option<bool>,
     timeout: Option<Millis>,
     pub(super) retry: Option<Retry>,
     recovery: Option<Recovery>,
@@ -87,6 +90,7 @@ pub(super) struct Settings {
     pub(super) auto_pr_timeout: Option<Millis>,
     /// Of the whole file; read from its `config` only.
     pub(super) isolation_scope: Option<Scope>,
+    pub(super) epic_landing: Option<EpicLanding>,
     pub(super) workspace_path: Option<String>,
     pub(super) models: Option<Box<Models>>,
     pub(super) subagents: Vec<Subagent>,
@@ -111,6 +115,8 @@ const ON_CONFLICT: &[(&str, OnConflict)] = &[
     ("retry-later", OnConflict::RetryLater),
 ];
 pub(super) const LANDS: &[(&str, Land)] = &[("auto", Land::Auto), ("approve", Land::Approve)];
+pub(super) const EPIC_LANDINGS: &[(&str, EpicLanding)] =
+    &[("all", EpicLanding::All), ("what_succeeded", EpicLanding::WhatSucceeded)];
 pub(super) const SCOPES: &[(&str, Scope)] = &[("task", Scope::Task), ("epic", Scope::Epic)];
 const OTHERWISE: &[(&str, Otherwise)] =
     &[("deny", Otherwise::Deny), ("ask", Otherwise::Ask), ("allow", Otherwise::Allow)];
@@ -157,6 +163,9 @@ impl Settings {
             merge_strategy: fields.get(r, "merge_strategy", choice(MERGE_STRATEGIES)),
             on_conflict: fields.get(r, "on_conflict", choice(ON_CONFLICT)),
             land: fields.get(r, "land", choice(LANDS)),
+            report: fields.get(r, "report", flag),
+            preempt: fields.get(r, "preempt", flag),
+            speculate: fields.get(r, "speculate", flag),
             timeout: fields.get(r, "timeout", time_limit),
             retry: fields.get(r, "retry_policy", Retry::read),
             recovery: fields.get(r, "recovery", recovery::read),
@@ -176,6 +185,7 @@ impl Settings {
             pr_strategy: fields.get(r, "pr_strategy", choice(PR_STRATEGIES)),
             auto_pr_timeout: fields.get(r, "auto_pr_timeout", duration),
             isolation_scope: None,
+            epic_landing: None,
             workspace_path: None,
             models: None,
             subagents: Vec::new(),
@@ -236,6 +246,9 @@ impl Settings {
         set(&mut task.merge_strategy, self.merge_strategy, &config.merge_strategy);
         set(&mut task.on_conflict, self.on_conflict, &config.on_conflict);
         set(&mut task.land, self.land, &config.land);
+        set(&mut task.report, self.report, &agents.report);
+        set(&mut task.preempt, self.preempt, &config.preempt);
+        set(&mut task.speculate, self.speculate, &config.speculate);
         task.timeout = self.timeout.or(config.timeout);
         task.retry = Retry::effective(self.retry, config.retry, task.retry);
         task.recovery = recovery::over(self.recovery, config.recovery.clone()).map(Box::new);
@@ -292,7 +305,7 @@ fn joined<V: Clone>(
 }
 
 /// A retry policy of which only some fields may be written.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Retry {
     max_attempts: Option<u32>,
     initial_delay: Option<Millis>,

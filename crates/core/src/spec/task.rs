@@ -37,7 +37,8 @@ pub(super) struct Draft {
     pub(super) waits: Vec<Wait>,
     pub(super) group: Option<Placed<String>>,
     pub(super) race: Option<RaceDraft>,
-    pub(super) settings: Settings,
+    /// Nothing where it has none of its own: of many tasks most have not.
+    pub(super) settings: Option<Box<Settings>>,
 }
 
 pub(super) struct Wait {
@@ -83,6 +84,7 @@ pub(super) fn read(r: &mut Report<'_>, node: &Node, dialect: Dialect) -> Option<
     }
     fields.finish(r, |_| dialect == Dialect::Plan);
     let (name, work) = words.finish(r, work);
+    let settings = (settings != Settings::default()).then(|| Box::new(settings));
     Some(Draft { id, parsed, name, work, waits, group, race, settings })
 }
 

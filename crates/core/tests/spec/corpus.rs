@@ -116,6 +116,9 @@ fn every_setting_can_be_a_default() {
         ("merge_strategy", "squash", "rebase"),
         ("on_conflict", "ours", "theirs"),
         ("land", "approve", "auto"),
+        ("report", "true", "false"),
+        ("preempt", "true", "false"),
+        ("speculate", "true", "false"),
         ("timeout", "1", "2"),
         ("retry_policy", "{ max_attempts: 7 }", "{ max_attempts: 8 }"),
         ("recovery", "{ ambiguous: ask }", "{ ambiguous: [retry, skip] }"),
@@ -136,7 +139,8 @@ fn every_setting_can_be_a_default() {
     ];
     let schema = schema();
     let config = schema["definitions"]["file"]["properties"]["config"]["properties"].as_object().unwrap();
-    let of_the_file = ["isolation_scope", "workspace_path", "agents", "prices", "models", "subagents"];
+    let of_the_file =
+        ["isolation_scope", "epic_landing", "workspace_path", "agents", "prices", "models", "subagents"];
     let shared = |key: &&String| !key.starts_with("default_") && !of_the_file.contains(&key.as_str());
     assert_eq!(config.keys().filter(shared).count(), pairs.len());
     for (key, default, own) in pairs {

@@ -25,6 +25,7 @@ config:
   keep: [target]
   conflict_markers: [tests/merge.txt]
   isolation_scope: epic
+  epic_landing: all
   workspace_path: ../work/{repo}-{run}-{n}
   models:
     choice: auto
@@ -86,6 +87,9 @@ tasks:
     merge_strategy: squash
     on_conflict: retry-later
     land: approve
+    report: true
+    preempt: true
+    speculate: true
     timeout: 1800
     retry_policy: { initial_delay: 500ms, backoff_factor: 3, max_delay: 2m }
     recovery: { transient: [retry, ask], permanent: skip, ambiguous: [retry, rollback], patterns: { match: Lock * timeout, as: transient } }
@@ -195,6 +199,9 @@ fn a_task_has_every_field() {
         merge_strategy: MergeStrategy::Squash,
         on_conflict: OnConflict::RetryLater,
         land: Land::Approve,
+        report: true,
+        preempt: true,
+        speculate: true,
         timeout: Some(Millis::from_secs(1800)),
         retry: RetryPolicy {
             max_attempts: 5,
@@ -281,6 +288,10 @@ fn the_other_sections() {
         dependencies: on.iter().map(|on| on.to_string()).collect(),
         isolation_scope,
         land: None,
+        epic_landing: match isolation_scope {
+            Scope::Epic => EpicLanding::All,
+            Scope::Task => EpicLanding::default(),
+        },
     };
     assert_eq!(
         plan.epics,

@@ -147,7 +147,7 @@ metadata: [x]
         file,
         "\
 1:27 duplicate-key 'default_priority' and 'priority' are the same setting [1:11 also set here]
-1:50 unknown-key the config has no key 'prompt' (the config may have default_repository, default_priority, default_retry_policy, default_pr_strategy, default_auto_pr_timeout, isolation_scope, workspace_path, models, subagents, agents, prices, expected_deliverable, expected_lines, priority, epic, group, agent, agent_home, fallback_agents, fallback_models, model, subagent_type, applicable_skills, files, setup, keep, conflict_markers, verify, fix_rounds, check_base, gate_proof, review, measure, merge_strategy, on_conflict, land, timeout, retry_policy, recovery, env, env_pass, permissions, max_cost, max_tokens, max_subagent_cost, max_turns, resources, isolation, changes, estimate, repository, pr_strategy, auto_pr_timeout)
+1:50 unknown-key the config has no key 'prompt' (that is a key of tasks)
 4:5 wrong-type a task is a mapping, found text (write its keys, such as id, name, title, description)
 5:11 wrong-type 'groups' wants a list, found a mapping
 6:8 wrong-type 'epics' wants a list, found text

@@ -18,7 +18,7 @@ use crate::stores::StoreError;
 
 /// How long an append may take before anything else is looked at: a healthy one takes far less, and what comes in
 /// meanwhile is decided together after it.
-const SOON: Duration = Duration::from_millis(250);
+pub(super) const SOON: Duration = Duration::from_millis(250);
 
 /// While the store cannot be written: first and longest wait before the next try.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -50,18 +50,28 @@ impl Drive {
         let mut next = turn;
         loop {
             self.stop_at_once(&mut next.actions);
-            let Turn { records, actions, words, illegal } = next;
-            let recorded = self.record(records.into(), illegal).await?;
+            let recorded = match self.is_enough_written(&next) && self.write(&next.records) {
+                true => None,
+                false => self.record(std::mem::take(&mut next.records), next.illegal.take()).await?,
+            };
+            let Turn { actions, words, .. } = next;
             for action in actions {
                 self.perform(action);
             }
             for (waits, word) in words {
                 let _ = waits.send(word);
             }
+            self.answer_looks();
             match recorded {
                 Some(held) => next = held,
                 None => return Ok(()),
             }
+        }
+    }
+
+    fn answer_looks(&mut self) {
+        for (query, waits) in std::mem::take(&mut self.looks) {
+            let _ = waits.send(self.view(query));
         }
     }
 
@@ -75,9 +85,11 @@ impl Drive {
     /// recorded or done, but for stops.
     async fn record(
         &mut self,
-        records: Records,
+        records: Vec<Record>,
         illegal: Option<IllegalEvent>,
     ) -> Result<Option<Turn>, DriveError> {
+        let mut held = None;
+        let records = self.with_backlog(records, &mut held).await?;
         if let Some(illegal) = illegal {
             // What had been decided before it did happen; nothing of it is done any more.
             if let Ok(Ok(())) = tokio::time::timeout(LAST_WORD, self.store.append(&self.id, &records)).await {
@@ -86,9 +98,9 @@ impl Drive {
             return Err(illegal.into());
         }
         if records.is_empty() {
-            return Ok(None);
+            return Ok(held);
         }
-        let held = self.append(&records).await?;
+        self.append(&records, &mut held).await?;
         if records.iter().any(|record| matches!(record.event, Event::PlanAmended { .. })) {
             agents::keep_secrets_of(self.scheduler.run().plan());
             self.worker.plan.set(self.scheduler.run().plan().clone());
@@ -97,21 +109,21 @@ impl Drive {
         Ok(held)
     }
 
-    fn publish(&mut self, records: Records) {
+    pub(super) fn publish(&mut self, records: Records) {
         self.durable = records.last().map_or(self.durable, |record| record.seq);
         self.bus.publish(records);
     }
 
     /// Waits for a full disk or a foreign lock to go away; only what no waiting can mend is an error.
-    async fn append(&mut self, records: &Records) -> Result<Option<Turn>, DriveError> {
+    async fn append(&mut self, records: &Records, held: &mut Option<Turn>) -> Result<(), DriveError> {
         let (store, id) = (self.store.clone(), self.id.clone());
-        let (mut wait, mut patience, mut held) = (FIRST_WAIT, SOON, None);
+        let (mut wait, mut patience) = (FIRST_WAIT, SOON);
         let appended = loop {
-            match self.meanwhile(store.append(&id, records), patience, &mut held).await? {
+            match self.meanwhile(store.append(&id, records), patience, held).await? {
                 Err(StoreError::Unavailable { why }) => {
                     self.miss_the_store(why);
                     patience = Duration::ZERO;
-                    self.meanwhile(tokio::time::sleep(wait), patience, &mut held).await?;
+                    self.meanwhile(tokio::time::sleep(wait), patience, held).await?;
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }
                 appended => break appended,
@@ -121,8 +133,7 @@ impl Drive {
             self.notice("the store can be written again, going on".to_owned());
         }
         (self.missed_since, self.told_unrecorded) = (None, false);
-        appended?;
-        Ok(held)
+        Ok(appended?)
     }
 
     fn miss_the_store(&mut self, why: String) {
@@ -133,7 +144,7 @@ impl Drive {
     }
 
     /// Waits for something that concerns the store. Where that takes long, what comes in is decided meanwhile.
-    async fn meanwhile<T>(
+    pub(super) async fn meanwhile<T>(
         &mut self,
         awaited: impl Future<Output = T>,
         patience: Duration,
@@ -146,6 +157,7 @@ impl Drive {
             return Ok(done);
         }
         let since = *self.missed_since.get_or_insert_with(Instant::now);
+        self.answer_looks();
         loop {
             let is_idle = self.attempts.is_empty() && self.merging.is_none();
             if is_idle {

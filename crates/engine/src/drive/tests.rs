@@ -30,6 +30,10 @@ impl Store for Fickle {
         self.inner.create(run, first)
     }
 
+    fn write(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError> {
+        self.inner.write(run, records)
+    }
+
     fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Stored<'a, ()> {
         let is_noted =
             |record: &Record| matches!(record.event, conductor_core::event::Event::ProcessStarted { .. });

@@ -24,6 +24,9 @@ const NAME_LENGTH: u16 = 0x0fff;
 /// Which side of an unfinished merge an entry is of; none of them where these are zero.
 const STAGE: u16 = 0x3000;
 const GITLINK: u32 = 0o160000;
+const TYPE: u32 = 0o170000;
+const FILE: u32 = 0o100000;
+const SYMLINK: u32 = 0o120000;
 
 /// A commit of another repository that a tree has in a folder's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +81,42 @@ impl Index {
     pub(super) fn links(&self) -> Vec<Link> {
         let links = self.entries.iter().filter(|entry| self.mode(entry) == GITLINK);
         links.map(|entry| Link { path: self.path(entry).to_owned(), commit: self.object(entry) }).collect()
+    }
+
+    /// Whether a folder holds no file and no folder besides what is named here. Not where that cannot be told, as where
+    /// there are other repositories in it.
+    pub(super) fn is_all_in(&self, folder: &Path) -> bool {
+        let is_plain = |entry: &Entry| matches!(self.mode(entry) & TYPE, FILE | SYMLINK);
+        self.entries.iter().all(is_plain) && self.is_all_below(folder, &mut Vec::new(), true).unwrap_or(false)
+    }
+
+    /// `below` is the path of the folder in the tree, with a slash behind it.
+    fn is_all_below(&self, folder: &Path, below: &mut Vec<u8>, is_top: bool) -> io::Result<bool> {
+        let length = below.len();
+        let mut is_empty = true;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if is_top && name == ".git" {
+                continue;
+            }
+            is_empty = false;
+            below.truncate(length);
+            below.extend_from_slice(name.as_bytes());
+            let is_known = match entry.file_type()?.is_dir() {
+                true => {
+                    below.push(b'/');
+                    self.is_all_below(&entry.path(), below, false)?
+                }
+                false => self.entries.binary_search_by(|one| self.bytes[one.name.clone()].cmp(below)).is_ok(),
+            };
+            if !is_known {
+                return Ok(false);
+            }
+        }
+        below.truncate(length);
+        // Git knows no empty folders.
+        Ok(is_top || !is_empty)
     }
 
     fn mode(&self, entry: &Entry) -> u32 {
@@ -204,6 +243,39 @@ mod tests {
         assert_eq!(index.links(), [Link { path: "libs/sub".into(), commit: COMMIT.into() }]);
         git(dir.path(), &["update-index", "--skip-worktree", "f"]);
         assert_eq!(Index::read(&path, false).unwrap().links().len(), 1, "version 3 too");
+    }
+
+    #[test]
+    fn it_knows_whether_there_is_anything_else_in_a_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        git(dir.path(), &["init", "-q", "."]);
+        let path = |name: &str| dir.path().join(name);
+        for folder in ["a", "a/b", "a-b"] {
+            fs::create_dir(path(folder)).unwrap();
+        }
+        for name in ["a/f", "a/b/f", "a-b/f", "f", ".gitignore"] {
+            fs::write(path(name), "*.log\n").unwrap();
+        }
+        std::os::unix::fs::symlink("nowhere", path("link")).unwrap();
+        git(dir.path(), &["add", "."]);
+        let is_all = || Index::read(&path(".git/index"), false).unwrap().is_all_in(dir.path());
+        assert!(is_all());
+        for name in ["a/g", "x.log", "a/b/.git", "a/b/h", "a-b/a"] {
+            fs::write(path(name), "").unwrap();
+            assert!(!is_all(), "{name}");
+            fs::remove_file(path(name)).unwrap();
+            assert!(is_all());
+        }
+        for name in ["empty", "a/empty"] {
+            fs::create_dir(path(name)).unwrap();
+            assert!(!is_all(), "{name}");
+            fs::remove_dir(path(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("/", path("a/root")).unwrap();
+        assert!(!is_all(), "a link that is not followed");
+        fs::remove_file(path("a/root")).unwrap();
+        git(dir.path(), &["update-index", "--add", "--cacheinfo", &format!("160000,{COMMIT},libs/sub")]);
+        assert!(!is_all(), "what is in another repository is not known");
     }
 
     #[test]

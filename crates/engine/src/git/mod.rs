@@ -16,6 +16,7 @@ mod history;
 mod index;
 mod lfs;
 mod locks;
+mod loose;
 mod markers;
 mod shadow;
 mod submodules;
@@ -218,6 +219,9 @@ impl Repository {
 
     /// Sets a ref wherever it was. For refs nobody but one attempt writes.
     pub fn set_ref(&self, name: &str, commit: &str) -> Result<(), GitError> {
+        if self.write_loose(name, commit) {
+            return Ok(());
+        }
         let mut command = self.command();
         command.args(["update-ref", "--no-deref", "-m", "conductor", name, commit]);
         output(command).map(drop)

@@ -1,10 +1,10 @@
 //! The shadow: a git directory of our own that shares the repository's objects and nothing else.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conductor_core::event::Touched;
 use conductor_core::scheduler::Side;
@@ -30,6 +30,8 @@ pub struct Shadow {
     /// What the user's git was when the run started; for a submodule, without what is the repository's own.
     pub(super) baseline: Arc<Baseline>,
     pub(super) is_of_module: bool,
+    /// The trees of commits.
+    pub(super) trees: Arc<Mutex<HashMap<String, String>>>,
 }
 
 /// What merging two commits in memory came to.
@@ -64,8 +66,18 @@ impl Shadow {
         let lfs = lfs::program().map(|program| Lfs::new(program, &git));
         let baseline = Baseline::open(repository, &directory.with_file_name("baseline"))?;
         let (baseline, sha256) = (Arc::new(baseline), repository.is_sha256());
-        let shadow =
-            Shadow { directory, git, name, email, lfs, sha256, baseline, is_of_module: false }.made()?;
+        let shadow = Shadow {
+            directory,
+            git,
+            name,
+            email,
+            lfs,
+            sha256,
+            baseline,
+            is_of_module: false,
+            trees: Arc::default(),
+        }
+        .made()?;
         shadow.beside(&shadow.git).made()?;
         shadow.with_attributes()
     }
@@ -169,12 +181,15 @@ impl Shadow {
         keep: &[String],
     ) -> Result<usize, GitError> {
         self.reset(commit, tree, index)?;
-        let mut clean = self.in_tree(tree, index);
-        clean.args(["clean", "-ffdx", "--quiet", "-e", "/.git"]);
-        for pattern in keep {
-            clean.arg("-e").arg(pattern);
+        // Mostly there is nothing to clean, and to see that is quicker than to start a program for it.
+        if !Index::read(index, self.sha256).is_ok_and(|index| index.is_all_in(tree)) {
+            let mut clean = self.in_tree(tree, index);
+            clean.args(["clean", "-ffdx", "--quiet", "-e", "/.git"]);
+            for pattern in keep {
+                clean.arg("-e").arg(pattern);
+            }
+            output(clean)?;
         }
-        output(clean)?;
         self.fill_in(tree, index)
     }
 
@@ -254,12 +269,34 @@ impl Shadow {
         with_input(command, &names.join(&0)).map(drop)
     }
 
+    /// Asked for once; of those that are made here it is known.
     pub fn tree_of_commit(&self, commit: &str) -> Result<String, GitError> {
+        if let Some(tree) = self.trees().get(commit) {
+            return Ok(tree.clone());
+        }
         let mut command = self.command();
         command
             .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
             .arg(format!("{commit}^{{tree}}"));
-        output(command)
+        let tree = output(command)?;
+        self.note_tree(commit, &tree);
+        Ok(tree)
+    }
+
+    fn trees(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_tree(&self, commit: &str, tree: &str) {
+        const MANY: usize = 256;
+        if !matches!(commit.len(), 40 | 64) {
+            return;
+        }
+        let mut trees = self.trees();
+        if trees.len() > MANY {
+            trees.clear();
+        }
+        trees.insert(commit.to_owned(), tree.to_owned());
     }
 
     pub fn commit(&self, tree: &str, parents: &[&str], message: &str) -> Result<String, GitError> {
@@ -268,7 +305,9 @@ impl Shadow {
         for parent in parents {
             command.args(["-p", parent]);
         }
-        with_input(command, message.as_bytes())
+        let commit = with_input(command, message.as_bytes())?;
+        self.note_tree(&commit, tree);
+        Ok(commit)
     }
 
     /// Whether `old` is in the history of `new`.

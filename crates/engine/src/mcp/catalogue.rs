@@ -15,7 +15,13 @@ pub(super) use conductor_core::scheduler::ASK_HUMAN;
 pub(super) const INSTRUCTIONS: &str = "You work on one task of a run of many. These tools tell how the run stands and \
     let you report. Do your own task first; add a task only for work that is needed and is not yours.";
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn tools(adds: bool) -> Vec<Tool> {
+    let mut tools = all();
+    tools.retain(|tool| adds || tool.name != ADD_TASK);
+    tools
+}
+
+fn all() -> Vec<Tool> {
     let none = json!({ "type": "object", "properties": {} });
     vec![
         tool(

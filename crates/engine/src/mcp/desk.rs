@@ -155,6 +155,7 @@ mod tests {
             board: Default::default(),
             redactor: Default::default(),
             reports: Default::default(),
+            adds: true,
             asks: false,
         };
         desk.admit(office).await.unwrap()

@@ -41,7 +41,8 @@ pub(crate) struct Office {
     pub(crate) board: Board,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) reports: Arc<AtomicU32>,
-    /// Whether a person has to allow what it adds.
+    /// Whether it may add tasks, and whether a person has to allow that.
+    pub(crate) adds: bool,
     pub(crate) asks: bool,
 }
 
@@ -56,7 +57,7 @@ impl Office {
             catalogue::GRAPH => self.graph().await,
             catalogue::UPDATE_STATUS => self.update_status(given),
             catalogue::LOG_ISSUE => self.log_issue(given),
-            catalogue::ADD_TASK => self.add_task(given).await,
+            catalogue::ADD_TASK if self.adds => self.add_task(given).await,
             catalogue::ASK_HUMAN => self.ask_human(given),
             other => Err(format!("there is no tool '{other}'")),
         }
@@ -182,7 +183,7 @@ impl ServerHandler for Office {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(catalogue::tools()))
+        Ok(ListToolsResult::with_all_items(catalogue::tools(self.adds)))
     }
 
     async fn call_tool(

@@ -92,7 +92,9 @@ impl Planner {
     /// What there is to account for.
     pub fn planning(&self) -> Planning {
         let plan = self.worker.run.to_string();
-        Planning { plan, agent: self.agent(), at: self.since, usage: self.used.clone() }
+        let [analysed_in, planned_in] = self.times;
+        let (agent, usage) = (self.agent(), self.used.clone());
+        Planning { plan, agent, at: self.since, usage, analysed_in, planned_in }
     }
 
     /// Keeps what it has used so far. Where that cannot be written it is told all the same, by whoever asked for a plan.

@@ -5,11 +5,14 @@
 //! is killed, what is left in the group can only be its: the keeper ends it, or the next coordinator. Many users may not
 //! make groups; for them there is the descent alone, which misses what was never seen.
 //!
-//! Where it is, is written down in the run's folder. Its name holds the coordinator's, so that no two are ever the same.
+//! Where it is, is written down in the run's folder, in a file of its own: a keeper and the next coordinator may forget a
+//! group at the same time. Its name holds the coordinator's, so that no two are ever the same.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,8 +21,8 @@ use conductor_core::ids::RunId;
 use super::tree;
 use crate::access;
 
-/// In a run's folder: the groups of its coordinators, a line each.
-const FILE: &str = "control_groups";
+/// In a run's folder: where the group of one of its coordinators is. The coordinator's name follows.
+const NOTE: &str = "control_group.";
 
 const PROCESSES: &str = "cgroup.procs";
 
@@ -28,7 +31,7 @@ pub(super) struct Group {
     /// The one it came from, and goes back to.
     around: PathBuf,
     folder: PathBuf,
-    file: PathBuf,
+    note: PathBuf,
 }
 
 impl Group {
@@ -37,9 +40,10 @@ impl Group {
         let around = current()?;
         remove_abandoned(&around);
         let folder = around.join(format!("conductor-{run}-{}", tree::us()));
-        let group = Group { around, folder, file: run_folder.join(FILE) };
+        let note = run_folder.join(format!("{NOTE}{}", tree::us()));
         // Written down first: one that is not there does no harm, one that nothing leads to does.
-        note(&group.file, &group.folder).ok()?;
+        access::write(&note, folder.as_os_str().as_encoded_bytes()).ok()?;
+        let group = Group { around, folder, note };
         let entered = fs::create_dir(&group.folder).and_then(|()| move_in(&group.folder, std::process::id()));
         if entered.is_err() {
             group.leave();
@@ -57,30 +61,33 @@ impl Group {
     pub(super) fn leave(self) {
         let _ = move_in(&self.around, std::process::id());
         clear(&self.folder);
-        forget(&self.file, &self.folder);
+        let _ = fs::remove_file(&self.note);
     }
 }
 
 /// Groups of coordinators that are dead.
 pub(super) struct LeftGroups {
-    file: PathBuf,
-    folders: Vec<PathBuf>,
+    groups: Vec<Noted>,
+}
+
+struct Noted {
+    note: PathBuf,
+    folder: PathBuf,
 }
 
 impl LeftGroups {
     /// Those of a run, or of one of its coordinators.
     pub(super) fn of(run_folder: &Path, only: Option<&str>) -> LeftGroups {
-        let file = run_folder.join(FILE);
-        let is_meant = |folder: &PathBuf| {
-            let coordinator = coordinator_of(folder).unwrap_or_default();
+        let is_meant = |group: &Noted| {
+            let coordinator = coordinator_of(&group.folder).unwrap_or_default();
             only.is_none_or(|only| only == coordinator) && !tree::lives(&coordinator)
         };
-        LeftGroups { folders: noted(&file).into_iter().filter(is_meant).collect(), file }
+        LeftGroups { groups: noted(run_folder).into_iter().filter(is_meant).collect() }
     }
 
     /// Whether nothing is left in them but programs of the coordinators' own.
     pub(super) fn is_over(&self) -> bool {
-        self.folders.iter().all(|folder| {
+        self.groups.iter().all(|Noted { folder, .. }| {
             let coordinator = coordinator_of(folder).unwrap_or_default();
             members(folder).into_iter().all(|process| tree::is_own(process, &coordinator))
         })
@@ -88,12 +95,12 @@ impl LeftGroups {
 
     /// Ends what is left in them, and removes them. How many processes that were.
     pub(super) fn end(&self) -> usize {
-        let end = |folder: &PathBuf| {
-            let ended = clear(folder);
-            forget(&self.file, folder);
+        let end = |group: &Noted| {
+            let ended = clear(&group.folder);
+            let _ = fs::remove_file(&group.note);
             ended
         };
-        self.folders.iter().map(end).sum()
+        self.groups.iter().map(end).sum()
     }
 }
 
@@ -178,24 +185,16 @@ fn coordinator_of(folder: &Path) -> Option<String> {
     Some(folder.file_name()?.to_str()?.strip_prefix("conductor-")?.split_once('-')?.1.to_owned())
 }
 
-fn note(file: &Path, folder: &Path) -> std::io::Result<()> {
-    let mut file = access::private().create(true).append(true).open(file)?;
-    writeln!(file, "{}", folder.display())
-}
-
-fn noted(file: &Path) -> Vec<PathBuf> {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    // Nothing else is ever touched, whatever the file says.
-    text.lines().map(PathBuf::from).filter(|folder| coordinator_of(folder).is_some()).collect()
-}
-
-fn forget(file: &Path, folder: &Path) {
-    let rest: Vec<String> = noted(file)
-        .iter()
-        .filter(|noted| *noted != folder)
-        .map(|noted| format!("{}\n", noted.display()))
-        .collect();
-    let _ = if rest.is_empty() { fs::remove_file(file) } else { access::write(file, rest.concat()) };
+fn noted(run_folder: &Path) -> Vec<Noted> {
+    let entries = fs::read_dir(run_folder).into_iter().flatten().flatten();
+    let is_note = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(NOTE.as_bytes());
+    let read = |entry: fs::DirEntry| {
+        let note = entry.path();
+        let folder = PathBuf::from(OsString::from_vec(fs::read(&note).ok()?));
+        // Nothing else is ever touched, whatever the note says.
+        coordinator_of(&folder).map(|_| Noted { note, folder })
+    };
+    entries.filter(is_note).filter_map(read).collect()
 }
 
 #[cfg(test)]
@@ -214,11 +213,14 @@ mod tests {
     #[test]
     fn only_folders_of_our_name_are_ever_touched() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(FILE);
-        fs::write(&file, "/sys/fs/cgroup\n/sys/fs/cgroup/conductor-abc-7.12\n\n").unwrap();
-        assert_eq!(noted(&file), [PathBuf::from("/sys/fs/cgroup/conductor-abc-7.12")]);
-        assert_eq!(coordinator_of(&noted(&file)[0]).as_deref(), Some("7.12"));
-        forget(&file, &noted(&file)[0]);
-        assert!(!file.exists());
+        for (name, group) in
+            [("1.1", "/sys/fs/cgroup"), ("7.12", "/sys/fs/cgroup/conductor-abc-7.12"), ("2.2", "")]
+        {
+            fs::write(folder.path().join(format!("{NOTE}{name}")), group).unwrap();
+        }
+        let noted = noted(folder.path());
+        let folders: Vec<&Path> = noted.iter().map(|noted| noted.folder.as_path()).collect();
+        assert_eq!(folders, [Path::new("/sys/fs/cgroup/conductor-abc-7.12")]);
+        assert_eq!(coordinator_of(folders[0]).as_deref(), Some("7.12"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! It knows nothing of agents or tasks beyond the mark; what a process is for and what its exit means is not its matter.
 
+mod collecting;
 mod control_group;
 mod descent;
 mod exit;
@@ -22,7 +23,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::Process as ProcessName;
+use conductor_core::event::{Process as ProcessName, Processes};
 use rustix::process::{Pid, Signal};
 
 pub(crate) use control_group::current as control_group;
@@ -139,14 +140,14 @@ impl Running {
     }
 
     /// After the main process has exited: ends what is left of its group, collects it, and sees to stragglers.
-    pub async fn finish(mut self, lived: Duration) -> io::Result<Exit> {
+    pub async fn finish(mut self, lived: Duration) -> io::Result<(Exit, Processes)> {
         // The dead main process still holds the group's number, so this cannot hit a stranger.
         let _ = rustix::process::kill_process_group(self.group, Signal::KILL);
-        let status = self.child.wait()?;
+        let (status, took) = collecting::collect(self.group)?;
         self.is_over = true;
         tree::forget(self.child.id());
         tree::sweep_soon(&self.mark, lived).await;
-        Ok(status.into())
+        Ok((status.into(), took))
     }
 }
 
@@ -313,6 +314,18 @@ fn limit_memory(command: &mut Command, bytes: u64) {
     // SAFETY: one system call; it takes no lock and allocates nothing.
     unsafe { command.pre_exec(set) };
 }
+
+/// What was freed goes back to the system. The allocator keeps it otherwise, and after a large plan was read that is more than
+/// the run needs.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "no crate here offers it")]
+pub fn give_memory_back() {
+    // SAFETY: it touches nothing that is in use, from any thread.
+    unsafe { libc::malloc_trim(0) };
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn give_memory_back() {}
 
 /// Takes as many file descriptors as we may have: each process under way needs a few.
 pub fn raise_descriptor_limit() {

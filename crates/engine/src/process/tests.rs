@@ -46,7 +46,7 @@ async fn an_exit_code_and_a_signal_are_told_apart() {
     for (script, exit) in [("exit 3", Exit::Code(3)), ("kill -9 $$", Exit::Signal(9))] {
         let running = start(script, &mark("exit"), dir.path());
         running.exited().await.unwrap();
-        assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap(), exit);
+        assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap().0, exit);
     }
 }
 
@@ -79,7 +79,7 @@ async fn a_whole_tree_that_ignores_termination_is_killed() {
     wait_for(&up);
     running.ask_to_end();
     running.kill().await.unwrap();
-    assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap(), Exit::Signal(9));
+    assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap().0, Exit::Signal(9));
     assert_eq!(marked(&mark), 0);
 }
 

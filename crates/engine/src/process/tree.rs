@@ -131,10 +131,11 @@ pub(super) fn mark_own(command: &mut std::process::Command) {
     command.env(OWN, us());
 }
 
-/// Whether it is a program of that coordinator's own, or what one left running on purpose.
+/// Whether it is a program of that coordinator's own, what one left running on purpose, or this very process: a keeper
+/// whose coordinator was killed before it let the keeper out is in the group that it clears.
 pub(super) fn is_own(process: u32, coordinator: &str) -> bool {
     let is_waited_for = || known().contains_key(&process) || beside().contains(&process);
-    has_variable(&environment(process), OWN, coordinator) || is_waited_for()
+    process == std::process::id() || has_variable(&environment(process), OWN, coordinator) || is_waited_for()
 }
 
 /// Whether a process of ours carries neither an attempt's mark nor our own.
@@ -353,11 +354,12 @@ pub(super) fn is_alive(process: u32) -> bool {
     stat(process).is_some_and(|stat| stat.state != 'Z')
 }
 
-/// Whether the process of this name (see `us`) is alive.
+/// Whether the process of this name (see `us`) is alive. One that is exiting does nothing any more, though it has yet to
+/// become a zombie: by then its locks are free and its pipes closed already.
 pub(super) fn lives(name: &str) -> bool {
     let parts = name.split_once('.').and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse().ok()?)));
     parts.is_some_and(|(pid, start): (u32, u64)| {
-        stat(pid).is_some_and(|stat| stat.start_time == start && stat.state != 'Z')
+        stat(pid).is_some_and(|stat| stat.start_time == start && stat.state != 'Z' && !stat.is_exiting)
     })
 }
 
@@ -416,7 +418,11 @@ pub(super) struct Stat {
     pub(super) state: char,
     pub(super) parent: u32,
     pub(super) start_time: u64,
+    pub(super) is_exiting: bool,
 }
+
+/// Among the flags of a process: it is on its way out.
+const EXITING: u64 = 0x4;
 
 /// When the kernel started it, in its own ticks; with the number this names a process for good.
 pub(super) fn start_time(process: u32) -> Option<u64> {
@@ -432,5 +438,6 @@ pub(super) fn stat(process: u32) -> Option<Stat> {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
         start_time: fields.get(19)?.parse().ok()?,
+        is_exiting: fields.get(6)?.parse::<u64>().ok()? & EXITING != 0,
     })
 }

@@ -42,6 +42,7 @@ impl Redactor {
             | Input::SessionStarted { .. }
             | Input::ProviderParked { .. }
             | Input::UsageReported { .. }
+            | Input::WorkHandedIn { .. }
             | Input::WorkAccepted { .. }
             | Input::MergesPutOff
             | Input::BranchMoved { .. }

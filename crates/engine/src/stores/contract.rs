@@ -46,7 +46,16 @@ fn started(seq: u64) -> Record {
 }
 
 fn attempt_started(seq: u64, task: &str) -> Record {
-    record(seq, Event::AttemptStarted { task: task_id(task), attempt: Attempt(1), executor: 1, hand: None })
+    record(
+        seq,
+        Event::AttemptStarted {
+            task: task_id(task),
+            attempt: Attempt(1),
+            executor: 1,
+            hand: None,
+            on: Default::default(),
+        },
+    )
 }
 
 #[tokio::test]
@@ -261,4 +270,124 @@ async fn every_outcome_of_an_attempt_can_be_appended() {
         store.append(&id, &[record(seq, ended)]).await.unwrap();
     }
     assert_eq!(store.load(&id).await.unwrap().len(), 6);
+}
+
+fn paused(seq: u64) -> Record {
+    record(seq, Event::RunPaused { by: None })
+}
+
+/// A run of one event, in a store that has made it.
+async fn new_run(folder: &Path) -> (Sqlite, RunId) {
+    let (store, id) = (open(folder).await, run_id("r1"));
+    let (new, first) = created(&id);
+    store.create(&new, &first).await.unwrap();
+    (store, id)
+}
+
+async fn numbers(store: &Sqlite, id: &RunId) -> Vec<u64> {
+    store.load(id).await.unwrap().iter().map(|record| record.seq).collect()
+}
+
+#[tokio::test]
+async fn what_is_only_written_is_part_of_the_log_for_everybody() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, id) = new_run(dir.path()).await;
+    store.write(&id, &[started(2)]).unwrap();
+    store.write(&id, &[attempt_started(3, "a"), paused(4)]).unwrap();
+    let other = open(dir.path()).await;
+    assert_eq!(other.load(&id).await.unwrap()[1..], [started(2), attempt_started(3, "a"), paused(4)]);
+    store.append(&id, &[started(2), attempt_started(3, "a")]).await.unwrap();
+    assert_eq!(numbers(&other, &id).await, [1, 2, 3, 4], "half of it is stored twice and told once");
+    store.append(&id, &[paused(4), paused(5)]).await.unwrap();
+    assert_eq!(numbers(&store, &id).await, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn whoever_comes_next_takes_over_what_was_only_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, id) = new_run(dir.path()).await;
+    store.write(&id, &[started(2), attempt_started(3, "a")]).unwrap();
+    drop(store);
+    let next = open(dir.path()).await;
+    assert!(matches!(next.write(&id, &[paused(4)]), Err(StoreError::NoSuchRun(_))), "not before it appended");
+    next.append(&id, &[paused(4)]).await.unwrap();
+    let journal = Home::at(dir.path()).unwrap().run(&id).join("journal");
+    assert_eq!(std::fs::metadata(&journal).unwrap().len(), 0, "it is in the database");
+    next.write(&id, &[paused(5)]).unwrap();
+    assert_eq!(numbers(&open(dir.path()).await, &id).await, [1, 2, 3, 4, 5]);
+    assert_eq!(next.runs().await.unwrap()[0].status, "running", "what it says of the run is known too");
+}
+
+#[tokio::test]
+async fn what_a_power_cut_left_of_the_journal_ends_at_the_first_line_that_is_not_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, id) = new_run(dir.path()).await;
+    store.append(&id, &[started(2)]).await.unwrap();
+    for seq in [3, 4, 5] {
+        store.write(&id, &[paused(seq)]).unwrap();
+    }
+    drop(store);
+    let journal = Home::at(dir.path()).unwrap().run(&id).join("journal");
+    let whole = std::fs::read(&journal).unwrap();
+    let lines: Vec<usize> =
+        whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
+    let damages: [(&str, Vec<u8>, usize); 4] = [
+        ("its end is missing", whole[..whole.len() - 9].to_vec(), 4),
+        (
+            "its middle never came to the disk",
+            {
+                let mut holed = whole.clone();
+                holed[lines[0] + 1..lines[1]].fill(0);
+                holed
+            },
+            3,
+        ),
+        ("nothing of it did", Vec::new(), 2),
+        (
+            "a letter is wrong",
+            {
+                let mut wrong = whole.clone();
+                wrong[20] ^= 1;
+                wrong
+            },
+            2,
+        ),
+    ];
+    for (damage, bytes, left) in damages {
+        std::fs::write(&journal, bytes).unwrap();
+        let store = open(dir.path()).await;
+        assert_eq!(numbers(&store, &id).await.len(), left, "{damage}");
+    }
+    let store = open(dir.path()).await;
+    store.append(&id, &[paused(3)]).await.unwrap();
+    store.write(&id, &[paused(4)]).unwrap();
+    assert_eq!(numbers(&open(dir.path()).await, &id).await, [1, 2, 3, 4], "and the run goes on");
+    store.write(&id, &[paused(5), paused(6)]).unwrap();
+    let whole = std::fs::read(&journal).unwrap();
+    std::fs::write(&journal, &whole[..whole.len() - 9]).unwrap();
+    assert_eq!(
+        numbers(&open(dir.path()).await, &id).await,
+        [1, 2, 3, 4],
+        "of a turn there is all or nothing"
+    );
+}
+
+#[tokio::test]
+async fn a_journal_begins_anew_when_it_is_long_and_goes_with_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, id) = new_run(dir.path()).await;
+    let journal = Home::at(dir.path()).unwrap().run(&id).join("journal");
+    let length = || std::fs::metadata(&journal).map_or(0, |journal| journal.len());
+    let mut longest = 0;
+    for batch in 0..40_u64 {
+        let records: Vec<Record> = (0..200).map(|at| paused(2 + batch * 200 + at)).collect();
+        records.chunks(50).for_each(|some| store.write(&id, some).unwrap());
+        longest = longest.max(length());
+        store.append(&id, &records).await.unwrap();
+    }
+    assert!(longest > 0 && longest < 300 << 10, "{longest}");
+    assert_eq!(numbers(&open(dir.path()).await, &id).await.len(), 8_001);
+    let outcome = conductor_core::event::RunOutcome::Completed;
+    store.append(&id, &[record(8_002, Event::RunFinished { outcome })]).await.unwrap();
+    assert!(!journal.exists(), "a run that is over has none");
 }

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod contract;
 mod earlier;
+mod journal;
 mod sqlite;
 mod witness;
 
@@ -27,6 +28,11 @@ pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send
 pub trait Store: Send + Sync {
     /// When it completes, the run and its first record are durable.
     fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Task<'a, ()>;
+
+    /// When it returns, these are part of the log, right behind what it held, and outlive this process; a power cut may
+    /// take them. To be appended soon after, in the same order. It takes no longer than a write to a file, and waits for
+    /// no lock; only runs that this store has made or appended to can be written to. Where it fails, none are written.
+    fn write(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError>;
 
     /// When it completes, all of these are durable, in order, right behind what the log held; where it fails, none of
     /// them are. Appending what is there already is not an error, so a call whose answer was lost can be repeated; what

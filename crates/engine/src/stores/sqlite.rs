@@ -1,42 +1,39 @@
 //! SQLite in WAL mode, one file for all runs.
 //!
 //! `synchronous = FULL`: a commit that returned survives a power cut. A log that ends before its witness (see `witness`)
-//! has lost something, and is refused instead of believed.
+//! has lost something, and is refused instead of believed. What is only written is in the run's `journal` and becomes
+//! part of the log here for every reader.
 //!
 //! Reading a run changes nothing about writing one: what is known of a log's end is kept for each run, and only by
 //! those who write to it.
 
+mod errors;
+mod opening;
+mod rows;
+
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use conductor_core::event::{Event, Record, RunOutcome};
 use conductor_core::ids::RunId;
 use conductor_core::units::{Tick, Timestamp};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, Row};
+use sqlx::Row;
+use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::witness::{self, Cause, Excess, Witness, missing, witnessed};
+use super::journal::{self, Journal};
+use super::witness::{self, Cause, Excess, Witness};
 use super::{NewRun, Store, StoreError, StoredRun, Task};
-use crate::access;
 use crate::home::Home;
-use crate::shortage::Passing as _;
+use errors::{told, unwritable};
+use opening::{Mode, connect, connect_to_read, inspect, lengthen_log, make};
+use rows::{EVENT_VERSION, EventRow, chained};
 
-/// The form events are written in; an older number is brought up to date on reading.
-const EVENT_VERSION: i64 = 1;
-
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
+pub use opening::{integrity, schema_version, sqlite_version};
 
 /// From the decision for an event to its witness, in milliseconds: the time of a commit on a busy disk.
 const SAME_MOMENT: i64 = 2_000;
-
-/// Another process may hold the write lock for a while; after this we say so, and go on waiting.
-const BUSY: Duration = Duration::from_secs(5);
 
 // One turn is one statement, whose rows come as one JSON array; only where the run's status changes is it a script.
 // All of them are added where the log ends as we know it, else none. What to ignore is what the trigger cannot put into
@@ -51,6 +48,8 @@ pub struct Sqlite {
     path: PathBuf,
     home: Home,
     writer: AsyncMutex<Writer>,
+    /// Of each run that this process has appended to; opened when something is only written. Never waited for.
+    journals: Mutex<HashMap<RunId, Option<Journal>>>,
 }
 
 struct Writer {
@@ -92,7 +91,7 @@ impl Sqlite {
 
     fn with(home: &Home, connection: SqliteConnection) -> Sqlite {
         let writer = AsyncMutex::new(Writer { connection, ends: HashMap::new() });
-        Sqlite { path: home.database(), home: home.clone(), writer }
+        Sqlite { path: home.database(), home: home.clone(), writer, journals: Mutex::default() }
     }
 
     fn told(&self, error: sqlx::Error) -> StoreError {
@@ -115,34 +114,94 @@ impl Sqlite {
     /// In one transaction: a run without its first record could never be read again.
     async fn create_run(&self, run: &NewRun, first: &Record) -> Result<(), StoreError> {
         let witness = Witness::open(&self.home, &run.id).map_err(|error| unwritable(&self.home, &error))?;
-        let row = self.row(0, first)?;
+        let mut row = self.row(0, first)?;
+        let body = std::mem::take(&mut row.body);
         let mut writer = self.writer.lock().await;
         let connection = &mut writer.connection;
         begin(connection).await.map_err(|error| self.told(error))?;
-        let written = write_first(connection, run, first, &row).await;
+        let written = write_first(connection, run, first, &row, body).await;
         let key = end(connection, written).await.map_err(|error| self.told(error))?;
         let mut end = LogEnd { key, last_seq: 0, sum: 0, witness };
         end.acknowledge(&row);
         writer.ends.insert(run.id.clone(), end);
+        self.journals().insert(run.id.clone(), None);
         let _ = lengthen_log(&self.path);
         Ok(())
+    }
+
+    fn journals(&self) -> MutexGuard<'_, HashMap<RunId, Option<Journal>>> {
+        self.journals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_records(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError> {
+        let mut journals = self.journals();
+        let journal = journals.get_mut(run).ok_or_else(|| StoreError::NoSuchRun(run.clone()))?;
+        let opened = match journal {
+            Some(journal) => Ok(journal),
+            None => Journal::open(&self.home, run).map(|opened| journal.insert(opened)),
+        };
+        opened.and_then(|journal| journal.write(records)).map_err(|error| unwritable(&self.home, &error))
+    }
+
+    /// Takes what a run's last coordinator had only written into the log.
+    async fn take_over_journal(
+        &self,
+        connection: &mut SqliteConnection,
+        run: &RunId,
+        end: &mut LogEnd,
+    ) -> Result<(), StoreError> {
+        let left = self.read_journal(run)?;
+        let left: Vec<Record> = journal::behind(end.last_seq, left).collect();
+        self.append_at(connection, run, end, &left).await?;
+        let mut journals = self.journals();
+        if !journals.contains_key(run) {
+            journal::clear(&self.home, run).map_err(|error| unwritable(&self.home, &error))?;
+            journals.insert(run.clone(), None);
+        }
+        Ok(())
+    }
+
+    fn read_journal(&self, run: &RunId) -> Result<Vec<Record>, StoreError> {
+        journal::read(&self.home, run).map_err(|error| self.failed(error))
+    }
+
+    /// The database holds a run's log up to here.
+    fn settle_journal(&self, run: &RunId, last: u64, is_over: bool) {
+        let mut journals = self.journals();
+        match journals.get_mut(run) {
+            Some(journal) if is_over => {
+                *journal = None;
+                journal::remove(&self.home, run);
+            }
+            Some(Some(journal)) => journal.is_stored(last),
+            _ => {}
+        }
     }
 
     async fn append_records(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError> {
         let mut writer = self.writer.lock().await;
         let Writer { connection, ends } = &mut *writer;
         if !ends.contains_key(run) {
-            ends.insert(run.clone(), self.find_end(connection, run).await?);
+            let mut end = self.find_end(connection, run).await?;
+            self.take_over_journal(connection, run, &mut end).await?;
+            ends.insert(run.clone(), end);
         }
         let appended = match ends.get_mut(run) {
-            Some(end) => self.append_at(connection, run, end, records).await,
+            Some(end) => self.append_at(connection, run, end, records).await.map(|()| end.last_seq),
             None => Err(StoreError::NoSuchRun(run.clone())),
         };
-        if appended.is_err() {
-            // Whether it is in the log is looked up by the next one that writes to this run.
-            ends.remove(run);
+        match appended {
+            Ok(last) => {
+                let is_over = |record: &Record| status(record).is_some_and(|(_, ended)| ended.is_some());
+                self.settle_journal(run, last, records.iter().any(is_over));
+                Ok(())
+            }
+            Err(error) => {
+                // Whether it is in the log is looked up by the next one that writes to this run.
+                ends.remove(run);
+                Err(error)
+            }
         }
-        appended
     }
 
     async fn append_at(
@@ -222,16 +281,14 @@ impl Sqlite {
     }
 
     fn row(&self, before: u32, record: &Record) -> Result<EventRow, StoreError> {
-        let body = serde_json::to_string(&record.event).map_err(|error| self.failed(error))?;
-        let sum = chained(before, record.seq, &body);
-        Ok(EventRow { seq: record.seq, at: record.at, tick: record.tick, sum, body })
+        EventRow::of(before, record).map_err(|error| self.failed(error))
     }
 
     async fn load_records(&self, run: &RunId) -> Result<Vec<Record>, StoreError> {
         let connection = &mut self.writer.lock().await.connection;
         let key = self.key(connection, run).await?;
         // Looked at first: the coordinator of the run may write on while its rows are read.
-        let seen = witness::seen(&self.home, run);
+        let (seen, written) = (witness::seen(&self.home, run), self.read_journal(run)?);
         let rows =
             sqlx::query("SELECT seq, at, tick, version, sum, body FROM events WHERE run = ? ORDER BY seq")
                 .bind(key)
@@ -247,6 +304,7 @@ impl Sqlite {
             sum = next;
             records.push(record);
         }
+        records.extend(journal::behind(records.len() as u64, written));
         self.check_witness(run, records.len() as u64, seen)?;
         Ok(records)
     }
@@ -294,6 +352,8 @@ impl Sqlite {
             sqlx::query("DELETE FROM runs WHERE id = ?").bind(run.as_str()).execute(&mut writer.connection);
         gone.await.map_err(|error| self.told(error))?;
         writer.ends.remove(run);
+        self.journals().remove(run);
+        journal::remove(&self.home, run);
         Ok(())
     }
 
@@ -372,6 +432,10 @@ impl Store for Sqlite {
         Box::pin(self.create_run(run, first))
     }
 
+    fn write(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError> {
+        self.write_records(run, records)
+    }
+
     fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Task<'a, ()> {
         Box::pin(self.append_records(run, records))
     }
@@ -387,21 +451,6 @@ impl Store for Sqlite {
     fn runs(&self) -> Task<'_, Vec<StoredRun>> {
         Box::pin(self.list())
     }
-}
-
-struct EventRow {
-    seq: u64,
-    at: Timestamp,
-    tick: Tick,
-    sum: u32,
-    body: String,
-}
-
-fn chained(before: u32, seq: u64, body: &str) -> u32 {
-    let mut hasher = crc32fast::Hasher::new_with_initial(before);
-    hasher.update(&seq.to_le_bytes());
-    hasher.update(body.as_bytes());
-    hasher.finalize()
 }
 
 /// Our own words instead of sqlx's `Transaction`: SQLite rolls back by itself where the disk is full, and sqlx, whose
@@ -428,9 +477,10 @@ async fn write_first(
     run: &NewRun,
     first: &Record,
     row: &EventRow,
+    body: String,
 ) -> sqlx::Result<i64> {
     let key = write_run(connection, run, first).await?;
-    // The plan is in it, which may be large: not worth an array of one.
+    // The plan is in it, which may be large: not worth an array of one, nor a copy.
     sqlx::query("INSERT INTO events (run, seq, at, tick, version, sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)")
         .bind(key)
         .bind(row.seq as i64)
@@ -438,7 +488,7 @@ async fn write_first(
         .bind(row.tick.0 as i64)
         .bind(EVENT_VERSION)
         .bind(i64::from(row.sum))
-        .bind(row.body.as_str())
+        .bind(body)
         .execute(connection)
         .await?;
     Ok(key)
@@ -460,7 +510,7 @@ async fn write_run(connection: &mut SqliteConnection, run: &NewRun, first: &Reco
 
 /// `RowNotFound` where the log does not end there any more.
 async fn add_events(connection: &mut SqliteConnection, end: &LogEnd, rows: &[EventRow]) -> sqlx::Result<()> {
-    let query = sqlx::query(ADD_EVENTS).bind(end.key).bind(events(rows)).bind(end.last_seq as i64);
+    let query = sqlx::query(ADD_EVENTS).bind(end.key).bind(rows::as_array(rows)).bind(end.last_seq as i64);
     match query.execute(connection).await?.rows_affected() {
         0 => Err(sqlx::Error::RowNotFound),
         _ => Ok(()),
@@ -481,16 +531,6 @@ async fn add_events_and_status(
     };
     let written = written.await;
     end(connection, written).await
-}
-
-fn events(rows: &[EventRow]) -> String {
-    let rows = rows.iter().map(|row| (row.seq, row.at, row.tick.0, EVENT_VERSION, row.sum, &row.body));
-    array(&rows.collect::<Vec<_>>())
-}
-
-/// Numbers and strings only, which JSON can always hold.
-fn array(rows: &impl serde::Serialize) -> String {
-    serde_json::to_string(rows).unwrap_or_default()
 }
 
 fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
@@ -514,204 +554,6 @@ fn stored_run(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<StoredRun> {
         status: row.try_get("status")?,
         created: Timestamp(row.try_get("created_at")?),
     })
-}
-
-/// Makes the database, or brings its form up to date.
-async fn make(path: &Path, home: &Home) -> Result<SqliteConnection, StoreError> {
-    // Two that make the database at the same moment would each make its tables.
-    let _alone = home.alone().map_err(|error| unwritable(home, &error))?;
-    match path.exists() {
-        true => drop(inspect(path, home).await?),
-        false => missing(home).map_or(Ok(()), Err)?,
-    }
-    // SQLite gives its -wal and -shm the permissions of the database.
-    access::private().create(true).append(true).open(path).map_err(|error| unwritable(home, &error))?;
-    let mut connection = connect(path, Mode::Write).await.map_err(|error| told(path, error))?;
-    MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(path, error))?;
-    Ok(connection)
-}
-
-/// Looks at an existing file without writing to it: is it ours, whole, and of a form we know? Its form, if it has one.
-async fn inspect(path: &Path, home: &Home) -> Result<Option<i64>, StoreError> {
-    // Killed while it made the file, a process leaves a journal that only a writer can undo; once made, there is none.
-    let mut connection = match path.with_extension("db-journal").exists() {
-        true => connect(path, Mode::Write).await.map_err(|error| told(path, error))?,
-        false => connect_to_read(path).await?,
-    };
-    let known = schema_version();
-    let tables: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
-            .fetch_one(&mut connection)
-            .await
-            .map_err(|error| told(path, error))?;
-    let found: Option<i64> = match tables {
-        0 => None,
-        _ => sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
-            .fetch_one(&mut connection)
-            .await
-            .map_err(|error| told(path, error))?,
-    };
-    let lost = if found.is_none() { witnessed(home).next() } else { None };
-    match (found, lost) {
-        (Some(found), _) if found > known => {
-            return Err(StoreError::Newer { path: path.to_owned(), found, known });
-        }
-        (None, Some(run)) => {
-            let why =
-                format!("it is empty, but run {run} had been written; perhaps conductor.db-wal was lost");
-            return Err(StoreError::Damaged { path: path.to_owned(), why });
-        }
-        _ => {}
-    }
-    let _ = connection.close().await;
-    Ok(found)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Write,
-    Read,
-    /// The file alone: nothing else is read, made or locked.
-    Still,
-}
-
-async fn connect(path: &Path, mode: Mode) -> sqlx::Result<SqliteConnection> {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(mode == Mode::Write)
-        .read_only(mode != Mode::Write)
-        .immutable(mode == Mode::Still)
-        .busy_timeout(BUSY)
-        .foreign_keys(true)
-        .locking_mode(SqliteLockingMode::Normal)
-        .disable_statement_logging();
-    let options = match mode {
-        Mode::Write => options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full),
-        Mode::Read | Mode::Still => options,
-    };
-    SqliteConnection::connect_with(&options).await
-}
-
-/// Reading a database with a write-ahead log needs files beside it. Where they cannot be made the database is read by
-/// itself, if there is no log: with one, that would be an older state of it.
-async fn connect_to_read(path: &Path) -> Result<SqliteConnection, StoreError> {
-    let log = std::fs::metadata(path.with_extension("db-wal")).map_or(0, |log| log.len());
-    let mut connection = connect(path, Mode::Read).await.map_err(|error| told(path, error))?;
-    let looked = sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut connection).await;
-    match looked.map(drop).map_err(|error| (primary(&error), error)) {
-        Ok(()) => Ok(connection),
-        Err((Some(8 | 14), _)) if log == 0 => {
-            connect(path, Mode::Still).await.map_err(|error| told(path, error))
-        }
-        Err((_, error)) => Err(told(path, error)),
-    }
-}
-
-/// The form of the database this program makes, and the newest it knows.
-pub fn schema_version() -> i64 {
-    MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0)
-}
-
-/// What SQLite finds wrong with a database that is there; it is not written to.
-pub async fn integrity(home: &Home) -> Result<Vec<String>, StoreError> {
-    let path = home.database();
-    let mut connection = connect_to_read(&path).await?;
-    let lines: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(20)")
-        .fetch_all(&mut connection)
-        .await
-        .map_err(|error| told(&path, error))?;
-    let _ = connection.close().await;
-    Ok(lines.into_iter().filter(|line| line != "ok").collect())
-}
-
-/// Which SQLite this program carries.
-pub async fn sqlite_version() -> Result<String, StoreError> {
-    let memory = Path::new(":memory:");
-    let mut connection =
-        SqliteConnection::connect("sqlite::memory:").await.map_err(|error| told(memory, error))?;
-    sqlx::query_scalar("SELECT sqlite_version()")
-        .fetch_one(&mut connection)
-        .await
-        .map_err(|error| told(memory, error))
-}
-
-fn told_migration(path: &Path, error: sqlx::migrate::MigrateError) -> StoreError {
-    match error {
-        sqlx::migrate::MigrateError::Execute(error) => told(path, error),
-        other => StoreError::Failed { path: path.to_owned(), why: other.to_string() },
-    }
-}
-
-/// Frames SQLite lets gather in the log before it starts it anew (its default of 1,000 pages), with their headers.
-const LOG_BYTES: u64 = 1_050 * (4096 + 24);
-const PLENTY: u64 = 32;
-
-/// Makes the log as long as it will become. A commit that makes a file longer has to sync its length too, which costs
-/// more than twice as much (250 against 105 microseconds where this was measured). SQLite goes by its frames' checksums
-/// and never by the file's length, so zeros behind the last frame mean nothing to it. Done only where there is plenty of
-/// room, and where it fails, nothing is lost but the time.
-fn lengthen_log(database: &Path) -> io::Result<()> {
-    let disk = rustix::fs::statvfs(database)?;
-    if disk.f_bavail.saturating_mul(disk.f_frsize) < PLENTY * LOG_BYTES {
-        return Ok(());
-    }
-    let mut log = File::options().append(true).open(database.with_extension("db-wal"))?;
-    let zeros = [0; 1 << 16];
-    let mut length = log.metadata()?.len();
-    while length < LOG_BYTES {
-        log.write_all(&zeros)?;
-        length += zeros.len() as u64;
-    }
-    log.sync_all()
-}
-
-/// A full disk and a want of descriptors pass; a folder that may not be written, or a lock that is not let go of, does
-/// not pass by waiting.
-fn unwritable(home: &Home, error: &io::Error) -> StoreError {
-    let path = home.root().to_owned();
-    match error.shortage().is_some() {
-        true => StoreError::Unavailable {
-            why: format!("the state directory {} cannot be written: {error}", path.display()),
-        },
-        false => StoreError::Unwritable { path, why: error.to_string() },
-    }
-}
-
-/// A page that the file should have and has not.
-const SHORT_READ: i64 = 522;
-
-/// SQLite's own code of an error.
-fn code(error: &sqlx::Error) -> Option<i64> {
-    match error {
-        sqlx::Error::Database(database) => database.code()?.parse().ok(),
-        _ => None,
-    }
-}
-
-fn primary(error: &sqlx::Error) -> Option<i64> {
-    code(error).map(|code| code & 0xff)
-}
-
-/// SQLite's primary result codes, sorted into what they mean for us.
-fn told(path: &Path, error: sqlx::Error) -> StoreError {
-    let shown = path.display();
-    if code(&error) == Some(SHORT_READ) {
-        let why = "it is shorter than it should be".to_owned();
-        return StoreError::Damaged { path: path.to_owned(), why };
-    }
-    match primary(&error) {
-        // SQLite does not say why; the system does.
-        Some(8 | 14) => {
-            let refused = File::options().append(true).open(path).err();
-            let why = refused.map_or_else(|| error.to_string(), |refused| refused.to_string());
-            StoreError::Unwritable { path: path.to_owned(), why }
-        }
-        Some(5 | 6) => StoreError::Unavailable { why: format!("{shown} is locked by another process") },
-        Some(13) => StoreError::Unavailable { why: format!("the disk is full, {shown} cannot grow") },
-        Some(10) => StoreError::Unavailable { why: format!("{shown} cannot be written: {error}") },
-        Some(11 | 26) => StoreError::Damaged { path: path.to_owned(), why: error.to_string() },
-        _ => StoreError::Failed { path: path.to_owned(), why: error.to_string() },
-    }
 }
 
 #[cfg(test)]

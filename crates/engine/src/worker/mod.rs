@@ -45,7 +45,7 @@ use crate::drive::{Control, Message};
 use crate::mcp::{Desk, Office, Pass};
 use crate::merge::short;
 use crate::process::{self, Exit, Mark};
-use crate::prompt::{self, Facts, Footing};
+use crate::prompt::{self, Facts, Footing, Offered};
 use crate::redact;
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
@@ -312,7 +312,7 @@ impl Worker {
         }
         let (task, caller) = (visit.task, &self.caller);
         let manner = prompt::manner(visit.plan, task);
-        let pass = self.pass(visit, agent, questions).await?;
+        let pass = self.pass(visit, questions).await?;
         let tools = pass.as_ref();
         let brief = Brief { task, seat: &seat, caller, words, anew, session, questions, manner, tools };
         visit.course.enter(Phase::Working);
@@ -337,20 +337,19 @@ impl Worker {
             }
             other => return Err(other),
         }
+        if matches!(visit.task.work, Work::Prompt(_)) {
+            let (task, attempt) = (visit.order.task.clone(), visit.order.attempt);
+            self.report(Input::WorkHandedIn { task, attempt });
+        }
         self.look_after(visit).await;
         self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
     }
 
     /// A way in for its agent to say more than its work does, where the run takes that.
-    async fn pass(
-        &self,
-        visit: &Visit<'_>,
-        agent: &dyn Agent,
-        questions: &agents::Questions,
-    ) -> Result<Option<Pass>, Outcome> {
-        if self.limits.follow_ups == 0 || !agent.abilities().takes_tools {
+    async fn pass(&self, visit: &Visit<'_>, questions: &agents::Questions) -> Result<Option<Pass>, Outcome> {
+        let Some(Offered { adds }) = Offered::of(visit.plan, visit.task, &self.limits) else {
             return Ok(None);
-        }
+        };
         let office = Office {
             task: visit.order.task.clone(),
             attempt: visit.order.attempt,
@@ -360,6 +359,7 @@ impl Worker {
             board: self.board.clone(),
             redactor: self.caller.redactor(visit.plan, visit.task),
             reports: Default::default(),
+            adds,
             asks: self.limits.asks_about_follow_ups(),
         };
         self.desk.admit(office).await.map(Some).map_err(|error| unfit_stream(&error))
@@ -461,6 +461,7 @@ impl Worker {
                 .iter()
                 .find(|(name, _)| name == "CONDUCTOR_PORTS")
                 .map(|(_, ports)| ports.as_str()),
+            tools: Offered::of(visit.plan, visit.task, &self.limits),
             skills: visit.skills.get().map_or(&[][..], Vec::as_slice),
             feedback,
             footing,
@@ -478,7 +479,7 @@ impl Worker {
         let beginning = order.beginning.as_deref().cloned().unwrap_or_default();
         let isolation = self.rooms.isolation(task);
         let guest = Guest::of(&plan, isolation, task, order.executor, order.attempt);
-        Guest { onto: beginning.onto, round: beginning.round, ..guest }
+        Guest { onto: beginning.onto, stack: beginning.stack, round: beginning.round, ..guest }
     }
 
     async fn seated<T: Send + 'static>(
@@ -562,9 +563,10 @@ fn is_mendable(failure: &Failure) -> bool {
 
 fn no_workspace(error: &WorkspaceError) -> Outcome {
     let (class, message) = match error {
-        WorkspaceError::Markers(_) | WorkspaceError::Unmerged(_) | WorkspaceError::EpicConflict(_) => {
-            (FailureClass::Conflict, error.to_string())
-        }
+        WorkspaceError::Markers(_)
+        | WorkspaceError::Unmerged(_)
+        | WorkspaceError::EpicConflict(_)
+        | WorkspaceError::StackConflict { .. } => (FailureClass::Conflict, error.to_string()),
         WorkspaceError::Git(error) if error.is_of_filters() => (FailureClass::Unstartable, error.to_string()),
         WorkspaceError::Diverged { .. } => (FailureClass::Diverged, error.to_string()),
         error => (FailureClass::Unstartable, format!("no workspace: {error}")),

@@ -1,6 +1,8 @@
 //! A process of an attempt, from its start to the end of all it started, with its words going to a transcript.
 
 use std::io;
+use std::num::NonZero;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use conductor_core::event::{Failure, FailureClass, Outcome};
@@ -25,8 +27,8 @@ const HEAR: Duration = Duration::from_millis(40);
 /// How long an agent that was asked in its own language may take before it gets a signal.
 const COURTESY: Duration = Duration::from_secs(2);
 
-/// Up to this many processes at once, one start after the other keeps the machine busy.
-const FEW: usize = 1;
+static CORES: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
 
 /// Whoever listens to a process while it runs.
 struct Ear<'a> {
@@ -79,7 +81,8 @@ impl Worker {
                     .map_err(lost)?;
             }
         }
-        let exit = running.finish(started.elapsed()).await.map_err(lost)?;
+        let (exit, took) = running.finish(started.elapsed()).await.map_err(lost)?;
+        self.board.takes(&order.task, took);
         if let Some(talk) = talk {
             talk.listen(self, order, transcript).map_err(lost)?;
             talk.close(self, order);
@@ -96,8 +99,8 @@ impl Worker {
         opened.map_err(|error| unwritable(speaker, &error))
     }
 
-    /// Starting blocks until the program is loaded. With few at work that is the shortest way; with many, it is done
-    /// aside, so that ends can be dealt with meanwhile.
+    /// Starting blocks until the program is loaded. While there is a core for each, it is done right here: two threads that
+    /// wake each other cost more. With more at work, a start may have to wait for a core, and is done aside.
     async fn start(
         &self,
         order: &Order,
@@ -107,7 +110,7 @@ impl Worker {
     ) -> io::Result<Running> {
         let (mark, writer) = (self.mark(order), transcript.writer()?);
         let stream = stream.map(Transcript::writer).transpose()?;
-        if process::under_way() < FEW {
+        if process::under_way() < *CORES {
             return Running::start(launch, mark, writer, stream);
         }
         let launch = launch.clone();

@@ -25,9 +25,10 @@ impl Yard {
         match fs::rename(path, &here) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             // On another file system there is no shortcut.
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                fs::remove_dir_all(path).map_err(|source| file(path, source))
-            }
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => match fs::remove_dir_all(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file(path, error)),
+                _ => Ok(()),
+            },
             Err(source) => Err(file(path, source)),
             Ok(()) => Ok(()),
         }
@@ -109,6 +110,19 @@ impl Yard {
         }
         self.repository.prune_worktrees()?;
         Ok(stay)
+    }
+
+    /// Takes away an executor's workspace that nothing needs any more, while the run goes on.
+    pub(crate) fn clear_spare(&self, executor: u32) -> Result<(), WorkspaceError> {
+        for seat in [executor.to_string(), format!("{executor}c")] {
+            let folder = self.layout.workspace(&seat);
+            if folder.exists() && !self.unsaved(&seat).exists() && self.may_go(&seat, &folder)? {
+                self.throw_away(&folder)?;
+                // The next task in this place finds nothing there, and no word of what was there.
+                self.notes_of(&seat).for_each(|note| drop(fs::remove_file(note)));
+            }
+        }
+        Ok(())
     }
 
     /// Whether it is gone.

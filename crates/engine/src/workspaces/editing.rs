@@ -74,7 +74,8 @@ impl<'a> Editing<'a> {
         let commit = self.yard.shadow.commit(&tree, &[&before.commit], &message)?;
         self.yard.keep_commit(&format!("{}/edited", branch_word(self.task.as_str())), &commit)?;
         let touched = self.yard.shadow.touched(&before.base, &commit)?;
-        Ok(Some(Change { touched, edited: true, ..Change::new(before.base.clone(), commit) }))
+        let (base, stacked) = (before.base.clone(), before.stacked);
+        Ok(Some(Change { touched, stacked, edited: true, ..Change::new(base, commit) }))
     }
 
     /// Takes the folder away.

@@ -54,7 +54,8 @@ impl Yard {
         let touched = self.shadow.touched(&base, &commit)?;
         let word = branch_word(guest.task.as_str());
         let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &commit)?;
-        Ok(Some(Rescued { name, change: Change { touched, ..Change::new(&base, commit) } }))
+        let stacked = !guest.stack.is_empty();
+        Ok(Some(Rescued { name, change: Change { touched, stacked, ..Change::new(&base, commit) } }))
     }
 
     fn tell_left(&self, filters: &[String], guest: &Guest, folder: &Folder) {

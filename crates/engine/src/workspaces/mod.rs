@@ -31,6 +31,7 @@ use conductor_core::event::{Change, Round};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Isolation, Plan, Scope, Task, Work};
 use conductor_core::run::{Run, TaskState};
+use conductor_core::scheduler::Unlanded;
 use thiserror::Error;
 
 use crate::git::{GitError, Repository};
@@ -63,6 +64,10 @@ pub enum WorkspaceError {
     Inside(PathBuf),
     #[error("the work of its epic conflicts with what has landed meanwhile in {0}")]
     EpicConflict(String),
+    #[error(
+        "the work of {task}, which it would begin on, conflicts with what has landed meanwhile in {files}"
+    )]
+    StackConflict { task: TaskId, files: String },
     #[error(
         "the marks of a conflict are still in {0} (where they are meant: `conflict_markers:` of the task, or --allow-markers FILE)"
     )]
@@ -117,6 +122,8 @@ pub struct Guest {
     pub conflict_markers: Vec<String>,
     /// What its epic has done so far.
     pub onto: Option<String>,
+    /// Work that has not landed and that it builds on, the lowest first.
+    pub stack: Vec<Unlanded>,
     /// What it is to mend, and for the how manyth time.
     pub round: Option<(u32, Round)>,
 }
@@ -135,6 +142,7 @@ impl Guest {
             title: if isolation == Isolation::None { String::new() } else { task.commit_title() },
             conflict_markers: task.conflict_markers().to_vec(),
             onto: None,
+            stack: Vec::new(),
             round: None,
         }
     }
@@ -290,6 +298,7 @@ impl Rooms {
             {
                 let (executor, attempt) = (running.executor, running.attempt);
                 let guest = Guest::of(run.plan(), self.isolation(task), task, executor, attempt);
+                let guest = Guest { stack: begun_on(run, &task.id), ..guest };
                 match workspaces.rescue(&guest) {
                     Ok(Some(rescued)) if matches!(task.work, Work::Prompt(_)) => {
                         left.insert(task.id.clone(), rescued.change);
@@ -303,4 +312,15 @@ impl Rooms {
         }
         (left, troubles)
     }
+}
+
+/// Work that had not landed when its last attempt began on it.
+fn begun_on(run: &Run, task: &TaskId) -> Vec<Unlanded> {
+    let stack = run.place(task).and_then(|place| run.repeats(place)).map(|repeats| &repeats.stack);
+    let below = |(task, commit): (&TaskId, &String)| Unlanded {
+        task: task.clone(),
+        commit: commit.clone(),
+        base: None,
+    };
+    stack.into_iter().flatten().map(below).collect()
 }

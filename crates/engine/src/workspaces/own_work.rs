@@ -195,14 +195,14 @@ impl Yard {
     }
 
     /// The merge train puts it on top of what has landed. What an epic has done so far is on no branch yet, and the next of
-    /// its tasks goes on from this one: there the two have to be one commit.
+    /// its tasks goes on from this one: there the two have to be one commit. So it is with work that has not landed.
     fn since_merge_base(
         &self,
         left: &Left<'_>,
         common: &str,
         commit: String,
     ) -> Result<OwnWork, WorkspaceError> {
-        if left.guest.onto.is_none() {
+        if left.guest.onto.is_none() && left.guest.stack.is_empty() {
             return Ok(OwnWork::Found { base: common.to_owned(), commit });
         }
         match self.shadow.merge(left.base, &commit, None)? {
@@ -211,10 +211,12 @@ impl Yard {
                 Ok(OwnWork::Found { base: left.base.to_owned(), commit })
             }
             Merge::Conflict { files, .. } => {
-                let why = format!(
-                    "its HEAD is of before what its epic has done, and conflicts with that in {}",
-                    files.join(", ")
-                );
+                let what = match left.guest.onto {
+                    Some(_) => "what its epic has done",
+                    None => "the work it is built on",
+                };
+                let why =
+                    format!("its HEAD is of before {what}, and conflicts with that in {}", files.join(", "));
                 Ok(OwnWork::Unclear { why, commit })
             }
         }

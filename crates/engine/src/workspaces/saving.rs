@@ -9,7 +9,7 @@ use super::layout::Folder;
 use super::modules::{Pin, Taken};
 use super::names::branch_word;
 use super::own_work::{Left, OwnWork};
-use super::yard::{Yard, locked, write};
+use super::yard::{Yard, write};
 use super::{Guest, Rescued, Seat, WorkspaceError, file};
 use crate::conflict_markers::{self, Look};
 use crate::git::is_torn;
@@ -28,19 +28,8 @@ enum Saved {
 }
 
 impl Yard {
-    /// The tree of a commit, asked for once.
     pub(super) fn tree_of_commit(&self, commit: &str) -> Result<String, WorkspaceError> {
-        const MANY: usize = 256;
-        if let Some(tree) = locked(&self.trees).get(commit) {
-            return Ok(tree.clone());
-        }
-        let tree = self.shadow.tree_of_commit(commit)?;
-        let mut trees = locked(&self.trees);
-        if trees.len() > MANY {
-            trees.clear();
-        }
-        trees.insert(commit.to_owned(), tree.clone());
-        Ok(tree)
+        Ok(self.shadow.tree_of_commit(commit)?)
     }
 
     /// What the guest did, with all that is in the folder now; nothing where nothing differs from what it was given.
@@ -57,9 +46,10 @@ impl Yard {
             }
         };
         let touched = self.shadow.touched(&base, &commit)?;
+        let stacked = !guest.stack.is_empty() && base == left.base;
         write(&self.saved_note(guest), &tree)?;
         self.tell_of_huge_files(guest, folder, &touched.files);
-        Ok(Saved::Work(Change { touched, ..Change::new(base, commit) }, pins))
+        Ok(Saved::Work(Change { touched, stacked, ..Change::new(base, commit) }, pins))
     }
 
     /// Remembers the files of a workspace that some ref of ours holds.
@@ -144,7 +134,13 @@ impl Yard {
         done
     }
 
-    fn unsaved(&self, seat: &str) -> PathBuf {
+    /// What is written down of what is in a workspace.
+    pub(super) fn notes_of(&self, seat: &str) -> impl Iterator<Item = PathBuf> {
+        let desk = self.layout.desk();
+        ["index", "base", "saved", "modules"].into_iter().map(move |kind| desk.join(format!("{seat}.{kind}")))
+    }
+
+    pub(super) fn unsaved(&self, seat: &str) -> PathBuf {
         self.layout.desk().join(format!("{seat}.unsaved"))
     }
 
@@ -158,9 +154,8 @@ impl Yard {
         let aside = tree.with_extension(&word);
         fs::rename(&tree, &aside).map_err(|source| file(&tree, source))?;
         let _ = fs::remove_file(&unsaved);
-        for kind in ["index", "base", "saved", "modules"] {
-            let note = |seat: &str| self.layout.desk().join(format!("{seat}.{kind}"));
-            let _ = fs::rename(note(seat), note(&word));
+        for (from, to) in self.notes_of(seat).zip(self.notes_of(&word)) {
+            let _ = fs::rename(from, to);
         }
         self.note_folder(&word, &aside)
     }

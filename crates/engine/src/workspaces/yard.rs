@@ -8,8 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use conductor_core::event::Round;
+use conductor_core::event::{Change, Round};
 use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::scheduler::Unlanded;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::clearing::folders;
@@ -36,7 +37,6 @@ pub struct Yard {
     pub(super) disk: Turns,
     /// Where the run's branch was put last.
     pub(super) tip: Mutex<Option<String>>,
-    pub(super) trees: Mutex<HashMap<String, String>>,
     /// The tree that each index was written as, as long as it holds nothing else.
     pub(super) written: Mutex<HashMap<PathBuf, String>>,
     /// Commits in which no text is marked as a conflict.
@@ -96,7 +96,6 @@ impl Yard {
             list: Mutex::new(()),
             disk: Turns::new(),
             tip: Mutex::new(tip.map(str::to_owned)),
-            trees: Mutex::default(),
             written: Mutex::default(),
             cleared: Mutex::default(),
             leases: Mutex::default(),
@@ -292,9 +291,10 @@ impl Yard {
         Ok(self.repository.refs(&rescue_refs(&self.run))?)
     }
 
-    /// The commit a guest starts from: everything that has landed, on top of what its epic has done so far.
+    /// The commit a guest starts from: everything that has landed, on top of what its epic has done so far, or below
+    /// the work that it builds on before that has landed.
     pub(super) fn start_of(&self, guest: &Guest) -> Result<String, WorkspaceError> {
-        let tip = self.tip()?;
+        let tip = guest.stack.iter().try_fold(self.tip()?, |tip, below| self.stacked(tip, below))?;
         let Some(onto) = &guest.onto else { return Ok(tip) };
         if self.shadow.contains(onto, &tip)? {
             return Ok(onto.clone());
@@ -305,6 +305,24 @@ impl Yard {
                 Ok(self.shadow.commit(&tree, &[onto, &tip], &message)?)
             }
             Merge::Conflict { files, .. } => Err(WorkspaceError::EpicConflict(files.join(", "))),
+        }
+    }
+
+    fn stacked(&self, tip: String, below: &Unlanded) -> Result<String, WorkspaceError> {
+        if self.shadow.contains(&tip, &below.commit)? {
+            return Ok(tip);
+        }
+        if below.base.is_none() && self.shadow.contains(&below.commit, &tip)? {
+            return Ok(below.commit.clone());
+        }
+        match self.shadow.merge_from(below.base.as_deref(), &tip, &below.commit, None)? {
+            Merge::Clean { tree } => {
+                let message = format!("Merge the work of {}, which has not landed\n", below.task);
+                Ok(self.shadow.commit(&tree, &[&tip, &below.commit], &message)?)
+            }
+            Merge::Conflict { files, .. } => {
+                Err(WorkspaceError::StackConflict { task: below.task.clone(), files: files.join(", ") })
+            }
         }
     }
 
@@ -345,7 +363,8 @@ impl Yard {
         ground: &Ground,
         base: &str,
     ) -> Result<String, WorkspaceError> {
-        let tree = match self.shadow.merge(base, &round.change.commit, None)? {
+        let Change { commit, .. } = &round.change;
+        let tree = match self.shadow.merge_from(round.change.own_base(), base, commit, None)? {
             Merge::Clean { tree } | Merge::Conflict { tree, .. } => tree,
         };
         self.empty_modules(ground)?;

@@ -123,6 +123,7 @@ pub(super) fn guest(executor: usize, task: usize) -> Result<Guest> {
         attempt: Attempt(1),
         title: format!("Task {task}"),
         onto: None,
+        stack: Vec::new(),
         round: None,
     })
 }

@@ -42,6 +42,7 @@ fn ours(ground: &Ground, many: usize) -> Result<f64> {
     let mut cars = Vec::new();
     for (number, commit) in commits(ground, many)?.into_iter().enumerate() {
         let change = Change::new(base.clone(), commit);
+        merge::is_unmarked(&site.yard, &change)?;
         cars.push(car(number, change)?);
     }
     let begun = Instant::now();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use conductor_core::counted::counted;
+use conductor_core::counted::{counted, size};
 use conductor_core::ids::RunId;
 use conductor_core::spec::Severity;
 use conductor_core::subagents::Known;
@@ -14,7 +14,7 @@ use conductor_engine::stores::{Sqlite, Store as _, StoredRun, integrity};
 use conductor_engine::subagents;
 use conductor_engine::workspaces::{census, empty_trash};
 
-use super::{Finding, size, witnesses};
+use super::{Finding, witnesses};
 use crate::agent_findings;
 use crate::config::{self, Config};
 use crate::diagnostics;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fault::Exit;
 
-const CLASSES: [FailureClass; 24] = [
+const CLASSES: [FailureClass; 25] = [
     FailureClass::Exit,
     FailureClass::Killed,
     FailureClass::TimedOut,
@@ -20,6 +20,7 @@ const CLASSES: [FailureClass; 24] = [
     FailureClass::Conflict,
     FailureClass::Diverged,
     FailureClass::SentBack,
+    FailureClass::HeldBack,
     FailureClass::Unfinished,
     FailureClass::Unauthorized,
     FailureClass::UnknownModel,
@@ -214,6 +215,12 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
             "A person reviewed the work (`land: approve`) and sent it back with comments. The agent goes on with the work in the \
              same conversation.",
             "See `conductor review`.",
+        ),
+        C::HeldBack => (
+            "The work is good, and the epic that it belongs to (`isolation_scope: epic`) lands as a whole or not at all: another of its \
+             tasks has failed, was cancelled or was skipped. The work is kept under a rescue ref.",
+            "Retry the task that the message names: an agent then goes on with what it had. With `epic_landing: what_succeeded`, what is \
+             good lands without the rest.",
         ),
         C::Unfinished => (
             "The agent's process was over before its final word, whatever its exit code. It is tried again.",

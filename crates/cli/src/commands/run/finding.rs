@@ -85,7 +85,15 @@ pub(super) fn complete_files(stored: &StoredRun, run: &Run, state: &Path) -> Res
         let graph = Graph::new(run.plan(), run.options().strategy)
             .map_err(|error| Fault::new(Exit::Unexpected, error))?;
         let (voices, source) = (output::voices(&directory, run), stored.file_name());
-        let subject = Subject { id: &stored.id, run, graph: &graph, ledger: None, source, voices: &voices };
+        let subject = Subject {
+            id: &stored.id,
+            run,
+            graph: &graph,
+            ledger: None,
+            source,
+            voices: &voices,
+            aggregation: None,
+        };
         output::write_summary(&directory, &subject)?;
     }
     Ok(())

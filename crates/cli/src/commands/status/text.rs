@@ -133,6 +133,7 @@ pub(super) fn phase_name(phase: Phase) -> &'static str {
         Phase::Merging => "merging",
         Phase::Aboard => "aboard",
         Phase::StandingBy => "standing by",
+        Phase::Stacked => "lands after what it is built on",
     }
 }
 
@@ -141,11 +142,14 @@ fn doing(at_work: &AtWork) -> String {
         Phase::Stopping(StopReason::TimedOut) => "stopping, out of time".to_owned(),
         Phase::Stopping(StopReason::Budget) => "stopping, its budget is reached".to_owned(),
         Phase::Stopping(StopReason::Cancelled) => "stopping, cancelled".to_owned(),
+        Phase::Stopping(StopReason::Preempted) => "stopping, makes room for something more urgent".to_owned(),
         Phase::Stopping(StopReason::Interrupted) => "stopping, to be resumed".to_owned(),
+        Phase::Stopping(StopReason::BaseChanged) => "stopping, what it is built on has changed".to_owned(),
         Phase::Stopping(StopReason::Outrun) => "stopping, somebody else was first".to_owned(),
         Phase::Landing => "done, waits to land".to_owned(),
         Phase::Aboard => "done, lands with its epic".to_owned(),
         Phase::StandingBy => "done, stands by".to_owned(),
+        Phase::Stacked => "done, lands after what it is built on".to_owned(),
         phase => phase_name(phase).to_owned(),
     };
     let mut words = at_work.since.map_or_else(String::new, |since| format!("{since}  "));

@@ -235,6 +235,7 @@ fn about(event: &Event) -> Option<&TaskId> {
         | Event::QuestionAnswered { task, .. }
         | Event::ReviewRequested { task, .. }
         | Event::ReviewGiven { task, .. }
+        | Event::WorkSetAside { task, .. }
         | Event::TaskCompleted { task, .. }
         | Event::TaskFailed { task, .. }
         | Event::TaskSkipped { task, .. }

@@ -12,6 +12,7 @@ mod limits;
 mod logs;
 mod money;
 mod permissions;
+mod preempting;
 mod races;
 mod random_money;
 mod refusals;

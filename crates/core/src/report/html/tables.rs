@@ -5,10 +5,11 @@ use std::fmt::Display;
 use super::graph::{class, sign};
 use super::markup::{Markup, cut, put, region};
 use crate::costs;
+use crate::counted::size;
 use crate::report::course::busy;
 use crate::report::races::Contest;
 use crate::report::words::{self, NOT_MEASURED, thousands};
-use crate::report::{Accuracy, Subject, TaskResult, TimeSpent};
+use crate::report::{Accuracy, Shares, Subject, TaskResult, TimeSpent};
 use crate::run::{Run, Status};
 use crate::units::Millis;
 
@@ -136,6 +137,17 @@ pub(super) fn times(out: &mut Markup, subject: &Subject<'_>) {
         if unmeasured {
             put!(out; "<tr><th scope=\"row\">" (name) "</th><td class=\"r\">" (NOT_MEASURED) "</td></tr>");
         }
+    }
+    if let Some(processes) = spent.times.processes {
+        put!(out; "<tr><th scope=\"row\">processor time</th><td class=\"r\">" (processes.cpu) "</td></tr>");
+        if let Some(memory) = processes.peak().map(size) {
+            put!(out; "<tr><th scope=\"row\">most memory of one process</th><td class=\"r\">" (memory) "</td></tr>");
+        }
+    }
+    put!(out; "</tbody></table><table><caption>From the first question to this report</caption><tbody>");
+    for (name, length, percent) in Shares::of(run, subject.aggregation).parts() {
+        put!(out; "<tr><th scope=\"row\">" (name) "</th><td class=\"r\">" (length) "</td>\
+            <td class=\"r\">" (percent) " %</td></tr>");
     }
     put!(out; "</tbody></table>");
     if !spent.per_worker.is_empty() {

@@ -82,8 +82,12 @@ fn ended(texts: &Texts) -> Scheduler {
         Input::UsageReported { task: id("ask"), attempt: Attempt(1), usage, model, taken_back },
     );
     let mut end = |secs, task: &str, outcome, change: Option<Change>| {
-        let phases =
-            Phases { preparing: Millis(500), working: Millis(1_500), verifying: Millis::from_secs(1) };
+        let phases = Phases {
+            preparing: Millis(500),
+            working: Millis(1_500),
+            verifying: Millis::from_secs(1),
+            processes: None,
+        };
         let (task, attempt, change) = (id(task), Attempt(1), change.map(Box::new));
         let input = Input::AttemptEnded { task, attempt, outcome, change, phases: Some(phases) };
         scheduler.handle(at(secs), input);
@@ -109,7 +113,15 @@ fn page(texts: &Texts) -> String {
     let voices = Voices::from([(2, voice)]);
     let run_id = RunId::parse("r1").unwrap();
     let source = Some(texts.source.as_str());
-    html(&Subject { id: &run_id, run, graph, ledger: Some(&ledger), source, voices: &voices })
+    html(&Subject {
+        id: &run_id,
+        run,
+        graph,
+        ledger: Some(&ledger),
+        source,
+        voices: &voices,
+        aggregation: None,
+    })
 }
 
 fn parse(page: &str) -> roxmltree::Document<'_> {
@@ -165,7 +177,15 @@ fn what_was_not_measured_is_called_so() {
     let (scheduler, _) = Scheduler::start(run, Options::with_slots(1), at(0)).unwrap();
     let run_id = RunId::parse("r1").unwrap();
     let (run, graph, voices) = (scheduler.run(), scheduler.graph(), Voices::new());
-    let page = html(&Subject { id: &run_id, run, graph, ledger: None, source: None, voices: &voices });
+    let page = html(&Subject {
+        id: &run_id,
+        run,
+        graph,
+        ledger: None,
+        source: None,
+        voices: &voices,
+        aggregation: None,
+    });
     for words in
         ["not measured", "No task was estimated.", "Not looked up", "not ended when this was written"]
     {
@@ -249,7 +269,12 @@ fn large(count: usize) -> String {
     let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(8), at(0)).unwrap();
     for at_task in 0..count {
         let task = id(&format!("task-{at_task:05}"));
-        let phases = Some(Phases { preparing: Millis(100), working: Millis(700), verifying: Millis(100) });
+        let phases = Some(Phases {
+            preparing: Millis(100),
+            working: Millis(700),
+            verifying: Millis(100),
+            processes: None,
+        });
         let outcome = Outcome::Succeeded;
         let (attempt, now) = (Attempt(1), at(at_task as u64 / 8 + 1));
         scheduler.handle(now, Input::AttemptEnded { task, attempt, outcome, change: None, phases });
@@ -263,6 +288,7 @@ fn large(count: usize) -> String {
         ledger: None,
         source: None,
         voices: &voices,
+        aggregation: None,
     })
 }
 

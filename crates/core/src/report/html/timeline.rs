@@ -1,6 +1,7 @@
 //! The timeline: a lane for each worker, a bar for each attempt, and how many tasks waited.
 
 use super::markup::{Markup, Px, cut, label, put, rect, region};
+use crate::counted::size;
 use crate::report::Subject;
 use crate::report::course::{Course, depth, length};
 use crate::run::{End, Span};
@@ -216,6 +217,10 @@ impl<'c> Drawing<'c> {
                     all.iter().filter(|(_, part)| part.0 > 0).map(|(name, part)| format!("{name} {part}")),
                 );
             }
+        }
+        if let Some(processes) = span.phases.and_then(|phases| phases.processes) {
+            parts.push(format!("{} of a processor", processes.cpu));
+            parts.extend(processes.peak().map(|memory| format!("{} of memory", size(memory))));
         }
         if let (Some(merged), Some(to)) = (span.merged, span.to) {
             parts.push(format!("merging {}", Millis(merged.0.saturating_sub(to.0))));

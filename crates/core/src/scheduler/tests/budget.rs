@@ -62,7 +62,14 @@ fn what_planning_used_counts_towards_the_caps_of_the_run() {
         let (mut run, created) = Run::create(prompts("a; b"), now(0));
         let usage = Usage { cost: Usd::from_dollars(cost), tokens: 10, turns: 1, ..Usage::default() };
         let usage = vec![ModelUsage { model: Some("opus".into()), usage }];
-        let planning = Planning { plan: "p".into(), agent: "claude".into(), at: now(0).at, usage };
+        let planning = Planning {
+            plan: "p".into(),
+            agent: "claude".into(),
+            at: now(0).at,
+            usage,
+            analysed_in: Millis(0),
+            planned_in: Millis(0),
+        };
         let event = Event::PlanningAccounted { planning: Box::new(planning) };
         let record = Record { seq: 2, at: now(0).at, tick: now(0).tick, event };
         run.apply(&record).unwrap();

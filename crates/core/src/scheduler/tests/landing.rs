@@ -1,7 +1,7 @@
 //! The merge train and shared epics.
 
 use super::*;
-use crate::plan::{Epic, OnConflict, Preparation, Scope};
+use crate::plan::{Epic, EpicLanding, OnConflict, Preparation, Scope};
 
 #[test]
 fn done_means_landed_and_who_comes_later_takes_the_next_train() {
@@ -140,7 +140,14 @@ fn epics(mut plan: Plan, members: &str) -> Plan {
             task.epic = Some(epic.trim().into());
         }
         let (id, isolation_scope) = (epic.trim().into(), Scope::Epic);
-        plan.epics.push(Epic { id, name: None, dependencies: Vec::new(), isolation_scope, land: None });
+        plan.epics.push(Epic {
+            id,
+            name: None,
+            dependencies: Vec::new(),
+            isolation_scope,
+            land: None,
+            epic_landing: Default::default(),
+        });
     }
     plan
 }
@@ -163,6 +170,27 @@ fn an_epic_that_shares_a_workspace_works_in_line_and_lands_as_one() {
     let (mut s, _) = s.crash(queue(4));
     assert_eq!(s.actions, [Action::MoveBranch { from: "tip".into(), to: "merged-b".into() }]);
     assert_eq!(s.moved("b", true), "done a, done b, start y");
+}
+
+#[test]
+fn an_epic_that_lands_as_a_whole_holds_back_what_is_good_until_the_rest_is() {
+    let mut plan = epics(plan("a; b <- a; y <- a; z"), "e: a b");
+    plan.epics[0].epic_landing = EpicLanding::All;
+    plan.tasks[0].work = Work::Prompt("do it".into());
+    let (mut s, told) = Script::start(plan, queue(4));
+    assert_eq!(told, "start a, start z");
+    assert_eq!(s.left("a"), "start b");
+    assert_eq!(s.fail("b"), "failed b (Exit), failed a (HeldBack), skip y (by a)");
+    let refused = s.ask(Request::Retry(id("a")));
+    assert_eq!(refused, "refused: task 'a' is held back by 'b'; retry 'b', and both land");
+    assert_eq!(s.ask(Request::Retry(id("b"))), "reopen b, reopen a, reopen y, start a#2");
+    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
+    let (_, round) = beginning.round.unwrap();
+    assert_eq!(round.change.commit, "a", "its agent goes on with what it had");
+    assert_eq!(s.left("a"), "start b#2");
+    s.left("b");
+    assert_eq!(s.merged("b", ""), "merging a, merging b");
+    assert!(s.moved("b", true).starts_with("done a, done b"));
 }
 
 #[test]
@@ -238,6 +266,7 @@ fn somebody_of_an_epic_who_is_done_again_lands_after_those_who_were_sent() {
         dependencies: Vec::new(),
         isolation_scope: scope,
         land: None,
+        epic_landing: Default::default(),
     };
     plan.epics = vec![epic];
     let (mut s, told) = Script::start(plan, queue(2));

@@ -24,6 +24,8 @@ struct Checked {
     live: Vec<(TaskId, Attempt)>,
     /// Those of them before which the branch is to be remembered.
     risky: Vec<(TaskId, Attempt)>,
+    /// Those whose work is being checked.
+    handed_in: HashSet<(TaskId, Attempt)>,
     /// The merge that was asked for and not yet answered; at most one.
     merge: Option<Action>,
     /// What the run's branch holds: survives every crash.
@@ -46,6 +48,7 @@ impl Checked {
             options,
             live: Vec::new(),
             risky: Vec::new(),
+            handed_in: HashSet::new(),
             merge: None,
             branch: HashSet::new(),
             stacked: Vec::new(),
@@ -86,9 +89,13 @@ impl Checked {
                     self.check_start(&task);
                     self.live.push((task, attempt));
                 }
-                Action::Stop { task, attempt, .. } | Action::Say { task, attempt, .. } => {
+                Action::Stop { task, attempt, why } => {
+                    if why == StopReason::Preempted {
+                        self.check_preemption(&task, attempt);
+                    }
                     assert!(self.live.contains(&(task, attempt)))
                 }
+                Action::Say { task, attempt, .. } => assert!(self.live.contains(&(task, attempt))),
                 Action::Integrate { .. } | Action::MoveBranch { .. } => {
                     assert!(self.merge.replace(action).is_none(), "one merge at a time");
                 }
@@ -98,6 +105,18 @@ impl Checked {
         }
         self.check_caps(started);
         self.check_races();
+    }
+
+    /// Only an agent at work is stopped for others, only for something more urgent that wants it, and not for ever.
+    fn check_preemption(&self, task: &TaskId, attempt: Attempt) {
+        let run = self.script.scheduler.run();
+        let place = run.place(task).unwrap();
+        let (stopped, _) = run.task(place);
+        assert!(matches!(stopped.work, Work::Prompt(_)));
+        assert!(!self.handed_in.contains(&(task.clone(), attempt)), "{task} had handed in its work");
+        assert!(run.repeats(place).unwrap().preempted <= 2);
+        let is_for = |other: &Task| other.preempt && other.priority < stopped.priority;
+        assert!(run.tasks().any(|(other, _)| is_for(other)), "for whom?");
     }
 
     /// What a person is to approve is on its way to the branch only by that very commit.
@@ -114,6 +133,9 @@ impl Checked {
                     planned.land == Land::Auto || self.approved.contains(commit),
                     "{task} lands as {commit}, which was not approved"
                 );
+                for below in self.began_on(task).keys() {
+                    assert_eq!(self.state(below), Status::Completed, "{task} lands before {below}");
+                }
             }
             _ => {}
         }
@@ -124,10 +146,45 @@ impl Checked {
         run.progress(run.place(task).unwrap()).state.status()
     }
 
+    /// Work that had not landed when its last attempt began on it.
+    fn began_on(&self, task: &TaskId) -> BTreeMap<TaskId, String> {
+        let on = |record: &Record| match &record.event {
+            Event::AttemptStarted { task: whose, on, .. } if whose == task => Some(on.clone()),
+            _ => None,
+        };
+        self.script.log.iter().rev().find_map(on).unwrap_or_default()
+    }
+
+    /// What it builds on has neither landed nor changed, and is all that it needs and that has not landed.
+    fn check_ground(&self, task: &Task) {
+        let run = self.script.scheduler.run();
+        let on = self.began_on(&task.id);
+        for (below, commit) in &on {
+            assert!(task.speculate, "{} began on {below}", task.id);
+            let landing = run.progress(run.place(below).unwrap()).state.landing();
+            assert_eq!(landing.map(|landing| &landing.change.commit), Some(commit), "{} on {below}", task.id);
+        }
+        let shares = self.is_in_shared_epic(task) || task.is_entrant();
+        let needed = task.dependencies.iter().filter(|on| (on.kind, on.when) == (Kind::Hard, When::Landed));
+        for dependency in needed.filter(|_| task.speculate && !shares) {
+            let landed = self.state(&dependency.id) == Status::Completed;
+            let log: Vec<String> = self.script.log.iter().filter_map(|record| tell(&record.event)).collect();
+            assert!(
+                landed || on.contains_key(&dependency.id),
+                "{} without {}: {}",
+                task.id,
+                dependency.id,
+                log.join(", ")
+            );
+        }
+    }
+
     fn check_start(&self, task: &TaskId) {
         let run = self.script.scheduler.run();
         assert!(!self.completed.contains_key(task), "{task} started after it had completed");
         let (planned, progress) = run.task(run.place(task).unwrap());
+        self.check_ground(planned);
+        let on = self.began_on(task);
         // What has begun has its dependencies behind it, even where a person sets one of them back later.
         let again = run.repeats(run.place(task).unwrap()).is_some();
         if progress.tried > 0 || progress.interruptions > 0 || again {
@@ -136,6 +193,9 @@ impl Checked {
         for dependency in &planned.dependencies {
             let status = self.state(&dependency.id);
             if !status.is_end() && self.builds_on(planned, &dependency.id, dependency) {
+                continue;
+            }
+            if on.contains_key(&dependency.id) {
                 continue;
             }
             let fits = match (dependency.kind, dependency.when) {
@@ -156,11 +216,15 @@ impl Checked {
     }
 
     fn is_aboard(&self, task: &Task, progress: &crate::run::Progress) -> bool {
+        progress.state.landing().is_some() && self.is_in_shared_epic(task)
+    }
+
+    fn is_in_shared_epic(&self, task: &Task) -> bool {
         let epics = &self.script.scheduler.run().plan().epics;
         let shared = |epic: &String| {
             epics.iter().any(|known| known.id == *epic && known.isolation_scope == Scope::Epic)
         };
-        progress.state.landing().is_some() && task.epic.as_ref().is_some_and(shared)
+        task.epic.as_ref().is_some_and(shared)
     }
 
     /// No two of a race are on the train together, and none of them lands beside another.
@@ -225,10 +289,10 @@ impl Checked {
         }
         for (at, a) in touching.iter().enumerate() {
             for b in &touching[at + 1..] {
-                // What stands by, or waits for a review, gives up its files and takes them again when it boards.
+                // What stands by, waits for a review or for what it is built on, gives up its files and takes them again when it boards.
                 let gave_up = |one: &&Task| {
                     let at_work = running.iter().any(|at| at.id == one.id);
-                    !at_work && (one.is_entrant() || one.land == Land::Approve)
+                    !at_work && (one.is_entrant() || one.land == Land::Approve || one.speculate)
                 };
                 if gave_up(a) || gave_up(b) {
                     continue;
@@ -298,6 +362,10 @@ impl Checked {
             (2, Some(_)) => {
                 let question = Question { tool: "Bash".into(), what: "deploy".into(), why: String::new() };
                 self.report(0, Outcome::Asked(Box::new(question)), whom.is_multiple_of(5));
+            }
+            (5, Some((task, attempt))) if whom.is_multiple_of(2) => {
+                self.handed_in.insert((task.clone(), attempt));
+                self.input(Input::WorkHandedIn { task, attempt });
             }
             (4, _) if !self.finished => self.amend(whom),
             (3, Some((task, _))) if !self.finished => {

@@ -412,6 +412,7 @@ fn an_epic_waits_for_the_task_and_not_for_those_who_race() {
         dependencies: on.iter().map(|&on| on.into()).collect(),
         isolation_scope: crate::plan::Scope::Task,
         land: None,
+        epic_landing: Default::default(),
     };
     plan.epics = vec![epic("one", &[]), epic("two", &["one"])];
     for strategy in [Strategy::Queue, Strategy::Batch, Strategy::Sequential] {

@@ -138,7 +138,14 @@ fn an_epic_that_lands_as_one_is_reviewed_as_one() {
     let mut plan = approved("a; b <- a; c <- b");
     let land = None;
     let (id, isolation_scope) = ("e".to_owned(), Scope::Epic);
-    plan.epics = vec![Epic { id, name: None, dependencies: Vec::new(), isolation_scope, land }];
+    plan.epics = vec![Epic {
+        id,
+        name: None,
+        dependencies: Vec::new(),
+        isolation_scope,
+        land,
+        epic_landing: Default::default(),
+    }];
     plan.tasks[0].epic = Some("e".into());
     plan.tasks[1].epic = Some("e".into());
     let (mut s, _) = Script::start(plan.clone(), queue(1));

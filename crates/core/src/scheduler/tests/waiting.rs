@@ -19,7 +19,14 @@ fn prompts(names: &str) -> Plan {
 
 fn epic(id: &str, on: &[&str], isolation_scope: Scope) -> Epic {
     let dependencies = on.iter().map(|&on| on.into()).collect();
-    Epic { id: id.into(), name: None, dependencies, isolation_scope, land: None }
+    Epic {
+        id: id.into(),
+        name: None,
+        dependencies,
+        isolation_scope,
+        land: None,
+        epic_landing: Default::default(),
+    }
 }
 
 #[test]

@@ -159,6 +159,7 @@ fn guest(executor: u32, task: &str) -> Guest {
         attempt: Attempt(1),
         conflict_markers: Vec::new(),
         onto: None,
+        stack: Vec::new(),
         round: None,
     }
 }

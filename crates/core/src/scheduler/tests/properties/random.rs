@@ -5,7 +5,7 @@ use proptest::strategy::Strategy;
 
 use super::super::*;
 use crate::graph::Strategy as Mode;
-use crate::plan::{Entrant, Epic, Land, OnConflict, Scope, Wins};
+use crate::plan::{Entrant, Epic, EpicLanding, Land, OnConflict, Scope, Wins};
 use crate::recovery::{Recovery, Strategy as Way};
 
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub(super) struct RandomTask {
     fix_rounds: u32,
     on_conflict: u8,
     approve: bool,
+    preempt: bool,
+    speculate: bool,
     epic: Option<u8>,
     /// Ways out of failures, as numbers of `Strategy::NAMES`.
     recovery: Option<(Vec<u8>, Vec<u8>)>,
@@ -40,7 +42,13 @@ pub(super) fn random_task() -> impl Strategy<Value = RandomTask> {
         prop::option::weighted(0.3, 0u8..4),
         1u32..4,
         prop::option::weighted(0.2, 1u64..50),
-        (0u32..3, 0u8..3, prop::option::weighted(0.4, 0u8..3), prop::bool::weighted(0.3)),
+        (
+            0u32..3,
+            0u8..3,
+            prop::option::weighted(0.4, 0u8..3),
+            prop::bool::weighted(0.3),
+            any::<(bool, bool)>(),
+        ),
         (
             prop::option::weighted(
                 0.5,
@@ -52,7 +60,7 @@ pub(super) fn random_task() -> impl Strategy<Value = RandomTask> {
     )
         .prop_map(
             |(before, priority, group, agent, resource, files, max_attempts, timeout, merging, failing)| {
-                let (fix_rounds, on_conflict, epic, approve) = merging;
+                let (fix_rounds, on_conflict, epic, approve, (preempt, speculate)) = merging;
                 let (recovery, risky, race) = failing;
                 RandomTask {
                     before,
@@ -66,6 +74,8 @@ pub(super) fn random_task() -> impl Strategy<Value = RandomTask> {
                     fix_rounds,
                     on_conflict,
                     approve,
+                    preempt,
+                    speculate,
                     epic,
                     recovery,
                     risky,
@@ -76,23 +86,38 @@ pub(super) fn random_task() -> impl Strategy<Value = RandomTask> {
 }
 
 pub(super) fn random_plan() -> impl Strategy<Value = Plan> {
-    (prop::collection::vec(random_task(), 1..24), 1u32..3).prop_map(|(tasks, group_limit)| {
-        let limit = |name: &str| Group { max_parallel: Some(group_limit), ..Group::named(name) };
-        untied(Plan {
-            tasks: tasks
-                .iter()
-                .enumerate()
-                .flat_map(|(place, task)| raced(built(place, task), task))
-                .collect(),
-            groups: vec![limit("g0"), limit("g1")],
-            epics: ["e0", "e1", "e2"].map(shared_epic).into(),
-            ..Plan::default()
-        })
-    })
+    (prop::collection::vec(random_task(), 1..24), 1u32..3, any::<bool>()).prop_map(
+        |(tasks, group_limit, whole)| {
+            let limit = |name: &str| Group { max_parallel: Some(group_limit), ..Group::named(name) };
+            untied(Plan {
+                tasks: tasks
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(place, task)| raced(built(place, task), task))
+                    .collect(),
+                groups: vec![limit("g0"), limit("g1")],
+                epics: ["e0", "e1", "e2"]
+                    .map(|name| Epic { epic_landing: landing(whole), ..shared_epic(name) })
+                    .into(),
+                ..Plan::default()
+            })
+        },
+    )
+}
+
+fn landing(whole: bool) -> EpicLanding {
+    if whole { EpicLanding::All } else { EpicLanding::WhatSucceeded }
 }
 
 pub(super) fn shared_epic(name: &str) -> Epic {
-    Epic { id: name.into(), name: None, dependencies: Vec::new(), isolation_scope: Scope::Epic, land: None }
+    Epic {
+        id: name.into(),
+        name: None,
+        dependencies: Vec::new(),
+        isolation_scope: Scope::Epic,
+        land: None,
+        epic_landing: Default::default(),
+    }
 }
 
 /// Epics that cannot land as one land task by task.
@@ -142,6 +167,8 @@ pub(super) fn built(place: usize, random: &RandomTask) -> Task {
     task.on_conflict =
         [OnConflict::Manual, OnConflict::Ours, OnConflict::RetryLater][random.on_conflict as usize];
     task.land = if random.approve { Land::Approve } else { Land::Auto };
+    task.preempt = random.preempt;
+    task.speculate = random.speculate;
     task.epic = random.epic.map(|n| format!("e{n}"));
     let ways = |numbers: &[u8]| numbers.iter().map(|&n| Way::NAMES[n as usize].1).collect();
     task.recovery = random.recovery.as_ref().map(|(transient, ambiguous)| {
