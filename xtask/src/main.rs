@@ -6,16 +6,18 @@ mod bench;
 mod docs;
 mod steps;
 mod test;
+mod tidy;
 mod tools;
 
 use std::process::ExitCode;
 
-/// What went wrong, in words for whoever typed the command.
+/// What went wrong, in words for the developer who typed the command.
 pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "\
 usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
        cargo xtask docs               writes docs/commands from the program's help
+       cargo xtask tidy               cycles, unnamed modules, unclear words and what is too long
        cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
        cargo xtask soak faults        only the random faults, for twenty minutes
        cargo xtask soak money         only the random bills: 200 runs of the real agents
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&[]),
         ["test", "--", filter @ ..] => test::run(filter),
         ["docs"] => docs::run(),
+        ["tidy"] => tidy::run(),
         ["soak"] => test::soak(),
         ["soak", "faults"] => test::soak_faults(),
         ["soak", "money"] => test::soak_money(),

@@ -16,7 +16,7 @@ const fn program(name: &'static str, package: &'static str) -> Program {
     Program { name, package }
 }
 
-/// What tests start. (A C compiler is needed too, but without one nobody reads this program's messages.)
+/// What tests start. (A C compiler is needed too, but without one this program is not even built.)
 pub(crate) const FOR_TESTS: [Program; 6] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),

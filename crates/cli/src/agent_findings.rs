@@ -83,7 +83,7 @@ pub(crate) fn misspelt(plan: &Plan, file: &mut Sheet, configs: &mut [Sheet]) -> 
 /// All others that are not there, as warnings: on another machine they may be.
 pub(crate) fn missing(plan: &Plan, file: &mut Sheet, configs: &mut [Sheet]) {
     for absent in absent(plan) {
-        // Rules that are not kept are told already.
+        // Rules that an agent cannot keep are reported already.
         if !matches!(absent.error, AgentError::Unkept { .. }) {
             report(plan, &absent, Severity::Warning, file, configs);
         }

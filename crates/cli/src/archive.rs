@@ -1,4 +1,4 @@
-//! The runs there are, and which of them, and which of its tasks, somebody means.
+//! The runs there are, and which run and task the user means.
 //!
 //! A run is named by the beginning of its name. Where it is not named, it is the newest of the repository we are in, or
 //! of this very directory outside of one, that fits what is asked for.
@@ -26,7 +26,7 @@ use crate::console;
 use crate::end_block::one_line;
 use crate::fault::{Exit, Fault};
 
-/// How many runs are looked through for a task when no run is named: nobody means an older one without saying so.
+/// How many runs are searched for a task when no run is named: the user names an older one.
 const LOOK_BACK: usize = 50;
 
 pub(crate) struct Archive {
@@ -141,12 +141,12 @@ impl Archive {
         Ok(Found { stored: stored.clone(), records, run })
     }
 
-    /// As `read`, for a run that was not named: one that cannot be read is told and left out, and hides no other.
+    /// As `read`, for a run that was not named: one that cannot be read is reported and left out.
     pub(crate) async fn read_or_leave_out(&self, stored: &StoredRun) -> Option<Found> {
         self.read(stored).await.inspect_err(|fault| leave_out(&stored.id, fault)).ok()
     }
 
-    /// Forgets a run that nobody works on.
+    /// Removes a run that is not active.
     pub(crate) async fn remove(&self, run: &RunId) -> Result<(), Fault> {
         let store = self.store()?;
         Ok(briefly(|| store.remove(run)).await?)

@@ -29,12 +29,12 @@ pub(crate) use work::*;
 #[derive(Debug, Parser)]
 #[command(name = "conductor", version, about, max_term_width = 100, propagate_version = false)]
 pub(crate) struct Arguments {
-    /// Where things stand here, as JSON; a command has a --json of its own
+    /// Print the overview as JSON; each command has its own --json
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) global: Global,
-    /// Without one, where things stand here is told
+    /// Without a command, an overview is printed
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -74,11 +74,11 @@ Tools: plan, validate, start, status, wait, logs, diff, report, answer, retry, r
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the tasks of a file, or take up a run that was left
+    /// Run the tasks of a file, or resume an unfinished run
     Run(Box<Run>),
-    /// Have an agent plan what you describe, and write it as a task file; runs nothing
+    /// Have an agent turn your description into a task file, without running it
     Plan(Box<Plan>),
-    /// Plan what you describe, then run it
+    /// Plan from your description, then run the plan
     Orchestrate(Box<Orchestrate>),
     /// See a whole run in a minute, free: a stand-in plays the model
     Demo(Demo),
@@ -86,76 +86,76 @@ pub(crate) enum Command {
     DemoAgent(DemoAgent),
     #[command(hide = true)]
     Keeper(Keeper),
-    /// Check a task file and show everything that is wrong with it
+    /// Check a task file and show every error in it
     Validate(Validate),
-    /// Show the graph of a task file
+    /// Show the dependency graph of a task file
     Graph(Graph),
-    /// See which tasks belong together, and put tasks in groups
+    /// Detect, plan and run groups of tasks
     #[command(subcommand)]
     Group(Group),
-    /// Make a task file from what another tool knows
+    /// Make a task file from another tool's issues
     #[command(subcommand)]
     Import(Import),
-    /// Tell how long a run will take and what it will cost, with how many at once; starts nothing
+    /// Estimate a run's time and cost without starting anything
     Rehearse(Rehearse),
-    /// Tell what will be done with a task and why, or what a code means
+    /// Explain what happens to a task and why, or what a code means
     Explain(Explain),
     /// Show what a task has changed, as a patch
     Diff(Diff),
-    /// Show what a run is doing: what is at work, what waits and on what, what comes next
+    /// Show what a run is doing: which tasks run, which wait and why, which come next
     Status(Status),
-    /// Show what a task's agent or command said
+    /// Show the output of a task's agent or command
     Logs(Logs),
-    /// Print what happened in a run, one event a line
+    /// Print the events of a run, one per line
     Events(Events),
-    /// Wait for a run to end, and exit as it does
+    /// Wait for a run to end, and exit with its exit code
     Wait(Wait),
-    /// Start nothing new in a run until it is resumed; what is at work goes on
+    /// Pause a run: start no new tasks, let running ones finish
     Pause(OfRun),
-    /// Go on with a run that was paused
+    /// Resume a paused run
     Resume(OfRun),
-    /// Stop a task, a group of tasks or everything, and do not do it
+    /// Cancel a task, a group or the whole run
     Cancel(Cancel),
-    /// Change how many tasks of a run are at work at once
+    /// Change how many tasks a run does at once
     Parallel(Parallel),
-    /// List the runs there were, look at one, and take old ones away
+    /// List runs, show one, or remove old ones
     Runs(RunsOrList),
-    /// Report on a run: a page to send on, Markdown or JSON
+    /// Report on a run, as a web page, Markdown or JSON
     Report(Report),
     /// Show what runs have used and cost
     Cost(Cost),
-    /// Show what models are taken to cost, and who says so
+    /// Show the price of each model, and where it comes from
     Prices(Prices),
-    /// Look at workspaces and kept work, bring in what did not merge, clear up
+    /// List workspaces and kept work, resolve conflicts, clean up
     #[command(subcommand)]
     Worktree(Worktree),
-    /// Remember where a branch is, and set it back
+    /// Save where a branch is, and roll it back
     #[command(subcommand)]
     Checkpoint(Checkpoint),
-    /// Answer what a task's agent asks, tell it something, have it done again or not at all
+    /// Answer a task's agent, send it a message, or retry, skip or cancel a task
     #[command(subcommand)]
     Task(Task),
     /// Review work that waits for approval before it lands (`land: approve`)
     Review(Review),
-    /// See which agents there are, and put them to the test
+    /// List the agents, and test them
     #[command(subcommand)]
     Agents(Agents),
     /// Serve Conductor as tools to an agent or editor, over the Model Context Protocol
     #[command(after_help = ADD_TO_AGENTS)]
     Mcp,
-    /// See every setting that counts, and who says so
+    /// Show every setting, and where its value comes from
     #[command(subcommand)]
     Config(Config),
-    /// Write a task file and a config to begin with, by what the project is
+    /// Write a first task file and config that fit the project
     Init(Init),
-    /// Look whether everything a run needs is there and in order
+    /// Check that everything a run needs is there and works
     Doctor(Doctor),
     /// Make task files from templates
     #[command(subcommand)]
     Template(Template),
-    /// Print what a shell needs to complete our commands
+    /// Print the completion script for a shell
     Completions(Completions),
-    /// Print the manual page, or write all of them
+    /// Print the manual page, or write one for every command
     Man(Man),
     /// Print the JSON Schema of task files, for editors
     Schema(Schema),

@@ -4,7 +4,7 @@
 //! a log on a full disk, and the run goes on all the same. An answer is different: it is what the command is for, so one
 //! that cannot be written is an error. The macros that print panic on both; clippy refuses them in this program.
 //!
-//! Nothing secret that this process knows of is told, wherever it comes from.
+//! Secrets that this process knows of are never printed, wherever they come from.
 
 use std::borrow::Cow;
 use std::fmt::Display;

@@ -16,7 +16,7 @@ use conductor_engine::workspaces::WorkspaceError;
 
 use crate::console::{self, Unanswered};
 
-/// What the process says to whoever started it.
+/// The exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {

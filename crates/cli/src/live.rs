@@ -1,4 +1,4 @@
-//! Runs that somebody works on right now. They are asked themselves: the store is not opened for that.
+//! Active runs. Their coordinators are asked directly: the store is not opened for that.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -123,15 +123,15 @@ pub(crate) fn silent(home: &Home, run: &RunId) -> Fault {
     )
 }
 
-/// As `meant`, where nothing can be done with one that nobody works on.
+/// As `meant`, for commands that need an active run.
 pub(crate) async fn required(home: &Home, word: Option<&str>) -> Result<Glance, Fault> {
     match meant(home, word)? {
         Some(glance) => Ok(glance),
-        None => Err(nobody(home, word).await),
+        None => Err(inactive(home, word).await),
     }
 }
 
-async fn nobody(home: &Home, word: Option<&str>) -> Fault {
+async fn inactive(home: &Home, word: Option<&str>) -> Fault {
     let candidates = match Archive::open().await {
         Ok(archive) => archive.candidates(word),
         Err(fault) => return fault,
@@ -146,10 +146,10 @@ async fn nobody(home: &Home, word: Option<&str>) -> Fault {
     }
 }
 
-/// Nobody works on it, and what to do about that.
+/// The run is not active, and how to resume it.
 pub(crate) fn left(run: &RunId) -> Fault {
-    Fault::new(Exit::NothingToDo, format!("nobody is working on run {run}"))
-        .help(format!("take it up with `conductor run --resume {run}`, or --retry-failed for what failed"))
+    Fault::new(Exit::NothingToDo, format!("run {run} is not active"))
+        .help(format!("resume it with `conductor run --resume {run}`; --retry-failed retries what failed"))
 }
 
 /// Asks a live run for something, and waits until that is recorded.

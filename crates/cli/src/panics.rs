@@ -18,9 +18,9 @@ pub(crate) fn guarded(command: impl FnOnce() -> Exit) -> Exit {
     })
 }
 
-const LAST_WORDS: &str = "\x1b[1;31minternal error\x1b[0m: conductor failed by a mistake of its own, told above\n\
+const LAST_WORDS: &str = "\x1b[1;31minternal error\x1b[0m: conductor failed by a bug of its own, shown above\n\
     \x1b[1;36mhelp\x1b[0m: nothing is lost: a run that was going on is resumed by `conductor run --resume`; please report \
-    what is told above, with the output of `conductor version`";
+    what is shown above, with the output of `conductor version`";
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ use crate::fault::{Exit, Fault};
 /// Where one is looked for, in this order.
 const NAMES: [&str; 3] = ["conductor.yaml", ".conductor/tasks.yaml", "tasks.yaml"];
 
-/// The file that is named, else the one that is found, which is told.
+/// The file that is named, else the one that is found, which a notice names.
 pub(crate) fn meant(named: Option<&Path>) -> Result<PathBuf, Fault> {
     if let Some(file) = named {
         return Ok(file.to_owned());

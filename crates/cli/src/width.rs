@@ -46,7 +46,7 @@ pub(crate) fn cut(text: &str, room: usize, sign: &str) -> String {
 }
 
 /// Text in lines no wider than this, broken between words where that can be. A single word that is wider, such as a path,
-/// stays whole: somebody may want to copy it.
+/// stays whole: the user may want to copy it.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut taken = 0;

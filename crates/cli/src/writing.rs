@@ -9,7 +9,7 @@ use conductor_engine::access;
 use crate::console;
 use crate::fault::{Exit, Fault};
 
-/// Whether somebody can be asked.
+/// Whether a user can be asked: the process has a terminal.
 pub(crate) fn attended() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -1,6 +1,6 @@
-//! What is recorded when a person changes a run that nobody drives: what events that comes to, and nothing else.
+//! The events that are recorded when a person changes a run without a coordinator, and nothing else.
 //!
-//! A driven run is changed by the scheduler alone. Whether a commit is where it is said to be is for others to look up.
+//! A run with a coordinator is changed by its scheduler alone. The caller looks up where a commit is.
 
 use crate::event::{Answer, Change, DrainReason, Event, RunOutcome};
 use crate::ids::TaskId;
@@ -59,7 +59,7 @@ pub fn rolled_back(run: &Run, to: &str, is_there: impl Fn(&str) -> bool) -> Vec<
         .tasks()
         .filter(|(_, progress)| progress.state == TaskState::Completed)
         .filter(|(_, progress)| progress.landed.as_ref().is_some_and(|landed| !is_there(&landed.commit)));
-    // Whoever was beaten may win the next time.
+    // An entrant that was beaten may win the next time.
     let beaten = |task: &crate::plan::Task| {
         let place = run.place(&task.id).unwrap_or_default();
         let ended =
@@ -107,14 +107,14 @@ pub fn answered(run: &Run, task: &TaskId, answer: Answer) -> Result<Vec<Event>, 
     }
 }
 
-/// A person says something to whoever works on a task next.
+/// A person says something to the agent that works on a task next.
 pub fn told(run: &Run, task: &TaskId, words: String) -> Result<Vec<Event>, Refusal> {
     let place = run.place(task).ok_or_else(|| Refusal::UnknownTask(task.clone()))?;
     match run.progress(place).state.status() {
         status if status.is_end() => Err(Refusal::WrongStatus {
             task: task.clone(),
             status,
-            wants: "there is nobody to be told anything",
+            wants: "only a task that has not ended takes messages",
         }),
         _ => Ok(vec![Event::WordsSent { task: task.clone(), words }]),
     }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollback_that_takes_nobodys_work_is_only_noted() {
+    fn a_rollback_that_takes_no_work_is_only_noted() {
         let run = ended();
         let events = rolled_back(&run, "further", |_| true);
         assert_eq!(events, [Event::BranchRolledBack { to: "further".into() }]);

@@ -1,7 +1,7 @@
 //! What runs have used, in lines by task, epic, model, agent, day or run.
 //!
-//! A fold over the logs and nothing but that. Commands cost no money and have no lines. What nobody told, and what has no
-//! known price, is counted as such and never taken for nothing.
+//! A fold over the logs and nothing but that. Commands cost no money and have no lines. What was not
+//! reported, and what has no known price, is counted as such and never taken for nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -182,7 +182,7 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
         }
     }
 
-    /// In lines of its own, so that nobody takes it for a task's.
+    /// In lines of its own, so that it is not taken for a task's.
     fn planned(&mut self, run: &str, planning: &Planning) {
         let key = |model: Option<&str>| match self.by {
             By::Task | By::Epic => NONE.to_owned(),
@@ -343,7 +343,7 @@ mod tests {
     fn book() -> Book {
         let mut book = Book::new();
         book.attempt(0, "ui", 1, Some("claude"), &[("opus", 40, 0), ("haiku", 2, 0), ("opus", 10, 0)]);
-        book.attempt(1, "ui", 2, Some("codex"), &[("nobody's", 0, 100)]);
+        book.attempt(1, "ui", 2, Some("codex"), &[("unpriced", 0, 100)]);
         book.attempt(12, "api", 1, None, &[]);
         book.attempt(13, "make", 1, None, &[]);
         book
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(told(By::Agent, 0), ["claude 2-1 52 300/0 3", "codex 1-0 0 100/100 1"]);
         assert_eq!(
             told(By::Model, 0),
-            ["opus 1-0 50 200/0 2", "haiku 1-0 2 100/0 1", "nobody's 1-0 0 100/100 1", "- 1-1 0 0/0 0"]
+            ["opus 1-0 50 200/0 2", "haiku 1-0 2 100/0 1", "unpriced 1-0 0 100/100 1", "- 1-1 0 0/0 0"]
         );
         assert_eq!(told(By::Run, 0), ["r1 3-1 52 400/100 4"]);
     }

@@ -95,7 +95,7 @@ pub enum Event {
         task: TaskId,
         attempt: Attempt,
         executor: u32,
-        /// Nobody for a command.
+        /// Nothing for a command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hand: Option<Box<Hand>>,
         /// Work that has not landed and that it is built on: whose, and which commit.
@@ -138,7 +138,7 @@ pub enum Event {
         /// What it left to be merged; nothing where it works in place or changed nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<Box<Change>>,
-        /// Where its time went; nothing where nobody measured it.
+        /// Where its time went; nothing where that was not measured.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phases: Option<Phases>,
     },
@@ -159,7 +159,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<String>,
     },
-    /// The branch was not moved, for somebody else had; what was stacked then is void.
+    /// The branch was not moved, for another process had moved it; what was stacked then is void.
     MergeWithdrawn {
         task: TaskId,
         attempt: Attempt,
@@ -182,8 +182,8 @@ pub enum Event {
         verdict: ReviewVerdict,
     },
 
-    /// What is done about a failed attempt, or about somebody who is not there to make one. What follows from it comes
-    /// right behind it.
+    /// What is done about a failed attempt, or about an agent that is not available for one. What follows
+    /// from it comes right behind it.
     RecoveryDecided {
         task: TaskId,
         attempt: Attempt,
@@ -221,7 +221,7 @@ pub enum Event {
         task: TaskId,
         winner: TaskId,
         why: String,
-        /// Everybody who took part, in the order of the file.
+        /// All entrants, in the order of the file.
         standings: Vec<Standing>,
     },
     /// Whether this task is to be done at all is for a person to say.
@@ -229,18 +229,18 @@ pub enum Event {
         task: TaskId,
         question: Box<Question>,
     },
-    /// What whoever works on a task has to say about it.
+    /// The agent at work on a task reported its status or an issue.
     TaskReported {
         task: TaskId,
         attempt: Attempt,
         report: Report,
     },
-    /// A person, or nobody in time, answered what it asked.
+    /// A person answered what it asked, or the time limit passed without an answer.
     QuestionAnswered {
         task: TaskId,
         answer: Answer,
     },
-    /// A person said something to whoever works on it.
+    /// A person sent a message to the agent that works on it.
     WordsSent {
         task: TaskId,
         words: String,
@@ -340,11 +340,11 @@ pub enum Again {
     /// It failed, and its policy grants another try.
     #[default]
     Failed,
-    /// Its work is good but for what is said here, and goes back to whoever did it.
+    /// Its work is good but for what is said here, and another attempt mends that.
     Mend(Box<Round>),
     /// Its work does not fit any more and is done anew from where the branch is now.
     Anew,
-    /// Whoever was to do it could not, for reasons of their own; the next of its agents does.
+    /// Its agent could not do it, for reasons of its own; the next of its agents does.
     Other,
     /// The model could not do it; its agent does with the next one.
     Model,

@@ -1,7 +1,7 @@
-//! A task that whoever works on another one wants done: read and checked like one of a file.
+//! A task that the agent of another task asks for: read and checked like one of a file.
 //!
-//! It gets a prompt of its own and nothing that we would run ourselves; how it is done, checked and bounded it has from
-//! the task it comes of.
+//! It gets a prompt of its own and no commands that we would run ourselves; its agent, checks and limits are
+//! those of the task it comes of.
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ pub const INDEPENDENT: &str = "independent";
 /// Longer words are no task.
 const LONGEST: usize = 64 << 10;
 
-/// The task as it would join the plan, or everything that is wrong with it, for whoever wrote it to mend.
+/// The task as it would join the plan, or everything that is wrong with it, for the agent to correct.
 pub fn read(plan: &Plan, by: &Task, written: &Map<String, Value>) -> Result<Task, String> {
     let unknown = written.keys().find(|key| !FIELDS.contains(&key.as_str()) && *key != INDEPENDENT);
     if let Some(unknown) = unknown {
@@ -52,7 +52,7 @@ pub fn read(plan: &Plan, by: &Task, written: &Map<String, Value>) -> Result<Task
     Ok(task)
 }
 
-/// A file with everybody it could wait for, and itself last.
+/// A file with every task it could wait for, and itself last.
 fn document(plan: &Plan, written: &Map<String, Value>) -> String {
     let mut own = written.clone();
     own.remove(INDEPENDENT);

@@ -24,7 +24,7 @@ pub struct Cost {
     pub expected: Usd,
     pub low: Usd,
     pub high: Usd,
-    /// Tasks that cost something nobody knows. It is not part of the figures.
+    /// Tasks whose cost is unknown. It is not part of the figures.
     pub unknown: u32,
 }
 

@@ -73,7 +73,7 @@ impl Graph {
         Graph::with_places(plan, strategy, &places.collect())
     }
 
-    /// As `new`, for whoever knows already where each task stands.
+    /// As `new`, for a caller that knows already where each task stands.
     pub(crate) fn with_places(
         plan: &Plan,
         strategy: Strategy,
@@ -285,7 +285,7 @@ impl Draft {
         }
     }
 
-    /// Everyone in `after` waits for everyone in `before`.
+    /// Every node in `after` waits for every node in `before`.
     fn join(&mut self, before: &[Node], after: &[Node], how: (When, Kind)) {
         if before.len() <= 1 || after.len() <= 1 {
             for &from in before {
@@ -326,7 +326,7 @@ impl Draft {
         }
     }
 
-    /// Whoever races for a task waits for what the task waits for, and nobody for them: what follows waits for the task.
+    /// Entrants wait for what their task waits for. No task waits for them: what follows waits for the task.
     fn entrants(&mut self, plan: &Plan, place: &Places<Node>) {
         let races: HashMap<Node, Vec<Node>> = (0..)
             .zip(&plan.tasks)

@@ -36,7 +36,7 @@ pub struct Mark<'t> {
     pub group: Option<&'t str>,
 }
 
-/// What somebody should know of the marks in a text.
+/// What the user should know of the marks in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remark<'t> {
     /// It counts, though it is not at the start.

@@ -1,7 +1,7 @@
 //! The truth ledger: what was claimed, what was checked, what is really there, and what should not be.
 //!
-//! The log knows the first two. The rest is for somebody to look up in git, on the disk and among the processes: this is
-//! only the form in which it is written down.
+//! The log knows the first two. The engine looks up the rest in git, on the disk and among the processes:
+//! this is only the form in which it is written down.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ pub struct Ledger {
     pub unproven: Vec<TaskId>,
     /// Refs that hold work which did not land.
     pub rescued: Vec<String>,
-    /// Workspaces that are still there because somebody is in them.
+    /// Workspaces that are still there because a process is in them.
     pub parked: Vec<String>,
     /// Landed by the log, and not on the branch, or taken back there by a landing that did not say so: always empty.
     pub lost: Vec<String>,

@@ -1,8 +1,8 @@
 //! Which model does a task: by what the task says, by the file's rules, by how hard the task looks, by how models did
 //! here before, and by how much money is left.
 //!
-//! It knows names of models as data and nothing of what they cost or whether they are there. Where nobody asked for a
-//! choice, none is made: a model that changes by itself is a bill that changes by itself.
+//! It knows names of models as data and nothing of what they cost or whether they are there. Where no choice
+//! is asked for, none is made: a model that changes by itself is a bill that changes by itself.
 
 mod score;
 #[cfg(test)]
@@ -236,7 +236,7 @@ fn chosen(models: &Models, task: &Task, agent: &str, now: &Circumstances<'_>) ->
             tier = higher;
         }
     }
-    // What a rule decided stays: whoever wrote it has weighed that.
+    // What a rule decided stays: the user who wrote it has weighed that.
     let most = if score.is_some() { affordable(now.spent) } else { Tier::Large };
     if tier > most {
         why = format!("{why}; {most}, for {:.0} % of the run's money is spent", now.spent * 100.0);

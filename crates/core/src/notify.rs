@@ -137,7 +137,7 @@ fn news(id: &RunId, run: &Run, event: &Event) -> Option<News> {
             text,
         }
     };
-    // Whoever races for a task is told of by how the task ends.
+    // The end of an entrant is not announced; the end of the task it races for is.
     if let Event::TaskCompleted { task, .. } | Event::TaskFailed { task, .. } = event
         && run.place(task).is_some_and(|place| run.raced_by(place).is_some())
     {
@@ -202,7 +202,7 @@ fn budget(what: Capped) -> &'static str {
     }
 }
 
-/// A name nobody knows stays as it is written.
+/// An unknown name stays as it is written.
 fn message(how: &Notification, news: &News, run: &Run) -> String {
     let Some(words) = words(how) else { return news.text.clone() };
     let value = |name: &str| {
@@ -273,7 +273,7 @@ mod tests {
         let on_complete = vec![
             terminal(None),
             terminal(Some("{task_id} ({task_name}) is {status}, {completed}/{total}")),
-            terminal(Some("{run_id}: {completed} after {elapsed}, {{braces}} {cost} {nobody}")),
+            terminal(Some("{run_id}: {completed} after {elapsed}, {{braces}} {cost} {unknown}")),
         ];
         let all = Notifications { on_complete, ..Notifications::default() };
         let good = Outcome::Succeeded;
@@ -283,7 +283,7 @@ mod tests {
                 "a (a) is completed, 1/2",
                 "b (b) is completed, 2/2",
                 "run r1 is done: 2 of 2 completed",
-                "r1: 2 after 2.0s, {braces} $0.00 {nobody}",
+                "r1: 2 after 2.0s, {braces} $0.00 {unknown}",
             ]
         );
         assert_eq!(told(all, &[("a", good), ("b", failed())]), ["a (a) is completed, 1/2"]);

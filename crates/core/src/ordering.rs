@@ -132,7 +132,7 @@ impl Course {
         self.pass(graph, task);
     }
 
-    /// A task may go; behind a gate, whoever stands there.
+    /// A task becomes ready; a gate lets the tasks behind it become ready.
     fn free(&mut self, graph: &Graph, node: Node) {
         match graph.is_gate(node) {
             true => self.pass(graph, node),
@@ -140,7 +140,7 @@ impl Course {
         }
     }
 
-    /// Whoever races for a task goes with it, and nobody waits for them.
+    /// An entrant of a race runs with its task, and no task waits for it.
     fn join(&mut self, graph: &Graph, task: Node) {
         if !graph.is_entrant(task) {
             self.ready.insert(task);
@@ -162,7 +162,7 @@ impl Course {
         }
     }
 
-    /// Those to come next, whoever is to be considered first at the front.
+    /// The tasks that may come next, in the order in which they are considered.
     fn most_urgent(&self, strategy: Strategy, urgency: &[u64]) -> Vec<Node> {
         let mut ready: Vec<Node> = self.ready.iter().copied().collect();
         let of = |task: Node| urgency.get(task as usize).copied().unwrap_or_default();

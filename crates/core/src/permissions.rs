@@ -4,10 +4,10 @@ pub mod shell;
 
 use crate::plan::{Otherwise, Permissions};
 
-/// What is denied to whoever is only to look: it writes nothing and runs nothing, as far as it asks.
+/// What is denied to an agent that may only look: it writes nothing and runs nothing, as far as it asks.
 pub const READ_ONLY: [&str; 5] = ["Bash", "Edit", "Write", "MultiEdit", "NotebookEdit"];
 
-/// Commands nobody means to have run by an agent, as parts of a command line.
+/// Commands that no agent should run, as parts of a command line.
 pub const BLOCKED: [&str; 12] = [
     "rm -rf /",
     "rm -rf ~",

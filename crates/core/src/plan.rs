@@ -48,10 +48,10 @@ pub struct Plan {
     pub limits: Limits,
     #[serde(default, skip_serializing_if = "Notifications::is_empty")]
     pub notifications: Notifications,
-    /// How many tasks run at once where nobody says it on the command line.
+    /// How many tasks run at once where the command line does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
-    /// Where tasks work that do not say it themselves, where nobody says it on the command line.
+    /// Where tasks work, unless the task itself or the command line says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     /// Where workspaces are made, with `{run}`, `{n}` and the like filled in; under the state directory where absent.
@@ -60,7 +60,7 @@ pub struct Plan {
     /// What the file says about models; nothing where each agent is to use its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<Box<Models>>,
-    /// Specialists: those the file describes, and, once it is settled who does what, everybody some task is for.
+    /// Specialists: those the file describes, and, once it is settled who does what, all some task is for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagents: Vec<Subagent>,
     /// Agents the file brings along, by their names; they come before those that are built in.
@@ -81,10 +81,10 @@ pub struct Plan {
 /// no such round unless it asks for one.
 const FIX_ROUNDS: u32 = 2;
 
-/// More lines than this nobody expects to change in one task.
+/// No task is expected to change more lines than this.
 pub const MAX_LINES: u32 = 1_000_000;
 
-/// Who does prompts that name nobody.
+/// The agent of prompts that name none.
 const DEFAULT_AGENT: &str = "claude";
 
 impl Plan {
@@ -161,13 +161,13 @@ pub struct Task {
     /// Commands that must succeed on the result; the word `auto` stands for what the project's files suggest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
-    /// How often failing checks or a conflict go back to whoever did the work, within one attempt.
+    /// How often failing checks or a conflict go back to the agent or command, within one attempt.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fix_rounds: u32,
     /// Whether `verify` is itself put to the test: it must fail where the work is damaged.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gate_proof: bool,
-    /// Who else looks at the work before it lands; nobody where absent.
+    /// The review by an agent before the work lands; none where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Box<Review>>,
     /// What is measured of the work before it lands; nothing where absent.
@@ -385,7 +385,7 @@ impl Task {
         KINDS.iter().find(|(kind, _)| *kind == scopeless).map(|(kind, _)| *kind)
     }
 
-    /// Everybody who may do it, in the order in which they are asked.
+    /// All agents that may do it, in the order in which they are asked.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.agent_name()).chain(self.fallback_agents.iter().map(String::as_str))
     }

@@ -3,7 +3,7 @@
 //!
 //! The walk is `words` (what is asked), `extract` (an answer to JSON), `answer` (JSON to a draft), `check` (everything
 //! that is wrong with the draft), `mend` (what can be put right without asking) and `write` (a task file people can
-//! edit). Nothing here asks anybody or runs anything, and the task file is read by `spec` like any other.
+//! edit). Nothing here asks an agent or runs anything, and the task file is read by `spec` like any other.
 
 mod answer;
 mod changes;
@@ -26,5 +26,5 @@ pub use mend::{Refusal, mend};
 pub use width::width;
 pub use write::{Head, task_file};
 
-/// How many tasks a plan may have, where nobody says otherwise.
+/// How many tasks a plan may have by default.
 pub const MOST_TASKS: usize = 100;

@@ -34,8 +34,8 @@ impl Quality {
     }
 }
 
-/// Nothing where nothing landed, or nothing about the work itself was measured: that it was good at the first go says
-/// little where nobody looked.
+/// Nothing where nothing landed, or nothing about the work itself was measured: that the first attempt was
+/// good says little where nothing was checked.
 pub fn of(run: &Run, place: usize) -> Option<Quality> {
     let (task, progress) = run.task(place);
     let landed = progress.landed.as_ref().filter(|_| progress.state == TaskState::Completed)?;
@@ -118,17 +118,17 @@ fn deliverable(task: &Task, touched: &[String]) -> Part {
 /// Whether it is larger than was planned, and by how much. Who needs less has not done worse.
 fn size(task: &Task, lines: u64) -> Part {
     let Some(planned) = task.expected_lines() else {
-        return unmeasured("size", "nobody has said how large it should be");
+        return unmeasured("size", "its expected size is not given");
     };
     let words = format!("{} changed, {planned} expected", counted(lines, "line"));
     let score = (f64::from(planned) / lines.max(1) as f64).min(1.0);
     Part { name: "size", score: Some(score), words }
 }
 
-/// What somebody said who did not do it.
+/// The score the reviewer gave.
 fn review(reviewed: Option<&Reviewed>) -> Part {
     match reviewed.and_then(|reviewed| Some((reviewed, reviewed.score?))) {
-        None => unmeasured("review", "nobody else has scored it"),
+        None => unmeasured("review", "no reviewer has scored it"),
         Some((reviewed, score)) => {
             let words = format!("{} gives it {score} of 100", reviewed.by);
             Part { name: "review", score: Some(f64::from(score) / 100.0), words }
@@ -166,7 +166,7 @@ fn tidiness(Reading { before, after }: Reading<Lint>) -> f64 {
             NOTHING_NEW + (1.0 - NOTHING_NEW) * (before - after) as f64 / before as f64
         }
         (Some(before), Some(after)) => NOTHING_NEW / (1.0 + (after - before) as f64),
-        // How many are new, nobody knows.
+        // How many are new is unknown.
         (None, Some(_)) => NOTHING_NEW,
         (_, None) if after.passed => 1.0,
         (_, None) if before.is_some_and(|before| !before.passed) => NOTHING_NEW,
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn only_what_was_measured_counts() {
-        assert_eq!(of(&landed(task(), &["src/a.rs"], None), 0), None, "nobody looked at the work itself");
+        assert_eq!(of(&landed(task(), &["src/a.rs"], None), 0), None, "the work itself was not measured");
         let checked = Task { verify: vec!["cargo test".into()], ..task() };
         let plain = of(&landed(checked, &["src/a.rs"], None), 0).unwrap();
         let words = "checks: 1 of 1 passed; goes: good at the first go";

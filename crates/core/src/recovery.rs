@@ -22,9 +22,9 @@ pub use risk::{Risk, of_command, of_prompt, of_tool, risks};
 pub enum Nature {
     /// It passes by itself.
     Transient,
-    /// It stays until somebody changes something.
+    /// It stays until something is changed.
     Permanent,
-    /// Nobody can tell from outside.
+    /// It may or may not pass by itself.
     Ambiguous,
 }
 
@@ -63,7 +63,7 @@ pub enum Strategy {
     Fail,
     /// The next model of the same agent, which is the first alternative there is.
     Model,
-    /// Back to whoever did it, with what was found. Decided where work does not merge; a file cannot ask for it here.
+    /// Back to its agent, with what was found. Decided where work does not merge; a file cannot ask for it.
     Mend,
 }
 
@@ -178,7 +178,7 @@ pub fn ways(task: &Task, nature: Nature, class: FailureClass) -> Vec<Strategy> {
     if !own.is_empty() {
         return own.to_vec();
     }
-    // What says something of the agent only is another one's chance; bad work stays with whoever did it.
+    // A failure of the agent alone is another agent's chance; bad work stays with the agent that did it.
     let alternative = class.is_agents_own().then_some(Strategy::Alternative);
     let retry = (nature != Nature::Permanent).then_some(Strategy::Retry);
     alternative.into_iter().chain(retry).collect()

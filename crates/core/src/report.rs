@@ -100,10 +100,10 @@ impl Summary {
     }
 }
 
-/// Who may have written where nobody should.
+/// Which tasks may have written where none should.
 pub fn stray_words(stray: &Stray) -> String {
     let tasks = stray.tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
-    let who = if tasks.is_empty() { "nobody".to_owned() } else { tasks };
+    let who = if tasks.is_empty() { "no task".to_owned() } else { tasks };
     format!(
         "your checkout changed while {who} worked, by one of them or by yourself: {}",
         stray.what.join(", ")

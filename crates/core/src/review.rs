@@ -1,4 +1,4 @@
-//! A look at a task's work by somebody who did not do it: what they are asked, and what their answer means.
+//! An agent's review of a task's work: what the reviewer is asked, and what its answer means.
 
 use std::fmt::Write as _;
 
@@ -17,8 +17,9 @@ const FINDINGS: usize = 20;
 const WORDS: usize = 1000;
 
 /// What work is held against where the task says nothing of its own.
-const RUBRIC: &str = "It does what the task asks, all of it and nothing else. It is correct, also in the cases nobody wrote \
-    down. It breaks nothing that worked. It reads like the code around it, and its tests would fail if it were wrong.";
+const RUBRIC: &str = "It does what the task asks, all of it and nothing else. It is correct, also in the \
+    cases the task does not mention. It breaks nothing that worked. It reads like the code around it, and \
+    its tests would fail if it were wrong.";
 
 /// What a reviewer is told. The change is a patch.
 pub fn words(task: &Task, review: &Review, patch: &str) -> String {
@@ -50,8 +51,8 @@ pub fn words(task: &Task, review: &Review, patch: &str) -> String {
     out
 }
 
-/// The task as somebody who only looks at its work gets it. Who that is: whoever the review names, the first of the
-/// task's fallbacks, or whoever does it, in a conversation of its own.
+/// The task as its reviewer gets it: the agent that the review names, the first of the task's fallbacks, or
+/// the agent that does the task, in a conversation of its own.
 pub fn reviewer(task: &Task, review: &Review) -> Task {
     let own = task.agent.clone().filter(|_| matches!(task.work, Work::Prompt(_)));
     let agent = review.agent.clone().or_else(|| task.fallback_agents.first().cloned()).or(own.clone());
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_else_looks_where_there_is_somebody_else() {
+    fn another_agent_reviews_where_there_is_one() {
         let mut task = Task::new(TaskId::parse("a").unwrap(), Work::Prompt("Add a parser".into()));
         (task.agent, task.model) = (Some("claude".into()), Some("opus".into()));
         let who = |task: &Task, review: &Review| {

@@ -179,7 +179,7 @@ impl Run {
         self.apply_at(record, None)
     }
 
-    /// As `apply`, for whoever knows already which task an event is about.
+    /// As `apply`, for a caller that knows already which task an event is about.
     pub(crate) fn apply_at(&mut self, record: &Record, place: Option<usize>) -> Result<(), IllegalEvent> {
         if record.seq != self.seq + 1 {
             return Err(IllegalEvent::Gap { seq: record.seq, after: self.seq });
@@ -230,7 +230,7 @@ impl Run {
         self.examined.contains(&stage)
     }
 
-    /// Places stay what they are: whoever joins comes last.
+    /// Places stay what they are: tasks that join come last.
     fn amend(&mut self, seq: u64, amendment: &Amendment) -> Result<(), IllegalEvent> {
         for task in &amendment.tasks {
             let Some(place) = self.place(&task.id) else { continue };

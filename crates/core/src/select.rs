@@ -64,7 +64,7 @@ fn fitting(plan: &Plan, graph: &Graph, term: &str) -> Result<Vec<Node>, SelectEr
     Ok(all)
 }
 
-/// Whoever races for a task goes along with it, and never without.
+/// The entrants of a race are chosen with their task, and never without it.
 fn with_entrants(plan: &Plan, chosen: &mut HashSet<Node>) {
     let ids: HashSet<&TaskId> = chosen.iter().map(|&node| &plan.tasks[node as usize].id).collect();
     let along =

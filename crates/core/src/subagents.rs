@@ -14,8 +14,8 @@ use crate::groups::without_marks;
 use crate::models;
 use crate::plan::{Plan, Task, Work};
 
-/// The word in `subagent_type:` that wants nobody.
-pub const NOBODY: &str = "none";
+/// The value of `subagent_type:` that asks for no specialist.
+pub const NO_SPECIALIST: &str = "none";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -39,7 +39,7 @@ pub struct Subagent {
     pub from: String,
 }
 
-/// Those everybody has, with the words that call for them, the more particular ones later: equals are decided by order.
+/// Built-in specialists with the words that call for them, the more general first: the first of equals wins.
 const BUILT_IN: [(&str, &[&str], &str); 10] = [
     (
         "backend-architect",
@@ -90,7 +90,7 @@ const BUILT_IN: [(&str, &[&str], &str); 10] = [
     (
         "documentation-writer",
         &["documentation", "docs", "readme", "tutorial", "changelog", "docstring"],
-        "Write for somebody who has not seen the code; try every command and example before it is written down.",
+        "Write for readers new to the code; try every command and example before it is written down.",
     ),
     (
         "performance-engineer",
@@ -112,14 +112,14 @@ const BUILT_IN: [(&str, &[&str], &str); 10] = [
 /// Programs that do tasks, which no specialist can be named after.
 const AGENTS: [&str; 5] = ["shell", "claude", "codex", "gemini", "opencode"];
 
-/// Everybody there is, each once, and the words that call for them.
+/// All specialists, each once, and the words that call for them.
 #[derive(Debug)]
 pub struct Known {
     pub all: Vec<Subagent>,
     calls: HashMap<String, Vec<Call>>,
 }
 
-/// A word of somebody's, found by its first part.
+/// A word that calls for a specialist, found by its first part.
 #[derive(Debug)]
 struct Call {
     who: usize,
@@ -128,7 +128,7 @@ struct Call {
 }
 
 impl Known {
-    /// What is said first of somebody counts, what is not said is filled in from later.
+    /// The first description of a specialist counts; what it leaves out is filled in from later ones.
     pub fn new(config: &[Subagent], found: &[Subagent]) -> Known {
         let mut all: Vec<Subagent> = Vec::new();
         for subagent in config.iter().chain(found).cloned().chain(built_in()) {
@@ -219,32 +219,32 @@ fn fill(first: &mut Subagent, more: Subagent) {
     first.model = first.model.take().or(model);
 }
 
-/// Whom a task is for.
+/// Which specialist a task is for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Finding {
-    Nobody,
-    /// Named by the task, or told by these words.
-    Somebody(Box<Subagent>, Vec<String>),
+    NoSpecialist,
+    /// Named by the task, or found by these words.
+    Specialist(Box<Subagent>, Vec<String>),
     Unknown(String),
 }
 
-/// The one the task names; where that one does not exist, the first other that its `fallback_agents` name; where it
-/// names nobody, whoever its words call for.
+/// The specialist the task names; where it does not exist, the first that its `fallback_agents` name. Where
+/// the task names none, the one its words call for.
 pub(crate) fn find(task: &Task, known: &Known) -> Finding {
-    let Work::Prompt(prompt) = &task.work else { return Finding::Nobody };
+    let Work::Prompt(prompt) = &task.work else { return Finding::NoSpecialist };
     let by_name = |name: &String| known.get(name);
     match &task.subagent_type {
-        Some(name) if name == NOBODY => Finding::Nobody,
+        Some(name) if name == NO_SPECIALIST => Finding::NoSpecialist,
         Some(name) => {
             let other = || task.fallback_agents.iter().filter(|name| !is_agent(name)).find_map(by_name);
             match by_name(name).or_else(other) {
-                Some(found) => Finding::Somebody(Box::new(found.clone()), Vec::new()),
+                Some(found) => Finding::Specialist(Box::new(found.clone()), Vec::new()),
                 None => Finding::Unknown(name.clone()),
             }
         }
         None => match known.detect(&format!("{}\n{prompt}", task.name)) {
-            Some((found, words)) => Finding::Somebody(Box::new(found.clone()), words),
-            None => Finding::Nobody,
+            Some((found, words)) => Finding::Specialist(Box::new(found.clone()), words),
+            None => Finding::NoSpecialist,
         },
     }
 }
@@ -254,8 +254,8 @@ pub(crate) fn settle(plan: &mut Plan, place: usize, finding: Finding, known: &Kn
     let (task, agents) = (&mut plan.tasks[place], &plan.agents);
     task.fallback_agents
         .retain(|name| is_agent(name) || agents.contains_key(name) || known.get(name).is_none());
-    let Finding::Somebody(found, words) = finding else {
-        task.subagent_type = task.subagent_type.take().filter(|name| name != NOBODY);
+    let Finding::Specialist(found, words) = finding else {
+        task.subagent_type = task.subagent_type.take().filter(|name| name != NO_SPECIALIST);
         return;
     };
     let missing = task.subagent_type.replace(found.name.clone()).filter(|named| *named != found.name);
@@ -273,8 +273,8 @@ pub(crate) fn settle(plan: &mut Plan, place: usize, finding: Finding, known: &Kn
     }
 }
 
-/// Has a task done by somebody who is named elsewhere, or by the first of the others that exists; where the task names
-/// somebody itself, that counts. Who does not exist is told.
+/// Gives a task a specialist that is named elsewhere, or the first of the others that exists; one that the
+/// task names itself stays. The error is the name that does not exist.
 pub fn assign(
     plan: &mut Plan,
     place: usize,

@@ -1,7 +1,7 @@
 //! Text with names in braces for what is filled in later. `{{` and `}}` stand for the braces themselves.
 
-/// The text with every name filled in; the first name nobody knows otherwise. A brace that belongs to no name is an
-/// error too, told by itself.
+/// The text with every name filled in, or the first unknown name as the error. A brace that belongs to no
+/// name is an error too, reported by itself.
 pub fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Changing a run that nobody drives: it is claimed, read, and its log made longer.
+//! Changes a run that no coordinator drives: claims it, reads it and appends to its log.
 //!
 //! What is to be recorded is the core's to say (`conductor_core::amend`), and what has to be true first is the caller's to
 //! see to. The claim is held as long as the amendment lives.
@@ -49,7 +49,7 @@ pub enum AmendError {
     /// The scheduler's rules do not allow it; nothing was written.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Somebody asked for what the run's state does not allow; nothing was written.
+    /// The caller asked for what the run's state does not allow; nothing was written.
     #[error(transparent)]
     Illegal(IllegalEvent),
 }
@@ -64,7 +64,7 @@ pub struct Amendment {
 }
 
 impl Amendment {
-    /// Claims the run before it is read, so that nobody writes to it in between.
+    /// Claims the run before it is read, so that no other process writes to it in between.
     pub async fn begin(home: &Home, store: Arc<dyn Store>, id: &RunId) -> Result<Amendment, AmendError> {
         let claim = home.claim(id)?;
         let records = store.load(id).await?;
@@ -187,7 +187,7 @@ impl Amendment {
         Ok(output::write_summary(&output, &subject)?)
     }
 
-    /// Nobody works on the run while it is amended, so no time passes for it.
+    /// No coordinator works on the run while it is amended, so no time passes for it.
     fn tick(&self) -> Tick {
         self.records.last().map_or(Tick(0), |last| last.tick)
     }
@@ -236,9 +236,9 @@ mod tests {
         let mut amendment = Amendment::begin(&home, store.clone(), &id).await.unwrap();
         let busy = Amendment::begin(&home, store.clone(), &id).await;
         assert!(matches!(busy, Err(AmendError::Home(HomeError::Busy(_)))));
-        let nobody = Event::TaskReopened { task: TaskId::parse("nobody").unwrap() };
+        let unknown = Event::TaskReopened { task: TaskId::parse("unknown").unwrap() };
         let stopped = Event::RunStopped { why: DrainReason::User };
-        assert!(matches!(amendment.append(&[stopped, nobody]).await, Err(AmendError::Illegal(_))));
+        assert!(matches!(amendment.append(&[stopped, unknown]).await, Err(AmendError::Illegal(_))));
         assert_eq!(store.load(&id).await.unwrap().len(), 2);
     }
 }

@@ -1,7 +1,7 @@
-//! What attempts are doing right now, for whoever looks on.
+//! What attempts are doing right now, for a live display.
 //!
-//! The phase and the newest word of each, what its processes took, and nothing else: it is kept nowhere, nothing is decided by it, and where nobody
-//! looks on all the time, no words are written on it.
+//! The phase and the newest line of each, and what its processes took. It is not stored, and no decision
+//! depends on it. What agents write is put on it only where a display follows the run all the time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ struct Inner {
 }
 
 impl Board {
-    /// From now on somebody wants to see what is said.
+    /// From now on a display shows what agents say.
     pub fn watch(&self) {
         self.0.watched.store(true, Ordering::Relaxed);
     }

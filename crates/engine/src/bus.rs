@@ -1,4 +1,4 @@
-//! Durable records, handed to whoever looks on. A slow or gone onlooker holds nobody up.
+//! Hands durable records to subscribers. One that is slow or gone holds up neither the run nor the others.
 
 use std::sync::Arc;
 

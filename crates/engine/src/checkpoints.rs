@@ -1,7 +1,7 @@
 //! Checkpoints: annotated tags that remember where a branch was, so that it can be set back there.
 //!
-//! One is made by hand, or by us before a step that somebody may want undone. It knows branches and commits; what a run
-//! makes of a branch that was set back is not its matter.
+//! One is made by the user, or by us before a step that the user may want to undo. It knows branches and
+//! commits; what a run makes of a branch that was set back is not its matter.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub enum CheckpointError {
     Git(#[from] GitError),
     #[error("there is a checkpoint '{0}' already")]
     Taken(String),
-    #[error("somebody else moved {0} at this moment; nothing was set back")]
+    #[error("another process moved {0} meanwhile; nothing was set back: run the command again")]
     Contested(String),
     #[error(
         "these are not tracked and would be overwritten: {0}; move them away first; nothing was set back"
@@ -101,7 +101,7 @@ fn plain(about: &str) -> String {
     about.chars().filter(|c| *c == '\n' || !c.is_control()).collect::<String>().trim().to_owned()
 }
 
-/// Made by us before a step that changes what somebody may want back.
+/// Made by us before a step that changes what the user may want back.
 pub fn before(yard: &Yard, what: &str, branch: &str, commit: &str) -> Result<(), WorkspaceError> {
     let name = format!("{}-{:x}", yard.run(), fastrand::u32(..));
     set(yard.repository(), &name, branch, commit, &format!("before: {what}"))?;

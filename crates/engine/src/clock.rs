@@ -26,7 +26,7 @@ impl Clock {
         Now { at: wall(), tick, jitter: fastrand::f64() }
     }
 
-    /// Time asleep counts as one heartbeat, so that nothing times out because nobody was there.
+    /// Time asleep counts as one heartbeat, so that nothing times out while this process could not run.
     fn advance(&mut self, to: Instant) -> Tick {
         let passed = to.saturating_duration_since(self.last);
         self.awake += if passed > ASLEEP { HEARTBEAT } else { passed };
@@ -34,7 +34,7 @@ impl Clock {
         Tick(self.awake.as_millis() as u64)
     }
 
-    /// How long to sleep until that tick, if nobody sleeps longer than meant.
+    /// How long to sleep until that tick, provided that this process stays awake.
     pub fn until(&self, tick: Tick) -> Duration {
         Duration::from_millis(tick.0).saturating_sub(self.awake)
     }

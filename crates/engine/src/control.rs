@@ -41,7 +41,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Error)]
 pub enum ControlError {
-    #[error("nobody is working on it")]
+    #[error("the run is not active")]
     NotThere,
     /// Its coordinator lives and says nothing.
     #[error("it is running but does not answer")]
@@ -152,7 +152,7 @@ pub fn ask(directory: &Path, request: &Request) -> Result<(), ControlError> {
     }
 }
 
-/// Whether somebody has opened it to questions and has not closed it since, or has died over it.
+/// Whether the run's control socket exists: its coordinator has opened it, and may have died since.
 pub fn is_open(directory: &Path) -> bool {
     directory.join(NAME).exists()
 }
@@ -174,8 +174,8 @@ pub fn glance(directory: &Path) -> Result<Glance, ControlError> {
     }
 }
 
-/// Follows a live run: the number of the last event that is not told, and all later ones until it ends. Whoever reads the
-/// log after this has been called misses nothing between the two.
+/// Follows a live run: the number of the last event before this call, and all later ones until the run ends.
+/// A caller that reads the log after this call misses nothing between the two.
 pub fn follow(directory: &Path) -> Result<(u64, Following), ControlError> {
     match send(directory, &Question::Follow, PATIENCE)? {
         (stream, Reply::Following(seq)) => {
@@ -206,7 +206,7 @@ impl Iterator for Following {
         let mut line = String::new();
         match self.stream.read_line(&mut line) {
             Ok(0) => None,
-            // Cut off in the middle: whoever reads the log has it whole.
+            // Cut off in the middle: the log holds the whole record.
             Ok(_) if !line.ends_with('\n') => None,
             Ok(_) => Some(
                 serde_json::from_str(&line)
@@ -267,7 +267,7 @@ pub(crate) struct Counter {
 impl Counter {
     pub(crate) fn open(directory: &Path, control: Control) -> io::Result<Counter> {
         let socket = directory.join(NAME);
-        // We hold the run's claim, so whoever left one is dead.
+        // We hold the run's claim, so the coordinator that left a socket is dead.
         let _ = fs::remove_file(&socket);
         let listener = with_address(directory, |address| UnixListener::bind(address))?;
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
@@ -288,7 +288,7 @@ impl Counter {
         Ok(Counter { listening, socket, answering, closing })
     }
 
-    /// Lets nobody in any more, and whoever was answered hear it: it may have been the last thing this process does.
+    /// Accepts no more connections, and lets callers receive their answers: this process may end right after.
     pub(crate) async fn close(self) {
         self.listening.abort();
         self.closing.send_replace(true);
@@ -303,7 +303,7 @@ impl Drop for Counter {
     }
 }
 
-/// Whoever goes away in the middle gets no answer, and nobody else notices.
+/// A caller that hangs up early gets no answer; neither the run nor other callers notice.
 async fn serve(
     stream: UnixStream,
     control: Control,

@@ -72,13 +72,13 @@ pub enum DriveError {
 #[derive(Debug)]
 pub(crate) enum Message {
     Input(Input),
-    /// As an input, with somebody who waits until it is recorded.
+    /// A request whose caller waits until it is recorded.
     Asked(Request, oneshot::Sender<Result<(), Refusal>>),
-    /// As an input, of an attempt that goes on when it is recorded.
+    /// An input of an attempt that goes on when it is recorded.
     Told(Input, oneshot::Sender<Result<(), Refusal>>),
-    /// Somebody looks; nothing changes.
+    /// A query about the run; it changes nothing.
     Look(Query, oneshot::Sender<Result<View, Refusal>>),
-    /// Somebody follows from here on.
+    /// A subscription to all later records.
     Follow(oneshot::Sender<(u64, mpsc::UnboundedReceiver<Records>)>),
     KillAll,
 }
@@ -172,7 +172,7 @@ pub struct World {
     pub lookout: Option<Duration>,
     /// Who looks up what blocks the tasks of a stage, where that may change.
     pub examiner: Option<Examiner>,
-    /// What to start for somebody who ends what is left behind if we are killed (`process::keep`).
+    /// Starts the process that ends what is left behind if we are killed (`process::keep`).
     pub keeper: Option<std::process::Command>,
 }
 
@@ -186,9 +186,9 @@ pub struct Start {
 /// A run that was driven as far as it goes.
 pub struct Driven {
     pub run: Run,
-    /// Workspaces that are still there because somebody is in them.
+    /// Workspaces that were not cleared because they are in use.
     pub parked: Vec<PathBuf>,
-    /// Nobody else works on it as long as this is held.
+    /// No other process works on the run as long as this is held.
     pub claim: RunClaim,
 }
 
@@ -225,7 +225,7 @@ pub struct Drive {
     is_killed: bool,
     /// Stopped while their start was still to be recorded: they do not begin.
     called_off: HashSet<(TaskId, Attempt)>,
-    /// Folders that could not be cleared because somebody is in them.
+    /// Workspaces that could not be cleared because they are in use.
     parked: Vec<PathBuf>,
     sweeps: Sweeps,
     notices: mpsc::UnboundedSender<String>,
@@ -337,7 +337,7 @@ impl Drive {
         self.bus.subscribe()
     }
 
-    /// What attempts are doing, for whoever looks on.
+    /// What attempts are doing right now, for a live display.
     pub fn board(&self) -> Board {
         self.worker.board.clone()
     }
@@ -360,7 +360,7 @@ impl Drive {
         });
         let counter = Counter::open(self.claim.directory(), self.control.clone());
         if let Err(error) = &counter {
-            self.notice(format!("nobody can ask anything of this run from outside: {error}"));
+            self.notice(format!("the control socket could not be opened: {error}"));
         }
         self.teardown.gather();
         let driven = caught(self.take_turns()).await.unwrap_or_else(|panic| Err(DriveError::Panicked(panic)));
@@ -510,7 +510,7 @@ impl Drive {
         })
     }
 
-    /// Ends that were reported count before deadlines that have passed: whoever made it in time has made it.
+    /// Reported ends count before deadlines that have passed: an attempt that ended in time never times out.
     fn decide(&mut self, arrivals: Vec<Arrival>) -> Turn {
         let now = self.clock.now();
         let due = self.scheduler.next_deadline().is_some_and(|tick| tick <= now.tick);
@@ -667,7 +667,7 @@ impl Drive {
         self.attempts.values().map(|(_, stop)| stop).chain(&self.merging)
     }
 
-    /// What somebody did in the last moments counts too.
+    /// Changes to the user's checkout in the last moments of the run are reported too.
     async fn look_a_last_time(&mut self) -> Result<(), DriveError> {
         let Some((lookout, _)) = self.lookout.clone() else { return Ok(()) };
         let seen = tokio::task::spawn_blocking(move || lookout.checkout()).await.ok().flatten();
@@ -724,7 +724,7 @@ fn internal(panic: &str) -> Failure {
     Failure::new(FailureClass::Internal, format!("internal error: {panic}"))
 }
 
-/// Whoever is to be killed already is not asked any more: only the last word is heard.
+/// A request to stop never replaces an order to kill: the receiver sees only the last value.
 fn ask(stop: &watch::Sender<Stop>) {
     stop.send_if_modified(|wish| std::mem::replace(wish, (*wish).max(Stop::Ask)) < Stop::Ask);
 }

@@ -127,7 +127,7 @@ impl Book {
     }
 }
 
-/// Writes a file so that whoever reads it sees all of it, or all of the one before.
+/// Writes a file so that a reader sees all of it, or all of the one before.
 fn replace(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     access::create_dir_all(folder)?;
     let next = folder.join(format!(".{name}.{}", std::process::id()));
@@ -195,7 +195,7 @@ pub async fn landed(
     Ok(found)
 }
 
-/// Where its branch is gone, somebody has merged it in their own way and cleared up.
+/// Where its branch is gone, the user has merged it in another way and cleared up.
 fn unmerged(run: &RunId, commit: Option<&str>, repository: Option<&Repository>) -> Option<String> {
     let repository = repository?;
     if repository.contains(&repository.head, commit?).unwrap_or(true) {
@@ -206,7 +206,7 @@ fn unmerged(run: &RunId, commit: Option<&str>, repository: Option<&Repository>) 
 }
 
 impl Former {
-    /// Why whoever waits for it cannot begin, where that is so.
+    /// Why a task that waits for it cannot start, where that is so.
     pub fn objection(&self, on: &str) -> Option<String> {
         self.unmerged.as_ref().map(|branch| {
             format!("{on} has landed on {branch}, which is not merged into what is checked out: git merge {branch}")

@@ -99,7 +99,7 @@ impl Tally {
 /// More runs than these change no median that matters.
 const REMEMBERED: usize = 20;
 
-/// Reading more tasks than these would hold up whoever waits for the run to start.
+/// Reading more tasks than these would delay the start of the run.
 const TASKS: u64 = 5_000;
 
 /// How long tasks took, and what they used, in the last runs of a file and of its directory; only those that were

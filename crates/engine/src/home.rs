@@ -59,7 +59,7 @@ const STICKY: u32 = 0o1000;
 /// Another process has the state directory to itself for moments only.
 const ALONE: Duration = Duration::from_secs(4);
 
-/// Whoever only looks whether a run is live holds its lock for a moment; that is no reason to turn anybody away.
+/// A process that only checks whether a run is live holds its lock for a moment; a claim waits that long.
 const GLANCE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone)]
@@ -197,7 +197,7 @@ impl Home {
         }
     }
 
-    /// Whether somebody works on a run right now.
+    /// Whether a process works on a run right now.
     pub fn is_live(&self, run: &RunId) -> bool {
         let Ok(file) = File::open(self.run(run).join("lock")) else { return false };
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
@@ -215,7 +215,7 @@ impl Home {
         })
     }
 
-    /// Returns when nobody works on a run any more. Blocks.
+    /// Returns when no process works on a run any more. Blocks.
     pub fn wait_until_left(&self, run: &RunId) -> io::Result<()> {
         match File::open(self.run(run).join("lock")) {
             Ok(file) => file.lock_shared(),

@@ -1,4 +1,4 @@
-//! Looks up what became of a run: in git, on the disk, among the processes. Nothing here is taken from anybody's word.
+//! Looks up what became of a run in git, on the disk and among the processes; it trusts no agent's report.
 
 mod taken_back;
 

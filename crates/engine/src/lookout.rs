@@ -1,7 +1,7 @@
-//! Looks around while tasks are at work: whether what they have so far would merge, and whether somebody writes where
-//! nobody should.
+//! Watches tasks at work: whether what they have so far would merge, and whether an agent writes to the
+//! user's checkout, branches or git configuration.
 //!
-//! It only looks and tells. What it looks at is read through our own git and copies of indexes, so that neither an agent
+//! It only looks and reports. It reads through our own git and copies of indexes, so that neither an agent
 //! nor the user notices.
 
 mod known;
@@ -38,7 +38,7 @@ pub(crate) struct AtWork(Arc<Mutex<Tasks>>);
 #[derive(Debug, Default)]
 struct Tasks {
     seats: BTreeMap<TaskId, String>,
-    /// Everybody who was at work since the checkout was last looked at.
+    /// All tasks that were at work since the checkout was last looked at.
     since: BTreeSet<TaskId>,
 }
 
@@ -100,7 +100,7 @@ impl Lookout {
         Lookout { yard, at_work, ours, before, known, stopped }
     }
 
-    /// Looks again and again until nobody listens.
+    /// Looks again and again until the coordinator stops listening.
     pub(crate) async fn keep(self: Arc<Self>, every: Duration, reports: UnboundedSender<Message>) {
         let mut wait = every;
         let _stop = StopAtTheEnd(self.clone());

@@ -309,7 +309,7 @@ pub fn sync(yard: &Yard, with: &str) -> Result<Synced, WorkspaceError> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Advanced {
     Done,
-    /// Somebody else moved it first.
+    /// Another process moved it first.
     Moved,
     Dirty(PathBuf),
 }

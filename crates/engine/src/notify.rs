@@ -1,7 +1,7 @@
-//! Tells whom a plan wants told: on the terminal, by a sound, on the desktop, by a webhook.
+//! Delivers the notifications a plan asks for: on the terminal, by a sound, on the desktop, by a webhook.
 //!
-//! All of it happens behind the run's back, on threads of its own. What cannot be told is said once and forgotten; it
-//! fails nothing and holds nobody up.
+//! Threads of its own do all of it, so the run never waits for a notification and never fails because of one.
+//! What cannot be delivered is reported once and forgotten.
 
 mod programs;
 mod webhook;
@@ -20,7 +20,7 @@ use crate::bus::Records;
 use crate::redact;
 use webhook::Webhooks;
 
-/// How many may wait to be delivered. Beyond that they are left out: whoever is told that much reads none of it.
+/// How many notifications may wait to be delivered. Further ones are left out: no user reads that many.
 const QUEUE: usize = 64;
 
 /// How long the end of a run waits until everything is decided, and then until everything is delivered.
@@ -30,10 +30,10 @@ const DELIVERED: Duration = Duration::from_secs(6);
 /// What is for the terminal to show, which is not ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// Words to catch somebody's eye with.
+    /// Words to catch the user's eye with.
     Words(String),
     Bell,
-    /// Somebody could not be told.
+    /// A notification could not be delivered.
     Trouble(String),
 }
 
@@ -43,7 +43,8 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Follows a run from here on; nobody where its plan wants nobody told. `directory` is where its files are named from.
+    /// Follows a run from here on; `None` where its plan wants no notifications. Sound files are
+    /// relative to `directory`.
     pub fn follow(
         id: &RunId,
         run: &Run,
@@ -83,7 +84,7 @@ impl Notifier {
         let _ = self.decided.recv_timeout(DECIDED);
     }
 
-    /// Waits until everybody is told, but not for ever; whether that is so.
+    /// Waits a limited time until every notification is delivered; returns whether all are.
     pub fn finish(self) -> bool {
         self.delivered.recv_timeout(DELIVERED) != Err(std_mpsc::RecvTimeoutError::Timeout)
     }

@@ -84,7 +84,7 @@ pub struct Planned {
     pub told: Vec<String>,
 }
 
-/// Somebody who is asked for plans.
+/// Asks an agent for plans.
 pub struct Planner {
     worker: Worker,
     reports: mpsc::UnboundedReceiver<Message>,
@@ -107,8 +107,8 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// For a plan of one task, which says who is asked, with which model, keys and permissions.
-    /// `keeper` starts somebody who ends what is left behind if we are killed (`process::keep`).
+    /// For a plan of one task, which says which agent is asked, with which model, keys and permissions.
+    /// `keeper` starts the process that ends what is left behind if we are killed (`process::keep`).
     pub fn new(
         home: &Home,
         mut plan: Plan,
@@ -251,7 +251,7 @@ impl Planner {
         answered
     }
 
-    /// The answer is kept under the question's name before anybody looks at it.
+    /// The answer is kept under the question's name before it is read.
     async fn answer(&mut self, name: &str, words: String) -> Result<String, PlannerError> {
         if *self.stop.borrow() != Stop::No {
             return Err(PlannerError::Stopped);

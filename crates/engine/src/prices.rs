@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(found.input.round(), 4.0);
         assert!(found.cache_read < found.input && found.input < found.cache_write, "{found:?}");
         assert!(matches!(found.origin, Origin::List { provider, .. } if provider == "anthropic"));
-        assert_eq!(known(&Own::new(), "nobody's"), None);
+        assert_eq!(known(&Own::new(), "unlisted"), None);
     }
 
     #[test]

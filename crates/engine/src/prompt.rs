@@ -74,7 +74,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// What is known of a task before anybody has started it.
+    /// What is known of a task before its first attempt.
     pub fn of(plan: &'a Plan, isolation: Isolation) -> Facts<'a> {
         Facts {
             plan,
@@ -233,7 +233,7 @@ mod tests {
             (1, Failure::new(FailureClass::Unverified, "`cargo test` failed: exit code 101").with("E1"));
         let again = Facts { feedback: Some(&round), ..facts.clone() };
         insta::assert_snapshot!("again", words(&Facts { known: true, ..again.clone() }));
-        assert!(words(&again).contains(&words(&facts)), "whoever does not know the task is told all of it");
+        assert!(words(&again).contains(&words(&facts)), "an agent new to the task gets all of it");
         for (class, begins) in [
             (FailureClass::Conflict, "What you did does not fit"),
             (FailureClass::Killed, "The work was interrupted."),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_instructions_apart_does_not_get_them_twice() {
+    fn an_agent_that_takes_instructions_apart_does_not_get_them_twice() {
         let mut plan = plan();
         let words = |plan: &Plan| {
             words(&plan.tasks[0], &Facts::of(plan, Isolation::None), Path::new("/nowhere")).unwrap()

@@ -240,7 +240,7 @@ pub fn is_secret_name(name: &str) -> bool {
     !is_harmless_name(&name) && words().any(|word| tells(word) || short(word))
 }
 
-/// Whether what somebody passes on by this name is of no interest to anybody else.
+/// Whether the name of a variable says that its value is no secret.
 pub fn is_harmless_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let last = name.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();

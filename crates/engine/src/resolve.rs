@@ -1,4 +1,4 @@
-//! Brings a failed task's work onto the run's branch after all, when nobody drives the run.
+//! Brings a failed task's work onto the run's branch after all, when no coordinator drives the run.
 //!
 //! The rules are the train's: merged in memory, checked on the combined tree, the branch moved by compare-and-swap. What
 //! was moved is then recorded; a process that dies in between leaves work on the branch that the next call finds there.
@@ -27,7 +27,7 @@ use crate::worker::{Mail, Stop, Worker};
 use crate::workspaces::{Resolution, Resolving, Rooms, WorkspaceError, Yard};
 use crate::{transcript, whereabouts};
 
-/// How often somebody else may move the branch while we check.
+/// How often another process may move the branch while we check.
 const TRIES: usize = 5;
 
 #[derive(Debug, Error)]
@@ -59,7 +59,7 @@ pub enum Brought {
     Red(Failure),
     /// The branch is checked out there, with changes that are not committed.
     Dirty(PathBuf),
-    /// Somebody wanted it stopped.
+    /// The user stopped it.
     Stopped,
 }
 

@@ -1,9 +1,9 @@
 //! `sessions.jsonl` in the state directory: two lines for each session of an agent, of all runs: one when it starts, one
 //! when it ends.
 //!
-//! It is for people and other programs; nothing here is ever read back. Several coordinators append to it at once: each
-//! line is one write to a file opened for appending. It is written behind the run's back and holds nobody up: where it
-//! cannot be written, the run goes on without.
+//! It is for people and other programs; nothing here is ever read back. Several coordinators append to it at
+//! once: each line is one write to a file opened for appending. A thread of its own writes it, so the run
+//! never waits for it; where it cannot be written, the run goes on without.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};

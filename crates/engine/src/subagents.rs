@@ -8,14 +8,14 @@ use conductor_core::subagents::{Subagent, front_matter, items};
 /// Where they are kept, below a repository's root or a home.
 const FOLDER: &str = ".claude/agents";
 
-/// More than anybody has; beyond that it is not a folder of specialists.
+/// More files than any folder of specialists has; a folder with more holds something else.
 const MOST: usize = 500;
 const DEEPEST: usize = 4;
 
 /// Longer instructions are not read.
 const LONGEST: u64 = 256 << 10;
 
-/// Those of the repository a directory is in, then those of the user. A file that cannot be read is nobody.
+/// Those of the repository a directory is in, then those of the user. A file that cannot be read is left out.
 pub fn found(directory: &Path) -> Vec<Subagent> {
     let own = std::env::var_os("CLAUDE_CONFIG_DIR").map(|folder| PathBuf::from(folder).join("agents"));
     let own = own.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(FOLDER)));

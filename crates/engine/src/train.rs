@@ -33,8 +33,8 @@ pub(crate) async fn integrate(
     worker.report(answer);
 }
 
-/// Work that comes long after its attempt, on its own: where it would land, or why not. It is checked even on the tree it
-/// was made on, for nobody says any more that it was good there.
+/// Where work that comes alone, long after its attempt, would land, or why not. It is checked even on the
+/// tree it was made on, for no verification of it is known any more.
 pub(crate) async fn fit(
     worker: Arc<Worker>,
     yard: Arc<Yard>,
@@ -87,7 +87,7 @@ impl Train {
             let (task, attempt) = car(step.car);
             Stacked { task, attempt, to: step.to.clone() }
         });
-        // Whoever was refused behind the culprit may have been refused because of it, and gets another chance.
+        // Work refused behind the culprit may have been refused because of it, and gets another chance.
         let all_good = culprit.is_none();
         let refused = stack.failed.iter().filter(|(_, below, _)| all_good || *below <= good);
         let failed = refused.map(|(number, _, failure)| (*number, failure.clone()));
@@ -154,7 +154,7 @@ impl Train {
         }
     }
 
-    /// As long as the checks of all of these may take; a check that hangs must not hold up everybody for ever.
+    /// Bounded by the longest timeout of these tasks: a check that hangs must not hold up merging for ever.
     async fn bounded(&self, order: &Order, checks: &[Check<'_>], seat: &Seat) -> Result<(), Failure> {
         let limits: Option<Vec<Millis>> = checks.iter().map(|check| check.task.timeout).collect();
         let limit = limits.and_then(|limits| limits.into_iter().max());
@@ -179,7 +179,7 @@ impl Train {
         }
     }
 
-    /// Everybody's checks, each once.
+    /// The checks of all tasks of these cars, each once.
     fn checks<'a>(&'a self, cars: impl Iterator<Item = &'a Car>) -> Vec<Check<'a>> {
         let plan = &self.plan;
         let tasks = cars.flat_map(|car| car.others.iter().chain([&car.task])).filter_map(|id| plan.task(id));
@@ -190,7 +190,7 @@ impl Train {
             .collect()
     }
 
-    /// Git itself does not work: nobody's work is at fault, and nothing is lost, but nothing lands either.
+    /// Git itself does not work: no task is at fault and no work is lost, but nothing lands either.
     fn all_failed(&self, error: &WorkspaceError) -> Input {
         let failed = self.cars.iter().map(|car| LeftBehind {
             task: car.task.clone(),

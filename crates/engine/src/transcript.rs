@@ -35,7 +35,7 @@ const TAIL: u64 = 8 << 20;
 /// Holes are punched in whole steps of this, well above any file system's block.
 const STEP: u64 = 1 << 20;
 
-/// How much is looked through for secrets at a time while it is written: whoever floods us must not keep us from others.
+/// How much is searched for secrets at a time while it is written: one agent's flood must not hold up others.
 const GLANCE: u64 = 4 << 20;
 
 /// How far from the end of what is kept a line's end is looked for, so that no line is cut in two.
@@ -148,7 +148,7 @@ impl Transcript {
         let mut spool = speaker.spool();
         let mut file = open(&spool)?;
         if file.metadata()?.len() > 0 {
-            // Somebody's words could not be moved away. They stay, and this attempt writes elsewhere.
+            // An earlier attempt's output could not be moved away. It stays; this attempt writes elsewhere.
             spool = speaker.aside();
             file = open(&spool)?;
         }
@@ -159,7 +159,7 @@ impl Transcript {
     pub fn open_stream(speaker: &Speaker<'_>) -> io::Result<Transcript> {
         let spool = speaker.folder().join(STREAM);
         let file = open(&spool)?;
-        // What a dead coordinator's agent said is in its transcript, as far as anybody heard it.
+        // What a dead coordinator's agent said is in its transcript, as far as that coordinator read it.
         file.set_len(0)?;
         Ok(Transcript::new(spool, speaker.stream(), file))
     }
@@ -200,7 +200,7 @@ impl Transcript {
         Transcript { mark: Some(mark), ..self }
     }
 
-    /// Whoever speaks from now on may have other secrets than those who spoke before.
+    /// A program that writes from now on may have other secrets than those that wrote before.
     pub fn redact(&mut self, redactor: Arc<Redactor>) {
         if !self.redactor.is_like(&redactor) {
             let _ = self.scrub(u64::MAX, u64::MAX);
@@ -282,7 +282,7 @@ impl Transcript {
         self.trim_behind(u64::MAX);
     }
 
-    /// As `trim`, but touches nothing from this place on: somebody has yet to read it.
+    /// As `trim`, but touches nothing from this place on: the worker has yet to read it.
     pub fn trim_behind(&mut self, place: u64) {
         // What fails here is tried again at the end.
         let _ = self.scrub(place, GLANCE);

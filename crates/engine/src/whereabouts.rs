@@ -37,7 +37,7 @@ pub fn of(
     default: Isolation,
     yard: &Yard,
 ) -> Result<Whereabouts, WorkspaceError> {
-    // What several raced for is where the work of whoever won is.
+    // Of several tasks that raced for the same work, the winner's counts.
     let (task, progress) = run.task(run.doer(place));
     match &progress.state {
         TaskState::Completed => match &progress.landed {
@@ -61,7 +61,7 @@ pub fn of(
     }
 }
 
-/// What landed together lies stacked: what was there before is then whoever lies below.
+/// Work that landed together is stacked: each commit starts from the one below it.
 fn landed_at(
     records: &[Record],
     task: &TaskId,

@@ -26,7 +26,7 @@ pub(crate) enum ApiCall<'a> {
     Models,
     /// The log of one job, or how many requests each job has made.
     Log(Option<&'a str>),
-    /// Somebody looks whether we are here.
+    /// A client checks whether the server runs.
     Probe,
     Unknown,
 }

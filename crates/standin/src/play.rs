@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deed_nobody_offers_to_do_is_refused_in_words() {
+    fn a_deed_without_a_tool_for_it_is_refused_in_words() {
         let mut stage = stage(Script::new().write_file("a", "b"));
         assert_eq!(stage.ask("one", 0), "0 400 Invalid");
     }

@@ -71,7 +71,7 @@ fn check_status(answer: &str, status: u16) {
 }
 
 #[tokio::test]
-async fn it_starts_where_others_run_and_blocks_nobody() {
+async fn it_starts_inside_a_runtime_and_answers_while_that_is_blocked() {
     let stand_in = StandIn::start().await.unwrap();
     stand_in.script("a", Script::new().finish("Done."));
     assert!(stand_in.address.ip().is_loopback());
@@ -102,9 +102,9 @@ fn a_marker_in_the_prompt_chooses_the_script() {
 #[test]
 fn a_script_that_is_not_there_is_refused_in_words() {
     let stand_in = started(Script::new());
-    let answer = chat(&stand_in, "/job/nobody/v1/chat/completions", "hi", true);
+    let answer = chat(&stand_in, "/job/unwritten/v1/chat/completions", "hi", true);
     check_status(&answer, 400);
-    assert!(answer.contains("no script named") && answer.contains("nobody"), "{answer}");
+    assert!(answer.contains("no script named") && answer.contains("unwritten"), "{answer}");
     check_status(&chat(&stand_in, "/v1/chat/completions", "hi", true), 400);
     check_status(&send(&stand_in, "POST", CHAT, "no json"), 400);
     check_status(&send(&stand_in, "POST", "/job/a/v1/embeddings", "{}"), 404);

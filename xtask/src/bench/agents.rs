@@ -30,7 +30,7 @@ const TO: Duration = Duration::from_secs(9);
 pub(super) struct Figures {
     /// Of recorded output.
     megabytes: usize,
-    /// Of processor time, the best of some turns: whoever else is at work on the machine does not count.
+    /// Of processor time, the best of some turns: other load on the machine does not count.
     megabytes_per_second: f64,
     /// What the coordinator holds more for each further agent, in KiB.
     memory: f64,

@@ -1,6 +1,6 @@
 //! What workspaces and merging cost beside bare git, on repositories made for it.
 //!
-//! Bare git is what somebody would type by hand: no branch for each task, no ports, nothing saved, nothing proved.
+//! Bare git is what a user types by hand: no branch for each task, no ports, nothing saved, nothing proved.
 
 mod ground;
 mod landing;

@@ -20,7 +20,7 @@ impl Scratch {
         Ok(Scratch { path, made: 0 })
     }
 
-    /// A directory nobody has used.
+    /// A new, empty directory.
     pub(super) fn directory(&mut self) -> Result<PathBuf> {
         self.made += 1;
         let path = self.path.join(self.made.to_string());

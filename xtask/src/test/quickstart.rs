@@ -1,4 +1,4 @@
-//! The README's first command, as somebody who has never used Conductor would run it, and what it promises: a branch on
+//! The README's first command, as a user who is new to Conductor runs it, and what it promises: a branch on
 //! which the tests pass that fail where it was started.
 //!
 //! All of it in a clone, for the branch it leaves is none of the developer's.

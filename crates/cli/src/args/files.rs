@@ -10,23 +10,24 @@ use super::{at_once, variable, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// The task file; `-` reads it from standard input. Where absent, the one `run` would take
+    /// Read this task file; `-` is standard input (default: the file `run` would take)
     pub(crate) file: Option<PathBuf>,
-    /// The findings as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
-    /// The task file; `-` reads it from standard input. Where absent, the one `run` would take
+    /// Read this task file; `-` is standard input (default: the file `run` would take)
     pub(crate) file: Option<PathBuf>,
+    /// Choose the output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Same as --format json
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only these tasks, as for `run`
+    /// Show only these tasks, selected as with `run --only`
     #[arg(long, value_name = "EXPR")]
     pub(crate) only: Option<String>,
 }
@@ -41,55 +42,59 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Rehearse {
-    /// The task file; `-` reads it from standard input. Where absent, the one `run` would take
+    /// Read this task file; `-` is standard input (default: the file `run` would take)
     pub(crate) file: Option<PathBuf>,
-    /// With so many tasks at once, 3 where given without a number; with as many as there is use for where absent
+    /// Estimate for N tasks at once; 3 without a number (default: as many as are of use)
     #[arg(short, long, value_name = "N", num_args = 0..=1, default_missing_value = words::PARALLEL_ALONE,
           value_parser = at_once)]
     pub(crate) parallel: Option<u32>,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// A task's id; or an exit code, a failure class, or a finding's code
+    /// Explain this: a task's id, an exit code, a failure class or a finding's code
     #[arg(add = complete::tasks())]
     pub(crate) what: String,
-    /// The task file the task is in; otherwise it is a task of a run
+    /// Look for the task in this task file instead of in a run
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub(crate) file: Option<PathBuf>,
-    /// The run, or the beginning of its name; the newest one here that has the task where absent
+    /// Use this run (name or prefix; default: the newest one here with the task)
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Print what the agent would be told, word for word
+    /// Print the agent's prompt, word for word
     #[arg(long, conflicts_with = "json")]
     pub(crate) prompt: bool,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Every setting: what counts of variables, config files and what is built in
+    /// Show every setting: from a variable, a config file, or built in
     Show(ConfigShow),
-    /// Where config files are looked for, the strongest first
+    /// List where config files are looked for, highest precedence first
     Path(ConfigPath),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigShow {
-    /// A task file whose config comes before those of the config files
+    /// Include the config of this task file, which overrides the config files
     pub(crate) file: Option<PathBuf>,
-    /// And who says it: a variable, a file and its line, or nobody
+    /// Show where each value comes from
     #[arg(long)]
     pub(crate) origin: bool,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigPath {
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -99,66 +104,68 @@ pub(crate) struct Init {
     /// Ask what to write
     #[arg(long)]
     pub(crate) wizard: bool,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Mend what can be mended without a risk, and tell what was done
+    /// Fix what can be fixed without risk, and report what was done
     #[arg(long)]
     pub(crate) fix: bool,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Template {
-    /// Every template: your own, the repository's and those that come with us
+    /// List every template: yours, the repository's and the built-in ones
     List(TemplateList),
-    /// Fill a template in and write it as a task file
+    /// Fill in a template, and write it as a task file
     New(TemplateNew),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TemplateList {
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TemplateNew {
-    /// Which template
+    /// Use this template
     #[arg(add = complete::templates())]
     pub(crate) name: String,
-    /// A variable of the template and its value; may be given often
+    /// Set a variable of the template; repeatable
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) variables: Vec<(String, String)>,
-    /// Where to write it; `-` is standard output
+    /// Write the task file here; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "tasks.yaml")]
     pub(crate) output: PathBuf,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// Of config files instead
+    /// Print the schema of config files instead
     #[arg(long)]
     pub(crate) config: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// Which shell
+    /// Print the script for this shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -172,6 +179,7 @@ pub(crate) struct Man {
 
 #[derive(Debug, Args)]
 pub(crate) struct Version {
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

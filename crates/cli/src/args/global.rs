@@ -8,7 +8,7 @@ const HEADING: &str = "Global options";
 
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Change to this directory first; several are each taken from the one before
+    /// Change to this directory first; each further -C is relative to the one before
     #[arg(short = 'C', value_name = "DIR", global = true, help_heading = HEADING)]
     pub(crate) directories: Vec<PathBuf>,
 
@@ -16,11 +16,11 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, help_heading = HEADING, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Print more: where things are looked for, every git command, and the exit code
+    /// Print more: where files are looked for, every git command, and the exit code
     #[arg(short, long, global = true, help_heading = HEADING)]
     pub(crate) verbose: bool,
 
-    /// When to use colours; auto is on a terminal, unless NO_COLOR is set
+    /// Choose when to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, global = true, help_heading = HEADING)]
     pub(crate) color: Color,
 }

@@ -13,28 +13,28 @@ use super::{at_once, duration, words};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Group {
-    /// Show which tasks of a file belong together, by the marks [P:Group-X] in their words
+    /// Show the groups of a file's tasks, as marked by [P:Group-X] in their text
     Detect(GroupDetect),
-    /// Put the tasks of a file in groups, one after the other, that touch no file twice; runs nothing
+    /// Split the tasks of a file into groups to run in turn, without file conflicts; runs nothing
     Plan(GroupPlan),
-    /// Carry out a group of a file, or all its groups one after the other, with green tests in between
+    /// Run one group of a file, or all its groups in turn, with passing tests in between
     Execute(GroupExecute),
-    /// Every group that was carried out here, and how it stands
+    /// List every group that was run here, with its status
     List(GroupList),
-    /// How a group stands, during and after
+    /// Show the status of a group, during its run and after
     Status(GroupStatus),
-    /// Wait for a group to end: exits with 0 if it is completed, 100 if it failed, 4 if it is blocked
+    /// Wait for a group to end; exit with 0 if it completed, 100 if it failed, 4 if it is blocked
     Wait(GroupWait),
-    /// What a group came to, with every decision about it
+    /// Report on a group: its result, and every decision about it
     Report(GroupReport),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GroupDetect {
-    /// The tasks: a list of them, or a task file; `-` reads standard input
+    /// Read the tasks from this file, a list or a task file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) tasks_file: PathBuf,
-    /// How they are shown
+    /// Choose the output format
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Shown::Pretty)]
     pub(crate) output: Shown,
     /// Same as --output json
@@ -44,64 +44,64 @@ pub(crate) struct GroupDetect {
 
 #[derive(Debug, Args)]
 pub(crate) struct GroupPlan {
-    /// The task file; `-` reads it from standard input. Where absent, the one `run` would take
+    /// Read this task file; `-` is standard input (default: the file `run` would take)
     pub(crate) file: Option<PathBuf>,
-    /// What comes first, where dependencies leave a choice
+    /// Choose what comes first, where dependencies leave a choice
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Order::Topological)]
     pub(crate) strategy: Order,
-    /// How many tasks a group has at the most
+    /// Put at most this many tasks into a group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_group_size: Option<u32>,
-    /// How they are shown
+    /// Choose the output format
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Shown::Pretty)]
     pub(crate) output: Shown,
     /// Same as --output json
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the tasks with this order as their execution_order; `-` is standard output
+    /// Write the tasks to this file, with the order as execution_order; `-` is standard output
     #[arg(short = 'o', long = "write", value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GroupExecute {
-    /// Which group, by its name or its id; all of them, one after the other, where absent
+    /// Run only this group, by name or id (default: all groups, in turn)
     #[arg(long, value_name = "GROUP", add = complete::groups())]
     pub(crate) group_id: Option<String>,
-    /// The tasks: a list of them, or a task file
+    /// Read the tasks from this file, a list or a task file
     #[arg(long, value_name = "FILE")]
     pub(crate) tasks_file: PathBuf,
-    /// How many tasks are at work at once, 3 where given without a number; a whole group, up to 8, where absent
+    /// Run up to N tasks at once; 3 without a number (default: the whole group, up to 8)
     #[arg(short, long, value_name = "N", num_args = 0..=1, default_missing_value = words::PARALLEL_ALONE,
           value_parser = at_once)]
     pub(crate) parallel: Option<u32>,
-    /// What brings agents up to date before each group: a command, a slash command of the agent, or `none`;
-    /// /flow:summary where the agent has it
+    /// Refresh the agents before each group, with a command or a slash command of the agent; `none` turns it
+    /// off (default: /flow:summary, if the agent has it)
     #[arg(long, value_name = "WHAT")]
     pub(crate) refresh: Option<String>,
-    /// How long that may take
+    /// Limit the time of each refresh
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
     pub(crate) refresh_timeout: Millis,
-    /// What must succeed after each group: a command, `auto` for what the project's files suggest, or
-    /// `none`; may be given often
+    /// Require this command to succeed after each group; `auto` takes what the project's files suggest,
+    /// `none` runs no tests; repeatable
     #[arg(long, value_name = "COMMAND")]
     pub(crate) tests: Vec<String>,
-    /// Do again what has landed before
+    /// Run tasks again that have landed before
     #[arg(long)]
     pub(crate) again: bool,
-    /// What is told at the end: the run in words, or how the group stands, as `group status` tells it
+    /// Choose what to print at the end: a summary of the run, or the JSON of `group status`
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Shown::Pretty)]
     pub(crate) output: Shown,
     /// Same as --output json
     #[arg(long)]
     pub(crate) json: bool,
-    /// Tell at the end where time and cost went, how good estimates were and what the ledger counts
+    /// Show at the end where time and cost went, how good the estimates were, and the ledger
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Further arguments for `run`, such as --max-cost 5 or --merge branch
+    /// Pass these arguments to `run`, such as --max-cost 5 or --merge branch
     #[arg(last = true, value_name = "RUN-ARGUMENTS")]
     pub(crate) run: Vec<String>,
 }
@@ -109,20 +109,20 @@ pub(crate) struct GroupExecute {
 /// Which group is looked at.
 #[derive(Debug, Args)]
 pub(crate) struct OfGroup {
-    /// The group, by its name or its id
+    /// Use this group, by name or id
     #[arg(long, value_name = "GROUP", add = complete::groups())]
     pub(crate) group_id: String,
-    /// The run that carried it out, or the beginning of its name; the newest one here where absent
+    /// Use this run (name or prefix; default: the newest one here with the group)
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GroupList {
-    /// Only those that stand so
+    /// List only groups with this status
     #[arg(long, value_name = "STATUS", value_parser = standing())]
     pub(crate) status: Option<Status>,
-    /// How they are shown
+    /// Choose the output format
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Shown::Pretty)]
     pub(crate) output: Shown,
     /// Same as --output json
@@ -134,7 +134,7 @@ pub(crate) struct GroupList {
 pub(crate) struct GroupStatus {
     #[command(flatten)]
     pub(crate) of: OfGroup,
-    /// How it is shown
+    /// Choose the output format
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Shown::Pretty)]
     pub(crate) output: Shown,
     /// Same as --output json
@@ -146,10 +146,10 @@ pub(crate) struct GroupStatus {
 pub(crate) struct GroupWait {
     #[command(flatten)]
     pub(crate) of: OfGroup,
-    /// How long at the most; after that the exit code is 8
+    /// Wait at most this long, then exit with code 8
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3600")]
     pub(crate) timeout: Millis,
-    /// How the group stands as JSON, as `group status` tells it
+    /// Print the group's status as JSON, as `group status` does
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -158,7 +158,7 @@ pub(crate) struct GroupWait {
 pub(crate) struct GroupReport {
     #[command(flatten)]
     pub(crate) of: OfGroup,
-    /// Markdown, or JSON
+    /// Choose the output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = GroupReportFormat::Md)]
     pub(crate) format: GroupReportFormat,
     /// Same as --format json
@@ -174,45 +174,45 @@ pub(crate) enum GroupReportFormat {
 
 fn standing() -> impl TypedValueParser<Value = Status> {
     PossibleValuesParser::new(Status::ALL.map(Status::name))
-        .try_map(|name| Status::named(&name).ok_or("groups do not stand so"))
+        .try_map(|name| Status::named(&name).ok_or("there is no such status"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shown {
-    /// For people
+    /// Text for people
     Pretty,
-    /// For programs
+    /// JSON for programs
     Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
-    /// Everything as soon as what it waits for is done
+    /// Each task as soon as its dependencies are done
     Topological,
-    /// What can go wrong badly
+    /// Risky tasks
     RiskFirst,
-    /// What others build on
+    /// Tasks that others depend on
     FoundationalFirst,
-    /// What has the longest way behind it, in as few groups as can be
+    /// Tasks with the longest chain of dependents, in as few groups as possible
     #[value(alias = "parallel-maximizing")]
     ParallelMaximising,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Import {
-    /// The open issues of beads that can be done now, as a task file
+    /// Write the open issues of beads that are ready as a task file
     Beads(ImportBeads),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportBeads {
-    /// Where to write it; `-` is standard output
+    /// Write the task file here; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "tasks.yaml")]
     pub(crate) output: PathBuf,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -220,6 +220,6 @@ pub(crate) struct ImportBeads {
 /// Where tasks come from that are in no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum From {
-    /// The open issues of beads; what lands is closed there
+    /// The open issues of beads; issues that land are closed there
     Beads,
 }

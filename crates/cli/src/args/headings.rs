@@ -30,7 +30,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 ];
 
 /// Said of the command that clap adds itself.
-const HELP: &str = "Print this, or the help of a command";
+const HELP: &str = "Print this help, or the help of a command";
 
 /// As wide as clap makes its own help.
 const WIDEST: usize = 100;
@@ -41,7 +41,7 @@ pub(super) fn under_headings(command: Command) -> Command {
     let (bold, plain) = ("\x1b[1m\x1b[4m", "\x1b[0m");
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{bold}Options:{plain}\n{{options}}\n\n\
-         `conductor` alone says where things stand here.\n`conductor COMMAND --help` says more about a command.\n"
+         `conductor` alone prints an overview.\n`conductor COMMAND --help` lists a command's options.\n"
     ))
 }
 

@@ -10,22 +10,23 @@ use super::{at_once, days, duration};
 /// A run, by name.
 #[derive(Debug, Args)]
 pub(crate) struct OfRun {
-    /// The run, or the beginning of its name; the newest live one here where absent
+    /// Use this run (name or prefix; default: the newest active one here)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    /// Use this run (name or prefix; default: the newest active one here, else the newest)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Show it again and again until the run ends, then exit as the run does
+    /// Keep showing the status until the run ends, then exit with its exit code
     #[arg(short, long)]
     pub(crate) watch: bool,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -34,45 +35,45 @@ pub(crate) struct Status {
 pub(crate) struct Logs {
     #[command(flatten)]
     pub(crate) of: OfTask,
-    /// Go on until the task ends, through all its attempts
+    /// Follow the task until it ends, through all its attempts
     #[arg(short, long, conflicts_with = "attempt")]
     pub(crate) follow: bool,
-    /// Which attempt; the newest where absent
+    /// Show this attempt (default: the newest)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) attempt: Option<u32>,
-    /// What its agent said to us, word by word
+    /// Show the agent's raw messages instead
     #[arg(long)]
     pub(crate) stream: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Events {
-    /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    /// Use this run (name or prefix; default: the newest active one here, else the newest)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Go on until the run ends
+    /// Follow the events until the run ends
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Only those after the event of this number
+    /// Print only events after the one with this number
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) since: u64,
-    /// One JSON object a line, which is what is printed without it too
+    /// Print one JSON object per line (also the default)
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Wait {
-    /// The run, or the beginning of its name; the newest live one here where absent, or the newest
+    /// Use this run (name or prefix; default: the newest active one here, else the newest)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// What to wait for
+    /// Choose what to wait for
     #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = Awaited::Done)]
     pub(crate) what: Awaited,
-    /// How long at the most; after that the exit code is 8
+    /// Wait at most this long, then exit with code 8
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Millis>,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -81,39 +82,39 @@ pub(crate) struct Wait {
 pub(crate) enum Awaited {
     /// The end of the run
     Done,
-    /// The end of any task, whichever is first
+    /// The first task that ends
     Any,
 }
 
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("which").required(true)))]
 pub(crate) struct Cancel {
-    /// The task's id
+    /// Cancel the task with this id
     #[arg(group = "which", add = complete::tasks())]
     pub(crate) task: Option<String>,
-    /// Every task of this group that has not ended
+    /// Cancel every task of this group that has not ended
     #[arg(long, value_name = "GROUP", group = "which", add = complete::groups())]
     pub(crate) group: Option<String>,
-    /// Every task that has not ended
+    /// Cancel every task that has not ended
     #[arg(long, group = "which")]
     pub(crate) all: bool,
-    /// The run, or the beginning of its name, active or left; the newest live one here where absent
+    /// Use this run, active or not (name or prefix; default: the newest active one here)
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Parallel {
-    /// How many tasks are at work at once
+    /// Run up to this many tasks at once
     #[arg(value_name = "N", value_parser = at_once)]
     pub(crate) slots: u32,
-    /// The run, or the beginning of its name; the newest live one here where absent
+    /// Use this run (name or prefix; default: the newest active one here)
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -129,66 +130,68 @@ pub(crate) struct RunsOrList {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Runs {
-    /// List every run, newest first; the same as `runs` alone
+    /// List the runs, newest first; same as `runs` alone
     List(RunsList),
-    /// What a run came to, or what it is doing
+    /// Show the result of a run, or what it is doing
     Show(RunsShow),
-    /// Take away what old runs and planners have left: their folders and their records. Shows what would go; --yes does
-    /// it
+    /// Remove the folders and records of old runs and planners; only lists them without --yes
     Prune(RunsPrune),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsList {
-    /// Only those of the repository you are in
+    /// Leave out runs of other repositories
     #[arg(long)]
     pub(crate) here: bool,
-    /// How many at the most; 0 is all
+    /// List at most this many; 0 lists all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) last: usize,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsShow {
-    /// The run, or the beginning of its name; the newest one here where absent
+    /// Use this run (name or prefix; default: the newest one here)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Tell where time and cost went, how good estimates were and what the ledger counts
+    /// Show where time and cost went, how good the estimates were, and the ledger
     #[arg(long)]
     pub(crate) stats: bool,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsPrune {
-    /// Those that were started longer ago than this, such as 30d or 12h; plans as well, but for those of runs that stay
+    /// Remove runs started longer ago than this, such as 30d or 12h, and plans as old that no remaining run
+    /// uses
     #[arg(long, value_name = "TIME", value_parser = days)]
     pub(crate) older_than: Option<Millis>,
-    /// All but the newest so many
+    /// Keep the newest N runs
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<usize>,
-    /// Only those of the repository you are in
+    /// Leave out runs of other repositories
     #[arg(long)]
     pub(crate) here: bool,
-    /// Their branches conductor/RUN as well, where a branch or tag of yours holds all of it
+    /// Also remove their branches conductor/RUN, if a branch or tag of yours has all of their work
     #[arg(long)]
     pub(crate) branches: bool,
-    /// The work they kept and the checkpoints they made in their repositories as well, where a branch or tag of yours holds
-    /// all of it
+    /// Also remove the work they kept and their checkpoints, if a branch or tag of yours has all of it
     #[arg(long)]
     pub(crate) refs: bool,
-    /// With --branches or --refs: also what no branch or tag of yours holds, which then is lost
+    /// With --branches or --refs: also remove work that no branch or tag of yours has; it is lost
     #[arg(long)]
     pub(crate) unreachable: bool,
-    /// Those too that could be resumed, or have work in them that is kept nowhere else
+    /// Also remove runs that could be resumed, or that have work kept nowhere else
     #[arg(long)]
     pub(crate) force: bool,
-    /// Do it
+    /// Remove them; without this, only list them
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -196,30 +199,30 @@ pub(crate) struct RunsPrune {
 /// A task of a run.
 #[derive(Debug, Args)]
 pub(crate) struct OfTask {
-    /// The task's id
+    /// Use the task with this id
     #[arg(add = complete::tasks())]
     pub(crate) task: String,
-    /// The run, or the beginning of its name; the newest one here that fits where absent
+    /// Use this run (name or prefix; default: the newest one here that fits)
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Allow what its agent asks to do
+    /// Allow what a task's agent asks to do
     Approve(Answered),
-    /// Do not allow what its agent asks to do
+    /// Deny what a task's agent asks to do
     Deny(Answered),
-    /// Say something to the agent that works on it, now or when it next begins
+    /// Send a message to a task's agent, now or when its next attempt starts
     Send(Send),
-    /// Do it again, with its tries counted anew, and what was skipped because of it
+    /// Run a task again, with its attempts counted anew, and the tasks skipped because of it
     Retry(OfTask),
-    /// Do not do it
+    /// Skip a task that has not started
     Skip(OfTask),
-    /// Stop it and do not do it
+    /// Cancel a task, and stop it if it is running
     Cancel(OfTask),
 }
 
@@ -227,7 +230,7 @@ pub(crate) enum Task {
 pub(crate) struct Answered {
     #[command(flatten)]
     pub(crate) of: OfTask,
-    /// What the agent is told with it
+    /// Send this message to the agent with the answer
     #[arg(short, long, value_name = "WORDS")]
     pub(crate) message: Option<String>,
 }
@@ -236,6 +239,6 @@ pub(crate) struct Answered {
 pub(crate) struct Send {
     #[command(flatten)]
     pub(crate) of: OfTask,
-    /// What to say
+    /// Send this message
     pub(crate) words: String,
 }

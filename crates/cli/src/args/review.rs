@@ -10,10 +10,10 @@ use crate::complete;
 pub(crate) struct Review {
     #[command(subcommand)]
     pub(crate) verdict: Option<Verdict>,
-    /// The run, or the beginning of its name; all runs of this repository where absent
+    /// Use this run (name or prefix; default: all runs of this repository)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// List what waits as JSON, and ask nothing
+    /// List the waiting work as JSON, and ask nothing
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -24,9 +24,9 @@ pub(crate) enum Verdict {
     Approve(Approve),
     /// Send the work back to its agent with comments; the agent goes on in the same conversation
     SendBack(SendBack),
-    /// Edit the work yourself, then let it land: lays it out in a folder, --continue takes it from there
+    /// Edit the work yourself in a folder, then land it with --continue
     Edit(Edit),
-    /// Do not let the work land; it is kept under a ref
+    /// Reject the work: it does not land, and is kept under a ref
     Drop(OfTask),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Approve {
     #[command(flatten)]
     pub(crate) of: OfTask,
-    /// The commit you have looked at; refused where the work is another one now
+    /// Approve only this commit; refused if the work has changed since
     #[arg(long, value_name = "COMMIT")]
     pub(crate) commit: Option<String>,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Approve {
 pub(crate) struct SendBack {
     #[command(flatten)]
     pub(crate) of: OfTask,
-    /// What is to be changed; "FILE:LINE: words" is about that line. Can be given several times
+    /// Say what to change; "FILE:LINE: words" is about that line; repeatable
     #[arg(short, long, value_name = "COMMENT", required = true)]
     pub(crate) message: Vec<String>,
 }
@@ -52,10 +52,10 @@ pub(crate) struct SendBack {
 pub(crate) struct Edit {
     #[command(flatten)]
     pub(crate) of: OfTask,
-    /// Take the folder as it is now: that lands
+    /// Land the work as it is in the folder now
     #[arg(long = "continue", conflicts_with = "abort")]
     pub(crate) proceed: bool,
-    /// Give up what was edited; the work waits for its review as before
+    /// Discard your edits; the work waits for its review as before
     #[arg(long)]
     pub(crate) abort: bool,
 }

@@ -13,41 +13,42 @@ use super::{at_once, dollars, duration, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The task file (YAML or JSON); `-` reads it from standard input. Where absent: conductor.yaml,
-    /// .conductor/tasks.yaml or tasks.yaml of this directory, else of the repository's root
+    /// Run this task file (YAML or JSON); `-` is standard input (default: conductor.yaml,
+    /// .conductor/tasks.yaml or tasks.yaml of this directory, else of the repository's root)
     pub(crate) file: Option<PathBuf>,
 
-    /// Run what another tool has to do, instead of a file
+    /// Run the open issues of another tool instead of a file
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["file", "watch"])]
     pub(crate) from: Option<From>,
 
-    /// How many tasks run at once; 3 where given without a number  [default: 1]
+    /// Run up to N tasks at once; 3 without a number  [default: 1]
     #[arg(short, long, visible_alias = "max-concurrency", env = "CONDUCTOR_PARALLEL", hide_env_values = true,
           value_name = "N", num_args = 0..=1, default_missing_value = words::PARALLEL_ALONE, value_parser = at_once)]
     pub(crate) parallel: Option<u32>,
 
-    /// How long an agent's question waits for you before it counts as denied; ten minutes where nobody is at a
-    /// terminal, for ever where somebody is
+    /// Deny an agent's question if you do not answer it within this time (default: never on a terminal, else
+    /// 10m)
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_ANSWER_WITHIN", hide_env_values = true)]
     pub(crate) answer_within: Option<Millis>,
 
-    /// Leave the run, with exit code 5, when nothing but questions is left
+    /// Exit with code 5 when only unanswered questions are left; the run can be resumed
     #[arg(long)]
     pub(crate) leave_unanswered: bool,
 
-    /// Only these tasks: ids, `test-*`, `group:G`, `epic:E`; `+api` with what it needs, `api+` with what needs it
+    /// Run only these tasks: ids, `test-*`, `group:G`, `epic:E`; `+api` adds what api needs, `api+` adds what
+    /// needs api
     #[arg(long, value_name = "EXPR", add = complete::tasks())]
     pub(crate) only: Option<String>,
 
-    /// Take up a run that was left: the newest of this directory, or the one named
+    /// Resume an unfinished run: the one named, or the newest of this directory
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "", add = complete::runs())]
     pub(crate) resume: Option<String>,
 
-    /// Take up a run and do again what failed, was skipped or cancelled; edited tasks take their new text
+    /// Resume a run and retry what failed, was skipped or cancelled; edited tasks use their new text
     #[arg(long)]
     pub(crate) retry_failed: bool,
 
-    /// With --retry-failed: do the old text again, whatever the task file says now
+    /// With --retry-failed: use the tasks' old text, even if the task file has changed
     #[arg(long, requires = "retry_failed")]
     pub(crate) as_before: bool,
 
@@ -55,41 +56,41 @@ pub(crate) struct Run {
     #[arg(long, overrides_with = "keep_going")]
     pub(crate) fail_fast: bool,
 
-    /// Go on with everything that does not need what failed (the default)
+    /// Continue with every task that does not need what failed (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub(crate) keep_going: bool,
 
-    /// How tasks follow each other beyond their dependencies
+    /// Choose when a task may start, beyond its dependencies
     #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_STRATEGY", hide_env_values = true)]
     pub(crate) strategy: Option<Strategy>,
 
-    /// Let tasks run side by side even where they name the same files
+    /// Let tasks run side by side even if they name the same files
     #[arg(long)]
     pub(crate) allow_overlap: bool,
 
-    /// Where tasks work, whatever they say themselves (else, in a git repository: worktree)
+    /// Choose where tasks work, whatever they say themselves (default in a git repository: worktree)
     #[arg(long, value_enum, value_name = "WHERE", env = "CONDUCTOR_ISOLATION", hide_env_values = true)]
     pub(crate) isolation: Option<Isolation>,
 
-    /// Whether work that passed its checks lands by itself, whatever tasks say; else see `conductor review`
+    /// Choose when work lands that has passed its checks, whatever tasks say
     #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_LAND", hide_env_values = true)]
     pub(crate) land: Option<Land>,
 
-    /// What to do with the run's branch at the end
+    /// Choose what to do with the run's branch at the end
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None,
           env = "CONDUCTOR_MERGE", hide_env_values = true)]
     pub(crate) merge: Merge,
 
-    /// Make an empty first commit where the repository has none
+    /// Make an empty first commit if the repository has none
     #[arg(long)]
     pub(crate) first_commit: bool,
 
-    /// Start from a commit of everything in your checkout that is not committed and not ignored; it is on no branch but the
-    /// run's own
+    /// Start from your uncommitted changes too (not from ignored files), in a commit that is only on the
+    /// run's branch
     #[arg(long, conflicts_with_all = ["resume", "retry_failed"])]
     pub(crate) include_uncommitted: bool,
 
-    /// How often to look for conflicts ahead and for writes into your checkout; 0 is never
+    /// Look this often for coming conflicts and for writes into your checkout; 0 is never
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT",
           hide_env_values = true, default_value = "15s")]
     pub(crate) lookout: Millis,
@@ -103,7 +104,7 @@ pub(crate) struct Run {
           env = "CONDUCTOR_MAX_TOKENS", hide_env_values = true)]
     pub(crate) max_tokens: Option<u64>,
 
-    /// Stop after this time, such as 90m
+    /// Stop the run after this time, such as 90m
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_MAX_TIME", hide_env_values = true)]
     pub(crate) max_time: Option<Millis>,
 
@@ -112,12 +113,13 @@ pub(crate) struct Run {
           env = "CONDUCTOR_MAX_ATTEMPTS", hide_env_values = true)]
     pub(crate) max_attempts: Option<u32>,
 
-    /// How long tasks wait for a provider that fails or refuses everything; 0 fails them at once  [default: 1h]
+    /// Wait this long for a provider that fails or refuses everything; 0 fails its tasks at once  [default:
+    /// 1h]
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_OUTAGE_PATIENCE",
           hide_env_values = true)]
     pub(crate) outage_patience: Option<Millis>,
 
-    /// Take tasks that are added to the file, or changed before they start, into the run while it goes on
+    /// Watch the task file: add new tasks to the run, and update tasks that have not started
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) watch: bool,
 
@@ -125,122 +127,123 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Leave the run going in the background, and return as soon as it is there
+    /// Run in the background, and return as soon as the run has started
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) detach: bool,
 
-    /// This is the one that was left in the background
+    /// Mark this process as the one in the background; --detach sets it
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
 
-    /// Refuse a file with commands that the project does not use already
+    /// Refuse a file with commands that the project does not already use
     #[arg(long, conflicts_with_all = ["resume", "retry_failed"])]
     pub(crate) known_commands: bool,
 
-    /// What making the plan has used, where an agent has made it for this run
+    /// What making the plan has used, where an agent made it for this run
     #[arg(skip)]
     pub(crate) planning: Option<Box<Planning>>,
 
-    /// Whoever had it run tells what it came to
+    /// Whether the caller prints the result itself
     #[arg(skip)]
     pub(crate) told_elsewhere: bool,
 
-    /// How progress is shown
+    /// Choose how to show progress
     #[arg(long, value_enum, default_value_t = Ui::Auto, value_name = "HOW", env = "CONDUCTOR_UI",
           hide_env_values = true)]
     pub(crate) ui: Ui,
 
-    /// How often a line says what is running, where progress is shown in plain lines; 0 for never
+    /// Print what is running this often, where progress is shown in plain lines; 0 is never
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, env = "CONDUCTOR_HEARTBEAT",
           hide_env_values = true)]
     pub(crate) heartbeat: Millis,
 
-    /// Tell at the end where time and cost went, how good estimates were and what the ledger counts
+    /// Show at the end where time and cost went, how good the estimates were, and the ledger
     #[arg(long)]
     pub(crate) stats: bool,
 
-    /// Everything is taken away after the run, so the end names nothing of it to look at
+    /// Name no files or branches at the end: the caller removes them after the run
     #[arg(long, hide = true)]
     pub(crate) throw_away: bool,
 
-    /// One event a line on standard output (same as --ui json)
+    /// Print one event per line on standard output (same as --ui json)
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Where transcripts and reports go
+    /// Write transcripts and reports to this folder
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Strategy {
-    /// A task starts the moment its own dependencies are done
+    /// Start a task as soon as its own dependencies are done
     Queue,
-    /// A level starts when the whole level before it has ended
+    /// Start a level when the whole level before it has ended
     Batch,
-    /// One after the other, in file order
+    /// Run one task after the other, in file order
     Sequential,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Isolation {
-    /// Each in a worktree of its own
+    /// Each task in its own worktree
     Worktree,
-    /// Each in a private clone that shares the repository's objects, for work that is not trusted with it
+    /// Each task in its own clone that shares the repository's objects, to keep untrusted work out of the
+    /// repository
     Clone,
-    /// Here
+    /// All tasks in this directory
     None,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Land {
-    /// As soon as it has passed its checks
+    /// At once
     Auto,
-    /// When a person has approved it
+    /// When you have approved it with `conductor review`
     Approve,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Merge {
-    /// Leave it for you to look at and merge
+    /// Leave it for you to review and merge
     None,
-    /// Bring the branch you started from forward, if nothing else moved it and its checkout is clean
+    /// Fast-forward the branch you started from, if nothing else moved it and its checkout is clean
     Branch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ui {
-    /// Inline on a terminal, else plain; what GitHub shows well where it runs
+    /// Inline on a terminal, annotations in GitHub Actions, else plain
     Auto,
-    /// Lines that stay, and below them a small block that tells what is going on
+    /// Lines that stay, above a small block that shows what is going on
     Inline,
     /// A line for each start and end
     Plain,
-    /// One event a line on standard output
+    /// One event per line on standard output
     Json,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Who plays the agent: claude, codex, gemini, opencode or builtin; the first that is installed where absent
+    /// Use this agent: claude, codex, gemini, opencode or builtin (default: the first installed)
     #[arg(long, value_name = "NAME", add = complete::agents())]
     pub(crate) agent: Option<String>,
-    /// Leave the project, the run's branch and its files to be looked at
+    /// Keep the project, the run's branch and its files afterwards
     #[arg(long)]
     pub(crate) keep: bool,
 }
 
-/// Whoever ends what a killed run has left.
+/// The process that ends what a killed run has left.
 #[derive(Debug, Args)]
 pub(crate) struct Keeper {
     pub(crate) run: String,
 }
 
-/// The agent of the demonstration, for whoever has no other.
+/// The demonstration's own agent, where no other is installed.
 #[derive(Debug, Args)]
 pub(crate) struct DemoAgent {
-    /// Where the stand-in listens
+    /// Ask the stand-in at this address
     pub(crate) model: std::net::SocketAddr,
-    /// Where conversations are kept
+    /// Keep conversations in this folder
     pub(crate) memory: PathBuf,
 }

@@ -13,36 +13,38 @@ use super::{OfTask, duration};
 
 #[derive(Debug, Args)]
 pub(crate) struct Cost {
-    /// The run, or the beginning of its name; the newest one here where absent
+    /// Use this run (name or prefix; default: the newest one here)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// What the lines are by
+    /// Group the costs by this
     #[arg(long, value_parser = by(), default_value = By::Task.name(), value_name = "WHAT")]
     pub(crate) by: By,
-    /// All runs of this repository together, and the plans that were made here and not run at once
+    /// Add up all runs of this repository, and plans made here that no run used
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 fn by() -> impl TypedValueParser<Value = By> {
     PossibleValuesParser::new(By::ALL.map(By::name))
-        .try_map(|name| By::named(&name).ok_or("there are no such lines"))
+        .try_map(|name| By::named(&name).ok_or("costs cannot be grouped so"))
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// The run, or the beginning of its name; the newest one here where absent
+    /// Use this run (name or prefix; default: the newest one here)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// A page to send on, Markdown, or JSON
+    /// Choose the output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
     /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
-    /// Write it there, `-` for standard output; else the page goes to the run's own files, the others to standard output
+    /// Write the report here; `-` is standard output (default: html into the run's folder, others to standard
+    /// output)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -56,11 +58,12 @@ pub(crate) enum ReportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prices {
-    /// Models by name; all of them where absent
+    /// Show only these models (default: all)
     pub(crate) models: Vec<String>,
-    /// A task file whose own prices come first
+    /// Use the prices of this task file first
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -69,22 +72,22 @@ pub(crate) struct Prices {
 pub(crate) struct Diff {
     #[command(flatten)]
     pub(crate) of: OfTask,
-    /// Only the names of the files, and how many lines changed
+    /// Show only file names, and how many lines changed
     #[arg(long)]
     pub(crate) stat: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Worktree {
-    /// List this repository's workspaces, and all work that is kept and has not landed
+    /// List this repository's workspaces, and kept work that has not landed
     List(WorktreeList),
     /// Print the folder a task works in
     Path(OfTask),
-    /// Take away workspaces that nobody needs any more; what is in them is saved first
+    /// Remove workspaces that are no longer needed; what is in them is saved first
     Clean(WorktreeClean),
-    /// Try again to bring a failed task's work onto the run's branch
+    /// Try again to merge a failed task's work into the run's branch
     Merge(WorktreeMerge),
-    /// Solve the conflict of a failed task
+    /// Resolve the conflict of a failed task
     Resolve(WorktreeResolve),
     /// Merge the branch you are on into the run's branch
     Sync(WorktreeSync),
@@ -92,25 +95,26 @@ pub(crate) enum Worktree {
 
 #[derive(Debug, Args)]
 pub(crate) struct WorktreeList {
-    /// Only of this run
+    /// List only what belongs to this run
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Workspaces of other repositories too
+    /// List workspaces of other repositories too
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WorktreeClean {
-    /// The run; all finished ones of this repository where absent
+    /// Clean up this run (default: all finished runs of this repository)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Those of runs that could be resumed as well
+    /// Clean up runs that could be resumed, too
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -125,7 +129,7 @@ pub(crate) struct WorktreeMerge {
 
 #[derive(Debug, Args)]
 pub(crate) struct AllowMarkers {
-    /// Land this file although the marks of a conflict are in it; its path in the repository. May be given several times
+    /// Land this file even if it has conflict markers, by its path in the repository; repeatable
     #[arg(long = "allow-markers", value_name = "FILE")]
     pub(crate) files: Vec<String>,
 }
@@ -140,104 +144,108 @@ pub(crate) struct WorktreeResolve {
     pub(crate) markers: AllowMarkers,
 }
 
-/// Without any of these, the conflict is laid out in a folder to be solved there.
+/// Without any of these, the conflict is laid out in a folder for the user to resolve.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct How {
-    /// What has landed wins wherever both changed the same lines
+    /// Take what has landed wherever both changed the same lines
     #[arg(long)]
     pub(crate) ours: bool,
-    /// The task wins wherever both changed the same lines
+    /// Take the task's work wherever both changed the same lines
     #[arg(long)]
     pub(crate) theirs: bool,
-    /// It is solved: check it and land it
+    /// Check the resolved work, and land it
     #[arg(long = "continue")]
     pub(crate) proceed: bool,
-    /// Give it up; the task's work stays kept
+    /// Give up the resolution; the task's work stays kept
     #[arg(long)]
     pub(crate) abort: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WorktreeSync {
-    /// The run, or the beginning of its name; the newest one here that has a branch where absent
+    /// Use this run (name or prefix; default: the newest one here with a branch)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agents {
-    /// Every agent: whether it is installed and logged in, and what it can do
+    /// List every agent: whether it is installed and logged in, and what it can do
     List(AgentsList),
-    /// Have agents write one word into a file of a repository made for that; this costs a little
+    /// Have each agent write one word into a file of a scratch repository; this costs a little
     Test(AgentsTest),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentsList {
-    /// A task file whose own agents count too
+    /// Include the agents that this task file defines
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentsTest {
-    /// Who; everybody who is installed where absent
+    /// Test these agents (default: all installed ones)
     #[arg(add = complete::agents())]
     pub(crate) names: Vec<String>,
-    /// A task file whose own agents count too
+    /// Include the agents that this task file defines
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// With this model instead of their own choice
+    /// Use this model instead of the agents' own choice
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How long each may take
+    /// Limit the time of each agent
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
     pub(crate) timeout: Millis,
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Checkpoint {
-    /// Remember where the branch you are on is, or a run's
+    /// Save where the branch you are on is, or a run's branch
     Create(CheckpointCreate),
-    /// Every checkpoint, newest first
+    /// List every checkpoint, newest first
     List(CheckpointList),
-    /// Set a branch back; where it is a run's, what had landed since is to be done again
+    /// Set a branch back to a checkpoint; on a run's branch, resuming redoes what had landed since
     Rollback(CheckpointRollback),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointCreate {
-    /// What to call it
+    /// Give the checkpoint this name
     pub(crate) name: Option<String>,
-    /// The run whose branch is meant
+    /// Save the branch of this run
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// What it is for
+    /// Say what the checkpoint is for
     #[arg(short, long, value_name = "TEXT", default_value = "made by hand")]
     pub(crate) message: String,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointList {
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointRollback {
+    /// Roll back to this checkpoint
     pub(crate) name: String,
-    /// The answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

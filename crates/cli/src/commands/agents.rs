@@ -131,7 +131,7 @@ fn table(results: &[Result]) -> String {
     columns(["AGENT", "RESULT", "TIME", "TOKENS", "COST", ""], results.iter().map(row).collect())
 }
 
-/// Somebody who is not there at all weighs more than somebody who failed.
+/// A missing agent decides the exit code before a failed one.
 fn exit(results: &[Result]) -> Exit {
     let any = |verdicts: &[Verdict]| results.iter().any(|result| verdicts.contains(&result.verdict));
     match () {

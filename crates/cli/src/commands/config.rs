@@ -1,4 +1,4 @@
-//! `conductor config`: every setting that counts, and who says so.
+//! `conductor config`: every setting, and where its value comes from.
 
 use std::path::Path;
 
@@ -179,7 +179,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// What counts where nobody says anything.
+/// The defaults.
 fn built_in() -> Vec<(String, Value)> {
     let Ok(id) = TaskId::parse("x") else { return Vec::new() };
     let task = Task::new(id, Work::Prompt(String::new()));
@@ -190,7 +190,7 @@ fn built_in() -> Vec<(String, Value)> {
         ("isolation", json!("worktree; none outside of git")),
         ("merge", json!("none")),
         ("lookout", json!("15s")),
-        ("answer_within", json!("for ever; 10m where nobody is at a terminal")),
+        ("answer_within", json!("for ever on a terminal, else 10m")),
         ("ui", json!("auto")),
         ("heartbeat", json!("60s")),
         ("agent", json!(task.agent_name())),

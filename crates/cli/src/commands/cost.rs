@@ -23,7 +23,7 @@ struct Sheet {
     by: &'static str,
     /// The runs it is about, oldest first.
     runs: Vec<String>,
-    /// Plans that nobody has run at once, where they are part of it, oldest first.
+    /// Plans that no run accounts for, where they are part of it, oldest first.
     plans: Vec<String>,
     lines: Vec<Entry>,
     total: Entry,
@@ -206,7 +206,7 @@ fn table(told: &Told) -> String {
     }
     if total.untold > 0 {
         let attempts = counted(total.untold, "attempt");
-        text += &format!("\n{attempts} ended without a word of what was used\n");
+        text += &format!("\n{attempts} did not report usage\n");
     }
     text + &aside(*besides)
 }

@@ -114,7 +114,7 @@ impl Ground {
         self.folder.path().join("state")
     }
 
-    /// The whole environment of the run: nobody's keys and settings are in it.
+    /// The whole environment of the run, without the user's keys and settings.
     fn furnish(&self, cast: &Cast, stand_in: &StandIn) -> Result<Vec<(OsString, OsString)>, Fault> {
         let (home, own) = (self.folder.path().join("home"), self.folder.path().join("bin"));
         let url = stand_in.root_url();

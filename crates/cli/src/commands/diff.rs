@@ -28,7 +28,7 @@ async fn diff(args: &Diff) -> Result<Exit, Fault> {
     let found = &chosen.found;
     let (task, isolation) = (chosen.task(), found.isolation(chosen.task()));
     if isolation == Isolation::None {
-        let message = format!("task '{}' worked in place: nobody noted what it changed there", task.id);
+        let message = format!("task '{}' worked in place, where changes are not recorded", task.id);
         return Err(Fault::new(Exit::NothingToDo, message));
     }
     let yard = found.visit(&archive.home)?;
@@ -89,7 +89,7 @@ fn ends(chosen: &FoundTask, isolation: Isolation, yard: &Yard) -> Result<Option<
             Ok(yard.glance(&seat).ok())
         }
         Whereabouts::Unchanged => {
-            talk(format!("{task} of run {run} ended well and changed nothing"));
+            talk(format!("{task} of run {run} succeeded and changed nothing"));
             Ok(None)
         }
         Whereabouts::Nowhere => Err(nothing(chosen)),

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &args::Events) -> Result<Exit, Fault> {
     for record in following.into_iter().flat_map(|(_, following)| following) {
         out.tell(&glance.run, &[record?])?;
     }
-    // Whoever was cut off, or came too late to listen, finds the rest there.
+    // The log has what was missed where the connection broke or was never made.
     home.wait_until_left(&glance.run)?;
     block_on(out.read_the_log(Some(&word)))?;
     Ok(Exit::Done)

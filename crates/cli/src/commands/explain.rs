@@ -60,15 +60,16 @@ async fn explain(args: &Explain) -> Result<Exit, Fault> {
 struct Subject {
     plan: Plan,
     place: usize,
-    /// Who is not there, and why nobody is, where nobody is.
+    /// The task's agents that are not installed.
     absent: Vec<String>,
-    nobody: Option<String>,
+    /// Why no agent can do it, where that is so.
+    undoable: Option<String>,
     isolation: Isolation,
     root: PathBuf,
     samples: Vec<Sample>,
     /// Nothing where it is only in a file.
     found: Option<FoundTask>,
-    /// Whether somebody works on its run, and what keeps it from being at work then.
+    /// What the task waits for; nothing where its run is not active.
     waits: Option<Vec<Wait>>,
     /// Who wrote which key; nothing where the file is not at hand.
     origins: Vec<Origin>,
@@ -157,7 +158,7 @@ impl Subject {
         found: Option<FoundTask>,
         origins: Vec<Origin>,
     ) -> Subject {
-        let (absent, nobody) = match agents::check(&plan, &plan.tasks[place]) {
+        let (absent, undoable) = match agents::check(&plan, &plan.tasks[place]) {
             Ok(absent) => (absent.into_iter().collect(), None),
             Err(error) => {
                 let all = plan.tasks[place].agents().map(str::to_owned).collect();
@@ -166,7 +167,7 @@ impl Subject {
         };
         let isolation = plan.tasks[place].isolation.unwrap_or(default);
         let root = subagents::root(&directory);
-        Subject { plan, place, absent, nobody, isolation, root, samples, found, waits: None, origins }
+        Subject { plan, place, absent, undoable, isolation, root, samples, found, waits: None, origins }
     }
 
     fn task(&self) -> &Task {
@@ -245,10 +246,10 @@ impl Subject {
             ..Facts::of(&self.plan, self.isolation)
         };
         if let Some(manner) = prompt::manner(&self.plan, &task) {
-            talk(format!("beside this it is told how to work: {}", one_line(manner)));
+            talk(format!("besides the prompt it gets instructions on how to work: {}", one_line(manner)));
         }
         if apart {
-            talk("the ports it may use are told when it starts");
+            talk("the ports it may use are added when it starts");
         }
         prompt::words(&task, &facts, &self.root).map_err(|error| Fault::new(Exit::Unexpected, error))
     }

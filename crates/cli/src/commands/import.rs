@@ -112,7 +112,7 @@ impl Tracker {
 impl From<BdError> for Fault {
     fn from(error: BdError) -> Fault {
         let help = match &error {
-            BdError::Locked { .. } => "nothing was begun; try again when nobody else uses it",
+            BdError::Locked { .. } => "nothing was started; try again when no other process uses it",
             BdError::Unstartable(_) => "see whether `bd version` works in a shell",
             _ => "see what `bd list --json` says here",
         };

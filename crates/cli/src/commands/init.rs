@@ -40,7 +40,7 @@ pub(crate) fn run(args: &args::Init) -> Result<Exit, Fault> {
     let root = subagents::root(&here);
     let (tasks, config) = (here.join("tasks.yaml"), root.join(".conductor/config.yaml"));
     if args.wizard && !writing::attended() {
-        return Err(Fault::new(Exit::Usage, "there is nobody to ask: --wizard needs a terminal")
+        return Err(Fault::new(Exit::Usage, "--wizard needs a terminal to ask its questions on")
             .help("without --wizard everything is chosen by what the project is"));
     }
     writing::may_write(&[&tasks, &config], args.force, INSTEAD)?;
@@ -149,10 +149,10 @@ fn config_text(choice: &Choice) -> String {
     };
     format!(
         "# yaml-language-server: $schema={CONFIG_SCHEMA}
-# Defaults for every task file of this repository. Task files come before it, ~/.conductor/config.yaml comes after.
-# What counts in the end: conductor config show --origin. For editors: conductor schema --config
+# Defaults for every task file of this repository. Task files override it; it overrides ~/.conductor/config.yaml.
+# To see every setting and where it comes from: conductor config show --origin. For editors: conductor schema --config
 
-# Who does prompts: claude, codex, gemini, opencode, or one of your own.
+# Which agent does prompts: claude, codex, gemini, opencode, or one of your own.
 {agent}
 
 # How many tasks run at once.

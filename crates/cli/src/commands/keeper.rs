@@ -1,4 +1,4 @@
-//! A process of our own that ends what a killed run has left behind. Nobody types it.
+//! The process that ends what a killed run has left behind. Conductor starts it, never the user.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use conductor_engine::process;
 use crate::args::Keeper;
 use crate::fault::{Exit, Fault};
 
-/// How long what a killed run left may go on; for tests, and for whoever knows why.
+/// How long processes that a killed run left may go on; for tests, and for users with a reason.
 const GRACE: &str = "CONDUCTOR_ORPHAN_GRACE";
 
 pub(crate) fn run(args: &Keeper) -> Result<Exit, Fault> {
@@ -29,7 +29,7 @@ pub(crate) fn command(claim: &RunClaim) -> Option<Command> {
     command_in(&claim.home(), &run)
 }
 
-/// What starts it for whoever carries the mark of this run.
+/// What starts it for the processes that carry the mark of this run.
 pub(crate) fn command_in(home: &Path, run: &RunId) -> Option<Command> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     command.arg("keeper").arg(run.as_str()).env("CONDUCTOR_HOME", home).current_dir("/");

@@ -135,7 +135,7 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    /// From this attempt on, until the task ends or nobody works on it any more.
+    /// From this attempt on, until the task ends or the run is not active any more.
     async fn follow(&mut self, attempt: Option<Attempt>) -> Result<(), Fault> {
         let mut current: Option<(Attempt, Reader)> = None;
         let mut from = attempt.unwrap_or(Attempt(1));
@@ -246,7 +246,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Of a run that nobody works on: what is kept, or what a coordinator that died has left.
+    /// Of a run that is not active: what is kept, or what a coordinator that died has left.
     fn tell_left(&mut self, reader: &mut Reader) -> Result<(), Fault> {
         if reader.kept().exists() {
             return self.tell_kept(reader);

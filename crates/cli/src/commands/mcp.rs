@@ -1,4 +1,5 @@
-//! `conductor mcp`: Conductor as tools for whoever speaks the Model Context Protocol, over standard input and output.
+//! `conductor mcp`: Conductor as tools for clients of the Model Context Protocol, over standard input and
+//! output.
 //!
 //! Every tool is one of our commands, carried out by this very program: there is no second way to do anything.
 

@@ -49,7 +49,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Resul
     runtime.block_on(work)
 }
 
-/// Something worth knowing, for whoever sits there.
+/// A notice for the user, on standard error.
 pub(crate) fn talk(text: impl std::fmt::Display) {
     if !console::is_quiet() {
         console::say(format_args!("conductor: {text}"));

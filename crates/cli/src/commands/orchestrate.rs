@@ -25,7 +25,7 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
         need_person()?;
     }
     let requirements = Requirements::read(planning)?;
-    // What `run` would not understand is told before anything is spent.
+    // What `run` would not understand is reported before anything is spent.
     if run_arguments(args, Path::new("tasks.yaml"), 1)?.detach {
         let message = "after `--`: what is still to be planned cannot be left in the background";
         return Err(Fault::new(Exit::Usage, message).help("plan it, then `conductor run FILE --detach`"));

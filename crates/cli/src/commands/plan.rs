@@ -32,7 +32,7 @@ pub(crate) use requirements::Requirements;
 
 const SCHEMA: &str = "conductor.plan/1";
 
-/// How many work at once where nobody says it.
+/// How many agents work at once without --budget or a config.
 const USUAL: u32 = 3;
 
 pub(crate) fn run(args: &args::Plan) -> Result<Exit, Fault> {

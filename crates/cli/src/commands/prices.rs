@@ -1,4 +1,4 @@
-//! `conductor prices`: what models are taken to cost, and who says so.
+//! `conductor prices`: the price of each model, and where it comes from.
 
 use conductor_core::plan::Plan;
 use conductor_engine::prices::{Known, Origin, all_listed, known};

@@ -35,7 +35,7 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
     let Some(stored) = runs.first() else {
         return Err(Fault::new(Exit::NothingToDo, "nothing has been run here yet"));
     };
-    // Of a run that somebody works on, what is there changes while it is looked at.
+    // What an active run has on disk changes while it is read.
     let live = archive.home.is_live(&stored.id);
     let found = archive.read(stored).await?;
     let (id, run) = (&stored.id, &found.run);

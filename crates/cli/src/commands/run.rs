@@ -122,7 +122,7 @@ impl Made {
     }
 }
 
-/// Every task needs somebody who can do it, before anything starts. Whoever is named and not there is told.
+/// Every task needs an agent that can do it, before anything starts. Returns the agents not installed.
 fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, Fault> {
     let kept = plan.tasks.iter().find_map(|task| Some((task, agents::check_rules(plan, task).err()?)));
     if let Some((task, error)) = kept {
@@ -132,7 +132,7 @@ fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, Fault> {
     absent(plan).map_err(|why| Fault::new(Exit::AgentMissing, format!("{why}; nothing was started")))
 }
 
-/// Agents that are named and not there; which task nobody could do, if there is one.
+/// Agents that are named and not installed; an error names a task that no agent can do.
 fn absent(plan: &Plan) -> Result<BTreeSet<String>, String> {
     let mut absent = BTreeSet::new();
     for task in &plan.tasks {
@@ -395,7 +395,7 @@ async fn carry_out(
     Ok(exit)
 }
 
-/// For whoever wants a run's files in a place of their own. What cannot be written can still be looked up.
+/// For users who name an output folder. A change that cannot be written can still be shown by `diff`.
 fn write_changes(directory: &Path, ended: &Run, records: &[Record], yard: &Yard) {
     if let Err(error) = output::write_changes(directory, ended, records, yard) {
         talk(format!("not every change could be written as a patch: {error}; see `conductor diff TASK`"));
@@ -423,7 +423,7 @@ fn regraphed(ended: &Run) -> Result<Graph, Fault> {
     Graph::new(ended.plan(), ended.options().strategy).map_err(|error| Fault::new(Exit::Unexpected, error))
 }
 
-/// For whoever waits for the run and did not start it.
+/// For a process that waits for the run and did not start it.
 fn note_exit(state: &Path, exit: Exit) {
     let _ = access::write(&state.join(output::EXIT_CODE), format!("{}\n", exit as u8));
 }

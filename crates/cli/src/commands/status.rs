@@ -1,5 +1,5 @@
 //! `conductor status`: what a run is doing. A live one is asked itself, which costs the same however large it is; the log
-//! is read only where nobody works on it.
+//! is read only where the run is not active.
 
 pub(crate) mod text;
 mod watch;
@@ -53,7 +53,7 @@ fn show(seen: &Seen, as_json: bool) -> Result<Exit, Fault> {
 pub(crate) struct Seen {
     pub(crate) run: String,
     pub(crate) directory: String,
-    /// Who drives it, if anybody does.
+    /// The coordinator's process; nothing where the run is not active.
     pub(crate) pid: Option<u32>,
     pub(crate) snapshot: Snapshot,
     /// Why its store cannot be written, where it cannot.
@@ -124,7 +124,7 @@ fn at_work(at_work: &AtWork) -> Value {
     })
 }
 
-/// Each reason with its words, for whoever only wants to show them.
+/// Each reason with its words, for programs that only show them.
 pub(crate) fn reasons(why: &[conductor_core::scheduler::Wait]) -> Vec<Value> {
     let reason = |wait: &conductor_core::scheduler::Wait| {
         let mut value = serde_json::to_value(wait).unwrap_or_default();

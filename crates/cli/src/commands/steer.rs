@@ -1,4 +1,4 @@
-//! `pause`, `resume`, `cancel` and `parallel`: wishes for a run that somebody works on.
+//! `pause`, `resume`, `cancel` and `parallel`: requests to an active run.
 
 use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Task;

@@ -1,4 +1,4 @@
-//! `conductor task`: answers, words and wishes for one task, whether somebody works on its run or not.
+//! `conductor task`: answers, messages and requests for one task, whether its run is active or not.
 
 use conductor_core::amend;
 use conductor_core::event::{Answer, Answerer, Event};
@@ -65,9 +65,9 @@ async fn send(args: &Send) -> Result<Exit, Fault> {
     let live = record(&archive, &chosen, request, |run| amend::told(run, &task, args.words.clone())).await?;
     let words = match (live, &chosen.progress().state) {
         (true, TaskState::Running(_)) => {
-            format!("{task}: told; an agent that does not listen while it works hears it next round")
+            format!("{task}: sent; an agent that reads no messages while it works gets it next round")
         }
-        _ => format!("{task}: taken down; its next attempt is told"),
+        _ => format!("{task}: recorded; its next attempt gets it"),
     };
     let value = json!({ "run": chosen.found.stored.id, "task": task, "action": "send", "active": live });
     answer_either(args.of.json, &words, SCHEMA, value)?;
@@ -95,7 +95,7 @@ fn wish(
     left::follow_up(&run, asked)
 }
 
-/// Asks whoever works on the run, or writes it down where nobody does. Whether somebody does.
+/// Asks the coordinator, or records it where the run is not active. Returns whether it is active.
 async fn record(
     archive: &Archive,
     chosen: &FoundTask,

@@ -9,7 +9,7 @@ use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 use crate::{taskfile, variables};
 
-/// What would fail for how git is set up here is told before anything starts.
+/// Reports what would fail because of git's configuration here, before anything starts.
 fn tell_of_git() {
     let Ok(here) = std::env::current_dir() else { return };
     match Repository::of(&here) {

@@ -81,7 +81,7 @@ impl Teller<'_> {
     }
 }
 
-/// Whether nobody works on it any more.
+/// Waits until the run is not active any more; false where the deadline came first.
 fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<bool, Fault> {
     let (sender, left) = mpsc::channel();
     let (home, run) = (home.clone(), run.clone());
@@ -175,7 +175,7 @@ pub(super) async fn exit_code(home: &Home, run: &RunId) -> Result<Exit, Fault> {
     }
     match exit_of(&read(run).await?.run) {
         Exit::Unexpected => Err(Fault::new(Exit::Unexpected, format!("run {run} was left in the middle"))
-            .help(format!("take it up with `conductor run --resume {run}`"))),
+            .help(format!("resume it with `conductor run --resume {run}`"))),
         exit => Ok(exit),
     }
 }

@@ -1,6 +1,6 @@
 //! Lines that stay, and below them a block that is drawn anew: the usual view on a terminal.
 //!
-//! It is drawn by a thread of its own, so that a terminal that takes nothing (Ctrl-S) holds nobody up.
+//! A thread of its own draws it, so that a terminal that takes nothing (Ctrl-S) does not hold up the run.
 
 mod ahead;
 mod watch;
@@ -25,7 +25,7 @@ use watch::Watch;
 const PACE: Duration = Duration::from_millis(100);
 const CLOCK: Duration = Duration::from_secs(1);
 
-/// What its thread is called, for whoever wants to know what it costs.
+/// The thread's name, so that its CPU time can be measured.
 const THREAD: &str = "view";
 
 /// What a shell makes of a process that this signal ended.

@@ -162,7 +162,7 @@ impl Lines {
                 let words = match (answer.allow, answer.by) {
                     (true, _) => "allowed",
                     (false, Answerer::Person) => "not allowed",
-                    (false, Answerer::Deadline) => "not allowed, for nobody answered in time",
+                    (false, Answerer::Deadline) => "denied: no answer within the time limit",
                 };
                 Some(self.aside(YELLOW, "answer", task, &format!("  {words}")))
             }
@@ -248,7 +248,7 @@ impl Lines {
         self.entrants.extend(entrants(new));
         self.total += new.iter().filter(|task| !task.is_entrant()).count();
         self.width = self.total.to_string().len();
-        let told = [(new, "joined"), (changed, "put another way")].into_iter();
+        let told = [(new, "joined"), (changed, "updated")].into_iter();
         let told = told.filter(|(tasks, _)| !tasks.is_empty());
         let words: Vec<String> =
             told.map(|(tasks, how)| format!("{} {how}: {}", some(tasks), names(tasks))).collect();

@@ -27,7 +27,7 @@ pub(crate) trait Progress {
     fn show(&mut self, records: &Records);
     /// Something worth knowing that is no event: the store is waiting for space, a request was refused.
     fn notice(&mut self, text: &str);
-    /// Lines that were asked for: by the task file, or by whoever sits there.
+    /// Lines that the task file or the user at the terminal asked for.
     fn tell(&mut self, text: &str);
     /// Time has passed, for those who show it.
     fn beat(&mut self) {}
@@ -64,7 +64,7 @@ fn shown(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
     }
 }
 
-/// Some services give their jobs a terminal, but nobody sits at it: it ends as a log.
+/// Some CI services give their jobs a terminal that no user watches: it ends as a log.
 fn is_watched_later() -> bool {
     std::env::var("CI").is_ok_and(|ci| !matches!(ci.as_str(), "" | "0" | "false"))
 }

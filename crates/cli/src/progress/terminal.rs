@@ -1,6 +1,6 @@
 //! The terminal we draw on: lines that stay, a block below them that is drawn anew, and what has to be put back in the end.
 //!
-//! There is one, so its state is one for the whole process: whoever brings the process to an end can put it back.
+//! There is one, so its state is one for the whole process: every way to end the process can put it back.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::{Mutex, Once};
@@ -88,19 +88,19 @@ pub(crate) fn release() {
     put_back(held(), |drawn| erase(drawn, size().columns, reflows()));
 }
 
-/// Puts everything back and leaves the block as it is, for somebody else has something to say below it.
+/// Puts everything back and leaves the block on the screen, so that other output can follow below it.
 pub(crate) fn step_aside() {
-    // Whoever panics while drawing holds it already.
+    // A thread that panics while drawing holds the lock already.
     match HELD.try_lock() {
         Ok(held) => put_back(held, |_| "\r\n".to_owned()),
         Err(_) => write(&format!("{SHOW_CURSOR}\r\n")),
     }
 }
 
-/// Whoever else has changed the terminal, to put that back first.
+/// Undoes another change of the terminal, and is called first.
 static OTHER: Mutex<Option<fn()>> = Mutex::new(None);
 
-/// Whether we put the terminal back whenever somebody else is to have it. Then `other` is called first each time.
+/// Whether this module puts the terminal back whenever another process gets it, after a call of `other`.
 pub(crate) fn sees_to(other: fn()) -> bool {
     *OTHER.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(other);
     held().is_held
@@ -168,7 +168,7 @@ fn reflows() -> bool {
     !(is_set("XTERM_VERSION") || term == "linux" || term.starts_with("rxvt") || screen)
 }
 
-/// Asks the terminal to catch somebody's eye, in both languages there are for it. Nothing where there is none.
+/// Asks the terminal to notify the user, by both escape codes there are. Does nothing without a terminal.
 pub(super) fn ring(text: &str) {
     if stderr().is_terminal() {
         let text = known().text(&shown(text.as_bytes())).replace(['\n', ';'], " ");

@@ -245,5 +245,5 @@ fn what_an_inner_conductor_started_does_not_outlive_the_outer_run() {
         live.wait_for_stderr(said);
     }
     live.ended().expect(130);
-    assert!(!is_alive(inner), "the inner task goes on without anybody");
+    assert!(!is_alive(inner), "the inner task goes on without a coordinator");
 }

@@ -36,7 +36,7 @@ echo '{"type":"result","ok":true,"text":"written"}'
 "#;
 
 #[test]
-fn everybody_is_listed_with_what_can_be_told_for_nothing() {
+fn every_agent_is_listed_with_what_costs_nothing_to_find_out() {
     let mut world = world(&[
         ("claude", "#!/bin/sh\n[ -z \"$ANTHROPIC_API_KEY\" ] && echo '2.1.325 (Claude Code)'\n"),
         ("codex", "#!/bin/sh\nsleep 60\n"),
@@ -100,7 +100,7 @@ fn a_test_tells_who_works_who_failed_and_who_is_not_there() {
     let liar = verdicts(&["good", "liar"], 100);
     assert_eq!((&liar[0]["verdict"], &liar[1]["verdict"]), (&"works".into(), &"failed".into()));
     assert!(liar[1]["message"].as_str().unwrap().contains("conductor-test.txt"), "{liar:?}");
-    let missing = verdicts(&["liar", "nobody"], 7);
+    let missing = verdicts(&["liar", "absent"], 7);
     assert_eq!(missing[1]["verdict"], "missing");
     let all = verdicts(&[], 7);
     let told: Vec<(&str, &str)> =

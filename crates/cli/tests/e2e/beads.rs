@@ -248,7 +248,7 @@ fn an_issue_is_done_by_one_run_at_a_time() {
     live.ended().expect(0).says("closed in beads: slow-1");
     run(&world, &[]).expect(4);
 
-    // Whoever opens it again wants it done again.
+    // An issue that the user opens again is done again.
     let mut all = issues(&world);
     all[0]["status"] = json!("open");
     world.write("repo/.beads/fake.json", &Value::from(all).to_string());

@@ -79,7 +79,7 @@ fn what_had_landed_since_is_done_again_on_resume() {
     expect_tidy(&world);
 }
 
-/// The log and the branch are two things: whoever dies between them leaves what the next call puts right.
+/// Log and branch are written one after the other: what a kill in between leaves, the next call puts right.
 #[test]
 fn a_branch_set_back_by_other_hands_is_put_right_by_a_rollback() {
     let world = run_of_two();

@@ -1,4 +1,4 @@
-//! Clocks that jump and coordinators that are stopped (A9, A10): time that nobody worked in is nobody's time-out.
+//! Clocks that jump and coordinators that are stopped (A9, A10): idle time times out no task.
 
 use std::fs;
 use std::path::PathBuf;

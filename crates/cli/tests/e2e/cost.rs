@@ -1,4 +1,4 @@
-//! What runs use: told by task, model, agent and day, capped, and never taken for nothing where nobody knows.
+//! What runs use, by task, model, agent and day, and its caps. An unknown cost is never shown as zero.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +17,7 @@ config:
   prices: { 'house-*': { input: 0.5, output: 2 } }
 tasks:
   - { id: known, epic: first, prompt: house-model, agent: teller }
-  - { id: unknown, prompt: nobodys-model, agent: teller }
+  - { id: unknown, prompt: mystery-model, agent: teller }
   - { id: silent, prompt: quiet, agent: silent }
   - { id: command, run: 'true' }
 ";
@@ -54,7 +54,7 @@ fn line<'a>(sheet: &'a Value, key: &str) -> &'a Value {
 fn what_is_not_known_is_told_and_never_nothing() {
     let world = world(TASKS);
     let ended = conductor(&world, &["run", "../tasks.yaml"]).expect(0);
-    assert_eq!(ended.stderr.matches("no price is known for nobodys-model").count(), 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("no price is known for mystery-model").count(), 1, "{}", ended.stderr);
     let ended = ended.says("no cap on money holds for it").says("cost   $1.50 + unknown");
     assert!(ended.stdout.contains("no price for 1500000 tokens"), "{}", ended.stdout);
 
@@ -71,14 +71,14 @@ fn what_is_not_known_is_told_and_never_nothing() {
             "",
             "unknown: no price is known for these tokens; give one under `prices:` in the file's config",
             "",
-            "1 attempt ended without a word of what was used",
+            "1 attempt did not report usage",
         ]
     );
     let sheet = conductor(&world, &["cost", "--by", "model", "--json"]).expect(0).json();
     assert_eq!(sheet["schema"], "conductor.cost/1");
     assert_eq!(line(&sheet, "house-model")["cost_usd"], 1.5);
-    assert_eq!(line(&sheet, "nobodys-model")["cost_usd"], Value::Null);
-    assert_eq!(line(&sheet, "nobodys-model")["unpriced_tokens"], 1_500_000);
+    assert_eq!(line(&sheet, "mystery-model")["cost_usd"], Value::Null);
+    assert_eq!(line(&sheet, "mystery-model")["unpriced_tokens"], 1_500_000);
     let by = |by: &str| conductor(&world, &["cost", "--by", by, "--json"]).expect(0).json();
     assert_eq!(line(&by("epic"), "first")["cost_usd"], 1.5);
     assert_eq!(line(&by("agent"), "teller")["attempts"], 2);
@@ -118,13 +118,13 @@ fn prices_say_who_says_so() {
     let world = world(TASKS);
     let told = |args: &[&str]| conductor(&world, args).expect(0);
     let list =
-        told(&["prices", "house-model", "claude-opus-5-5", "nobodys", "-f", "../tasks.yaml", "--json"])
+        told(&["prices", "house-model", "claude-opus-5-5", "mystery", "-f", "../tasks.yaml", "--json"])
             .json();
     let prices = &list["prices"];
     assert_eq!((&prices[0]["input"], &prices[0]["origin"]), (&0.5.into(), &"the file, house-*".into()));
     assert!(prices[1]["origin"].as_str().unwrap().starts_with("the list, anthropic/"), "{prices}");
     assert_eq!((&prices[2]["input"], &prices[2]["origin"]), (&Value::Null, &Value::Null));
-    told(&["prices", "nobodys"]).says("unknown").says("give it one under `prices:`");
+    told(&["prices", "mystery"]).says("unknown").says("give it one under `prices:`");
     let all = told(&["prices", "-f", "../tasks.yaml"]).stdout;
     assert!(all.lines().count() > 100 && all.lines().nth(2).unwrap().starts_with("house-*"), "{all}");
 }

@@ -40,7 +40,7 @@ fn expect_the_whole_show(ended: Ended) -> Ended {
 fn it_shows_a_whole_run_and_leaves_nothing() {
     let (world, scratch) = world();
     let ended = expect_the_whole_show(world.conductor(&["demo", "--agent", "builtin"]));
-    assert!(!ended.stdout.contains("\ncost "), "what nobody used costs nothing: {}", ended.stdout);
+    assert!(!ended.stdout.contains("\ncost "), "no tokens were used, so no cost is shown: {}", ended.stdout);
     for gone in ["next   git merge", "\nfiles ", "next   conductor run --resume"] {
         assert!(!ended.stdout.contains(gone), "{gone:?} is of no use any more: {}", ended.stdout);
     }
@@ -80,7 +80,7 @@ fn an_agent_that_is_installed_is_taken_and_kept_to_the_stand_in() {
     let inherited = std::env::var_os("PATH").unwrap();
     let path = std::iter::once(bin).chain(std::env::split_paths(&inherited));
     world.set("PATH", std::env::join_paths(path).unwrap());
-    world.set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/nobody");
+    world.set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/nowhere");
     let ended = expect_the_whole_show(world.conductor(&["demo"]));
     assert!(ended.stdout.contains("The agent is your own claude."), "{}", ended.stdout);
     assert_eq!(entries(&scratch), Vec::<PathBuf>::new());

@@ -69,7 +69,7 @@ fn work_that_did_not_land_is_shown_as_it_is_kept() {
 }
 
 #[test]
-fn work_under_way_is_shown_as_far_as_it_is_and_disturbs_nobody() {
+fn work_in_progress_is_shown_without_disturbing_the_task() {
     let world = repository(
         "tasks: [{ id: slow, run: 'printf \"a\\033[2Jb\\n\" > half.txt; AGENT make HERE/started; AGENT await HERE/go; echo rest > rest.txt' }]",
     );

@@ -109,7 +109,7 @@ fn a_run_that_was_cut_off_is_named_with_how_to_go_on() {
     let found = findings(&world, &[], 0);
     assert!(of(&found, "runs")["remedy"].as_str().unwrap().contains(&world.run_id()), "{found:#?}");
     assert_eq!(of(&found, "processes")["level"], "warning", "{found:#?}");
-    // Its socket is nobody's any more, its spool is still the run's.
+    // No process listens on its socket any more; its spool still belongs to the run.
     let run = world.home().join("runs").join(world.run_id());
     assert!(run.join("control").exists() && run.join("executor_1/spool.log").exists());
     findings(&world, &["--fix"], 0);

@@ -87,11 +87,11 @@ fn an_edit_that_is_not_valid_or_cannot_be_starts_nothing_and_names_the_way_out()
     let world = World::with(FAILING);
     world.conductor(&["run", "tasks.yaml"]).expect(100);
     let before = world.sql("SELECT count(*) FROM events");
-    world.write("tasks.yaml", &FAILING.replace("[bad]", "[nobody]"));
+    world.write("tasks.yaml", &FAILING.replace("[bad]", "[missing]"));
     world.conductor(&["run", "--retry-failed"]).expect(3).says("--as-before");
     // `ok` keeps its text, and so `bad` would wait for a task that waits for it in no file.
-    world.write("tasks.yaml", "tasks: [{ id: ok, run: 'true' }, { id: bad, run: 'true', dependencies: [after] }, { id: after, run: 'true', agent: nobody }]");
-    world.conductor(&["run", "--retry-failed"]).expect(7).says("nobody");
+    world.write("tasks.yaml", "tasks: [{ id: ok, run: 'true' }, { id: bad, run: 'true', dependencies: [after] }, { id: after, run: 'true', agent: absent }]");
+    world.conductor(&["run", "--retry-failed"]).expect(7).says("absent");
     assert_eq!(world.sql("SELECT count(*) FROM events"), before, "nothing was recorded");
 }
 
@@ -125,7 +125,7 @@ tasks:
                 live.wait_for_stderr("tasks.yaml was edited since (second); the run goes on as before");
                 live.wait_for_stderr("--watch");
             }
-            false => live.wait_for_stderr("1 task put another way: second"),
+            false => live.wait_for_stderr("1 task updated: second"),
         }
         world.write("go", "");
         live.ended().expect(0);

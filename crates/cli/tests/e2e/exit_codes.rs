@@ -1,4 +1,4 @@
-//! What the program says to whoever started it, each code with the case it stands for.
+//! Every exit code, with a case that ends with it.
 
 use crate::harness::{World, wait_for};
 
@@ -31,7 +31,7 @@ fn exit_2_for_usage() {
     for args in [
         &["run", "tasks.yaml", "-p", "0"][..],
         &["run", "tasks.yaml", "--no-such-flag"],
-        &["run", "tasks.yaml", "--only", "nobody"],
+        &["run", "tasks.yaml", "--only", "missing"],
         &["run", "--resume", "nosuchrun"],
         &["no-such-command"],
     ] {
@@ -75,10 +75,10 @@ fn exit_6_when_the_attempts_are_spent_and_a_higher_limit_goes_on() {
 }
 
 #[test]
-fn exit_7_when_nobody_can_do_a_task() {
+fn exit_7_when_no_agent_can_do_a_task() {
     for (task, why) in [
         ("{ id: b, prompt: Build it }", "claude is not installed; install it with"),
-        ("{ id: b, run: make, agent: nobody }", "there is no agent 'nobody'"),
+        ("{ id: b, run: make, agent: absent }", "there is no agent 'absent'"),
     ] {
         let mut world = World::with(&format!("tasks: [{{ id: a, run: AGENT touch done }}, {task}]"));
         world.set("PATH", "/usr/bin:/bin");

@@ -60,7 +60,7 @@ fn a_task_of_a_file_is_told_with_everything_that_decides() {
     assert!(world.runs().is_empty(), "nothing was started");
 }
 
-/// What is printed is what the agent then gets, but for the ports, which nobody knows before.
+/// What is printed is what the agent then gets, except for the ports: they are not known before the run.
 #[test]
 fn the_prompt_is_the_one_the_agent_gets() {
     let world = world();

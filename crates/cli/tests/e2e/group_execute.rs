@@ -245,7 +245,7 @@ fn without_an_answer_of_beads_what_was_known_counts() {
     assert_eq!(results(&told), pairs(&[("app-2", "completed"), ("app-3", "blocked")]));
 }
 
-/// What tests leave behind is nobody's work: it does not land, and nobody has to keep it.
+/// What tests leave behind is not work of a task: it neither lands nor is kept under a rescue ref.
 #[test]
 fn droppings_of_tests_are_gone() {
     let world = with_tasks(r#"[{"id": "a", "description": "[P:Group-g] A", "run": "echo a > a.txt"}]"#);
@@ -265,7 +265,7 @@ fn names(ids: &[&str]) -> BTreeSet<String> {
     ids.iter().map(|id| (*id).to_owned()).collect()
 }
 
-/// Four issues as tasks of one group: one fails, one is for somebody who does not exist, one waits for an open issue.
+/// Four issues as tasks of one group: one fails, one names a missing specialist, one waits for an open issue.
 fn four() -> World {
     let mut missing = issue("app-2", &[]);
     missing["metadata"] =
@@ -348,9 +348,9 @@ fn as_json_the_answer_is_how_it_stands() {
     assert_eq!(groups, ["_sequential", "b"]);
 }
 
-/// A subagent that nobody is, and for whom nobody stands in, is found out before anything starts.
+/// A specialist that does not exist and has no fallback is an error before anything starts.
 #[test]
-fn a_specialist_who_does_not_exist_is_told_before_anything_starts() {
+fn a_specialist_that_does_not_exist_is_reported_before_anything_starts() {
     let mut missing = issue("app-1", &[]);
     missing["metadata"] = json!({"subagent_type": "no-such-architect"});
     let world = tracker(&json!([missing]));
@@ -439,7 +439,7 @@ fn red_tests_stop_what_follows() {
     assert!(!world.read("order").contains("b1"));
 }
 
-/// A part of a file that has landed on a branch nobody has merged is not there for what follows.
+/// Tasks that landed on a branch which is not merged yet do not count as done for the rest of the file.
 #[test]
 fn what_is_not_merged_is_not_built_on() {
     let world = with_tasks(WHOLE);
@@ -450,11 +450,11 @@ fn what_is_not_merged_is_not_built_on() {
     git(&world, &["merge", "-q", "--ff-only", &format!("conductor/{run}")]);
     conductor(&world, &execute("", &["--tests", "none"])).expect(0).says("3 of 3 completed");
     conductor(&world, &execute("a", &[])).expect(4).says("all of it has been done before: a1, a2");
-    conductor(&world, &execute("nobody", &[])).expect(2).says("its groups are: _sequential, a, b");
+    conductor(&world, &execute("missing", &[])).expect(2).says("its groups are: _sequential, a, b");
 }
 
 #[test]
-fn a_context_that_fails_or_lasts_too_long_holds_nobody_up() {
+fn a_context_that_fails_or_takes_too_long_does_not_stop_the_group() {
     for (refresh, more) in [("exit 7", "5m"), ("sleep 60", "200ms")] {
         let world = with_tasks(r#"[{"id": "a", "description": "[P:Group-g] A", "run": "echo a > a.txt"}]"#);
         let args = execute("g", &["--tests", "none", "--refresh", refresh, "--refresh-timeout", more]);
@@ -480,7 +480,7 @@ fn agents_of_a_group_are_told_how_the_project_stands() {
     assert!(told.contains("How the project stands") && told.contains("Nine issues are open."), "{told}");
 }
 
-/// With a real agent: its own slash command refreshes the context, and its words reach whoever works then.
+/// With a real agent: its slash command refreshes the context, and the answer is in the prompt of the task.
 #[test]
 fn a_real_agent_sums_up_before_its_group() {
     let Some(bin) = or_skip(Agent::Claude) else { return };
@@ -541,7 +541,7 @@ fn without_a_repository_the_files_are_no_change() {
     assert!(world.path(".flow/maestro/parallel_groups/g/metadata.json").is_file());
 }
 
-/// Those who race for a task of a group are no tasks of it; whoever waits for the group waits for the race.
+/// Entrants of a race are not counted as tasks of the group; what waits for the group waits for the race.
 #[test]
 fn a_task_of_a_group_may_be_raced_for() {
     let world = with_scribe(with_tasks(

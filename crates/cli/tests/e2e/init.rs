@@ -120,7 +120,7 @@ fn editors_find_the_schemas_without_a_network() {
 }
 
 #[test]
-fn nobody_is_asked_without_a_terminal() {
+fn the_wizard_is_refused_without_a_terminal() {
     let world = World::new();
     world.conductor(&["init", "--wizard"]).expect(2).says("needs a terminal");
     assert!(!world.path("tasks.yaml").exists());

@@ -1,4 +1,4 @@
-//! A run at a terminal: the key `t`, and the terminal as it was whenever somebody else has it.
+//! A run at a terminal: the key `t`, and the terminal in its first state whenever another program has it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -114,7 +114,7 @@ fn a_stopped_run_gives_the_terminal_back_and_takes_it_again() {
     wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
     terminal.press(b"\x1a");
     wait_for("it to be stopped", || (terminal.state() == 'T').then_some(()));
-    assert!(terminal.is_plain(), "whoever has it now finds it as it was");
+    assert!(terminal.is_plain(), "the shell gets the terminal back as it was");
     terminal.signal(Signal::CONT);
     wait_for("keys to be read again", || (!terminal.is_plain()).then_some(()));
     world.write("go", "");

@@ -32,7 +32,7 @@ tasks:
 }
 
 #[test]
-fn liars_conflicts_and_red_combinations_do_not_land_and_hold_nobody_up() {
+fn liars_conflicts_and_red_combinations_do_not_land_and_stop_no_other_task() {
     let world = repository(
         "
 tasks:
@@ -65,7 +65,7 @@ tasks:
     expect_tidy(&world);
 }
 
-/// Each is fine alone; together they are not. Whoever comes second is told so.
+/// Each passes its checks alone, but not together with the other. The second fails with that reason.
 #[test]
 fn what_is_green_alone_and_red_together_does_not_land() {
     let world = repository(
@@ -109,7 +109,7 @@ fn points() -> usize {
 fn graph(rng: &mut Rng, tasks: usize) -> String {
     let mut text = String::from("epics: [{ id: e, isolation_scope: epic }]\ntasks:\n");
     for task in 0..tasks {
-        // The epic's tasks wait for nobody outside and nobody waits for them, so that it can land as one.
+        // No edges lead into the epic or out of it, so that it can land as one.
         let is_epic = task % 11 == 5;
         let on: Vec<String> = (0..rng.usize(0..3))
             .filter(|_| task > 0 && !is_epic)

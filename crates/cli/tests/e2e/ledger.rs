@@ -105,8 +105,8 @@ fn the_ledger_of_thirty_tasks_says_what_git_and_the_process_table_say() {
     expect_tidy(&world);
 }
 
-/// Whoever was at work when the coordinator was killed is done again, so that it is chance who collides with whom; what
-/// the ledger says holds all the same.
+/// A task that ran when the coordinator was killed is done again, so it is chance which tasks collide.
+/// The ledger must be true in each case.
 #[test]
 fn the_ledger_is_true_after_kills_too() {
     let world = repository(&thirty());

@@ -1,4 +1,4 @@
-//! What is seen while tasks are at work: conflicts ahead, writes where nobody should write, a branch that goes missing.
+//! What is noticed while tasks work: conflicts ahead, writes into the user's checkout, a branch that is gone.
 
 use crate::harness::World;
 use crate::repository::{command, conductor, expect_tidy, git, repository};
@@ -19,7 +19,7 @@ tasks:
     );
     let live = run(&world, &["-p", "3", "--lookout", "100ms"]);
     live.wait_for_stderr("will conflict with y in f.txt");
-    assert_eq!(world.logged("conflict_foreseen"), ["x"], "once, and nobody else");
+    assert_eq!(world.logged("conflict_foreseen"), ["x"], "once, and for no other task");
     conductor(&world, &["status"]).expect(0).says("conflicts ahead\n  x  with y in f.txt");
     world.write("go", "");
     live.ended().expect(0);
@@ -75,7 +75,7 @@ tasks:
     assert!(!world.path("fired").exists());
 }
 
-/// Two tasks that met last time are kept apart the next time, without anybody having said what they touch.
+/// Two tasks that touched the same file in the last run are kept apart in the next, also without `files`.
 #[test]
 fn what_tasks_touched_last_time_keeps_them_apart_the_next_time() {
     let world = repository(

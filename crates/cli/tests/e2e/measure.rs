@@ -62,13 +62,13 @@ tasks:
         );
         assert_eq!(files, "f.txt", "what tools leave does not land");
         let kept = crate::repository::git(&world, &["for-each-ref", "refs/conductor/rescue"]);
-        assert_eq!(kept, "", "nor is it kept as somebody's work");
+        assert_eq!(kept, "", "nor is it kept as work of a task");
         expect_tidy(&world);
     }
 }
 
 #[test]
-fn what_cannot_be_measured_is_told_once_and_fails_nobody() {
+fn what_cannot_be_measured_is_reported_once_and_fails_no_task() {
     let world = repository(
         "
 config: { timeout: 2s, measure: { coverage: 'echo x >> HERE/tried; sleep 600', lint: no-such-linter, within: 3s } }
@@ -129,7 +129,7 @@ tasks:
 }
 
 #[test]
-fn whoever_is_being_measured_can_be_stopped() {
+fn a_task_that_is_being_measured_can_be_stopped() {
     let world = repository(
         "tasks: [{ id: a, run: 'echo a > a.txt', measure: { coverage: 'AGENT make HERE/measuring then sleep 600' } }]",
     );

@@ -1,4 +1,4 @@
-//! Whoever the plan wants told is told, and nothing else changes.
+//! Notifications: each one the plan asks for is sent, and nothing else about the run changes.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -241,7 +241,7 @@ fn claude_is_given_nothing_to_change_anything_with() {
     drop(ended.expect(1).says("the request offers no tool for that, only: Agent, Glob, Grep, Read, Skill"));
 }
 
-/// Whoever is slow to start is only asked for a plan.
+/// Agents that are slow to start are only asked for a plan.
 #[test]
 fn gemini() {
     plans(Agent::Gemini, "gemini-2.5-flash");
@@ -294,7 +294,7 @@ fn plans_and_does_it(agent: Agent, model: &str) {
         asked,
         "an analysis, a plan, and what it tried by the way"
     );
-    assert!(!Path::new(&evil).exists(), "whoever plans changes nothing");
+    assert!(!Path::new(&evil).exists(), "a planner changes nothing");
 }
 
 /// Checks that leave a mark if they are run.

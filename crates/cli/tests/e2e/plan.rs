@@ -175,7 +175,7 @@ fn prose_twice_is_refused_with_the_reason_and_the_answers() {
 }
 
 #[test]
-fn broken_json_is_repaired_by_whoever_wrote_it() {
+fn broken_json_is_repaired_by_the_planner_that_wrote_it() {
     let broken = r#"{"tasks": [{"id": "a", "description": "Do it",}]}"#;
     let good = r#"{"tasks": [{"id": "a", "description": "Do it"}]}"#;
     let world = world(&[("analysis", r#"{"num_tasks": 1}"#), ("plan", broken), ("repair", good)]);
@@ -237,7 +237,7 @@ fn a_first_plan_that_can_be_mended_is_better_than_a_second_that_cannot() {
 }
 
 #[test]
-fn a_planner_that_hangs_is_stopped_in_time_and_leaves_nobody() {
+fn a_planner_that_hangs_is_stopped_in_time_and_leaves_no_process() {
     let world = questions::world(
         "tasks: [{ id: other, run: 'true' }]",
         &[(
@@ -263,7 +263,7 @@ fn one_that_is_interrupted_stops_and_says_so() {
     live.ended().expect(130).says("planning was stopped; nothing was written");
 }
 
-/// What a killed coordinator leaves behind goes on spending, and nobody would count.
+/// A planner that outlives a killed coordinator would go on spending, and its cost would be recorded nowhere.
 #[test]
 fn a_planner_does_not_outlive_a_killed_conductor() {
     let mut world = questions::world(
@@ -292,9 +292,9 @@ sleep 600 & wait
 #[test]
 fn one_that_is_not_there_or_fails_is_told() {
     let mut world = world(&[]);
-    conductor(&world, &["plan", "--agent", "nobody", "build it"])
+    conductor(&world, &["plan", "--agent", "absent", "build it"])
         .expect(7)
-        .says("there is no agent 'nobody'");
+        .says("there is no agent 'absent'");
     let line = json!({ "type": "result", "ok": false, "class": "unauthorized", "text": "log in first" });
     std::fs::write(world.path("analysis.line"), format!("{line}\n")).unwrap();
     let ended = plan(&world, &["build it"]).expect(7).says("log in first");
@@ -305,7 +305,7 @@ fn one_that_is_not_there_or_fails_is_told() {
 }
 
 #[test]
-fn requirements_that_cannot_be_planned_are_refused_before_anybody_is_asked() {
+fn requirements_that_cannot_be_planned_are_refused_before_an_agent_is_asked() {
     let world = world(&[("analysis", SIX)]);
     world.write("repo/empty.md", " \n\n");
     world.write("repo/long.md", &"long ".repeat(1 << 18));
@@ -389,8 +389,8 @@ fn a_person_drops_edits_and_approves() {
     let editor = world.path("editor");
     let here = world.path("").display().to_string();
     let script = format!(
-        "#!/bin/sh\nif [ -e {here}/edited ]; then sed -i 's/dependencies: \\[nobody\\]/priority: low/' \"$1\"; \
-         else touch {here}/edited; sed -i '0,/priority: high/s//dependencies: [nobody]/' \"$1\"; fi\n"
+        "#!/bin/sh\nif [ -e {here}/edited ]; then sed -i 's/dependencies: \\[missing\\]/priority: low/' \"$1\"; \
+         else touch {here}/edited; sed -i '0,/priority: high/s//dependencies: [missing]/' \"$1\"; fi\n"
     );
     std::fs::write(&editor, script).unwrap();
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -405,7 +405,7 @@ fn a_person_drops_edits_and_approves() {
     terminal.press(&["d integration", "Enter"]);
     terminal.wait_for(&["dropped integration, and what depends on it: testing"]);
     terminal.press(&["e", "Enter"]);
-    terminal.wait_for(&["nobody", "Edit it again? [Y/n]"]);
+    terminal.wait_for(&["missing", "Edit it again? [Y/n]"]);
     terminal.press(&["y", "Enter"]);
     terminal.wait_for(&["database", "low"]);
     terminal.press(&["a", "Enter"]);
@@ -416,7 +416,7 @@ fn a_person_drops_edits_and_approves() {
 }
 
 #[test]
-fn a_plan_nobody_approves_is_written_nowhere() {
+fn a_plan_that_is_not_approved_is_written_nowhere() {
     let mut world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);
     let repo = world.path("repo").display().to_string();
     let args = "orchestrate --agent planner --interactive 'build a todo app'";

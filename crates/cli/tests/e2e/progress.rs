@@ -45,7 +45,7 @@ tasks:
 /// Everything but paths, commands and what tasks said, which stay whole to be copied.
 #[test]
 fn the_end_block_fits_eighty_columns() {
-    let long = "nobody reads lines that go on and on without an end ".repeat(4);
+    let long = "no user reads lines that go on and on without an end ".repeat(4);
     let world = World::with(&format!(
         "
 tasks:

@@ -87,7 +87,7 @@ fn a_run_is_left_with_its_question_answered_meanwhile_and_taken_up() {
         .expect(5)
         .says("waiting for a person")
         .says("asks   deploy: Bash: terraform apply");
-    conductor(&world, &["task", "send", "deploy", "use the blue account"]).expect(0).says("taken down");
+    conductor(&world, &["task", "send", "deploy", "use the blue account"]).expect(0).says("recorded");
     conductor(&world, &["task", "deny", "deploy"]).expect(0).says("not allowed").says("--resume");
     conductor(&world, &["run", "--resume"]).expect(0);
     let branch = format!("conductor/{}", world.run_id());
@@ -97,9 +97,9 @@ fn a_run_is_left_with_its_question_answered_meanwhile_and_taken_up() {
 
 /// C11.
 #[test]
-fn where_nobody_is_there_a_question_is_denied_in_time() {
+fn a_question_without_an_answer_is_denied_in_time() {
     let world = world(ASKING, &[("asker", ASKER)]);
-    start(&world, &["--answer-within", "300ms"]).ended().expect(0).says("nobody answered in time");
+    start(&world, &["--answer-within", "300ms"]).ended().expect(0).says("denied: no answer within");
     let branch = format!("conductor/{}", world.run_id());
     assert_eq!(git(&world, &["show", &format!("{branch}:answer.txt")]), "no");
     expect_tidy(&world);
@@ -148,9 +148,9 @@ sleep 600
     }
 }
 
-/// A2: the coordinator is killed and nobody takes the run up; what it left behind does not go on for ever.
+/// A2: the coordinator is killed and the run is not resumed; the processes it left do not go on for ever.
 #[test]
-fn what_a_killed_coordinator_left_is_ended_if_nobody_takes_it_up() {
+fn what_a_killed_coordinator_left_is_ended_if_the_run_is_not_resumed() {
     // A command, for an agent that is spoken to cannot go on at all.
     let tasks = "tasks: [{ id: a, run: 'echo > HERE/working; setsid sleep 600 & wait' }]";
     let mut world = world(tasks, &[]);
@@ -166,7 +166,7 @@ fn what_a_killed_coordinator_left_is_ended_if_nobody_takes_it_up() {
     wait_for("the end of what was left", || crate::harness::leftovers(&run).is_empty().then_some(()));
     println!("ended after {:?} of 2 s", begun.elapsed());
     wait_for("the keeper's end", || keepers(&run).is_empty().then_some(()));
-    // One that is taken up in time is left to whoever did.
+    // The processes of a run that is resumed in time belong to its new coordinator.
     std::fs::remove_file(world.path("working")).unwrap();
     let live = world.spawn(&mut command(&world, &["run", "--resume"]));
     world.wait_for_file("working");
@@ -205,7 +205,9 @@ fn words_reach_an_agent_at_work() {
     let branch = format!("conductor/{}", world.run_id());
     let heard = git(&world, &["show", &format!("{branch}:heard.txt")]);
     assert_eq!(heard, r#"{"type":"words","text":"use tabs"}"#);
-    conductor(&world, &["task", "send", "a", "late"]).expect(4).says("there is nobody to be told anything");
+    conductor(&world, &["task", "send", "a", "late"])
+        .expect(4)
+        .says("only a task that has not ended takes messages");
     conductor(&world, &["task", "retry", "a"])
         .expect(4)
         .says("only a task that has ended badly can be retried");
@@ -238,7 +240,7 @@ tasks:
     let statuses = world.statuses();
     assert_eq!((statuses["a"].as_str(), statuses["b"].as_str()), ("completed", "completed"));
     let results = &world.summary()["results"];
-    assert_eq!(results[2]["error"]["class"], "unauthorized", "nobody was left");
+    assert_eq!(results[2]["error"]["class"], "unauthorized", "no agent was left");
     let branch = format!("conductor/{}", world.run_id());
     for task in ["a", "b"] {
         let seen = git(&world, &["show", &format!("{branch}:seen-{task}.txt")]);

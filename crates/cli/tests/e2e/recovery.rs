@@ -65,7 +65,7 @@ fn what_passes_is_tried_again_and_what_stays_is_not() {
     }
     let unknown = repository(&format!("tasks: [{{ id: a, run: '{}', {POLICY} }}]", flaky(2, "no", 1)));
     run(&unknown, &[]).expect(0);
-    assert_eq!(tries(&unknown), 3, "what nobody can tell is tried as before");
+    assert_eq!(tries(&unknown), 3, "an ambiguous failure is tried again as before");
 }
 
 #[test]

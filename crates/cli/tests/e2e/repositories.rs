@@ -83,7 +83,7 @@ fn a_target_that_is_dirty_moved_or_gone_is_left_alone_and_the_command_is_told() 
 /// B4 and the rest of the list: whatever an agent does to its own worktree and to the repository around it, its files
 /// land or are kept, later tasks start clean and the checkout stays as it was.
 #[test]
-fn agents_that_commit_rewrite_delete_and_plant_harm_nobody() {
+fn agents_that_commit_rewrite_delete_and_plant_do_no_harm() {
     let world = repository(
         "
 tasks:
@@ -152,7 +152,7 @@ fn a_huge_file_lands_without_being_held_in_memory() {
     assert_eq!(landed.parse::<u64>().unwrap(), size << 20);
 }
 
-/// The disk the workspaces are on is full: that is nobody's failure, and the run goes on when there is room.
+/// The disk the workspaces are on is full: no task fails, and the run goes on when there is room.
 #[test]
 fn no_room_for_a_workspace_is_waited_out() {
     let world = repository(

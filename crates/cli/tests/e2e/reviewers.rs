@@ -22,7 +22,8 @@ case "$task" in
 esac
 "#;
 
-/// Each is reviewed by the other's kind, so that whoever held a place while it waits for another would wait for ever.
+/// `alpha` and `beta` review each other: agents that keep their place while they wait for a reviewer would
+/// wait for ever.
 #[test]
 fn a_limit_of_an_agent_holds_for_those_who_review_too() {
     let world = questions::world(

@@ -36,9 +36,10 @@ fn the_example_of_a_graph_runs() {
     world.conductor(&["run", file, "--parallel", "3"]).expect(0).says("6 of 6 completed");
 }
 
-/// Where all tasks share one directory a change is nobody's for sure; but where nothing changed at all, a liar lied.
+/// Where all tasks share one directory, a change cannot be assigned to a task. Only an attempt during which
+/// nothing changed at all is known to have made no changes.
 #[test]
-fn in_place_only_nobody_having_changed_anything_is_judged() {
+fn in_place_only_the_absence_of_any_change_is_judged() {
     let world = World::with(
         "
 tasks:
@@ -210,7 +211,7 @@ tasks:
             && text.contains("CONDUCTOR_TASK=plain\n")
     );
     let asked = String::from_utf8(world.transcript("asks")).unwrap();
-    assert!(asked.contains("DATABASE_URL=***********\n"), "it got it, and nobody else sees it: {asked}");
+    assert!(asked.contains("DATABASE_URL=***********\n"), "given to the task, but hidden here: {asked}");
 }
 
 /// E10 for what there is so far: secrets of the caller are nowhere on disk unless a task printed them.
@@ -256,7 +257,7 @@ fn a_second_run_into_the_same_directory_does_not_mix_with_the_first() {
     }
 }
 
-/// Each is over before anybody has looked at it, while others' leftovers are being looked for.
+/// Each task ends before its processes were looked at, while leftovers of other tasks are being looked for.
 #[test]
 fn a_thousand_tasks_that_end_at_once_all_complete() {
     let tasks: String = (0..1000).map(|task| format!("  - {{ id: t{task}, run: 'true' }}\n")).collect();

@@ -1,4 +1,4 @@
-//! `conductor runs prune`: nothing goes that somebody works on, or that is kept nowhere else.
+//! `conductor runs prune`: removes no active run, and no work that is kept nowhere else.
 
 use crate::harness::World;
 use crate::repository::{conductor, conflicted, git};
@@ -42,7 +42,7 @@ fn what_could_be_resumed_or_is_being_worked_on_stays() {
         &["runs", "prune", "--keep", "0", "--yes"][..],
         &["runs", "prune", "--keep", "0", "--yes", "--force"],
     ] {
-        world.conductor(args).expect(0).says("somebody is working on it");
+        world.conductor(args).expect(0).says("the run is active");
     }
     drop(live);
     world.conductor(&["runs", "prune", "--keep", "0", "--yes"]).expect(0).says("could be resumed");
@@ -115,7 +115,7 @@ fn a5_only_what_is_held_elsewhere_is_taken_away_unless_the_rest_is_asked_for() {
     let branch = || git(&world, &["branch", "-l", &format!("conductor/{id}")]);
     let kept = || git(&world, &["for-each-ref", &format!("refs/conductor/rescue/{id}/")]);
     let prune = |args: &[&str]| conductor(&world, &[&["runs", "prune", "--keep", "0"], args].concat());
-    prune(&["--unreachable"]).expect(2).says("it widens --branches and --refs");
+    prune(&["--unreachable"]).expect(2).says("needs --branches or --refs");
     let told = prune(&["--branches", "--refs"]).expect(0);
     let told =
         told.says(&format!("stays     refs/heads/conductor/{id}  (no branch or tag of yours holds it;"));

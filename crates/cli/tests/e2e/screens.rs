@@ -3,7 +3,7 @@
 use crate::harness::{World, example, expect_no_leftovers, wait_for};
 use crate::tmux::{Terminal, bars, masked};
 
-/// Lines of somebody's shell, more than fit.
+/// Lines that the user's shell has printed before, more than fit on the screen.
 const BEFORE: &str = "for n in $(seq 40); do echo typed before: $n.; done";
 
 /// A run below what was there before.

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::{World, wait_for};
 
-/// One passed on by name, one set by the task, one nobody passes on but a task finds, one known only by its shape. No two have a part in
-/// common.
+/// One passed on by name, one set by the task, one not passed on but found by a task; `shaped` is known by
+/// its shape only. No two have a part in common.
 const PASSED: &str = "canary-passed-4f1d9a7c2b";
 const OWN: &str = "canary-own-8e3b6d5a0f17";
 const KEPT: &str = "canary-kept-c7a2e9b4d136";
 
-/// Put together here, so that nobody takes this file for a leak.
+/// Put together here, so that no scanner takes this file for a leak.
 fn shaped() -> String {
     format!("sk-ant-{}", "q7Zr4Xw9".repeat(5))
 }
@@ -79,7 +79,7 @@ fn found(world: &World, said: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let secrets = [(PASSED, false), (OWN, true), (KEPT, false), (&shaped(), false)];
     for (secret, in_plan) in secrets {
-        // Of a shape nobody can tell what it is once it is encoded.
+        // A secret that is known only by its shape is not recognised once it is encoded.
         for needle in needles(secret).into_iter().take(if secret.starts_with("sk-") { 1 } else { 2 }) {
             for file in files(&world.home()) {
                 let is_log = file.file_name().unwrap().to_string_lossy().starts_with("conductor.db");
@@ -130,7 +130,7 @@ tasks:
     assert!(holds(&kept, "*** was refused"), "the failure is told");
 }
 
-/// A secret in two parts, with a long breath in between; whoever looks on sees neither the one nor the other for long.
+/// A secret is written in two parts with a long pause in between; neither part stays in the file for long.
 #[test]
 fn a_secret_is_gone_while_its_task_still_runs() {
     let (head, tail) = PASSED.split_at(11);

@@ -1,4 +1,4 @@
-//! `sessions.jsonl`: one line for each session of an agent, whoever else writes there, and never in a run's way.
+//! `sessions.jsonl`: a line for each session of an agent, also while several runs write. It stops no run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -101,7 +101,7 @@ fn two_conductors_at_once_do_not_mix_their_lines() {
 }
 
 #[test]
-fn whoever_was_at_work_when_we_died_gets_a_line_too() {
+fn a_session_cut_off_by_a_killed_coordinator_gets_a_line_too() {
     let world = world(
         "
 config: { agent: doer }
@@ -125,7 +125,7 @@ tasks: [{ id: slow, prompt: 'do: test -e again || { touch up; sleep 600; }; echo
 }
 
 #[test]
-fn a_file_that_cannot_be_written_stops_nobody() {
+fn a_file_that_cannot_be_written_stops_no_run() {
     let world = world("tasks: [{ id: a, prompt: 'do: echo 1 > a.txt', agent: doer }]");
     fs::create_dir(world.home().join("sessions.jsonl")).unwrap();
     world.conductor(&["run", "tasks.yaml"]).expect(0).says("1 of 1 completed");

@@ -89,9 +89,9 @@ fn a_reader_that_goes_away_does_not_end_the_run() {
     assert_eq!(world.read("done").lines().count(), 2);
 }
 
-/// `conductor run tasks.yaml 2>&1 | head`: with nobody to tell, it still does as it is told.
+/// `conductor run tasks.yaml 2>&1 | head`: a run whose output no process reads still stops on a signal.
 #[test]
-fn termination_works_where_nobody_listens() {
+fn termination_works_without_a_reader() {
     let world = World::with(TWO);
     let mut command = world.command(&["run", "tasks.yaml"]);
     let mut child =
@@ -105,7 +105,7 @@ fn termination_works_where_nobody_listens() {
 }
 
 #[test]
-fn the_exit_code_is_the_runs_even_where_nobody_reads_the_end() {
+fn the_exit_code_is_the_runs_even_if_no_process_reads_the_output() {
     for (task, code) in [("'true'", 0), ("'false'", 100)] {
         for args in [&["run", "tasks.yaml"][..], &["run", "tasks.yaml", "--json"]] {
             let world = World::with(&format!("tasks: [{{ id: a, run: {task} }}]"));

@@ -87,7 +87,7 @@ fn a_real_agent_hears_its_specialist_and_runs_the_skill_before_the_work() {
 }
 
 #[test]
-fn whoever_has_no_specialists_and_skills_is_told_in_words() {
+fn an_agent_without_specialists_and_skills_gets_them_as_text() {
     let tasks = "tasks: [{ id: a, agent: scribe, prompt: Build the gizmo, applicable_skills: [plan-it] }]";
     let world = with_scribe(with_files(tasks, &[GIZMO, SKILL]));
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
@@ -95,7 +95,7 @@ fn whoever_has_no_specialists_and_skills_is_told_in_words() {
     let words = told["words"].as_str().unwrap();
     assert!(words.starts_with("You work as gizmo-expert. Count the gizmos twice."), "{words}");
     assert!(words.contains("Plan this: Build the gizmo"), "{words}");
-    assert_eq!(told["model"], serde_json::Value::Null, "small is nobody's model here");
+    assert_eq!(told["model"], serde_json::Value::Null, "the agent has no model for the tier small");
 }
 
 #[test]

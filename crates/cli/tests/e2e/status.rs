@@ -49,7 +49,7 @@ fn a_live_run_tells_what_it_does_and_one_that_is_over_what_it_came_to() {
     let json = world.conductor(&["status", "--json"]).expect(0).json();
     assert_eq!((&json["live"], &json["state"]), (&false.into(), &"completed".into()));
     let text = world.conductor(&["status"]).expect(0).stdout;
-    assert!(text.contains("completed, 3 of 3 done") && !text.contains("nobody is working"), "{text}");
+    assert!(text.contains("completed, 3 of 3 done") && !text.contains("not active"), "{text}");
     world.conductor(&["runs", "show"]).expect(0).says(&format!("run {id} completed: 3 of 3 completed"));
     let listed = world.conductor(&["runs", "list", "--json"]).expect(0).json();
     assert_eq!(listed["schema"], "conductor.runs/1");
@@ -59,7 +59,7 @@ fn a_live_run_tells_what_it_does_and_one_that_is_over_what_it_came_to() {
     );
 }
 
-/// Each phase as long as it lasts, for whoever asks and for whoever sits there.
+/// Each phase is shown as long as it lasts: by `status`, and at the run's own terminal.
 #[test]
 fn it_tells_who_is_being_prepared_checked_and_merged() {
     let world = questions::world(
@@ -95,7 +95,7 @@ tasks:
 }
 
 #[test]
-fn a_dead_coordinator_leaves_a_socket_that_nobody_is_fooled_by() {
+fn the_socket_of_a_dead_coordinator_is_not_taken_for_an_active_run() {
     let world = World::with(TWO);
     let live = world.start(&["run", "tasks.yaml"]);
     world.wait_for_file("started");
@@ -111,10 +111,10 @@ fn a_dead_coordinator_leaves_a_socket_that_nobody_is_fooled_by() {
         world
             .conductor(verb)
             .expect(4)
-            .says(&format!("nobody is working on run {id}"))
+            .says(&format!("run {id} is not active"))
             .says(&format!("conductor run --resume {id}"));
     }
-    world.conductor(&["explain", "second"]).expect(0).says("nobody is working on the run");
+    world.conductor(&["explain", "second"]).expect(0).says("the run is not active");
     world.conductor(&["wait"]).expect(1).says("was left in the middle");
     world.conductor(&["logs", "first"]).expect(0).says("hello");
     world.conductor(&["runs", "list"]).expect(0).says("left");

@@ -210,6 +210,6 @@ fn what_a_left_run_does_not_allow_is_refused_and_nothing_is_written() {
         .conductor(&["task", "retry", "second", "--run", &run])
         .expect(4)
         .says("only a task that has ended badly can be retried");
-    world.conductor(&["task", "skip", "nobody", "--run", &run]).expect(2);
+    world.conductor(&["task", "skip", "missing", "--run", &run]).expect(2);
     assert_eq!(world.sql("SELECT count(*) FROM events"), before);
 }

@@ -233,7 +233,7 @@ fn a_truncated_log_is_found_and_the_file_left_alone() {
         let (world, id) = killed_run();
         let wal = world.home().join("conductor.db-wal");
         let mut bytes = fs::read(&wal).unwrap();
-        // Behind the last frame the log is filled up with zeros, which nobody would miss.
+        // Behind the last frame the log is filled up with zeros; losing those loses no event.
         bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1);
         fs::write(&wal, &bytes[..bytes.len() * part / 100]).unwrap();
         println!("{part} % of {} bytes left", bytes.len());
@@ -241,7 +241,7 @@ fn a_truncated_log_is_found_and_the_file_left_alone() {
     }
 }
 
-/// A2's remedy, until there is somebody who ends agents without us: what a dead coordinator left is ended on resume.
+/// A2: processes that a dead coordinator left running are ended on resume.
 #[test]
 fn what_a_dead_coordinator_left_is_ended_before_it_runs_again() {
     let (world, id) = killed_run();

@@ -103,9 +103,9 @@ fn termination_gives_the_terminal_back() {
     assert!(text.contains("conductor run --resume"), "{text}");
 }
 
-/// A log of somebody's service has no use for a block.
+/// The log of a CI service has no use for a block that is drawn anew.
 #[test]
-fn where_nobody_sits_at_the_terminal_there_are_plain_lines() {
+fn without_a_user_at_the_terminal_there_are_plain_lines() {
     for (name, value) in [("CI", "true"), ("TERM", "dumb")] {
         let mut world = World::in_place("tasks: [{ id: a, run: 'true' }]");
         let args = format!("run tasks.yaml; env {name}={value} {CONDUCTOR} run tasks.yaml");
@@ -206,7 +206,7 @@ tasks:
     terminal.ended(100);
 }
 
-/// What an agent asks stands out, with how to answer, until somebody has.
+/// An agent's question stands out, with the command that answers it, until the user has answered.
 #[test]
 fn a_question_stands_out_until_it_is_answered() {
     let asker = "#!/bin/sh\nread -r task\ncase \"$task\" in *\"It is allowed\"*) ;; *)\n\

@@ -17,7 +17,7 @@ fn expect(tasks: &str, args: &[&str], task: &str, words: &str) {
     let world = World::with(tasks);
     let (live, told) = why(&world, args, task);
     assert!(told.contains(words), "no {words:?} in\n{told}");
-    assert!(!told.contains("nobody is working"), "{told}");
+    assert!(!told.contains("not active"), "{told}");
     world.write("go", "");
     live.ended();
 }
@@ -110,7 +110,7 @@ fn a_budget() {
     world
         .conductor(&["explain", "b"])
         .expect(0)
-        .says("nobody is working on the run, it was left at its budget")
+        .says("the run is not active, it was left at its budget")
         .says(&format!("conductor run --resume {}", world.run_id()));
 }
 

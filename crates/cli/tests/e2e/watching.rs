@@ -29,7 +29,7 @@ fn tasks_join_and_change_while_the_run_goes_on() {
         .replace("await go }", "await gone }");
     world.write("tasks.yaml", &changed);
     live.wait_for_stderr("task 'first' has begun and keeps its text");
-    live.wait_for_stderr("1 task put another way: second");
+    live.wait_for_stderr("1 task updated: second");
     world.write("tasks.yaml", &changed.replace("id: third", "id: fourth").replace("[second]", "[first]"));
     live.wait_for_stderr("task 'third' is not in");
     live.wait_for_stderr("1 task joined: fourth");

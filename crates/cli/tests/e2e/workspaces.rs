@@ -139,7 +139,7 @@ tasks:
     expect_tidy(&world);
 }
 
-/// The tasks of an epic build on each other in one workspace; nobody else sees it before all of it has landed.
+/// The tasks of an epic build on each other in one workspace; other tasks see it once all of it has landed.
 #[test]
 fn an_epic_that_shares_a_workspace_lands_as_one() {
     let world = repository(
@@ -196,9 +196,9 @@ tasks:
     expect_tidy(&world);
 }
 
-/// What somebody sits in is not pulled from under them.
+/// A workspace is not removed while a process has its working directory in it.
 #[test]
-fn a_workspace_somebody_is_in_stays_and_is_named() {
+fn a_workspace_with_a_process_in_it_stays_and_is_named() {
     let world =
         repository("tasks: [{ id: a, run: 'pwd > HERE/where; echo 1 > a.txt; AGENT await HERE/go' }]");
     let live = run(&world, &[]);

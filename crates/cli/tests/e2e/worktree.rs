@@ -186,7 +186,7 @@ fn giving_up_keeps_what_was_done_and_takes_the_folder_away() {
     laid_out(&world);
 }
 
-/// The branch goes on while somebody solves a conflict: what conflicts anew is laid out anew, with their work in it.
+/// The branch moves on while the user solves a conflict: a new conflict is laid out with that work in it.
 #[test]
 fn a_branch_that_went_on_meanwhile_is_merged_again() {
     let world = conflicted();
@@ -199,11 +199,11 @@ fn a_branch_that_went_on_meanwhile_is_merged_again() {
         git(&world, &["commit", "-q", "-a", "-m", line]);
         git(&world, &["checkout", "-q", "main"]);
     };
-    add("somebody");
+    add("other");
     let again = conductor(&world, &["worktree", "resolve", "right", "--continue"]).expect(101);
     again.says("has gone on; the new conflict is in the same folder");
     let text = fs::read_to_string(folder.join("f.txt")).unwrap();
-    assert!(text.contains("\nsomebody\n=======\nmine\n"), "{text}");
+    assert!(text.contains("\nother\n=======\nmine\n"), "{text}");
     fs::write(folder.join("f.txt"), "a\nall\nc\n").unwrap();
     conductor(&world, &["worktree", "resolve", "right", "--continue"]).expect(0);
     assert_eq!(on_branch(&world, "f.txt"), "a\nall\nc");

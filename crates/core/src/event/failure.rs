@@ -159,7 +159,7 @@ pub enum StopReason {
     Interrupted,
     /// It makes room for something more urgent, and goes on when there is room again.
     Preempted,
-    /// Somebody else who raced for the same task has landed.
+    /// Another entrant of the same race has landed.
     Outrun,
     /// The work it is built on was dropped, sent back or changed.
     BaseChanged,

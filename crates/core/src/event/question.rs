@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is said of a task by whoever works on it.
+/// What the agent at work on a task reports about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
     /// How it stands.
     Status(String),
-    /// Something that somebody should look at.
+    /// Something that the user should look at.
     Issue { severity: Severity, words: String },
 }
 
@@ -72,6 +72,6 @@ pub struct Answer {
 #[serde(rename_all = "snake_case")]
 pub enum Answerer {
     Person,
-    /// Nobody answered in time.
+    /// The time limit passed without an answer.
     Deadline,
 }

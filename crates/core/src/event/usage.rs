@@ -17,7 +17,7 @@ pub struct Usage {
     pub turns: u32,
     #[serde(default, skip_serializing_if = "is_none")]
     pub tool_calls: u32,
-    /// Of the tokens, those whose price nobody knows; the cost is without them.
+    /// Of the tokens, those whose price is not known; the cost is without them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced: u64,
     /// Of the cost, what agents used to which the agent handed a part of its work.

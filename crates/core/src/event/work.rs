@@ -25,7 +25,7 @@ pub struct Change {
     /// Whether its checks notice damage, where that was put to the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
-    /// What somebody else found who looked at it.
+    /// What the agent that reviewed it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<Box<Reviewed>>,
     /// What tools have told of it.
@@ -53,7 +53,7 @@ impl Change {
     }
 }
 
-/// How somebody stood who raced for a task, when it was decided.
+/// How an entrant stood when its race was decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     pub task: TaskId,

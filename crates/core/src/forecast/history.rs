@@ -127,7 +127,7 @@ pub fn estimate(task: &Task, history: &History) -> Estimate {
     if let Some(given) = task.estimate {
         return Estimate { expected: given, low: given, high: given, basis: Basis::Given };
     }
-    // What several race for takes whoever does it about as long.
+    // An entrant takes about as long as the task it races for took before.
     let race = || task.entrant_of().and_then(|race| by_median(history.of(race), Basis::History));
     let own = by_median(history.of(&task.id), Basis::History).or_else(race);
     own.or_else(|| by_median(history.like(task), Basis::Similar)).unwrap_or_else(|| {
@@ -167,7 +167,7 @@ pub fn teach(plan: &mut Plan, history: &History) {
     }
 }
 
-/// What a task was expected to take when its run began, and what that rested on; nothing where nobody had an idea.
+/// What a task was expected to take when its run began, and what that rested on; nothing where it is unknown.
 pub fn foretold(task: &Task) -> Option<(Millis, Basis)> {
     match (task.estimate, task.learned_time()) {
         (Some(given), _) => Some((given, Basis::Given)),

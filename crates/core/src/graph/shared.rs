@@ -9,8 +9,8 @@ use super::{Draft, Edge, GraphError, Node};
 use crate::plan::{Kind, Plan, When};
 
 impl Draft {
-    /// Each shared epic gets a node for its landing, which waits for all its tasks and lets go whoever waits for one of
-    /// them from outside. What is left when all free nodes have been taken away is the knot.
+    /// Each shared epic gets a node for its landing: it waits for all its tasks, and tasks outside wait for
+    /// it instead of them. What is left when all free nodes have been taken away is the knot.
     pub(super) fn check_shared_epics(&self, plan: &Plan) -> Result<(), GraphError> {
         let shared = plan.shared_epics();
         if shared.is_empty() {

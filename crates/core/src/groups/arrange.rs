@@ -67,7 +67,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Takes tasks out that need not be done. Whoever waits for them waits for something outside.
+    /// Takes tasks out that need not be done. A task that waits for them waits for something outside.
     pub fn leave_out(&mut self, done: &BTreeSet<TaskId>) {
         let is_done = |task: &Task| {
             done.contains(&task.id) || task.entrant_of().is_some_and(|race| done.contains(race))
@@ -126,7 +126,7 @@ pub fn arrange(mut plan: Plan, steps: &Steps, circumstances: Circumstances) -> R
     for (number, stage) in stages.iter_mut().enumerate() {
         // What is known of the first was looked up just now.
         stage.examine = may_change && number > 0;
-        // Where nobody can begin there is nothing to be brought up to date for, and nothing to test.
+        // Where no task can begin there is nothing to be brought up to date for, and nothing to test.
         let idle = !stage.examine && stage.tasks.iter().all(|task| stuck.contains(task));
         let agent = plan.task(&stage.tasks[0]).and_then(|task| task.agent.clone());
         if let (Some(refresh), false) = (&steps.refresh, idle) {
@@ -165,7 +165,7 @@ pub(crate) fn block_entrants(plan: &Plan, blocked: &mut BTreeMap<TaskId, String>
     }
 }
 
-/// Whoever is blocked, and whoever waits for them.
+/// The tasks that are blocked, and those that wait for them.
 pub(crate) fn stuck(plan: &Plan, blocked: &BTreeMap<TaskId, String>) -> Result<HashSet<TaskId>, GraphError> {
     let graph = Graph::new(plan, Strategy::Queue)?;
     let mut stuck: HashSet<TaskId> = HashSet::new();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_get_names_that_nobody_has() {
+    fn steps_get_names_that_no_task_has() {
         let long = "g".repeat(50);
         let steps = Steps { tests: vec!["auto".into()], ..Steps::default() };
         let plan = plan(&format!("a@x; x.tests@x; b@{long}; c"));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_can_begin_nothing_is_done() {
+    fn where_no_task_can_begin_nothing_is_done() {
         let blocked = BTreeMap::from([(id("a"), "by b-1".to_owned())]);
         let steps = Steps {
             refresh: Some(Refresh { work: Work::Prompt("/flow:summary".into()), timeout: Millis(1) }),

@@ -159,7 +159,7 @@ impl Log<'_> {
     fn answered(&mut self, task: &TaskId, answer: &Answer) {
         let decision = if answer.allow { "is allowed" } else { "is not allowed" };
         let reason = match (answer.by, &answer.words) {
-            (Answerer::Deadline, _) => "nobody answered in time".to_owned(),
+            (Answerer::Deadline, _) => "no answer within the time limit".to_owned(),
             (Answerer::Person, Some(words)) => format!("a person: {words}"),
             (Answerer::Person, None) => "a person".to_owned(),
         };
@@ -206,7 +206,7 @@ fn stopped(why: StopReason) -> &'static str {
         StopReason::Cancelled => "on request",
         StopReason::Interrupted => "the run is being left",
         StopReason::Preempted => "something more urgent is ready",
-        StopReason::Outrun => "somebody else has landed the same",
+        StopReason::Outrun => "another entrant of the race has landed",
         StopReason::BaseChanged => "the work it is built on was dropped, sent back or changed",
     }
 }

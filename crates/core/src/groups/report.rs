@@ -23,7 +23,7 @@ pub struct Report {
     /// In words.
     #[serde(skip)]
     landed_words: String,
-    /// Of its tasks and steps together; null where nobody told.
+    /// Of its tasks and steps together; null where no cost was reported.
     pub cost_usd: Option<f64>,
     pub tokens: u64,
     pub worked_ms: Millis,

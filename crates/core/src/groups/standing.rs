@@ -1,6 +1,6 @@
 //! How a group stands, in the words of the coordinator whose files these are: phase, status, results, errors.
 //!
-//! All of it is told from the run alone, so that it is the same during and after, for whoever asks.
+//! All of it follows from the run alone, so that it is the same during and after the run, for every reader.
 
 use serde::Serialize;
 
@@ -299,7 +299,7 @@ impl<'r> View<'r> {
         }
     }
 
-    /// What was not begun because of somebody else is blocked; what somebody did not want done has failed.
+    /// A task skipped because of another one is blocked; one skipped by itself or cancelled has failed.
     fn status_of(&self, task: &TaskId, progress: &Progress) -> Status {
         match &progress.state {
             TaskState::Pending => Status::Pending,
@@ -317,7 +317,7 @@ impl<'r> View<'r> {
         }
     }
 
-    /// Of everybody who has begun or come to an end.
+    /// Of every task that has begun or ended.
     fn results(&self) -> Vec<Outcome> {
         let before = self.done().map(|done| Outcome {
             task_id: done.task.to_string(),

@@ -34,7 +34,7 @@ fn sample(model: &str, good: u32, all: u32) -> Sample {
 }
 
 #[test]
-fn nothing_is_chosen_where_nobody_asked_for_it() {
+fn nothing_is_chosen_unless_it_is_asked_for() {
     let now = Circumstances { spent: 0.9, bad_tries: 2, ..Circumstances::default() };
     check(&plan(None), &task(HARD), &now, "- (the agent's own choice)");
     let agents = plan(Some(Models { choice: Choice::Agent, ..Models::default() }));
@@ -50,7 +50,7 @@ fn one_word_in_the_task_asks_for_it() {
     }
 }
 
-/// Not a law of nature: so that somebody sees what a change of words or numbers does.
+/// Not a law of nature: it shows what a change of words or numbers does.
 #[test]
 fn tasks_as_people_write_them_get_what_one_would_expect() {
     let tier =
@@ -249,7 +249,7 @@ proptest! {
         let now = Circumstances { samples: &samples, spent, bad_tries };
         for plan in [auto(), plan(None)] {
             prop_assert_eq!(choose(&plan, &task, "claude", &now).model, Some(model.clone()));
-            // And nobody else is given it.
+            // And no other agent is given it.
             prop_assert_eq!(choose(&plan, &task, "codex", &now).model, None);
         }
     }

@@ -38,8 +38,8 @@ impl Files {
         tasks.iter().filter_map(others).collect()
     }
 
-    /// Groups in which no two tasks meet, none larger than `most`: whoever meets the most others is placed first, then
-    /// whoever was named first, each in the first group that has room.
+    /// Groups in which no two tasks meet, none larger than `most`: the task that meets the most others is
+    /// placed first, of equals the one named first, each in the first group that has room.
     pub(super) fn coloured(&self, tasks: &[Node], most: usize) -> Vec<Vec<Node>> {
         let meetings = self.meetings(tasks);
         let of = |task: Node| meetings.get(&task).map_or(&[] as &[Node], Vec::as_slice);

@@ -160,7 +160,7 @@ pub(super) fn foundations(plan: &Plan, graph: &Graph, files: &Files) -> Vec<Weig
     plan.tasks.iter().enumerate().map(of).collect()
 }
 
-/// How many tasks wait for this one, directly or not; nobody counts beyond [`ENOUGH`].
+/// How many tasks wait for this one, directly or not; counting stops at [`ENOUGH`].
 fn behind(graph: &Graph, task: Node) -> usize {
     let mut seen = std::collections::HashSet::from([task]);
     let mut open = vec![task];

@@ -1,4 +1,4 @@
-//! Whoever works: programs a file brings along, and what an agent may do.
+//! Agents: programs a file brings along, and what an agent may do.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct Program {
     /// Instead of the command where a conversation goes on; without it every round begins anew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resume: Vec<String>,
-    /// Names (a trailing `*` matches a prefix) of variables it gets and nobody else.
+    /// Names (a trailing `*` matches a prefix) of the caller's variables that only it gets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env_pass: Vec<String>,
     /// Those that mean success.
@@ -60,7 +60,7 @@ pub struct Permissions {
     pub repetition: bool,
 }
 
-/// A look at the work by somebody who did not do it, before it lands.
+/// A look at the work by a reviewing agent, before it lands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Review {
     /// The first of the task's fallbacks where absent, or else its own agent, in a conversation of its own.

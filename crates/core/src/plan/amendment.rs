@@ -24,7 +24,7 @@ pub struct Amendment {
     /// Agents these tasks name that are not there on this machine.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub absent: BTreeSet<String>,
-    /// The task whose agent wants this; nobody where a person does.
+    /// The task whose agent asks for this; nothing where a person does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<TaskId>,
 }

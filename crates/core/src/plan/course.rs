@@ -62,7 +62,7 @@ pub enum MergeStrategy {
     Rebase,
 }
 
-/// Who wins where a task's work does not merge and nobody could mend it.
+/// Who wins where a task's work does not merge and no fix round is left to resolve that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnConflict {
@@ -73,7 +73,7 @@ pub enum OnConflict {
     Ours,
     /// The task, hunk by hunk.
     Theirs,
-    /// Nobody yet: the task is done again from where the branch is, when all others before it have landed.
+    /// None yet: the task is done again from where the branch is, when all others before it have landed.
     RetryLater,
 }
 
@@ -114,7 +114,7 @@ pub enum Changes {
     Required,
     Optional,
     Forbidden,
-    /// Whatever it leaves in the tree is nobody's work and does not land.
+    /// Whatever it leaves in the tree does not count as work and does not land.
     Discarded,
 }
 
@@ -138,7 +138,7 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// For a command nobody asked to repeat: as make and cargo do, one try.
+    /// For a command without a retry policy of its own: one attempt, as make and cargo do.
     pub fn once() -> RetryPolicy {
         RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }
     }

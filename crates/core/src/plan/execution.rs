@@ -47,7 +47,7 @@ pub struct Done {
 pub struct Stage {
     pub group: String,
     pub tasks: Vec<TaskId>,
-    /// Before them: what brings those up to date who do them. It holds nobody up where it fails.
+    /// Runs before them and brings their agents up to date. They start even where it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh: Option<TaskId>,
     /// After them, however they ended.

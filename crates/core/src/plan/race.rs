@@ -27,10 +27,10 @@ pub struct Race {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wins {
-    /// Whoever lands first.
+    /// The first entrant to land.
     #[default]
     First,
-    /// Whoever has the best score when all have ended.
+    /// The entrant with the best score when all have ended.
     Best,
 }
 

@@ -258,7 +258,7 @@ impl Reader<'_> {
     }
 }
 
-/// Nobody can tell further ahead.
+/// A longer estimate is not credible.
 const LONGEST: Millis = Millis::from_secs(30 * 24 * 60 * 60);
 
 fn priority(value: &Value) -> Option<u8> {

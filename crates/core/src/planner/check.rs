@@ -150,7 +150,7 @@ fn itself(place: usize, task: &DraftTask, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The part of a command that nobody means to have run unseen.
+/// The part of a command that makes it too dangerous to run unseen.
 pub(super) fn blocked(command: &str) -> Option<&'static str> {
     BLOCKED.into_iter().find(|part| command.contains(part)).map(str::trim)
 }

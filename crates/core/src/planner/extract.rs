@@ -20,8 +20,8 @@ pub enum Unreadable {
     Meaningless { key: &'static str, why: String },
 }
 
-/// The object that has the wanted key, itself or a little way inside of it; the last, where there are several: what
-/// somebody says in the end counts. A bare list of objects stands for an object whose wanted key it is.
+/// The object that has the wanted key, itself or a little way inside of it; of several the last, for the end
+/// of an answer counts. A bare list of objects stands for an object whose wanted key it is.
 ///
 /// No part is looked at more often than the parser goes deep, which is 128 times, so the time it takes grows with the
 /// length of the answer alone.
@@ -67,7 +67,7 @@ fn below(text: &str) -> usize {
     text.match_indices(['{', '[']).nth(MANY).map_or(text.len(), |(at, _)| at)
 }
 
-/// What was met on the way, for whoever has to be told why nothing was found.
+/// What was met on the way, for the error that says why nothing was found.
 #[derive(Default)]
 struct Seen {
     keys: Option<String>,

@@ -1,4 +1,4 @@
-//! What can be put right in a draft without asking anybody, each time in the same way.
+//! What can be put right in a draft without asking the planner, each time in the same way.
 
 use std::collections::{HashMap, HashSet};
 
@@ -71,7 +71,7 @@ fn describe(tasks: &mut Vec<DraftTask>, told: &mut Vec<String>) {
     });
 }
 
-/// Every task gets an id of its own; whoever names a task by the old one means the first that had it.
+/// Every task gets an id of its own; a dependency on an old id means the first task that had it.
 fn rename(tasks: &mut [DraftTask], told: &mut Vec<String>) {
     let mut taken = HashSet::new();
     let mut new = HashMap::new();
@@ -158,7 +158,7 @@ fn open_circles(tasks: &mut [DraftTask], told: &mut Vec<String>) {
 /// Of two that touch the same files, the later waits for the earlier.
 fn put_in_order(tasks: &mut [DraftTask], told: &mut Vec<String>) {
     let mut reach = reach(&links(tasks));
-    // The nearest first: whoever waits for it waits for all those before it.
+    // The nearest first: a task that waits for it waits for all those before it.
     let mut met = meetings(tasks);
     met.sort_by_key(|&(first, second)| (second, std::cmp::Reverse(first)));
     for (first, second) in met {

@@ -4,7 +4,7 @@ use super::answer::{Analysis, Draft};
 use super::check::{Bounds, Finding};
 use crate::counted::counted;
 
-/// More findings than this are not told one by one: whoever made so many starts again.
+/// More findings than this are not listed one by one: a planner that made so many starts again.
 const MOST_FINDINGS: usize = 40;
 
 /// What is to be planned, and for where.

@@ -15,7 +15,7 @@ pub struct Head<'a> {
     pub model: Option<&'a str>,
     /// Nothing where a part of it has no known price.
     pub cost: Option<Usd>,
-    /// Who is to do the tasks, where it is not whoever does all others.
+    /// The agent that does the tasks, where it is not the default one.
     pub agent: Option<&'a str>,
     pub agent_model: Option<&'a str>,
     pub analysis: Option<&'a Analysis>,

@@ -4,7 +4,7 @@ use super::{Nature, Pattern};
 use crate::event::{Failure, FailureClass};
 use crate::plan::{Task, Work};
 
-/// What passes by itself: the network, somebody else's server, a lock, a machine that is short of something.
+/// What passes by itself: the network, a remote server, a lock, a machine that is short of something.
 const TRANSIENT: [&str; 58] = [
     "connection reset",
     "connection refused",

@@ -1,7 +1,7 @@
 //! Work that is hard to take back: a push, a recursive delete, a migration, a deployment, secrets.
 //!
-//! Told by the words of a command, or of a prompt that says to do it. Where it is mistaken, a checkpoint is made that
-//! nobody needs; it forbids nothing.
+//! Recognised by the words of a command, or of a prompt that says to do it. A mistake only costs a checkpoint
+//! that is not needed; nothing is forbidden.
 
 mod commands;
 mod prompts;

@@ -82,7 +82,7 @@ fn what_stays() {
 }
 
 #[test]
-fn what_nobody_can_tell() {
+fn what_is_ambiguous() {
     for line in [
         "FAILED tests/test_api.py::test_reconnection - assert 1 == 2",
         "error: test failed, to rerun pass `--lib`",

@@ -7,7 +7,7 @@ use crate::graph::{Graph, Node};
 use crate::run::{Run, Span};
 use crate::units::Millis;
 
-/// More than these nobody can tell apart; the longest are drawn.
+/// More than these cannot be told apart; the longest are drawn.
 const DRAWN: usize = 3000;
 const LANES: u32 = 100;
 

@@ -61,7 +61,7 @@ pub struct SummaryFile<'a> {
     known_cost_usd: f64,
     tokens: u64,
     unpriced_tokens: u64,
-    /// What making the plan has used, which is part of all of this; empty where nobody was asked for one.
+    /// What making the plan has used, which is part of all of this; empty where no agent made it.
     planning: Vec<PlanningCost<'a>>,
     cost_by_model: BTreeMap<&'a str, ModelCost>,
     /// Of tasks alone.

@@ -344,7 +344,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Somebody else's lines, indented, so that nothing in them ends the quotation.
+/// Lines of an agent or a command, indented, so that nothing in them ends the quotation.
 fn quoted<'l>(lines: impl Iterator<Item = &'l str>) -> String {
     lines.fold(String::new(), |out, line| out + "    " + &words::tamed(line) + "\n")
 }

@@ -13,7 +13,7 @@ use crate::units::Millis;
 pub struct Contest<'a> {
     #[serde(skip)]
     pub(super) task: &'a TaskId,
-    /// Whose work landed; nobody's where none did.
+    /// The entrant whose work landed; nothing where none did.
     pub(super) winner: Option<&'a TaskId>,
     pub(super) why: Option<&'a str>,
     pub(super) entrants: Vec<Contestant<'a>>,
@@ -45,7 +45,7 @@ pub(super) struct Contestant<'a> {
 }
 
 impl<'a> Contest<'a> {
-    /// Nothing of a task that nobody races for.
+    /// Nothing for a task without a race.
     pub(super) fn of(run: &'a Run, place: usize) -> Option<Contest<'a>> {
         let verdict = run.verdict(place);
         run.is_raced(place).then(|| Contest {
@@ -67,7 +67,7 @@ impl<'a> Contest<'a> {
     pub(super) fn words(&self) -> String {
         match (self.winner, self.why) {
             (Some(winner), Some(why)) => format!("{winner} won, {why}"),
-            _ => "nobody has won".to_owned(),
+            _ => "there is no winner".to_owned(),
         }
     }
 }

@@ -9,7 +9,7 @@ pub struct TimeSpent {
     /// Of all tasks together.
     pub times: Times,
     /// Between being able to start and starting, of all tasks together; nothing where the run was left in between, for
-    /// nobody knows what they waited for then.
+    /// then it is unknown what they waited for.
     pub waited: Option<Millis>,
     /// No run of the same work, each attempt as long as it was, with so many at a time could have taken less than this.
     pub at_best: Millis,
@@ -154,8 +154,8 @@ mod tests {
             ("working", seconds(4)),
             ("merging", seconds(4)),
         ];
-        assert_eq!(spent.parts(), parts, "d waited for a worker; c for nobody but a");
-        assert_eq!(spent.times.attempts, 2, "what nobody told is not counted");
+        assert_eq!(spent.parts(), parts, "d waited for a worker; c only for a");
+        assert_eq!(spent.times.attempts, 2, "what was not reported is not counted");
         assert_eq!(spent.at_best, seconds(7), "{:?}", spent);
         assert_eq!(spent.per_worker.iter().sum::<u32>(), 4);
     }

@@ -26,7 +26,7 @@ pub(super) fn thousands(number: u64) -> String {
     out
 }
 
-/// As `2026-11-16 08:07:59 UTC`: whoever reads it may be anywhere.
+/// As `2026-11-16 08:07:59 UTC`: the reader may be anywhere.
 pub(super) fn moment(at: Timestamp) -> String {
     let seconds = at.0.div_euclid(1000).rem_euclid(86_400);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -116,7 +116,7 @@ pub(super) fn basis(basis: Basis) -> String {
 pub(super) fn no_ledger(run: &Run) -> &'static str {
     match run.stage() {
         Stage::Created | Stage::Active | Stage::Draining(_) => {
-            "Not looked up: that is done when nobody works on the run."
+            "Not looked up: that is done when the run is not active."
         }
         Stage::Stopped(_) | Stage::Finished(_) => {
             "Not measured: there was no repository to look into, so nothing is merged and nothing can be lost."
@@ -150,7 +150,7 @@ pub(super) fn is_unsafe(c: char) -> bool {
     }
 }
 
-/// What whoever did a task said last.
+/// What the agent that did a task said last.
 pub(super) fn voice<'s>(subject: &Subject<'s>, place: usize) -> Option<&'s Voice> {
     subject.voices.get(&place).or_else(|| subject.voices.get(&subject.run.doer(place)))
 }

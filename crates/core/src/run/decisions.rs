@@ -78,7 +78,7 @@ impl Run {
         }
     }
 
-    /// Whoever is passed over is not asked again; whoever is to try again is, though others could.
+    /// An agent that is passed over is not chosen again; one that is to try again is, though others could.
     fn account_fitness(&mut self, task: &TaskId, strategy: Strategy) {
         let Some(node) = self.places.get(task).copied() else { return };
         let Some(hand) = self.hands.get(&node) else { return };

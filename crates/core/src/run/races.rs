@@ -14,7 +14,7 @@ use crate::units::Millis;
 pub struct Verdict {
     pub winner: TaskId,
     pub why: String,
-    /// Everybody who took part, in the order of the file.
+    /// All entrants, in the order of the file.
     pub standings: Vec<Standing>,
 }
 
@@ -61,7 +61,7 @@ impl Run {
         self.races.of.get(&(place as Node)).map(|&race| race as usize)
     }
 
-    /// Who races for a task; nobody for most.
+    /// The entrants that race for a task; most tasks have none.
     pub fn entrants(&self, place: usize) -> &[usize] {
         self.races.entrants.get(&(place as Node)).map(Vec::as_slice).unwrap_or_default()
     }
@@ -79,7 +79,7 @@ impl Run {
         self.races.verdicts.get(&(place as Node))
     }
 
-    /// Everybody who races for the same task, itself among them.
+    /// All entrants that race for the same task, itself among them.
     pub(crate) fn rivals(&self, place: usize) -> Vec<usize> {
         self.raced_by(place).map_or_else(|| vec![place], |race| self.entrants(race).to_vec())
     }
@@ -90,14 +90,14 @@ impl Run {
         self.entrants(place).iter().copied().find(won)
     }
 
-    /// Who did a task: itself, or whoever won it; whoever was last at it where nobody has.
+    /// Which place did a task: its own, or the entrant that won; where none has won, the one that ended last.
     pub fn doer(&self, place: usize) -> usize {
         let begun = |entrant: &&usize| self.tasks[**entrant].last_attempt > 0;
         let last = || self.entrants(place).iter().filter(begun).max_by_key(|at| self.tasks[**at].ended);
         self.winner(place).or_else(|| last().copied()).unwrap_or(place)
     }
 
-    /// How long a task took, by whoever did it. Those who race take no time of their own: their task does.
+    /// How long a task took. The time of entrants counts for the task they race for, not for themselves.
     pub fn took(&self, place: usize) -> Millis {
         let worked = |place: &usize| self.tasks[*place].worked;
         match (self.is_raced(place), self.raced_by(place).is_some()) {
@@ -114,7 +114,7 @@ impl Run {
         self.plan.tasks[race].race().map_or_else(Wins::default, |race| race.wins)
     }
 
-    /// What a task has used, by whoever did it.
+    /// What a task has used, its entrants included.
     pub fn usage(&self, place: usize) -> Usage {
         self.entrants(place).iter().fold(self.tasks[place].usage, |mut sum, &entrant| {
             sum += self.tasks[entrant].usage;
@@ -173,7 +173,7 @@ impl Run {
         }
     }
 
-    /// A race that somebody is still in goes on where it is opened again.
+    /// A race that is reopened goes on where an entrant is still at work.
     pub(super) fn reopened(&self, place: usize, event: &Event) -> Option<TaskState> {
         let at_work = |at: &usize| self.tasks[*at].state.status() == Status::Running;
         let goes_on = matches!(event, Event::TaskReopened { .. }) && self.entrants(place).iter().any(at_work);

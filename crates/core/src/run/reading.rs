@@ -151,7 +151,7 @@ impl Run {
         &self.follow_ups
     }
 
-    /// What agents found that somebody should look at.
+    /// What agents found that the user should look at.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
     }
@@ -161,7 +161,7 @@ impl Run {
         self.repeats.get(&(place as Node))
     }
 
-    /// Who was engaged for it last; nobody for a command.
+    /// The agent and model of its last attempt; nothing for a command.
     pub fn hand(&self, place: usize) -> Option<&Hand> {
         self.hands.get(&(place as Node))
     }
@@ -171,7 +171,7 @@ impl Run {
         self.costs.last.get(&(place as Node)).map(|model| &**model)
     }
 
-    /// What was used of each model that somebody named.
+    /// What was used of each model that a usage report named.
     pub fn models(&self) -> &BTreeMap<Box<str>, Usage> {
         &self.costs.models
     }
@@ -223,7 +223,7 @@ impl Run {
         self.active_before + (self.active_now - Tick(0))
     }
 
-    /// As `active`, for whoever knows that its coordinator has been awake until now.
+    /// As `active`, for a caller that knows that the run's coordinator has been awake until now.
     pub fn active_until(&self, tick: Tick) -> Millis {
         self.active_before + (self.active_now.max(tick) - Tick(0))
     }

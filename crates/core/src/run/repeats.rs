@@ -1,4 +1,4 @@
-//! How tasks came to be done more than once, or by somebody else than was thought.
+//! How tasks came to be done more than once, or by another agent than planned.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct Repeats {
     pub session_of: Option<u32>,
     /// What it asked, and was answered.
     pub answers: Vec<(Question, Answer)>,
-    /// What people had to say to whoever works on it.
+    /// Messages of people to the agent that works on it.
     pub words: Vec<String>,
     /// Agents that could not do it, for reasons of their own.
     pub unfit: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Repeats {
     pub secured: bool,
     /// Its last attempt ended without a fault of its work: another one goes on with that.
     pub cut_short: bool,
-    /// Tries whose work was bad, whoever did it.
+    /// Attempts whose work was bad, by any agent.
     pub bad_tries: u32,
     /// How often it was stopped for something more urgent since it was last opened.
     pub preempted: u32,
@@ -120,7 +120,7 @@ impl Run {
                 repeats.anew += 1;
                 repeats.session = None;
             }
-            // Whoever has not begun has not asked; it was asked about.
+            // A task that has not begun asked nothing itself: the question was whether to do it.
             Event::QuestionAnswered { answer, .. } if self.tasks[place].last_attempt > 0 => {
                 if let TaskState::Asking { question, .. } = &self.tasks[place].state
                     && question.tool != RECOVERY
@@ -201,7 +201,7 @@ impl Run {
     }
 }
 
-/// What somebody who was cut short left, to be gone on with.
+/// What an attempt that was cut short left, for the next one to go on with.
 fn left_behind(change: &Change, why: &str) -> Round {
     let message = format!("{why}; the files are as they were left");
     let failure = Failure::new(FailureClass::Killed, message);

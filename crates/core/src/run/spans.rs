@@ -19,11 +19,11 @@ pub struct Span {
     /// Nothing while it is under way.
     pub to: Option<Millis>,
     pub end: Option<End>,
-    /// Nothing where nobody measured them.
+    /// Nothing where they were not measured.
     pub phases: Option<Phases>,
     /// When its work was on the run's branch, or was not to be.
     pub merged: Option<Millis>,
-    /// Whether anybody said what it used.
+    /// Whether the agent reported what it used.
     told: bool,
     /// Where the same task's attempt before this one is.
     before: Option<u32>,

@@ -13,7 +13,7 @@ use crate::plan::{Amendment, Epic, Plan, Task};
 use crate::run::{Run, Stage, TaskState};
 use crate::units::Now;
 
-/// Why a plan with these tasks could not be carried out, in words for whoever wrote them.
+/// Why a plan with these tasks could not be carried out, in words for their author.
 pub fn objection(plan: &Plan, error: &GraphError) -> String {
     let name = |node: &Node| plan.tasks.get(*node as usize).map_or("…", |task| task.id.as_str()).to_owned();
     match error {

@@ -84,7 +84,7 @@ impl Scheduler {
         }
     }
 
-    /// A task that has used up what it may is not begun again, whoever was to do it.
+    /// A task that has reached its cap is not begun again, by any of its agents.
     pub(super) fn give_up(&mut self, now: Now, place: usize) {
         let cap = self.cap_words(place);
         let message = format!("had reached {cap} before");

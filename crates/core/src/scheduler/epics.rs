@@ -1,7 +1,7 @@
 //! Epics whose tasks share a workspace: they work one after the other, each on top of what the one before it left, and
 //! land together when none of them is left to run.
 //!
-//! Until then a task's work is *aboard*: those of its own epic can build on it, everybody else waits for the landing.
+//! Until then a task's work is *aboard*: tasks of its epic can build on it, all others wait for the landing.
 
 use super::Scheduler;
 use crate::event::{Event, Failure, FailureClass};
@@ -30,7 +30,7 @@ struct Epic {
 struct Aboard {
     since: u64,
     place: usize,
-    /// Whether the train has taken it already. Somebody who is done again meanwhile waits for the next.
+    /// Whether the train has taken it already. A task that is done again meanwhile waits for the next.
     sent: bool,
 }
 
@@ -57,7 +57,7 @@ impl Epics {
         Epics { of, epics }
     }
 
-    /// As the plan has them now; whoever is aboard stays so.
+    /// As the plan has them now; tasks that are aboard stay so.
     pub(super) fn grow(&mut self, plan: &Plan) {
         let mut grown = Epics::new(plan);
         for (epic, before) in grown.epics.iter_mut().zip(std::mem::take(&mut self.epics)) {
@@ -134,8 +134,8 @@ pub(super) enum Through {
 }
 
 impl Scheduler {
-    /// Its work is good and stays in the workspace, for the next of its epic. It gives up its files too: its epic may
-    /// have to wait for somebody who wants them.
+    /// Its work is good and stays in the workspace, for the next task of its epic. It gives up its files too:
+    /// its epic may have to wait for a task that needs them.
     pub(super) fn go_aboard(&mut self, now: crate::units::Now, epic: usize, place: usize) {
         self.ready.release(place as Node);
         self.epics.join(epic, place, self.run.seq(), false);

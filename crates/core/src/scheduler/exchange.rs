@@ -24,7 +24,7 @@ pub enum Input {
         attempt: Attempt,
         session: String,
     },
-    /// An agent's provider takes nothing more until then; whoever asked it is cut short.
+    /// An agent's provider takes nothing more until then; the attempt that asked it is cut short.
     ProviderParked {
         agent: String,
         until: Timestamp,
@@ -64,7 +64,7 @@ pub enum Input {
     },
     /// They were not looked at to the end, for the run is being left.
     MergesPutOff,
-    /// The branch was moved as intended, or had been moved by somebody else before.
+    /// The branch was moved as intended, or another process had moved it before.
     BranchMoved {
         to: String,
         moved: bool,
@@ -98,7 +98,7 @@ pub enum Input {
         stage: u32,
         blocked: Option<BTreeMap<TaskId, String>>,
     },
-    /// Whoever works on a task has something to say about it.
+    /// The agent at work on a task reports its status or an issue.
     Reported {
         task: TaskId,
         attempt: Attempt,
@@ -129,7 +129,7 @@ pub enum Action {
     },
     /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
     Stop { task: TaskId, attempt: Attempt, why: StopReason },
-    /// Tell whoever is at work, where they can be told.
+    /// Pass the user's message to the agent at work, where it takes messages.
     Say { task: TaskId, attempt: Attempt, words: String },
     /// Merge these onto the run's branch in memory, one on the other, and check the combined tree.
     Integrate { cars: Vec<Car> },

@@ -56,7 +56,7 @@ impl Holders {
         self.meeting(files, of).next()
     }
 
-    /// Everybody whose files meet these, in the order of the plan.
+    /// Every task whose files meet these, in the order of the plan.
     pub(crate) fn meeting<'f>(
         &self,
         files: &FileSet,
@@ -66,7 +66,7 @@ impl Holders {
         candidates.into_iter().filter(move |&task| of(task).is_some_and(|others| others.meets(files)))
     }
 
-    /// Everybody at this folder, above it, or below it.
+    /// Every task with globs at this folder, above it, or below it.
     fn near<'h>(&'h self, start: &'h [String]) -> impl Iterator<Item = Node> + 'h {
         let above = (0..start.len()).filter_map(|length| self.0.get(&start[..length]));
         let from = (std::ops::Bound::Included(start), std::ops::Bound::Unbounded);
@@ -75,7 +75,7 @@ impl Holders {
     }
 }
 
-/// How many neighbours are looked at before a set counts as one that may meet somebody.
+/// How many neighbours are looked at before a set counts as one that may meet another.
 const LOOKED_AT: usize = 32;
 
 /// Of each of these, whether it meets none of the others for certain.
@@ -253,7 +253,7 @@ mod tests {
         }
 
         #[test]
-        fn who_is_lonely_meets_nobody(
+        fn a_lonely_set_meets_no_other(
             globs in proptest::collection::vec(
                 proptest::option::of("(a|b|c|d)(/(a|b|c|d|\\*|a\\*)){0,2}|\\*/a"),
                 1..12,
@@ -273,7 +273,7 @@ mod tests {
 
     /// However many there are in one folder, few of them are looked at.
     #[test]
-    fn in_a_crowd_nobody_is_lonely() {
+    fn in_a_crowd_no_set_is_lonely() {
         let set = |n: usize| Some(FileSet::new(&[format!("src/{n}_*")]));
         assert_eq!(lonely(&[set(1), set(2)]), [true, true]);
         let crowd: Vec<_> = (0..=LOOKED_AT + 1).map(set).collect();

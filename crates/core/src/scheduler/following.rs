@@ -1,4 +1,4 @@
-//! What whoever works on a task says beyond its work: tasks that should follow, and how it stands.
+//! What an agent reports beyond its work: tasks that should follow, and the status of its own.
 
 use super::amending::is_named_twice;
 use super::requests::Refusal;
@@ -27,7 +27,7 @@ impl Scheduler {
     ) -> Result<(), Refusal> {
         if self.current(by, attempt).is_none() {
             let status = self.run.progress(self.known(by)?).state.status();
-            return Err(requests::wrong(by, status, "only whoever is at work on it can propose tasks"));
+            return Err(requests::wrong(by, status, "only the agent at work on it can propose tasks"));
         }
         self.check_proposal(&tasks)?;
         let names: Vec<(TaskId, String)> =
@@ -64,7 +64,7 @@ impl Scheduler {
         is_named_twice(tasks)
     }
 
-    /// Late ones are of nobody's interest any more.
+    /// Reports of an attempt that is over are ignored.
     pub(super) fn on_report(&mut self, now: Now, task: TaskId, attempt: Attempt, report: Report) {
         if self.current(&task, attempt).is_some() {
             self.emit(now, Event::TaskReported { task, attempt, report });

@@ -10,7 +10,7 @@ use crate::plan::{Plan, Work};
 use crate::run::{Run, TaskState};
 use crate::units::{Now, Timestamp};
 
-/// The tasks that somebody else could do, of which there are few.
+/// The tasks with fallback agents, of which there are few.
 pub(super) fn shared(plan: &Plan) -> Vec<Node> {
     let shared = plan.tasks.iter().enumerate().filter(|(_, task)| !task.fallback_agents.is_empty());
     shared.map(|(place, _)| place as Node).collect()
@@ -45,7 +45,7 @@ pub fn before(run: &Run, place: usize) -> Vec<(TaskId, Option<String>)> {
 }
 
 impl Scheduler {
-    /// Who is engaged for the next attempt; nobody for a command.
+    /// The agent and model for the next attempt; nothing for a command.
     pub(super) fn hand(&self, place: usize) -> Option<Box<Hand>> {
         let task = &self.run.plan().tasks[place];
         if matches!(task.work, Work::Run(_)) {
@@ -59,7 +59,7 @@ impl Scheduler {
         Some(Box::new(Hand { agent, model: chosen.model, why: chosen.why }))
     }
 
-    /// Ready to start, with whoever is to do it. What others race for is never started itself.
+    /// Ready to start, with the agent that is to do it. A task that others race for is never started itself.
     pub(super) fn enqueue(&mut self, now: Now, node: Node) {
         if !self.awaits_examination(node) && !self.run.is_raced(node as usize) {
             self.assign(now, node);
@@ -67,7 +67,7 @@ impl Scheduler {
         }
     }
 
-    /// Looks again who does those that somebody else could do.
+    /// Chooses the agents of waiting tasks anew, where they have fallback agents.
     pub(super) fn assign_waiting(&mut self, now: Now) {
         for at in 0..self.shared.len() {
             let node = self.shared[at];
@@ -86,7 +86,7 @@ impl Scheduler {
         }
     }
 
-    /// Whoever is at it already.
+    /// Keeps the agent that is at work on it already.
     pub(super) fn assign_running(&mut self, node: Node) {
         let place = node as usize;
         if let Some(hand) = self.run.hand(place).filter(|_| self.shared.binary_search(&node).is_ok()) {
@@ -126,7 +126,7 @@ impl Scheduler {
         own && !class.is_of_every_model() && passed < task.fallback_models().len()
     }
 
-    /// Whether there is somebody but whoever was engaged who has not shown that they cannot do it.
+    /// Whether another of its agents is installed and not known to be unfit for it.
     pub(super) fn has_another(&self, place: usize) -> bool {
         let unfit = self.run.repeats(place).map_or(&[][..], |repeats| &repeats.unfit);
         let absent = &self.run.options().absent;

@@ -1,9 +1,9 @@
 //! The merge train: what ended well and has something to merge waits here, and lands in the order of its ends.
 //!
-//! All that wait when the train is free travel together: they are stacked on one another, checked once, and the branch is
-//! moved once. Who does not fit or fails the check is left behind; who stood behind that one waits for the next train.
-//! A task that waits to land holds no slot and no resource any more, but its files: nobody who touches them starts from a
-//! tree without its work.
+//! All changes that wait when the train is free travel together: they are stacked on one another, checked
+//! once, and the branch is moved once. A change that does not fit or fails the check is left behind; those
+//! behind it wait for the next train. A task that waits to land holds no slot and no resource, only its
+//! files: no task that touches them starts from a tree without its work.
 
 use std::collections::VecDeque;
 
@@ -66,7 +66,7 @@ type Places = Vec<usize>;
 pub(super) struct Train {
     waiting: VecDeque<Places>,
     under_way: Vec<Places>,
-    /// Nothing is sent off any more: whoever takes the run up again does that.
+    /// Nothing more is sent off: the coordinator that resumes the run does that.
     halted: bool,
 }
 
@@ -96,7 +96,7 @@ impl Scheduler {
         }
     }
 
-    /// Their attempts are over and left something; they land when everybody before them has.
+    /// Their attempts are over and left something; they land when all before them have.
     pub(super) fn board(&mut self, car: Places) {
         for &place in &car {
             self.ready.release_all_but_files(place as Node);
@@ -140,8 +140,8 @@ impl Scheduler {
         self.pull();
     }
 
-    /// Sends the next ones off if nobody is under way: to be merged, or, where the branch may have been moved for them
-    /// by a coordinator that died, to see whether it was.
+    /// Sends the next cars off if none is under way: to be merged, or, where a coordinator that died may have
+    /// moved the branch for them, to see whether it did.
     fn pull(&mut self) {
         if !self.train.under_way.is_empty() || self.train.halted {
             return;
@@ -182,7 +182,7 @@ impl Scheduler {
         })
     }
 
-    /// Before somebody wins, whoever did the work has had the chance to mend it.
+    /// No side wins before the agent has had its rounds to mend the work.
     fn favour(&self, place: usize) -> Option<Side> {
         let task = &self.run.plan().tasks[place];
         let rounds = self.run.repeats(place).map_or(0, |repeats| repeats.rounds);
@@ -287,7 +287,7 @@ impl Scheduler {
         }
     }
 
-    /// Back to whoever did it, as long as that may help; then as the task says.
+    /// Another attempt mends the work, as long as that may help; then as the task says.
     fn on_unmerged(&mut self, now: Now, place: usize, change: crate::event::Change, failure: Failure) {
         let task = &self.run.plan().tasks[place];
         let (rounds, anew) = self.run.repeats(place).map_or((0, 0), |repeats| (repeats.rounds, repeats.anew));
@@ -335,8 +335,8 @@ impl Scheduler {
             return;
         }
         if !moved {
-            // Somebody else moved the branch in between: merged anew onto where it is now. What was stacked on one
-            // another then must never be taken for merged, for one of them may not fit any more.
+            // Another process moved the branch in between: merge anew onto where it is now. What was stacked
+            // before must never count as merged, for one of these changes may no longer fit.
             self.withdraw(now);
             return self.integrate();
         }

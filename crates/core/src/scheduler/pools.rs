@@ -1,7 +1,7 @@
 //! What tasks hold while they run, beyond a slot: places in a group, places at an agent, named resources.
 //!
-//! All three are one thing, a pool with a capacity. Who waits at a pool is not overtaken there by anyone ranked behind:
-//! a task that wants much would otherwise starve among many that want little.
+//! All three are one thing, a pool with a capacity. No task overtakes one of better rank that waits at the
+//! same pool: a task that wants much would otherwise starve among many that want little.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,7 +128,7 @@ impl Pools {
             .collect()
     }
 
-    /// The first pool that has not enough left, or where somebody of better rank is waiting already.
+    /// The first pool that has not enough left, or where a task of better rank waits already.
     pub(super) fn obstacle(&self, needs: &Needs, rank: Rank) -> Option<PoolNumber> {
         let lacks = |&&(number, amount): &&(PoolNumber, u64)| {
             let pool = &self.pools[number];

@@ -1,14 +1,14 @@
-//! Providers that take nothing more from us for a while: nobody who needs one starts before it is open
-//! again, and then one alone, who finds out whether it is.
+//! Providers that take nothing more for a while: no task that needs one starts before it is open again. Then
+//! one task starts alone, and finds out whether it is.
 //!
-//! They say when in wall time; we wait in awake time, from whenever that is looked at.
+//! A provider says until when in wall time; the scheduler waits in awake time, counted anew at every look.
 
 use super::Scheduler;
 use super::pools::Door;
 use crate::event::{DrainReason, Event, Failure, FailureClass, Outcome, StopReason};
 use crate::units::{Millis, Now, Timestamp};
 
-/// A clock of ours and one of theirs are never the same; nobody gains by asking a moment too early.
+/// The provider's clock differs from ours, and a request a moment too early is refused once more.
 const MARGIN: Millis = Millis(500);
 
 /// How long a provider that fails is left alone, at most.
@@ -62,14 +62,14 @@ impl Scheduler {
         }
     }
 
-    /// Its provider answers again: everybody may ask it.
+    /// Its provider answers again: all tasks may ask it.
     pub(super) fn heard_of(&mut self, agent: &str) {
         if !self.run.parked().contains_key(agent) {
             self.ready.let_to(agent, Door::Open);
         }
     }
 
-    /// Closes those whose time has not come and sees to it that somebody looks when it has.
+    /// Closes the providers whose time has not come, and arms the timer for the first that opens.
     pub(super) fn close_providers(&mut self, now: Now) {
         let closed: Vec<(String, Timestamp)> = self
             .run

@@ -1,7 +1,7 @@
 //! What agents ask of a person, and what people say to agents.
 //!
-//! Whoever asks has stopped and holds nothing: no slot, no process. The answer is recorded, and the same conversation
-//! goes on with it, now or after a restart.
+//! An agent that asks has stopped and holds nothing: no slot, no process. The answer is recorded, and the
+//! same conversation goes on with it, now or after a restart.
 
 use super::requests::{Refusal, wrong};
 use super::{Action, Scheduler};
@@ -12,7 +12,7 @@ use crate::run::{Progress, TaskState};
 use crate::units::{Millis, Now, Timestamp};
 
 impl Scheduler {
-    /// Counts as denied when nobody has answered in time.
+    /// Counts as denied without an answer within the time limit.
     pub(super) fn await_answer(&mut self, now: Now, place: usize, since: Timestamp) {
         let own = self.run.plan().tasks[place].permissions.as_ref().and_then(|rules| rules.answer_within);
         if let Some(within) = own.or(self.run.options().answer_within) {
@@ -39,7 +39,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Whether nothing can go on before a person has answered, and nobody is to wait for that.
+    /// Whether nothing can go on before a person has answered, and the run is not to wait for that.
     pub(super) fn only_questions_are_left(&self) -> bool {
         let waits = |(_, progress): (_, &Progress)| matches!(progress.state, TaskState::Waiting { .. });
         let asks = |(_, progress): (_, &Progress)| matches!(progress.state, TaskState::Asking { .. });
@@ -51,16 +51,17 @@ impl Scheduler {
     pub(super) fn on_no_answer(&mut self, now: Now, place: usize) {
         let task = self.run.plan().tasks[place].id.clone();
         let answer = Answer { allow: false, words: None, by: Answerer::Deadline };
-        // It is asking, or nobody would have waited for the answer.
+        // It is asking, or no timer would have waited for the answer.
         let _ = self.on_answer(now, &task, answer);
     }
 
-    /// Recorded whatever it is doing; whoever is at work hears it at once if they can, all later ones at the start.
+    /// Recorded whatever the task is doing. An agent at work gets it at once, where it takes messages; every
+    /// later attempt gets it at its start.
     pub(super) fn on_words(&mut self, now: Now, task: &TaskId, words: String) -> Result<(), Refusal> {
         let place = self.known(task)?;
         let status = self.run.progress(place).state.status();
         if status.is_end() {
-            return Err(wrong(task, status, "there is nobody to be told anything"));
+            return Err(wrong(task, status, "only a task that has not ended takes messages"));
         }
         self.emit(now, Event::WordsSent { task: task.clone(), words: words.clone() });
         // What is said of a task that others race for is for all of them.

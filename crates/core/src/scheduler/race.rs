@@ -1,8 +1,8 @@
 //! Tasks that several race for: who may land, who has won, and what becomes of the others.
 //!
-//! Never are two of a race on the merge train together. Who is done while another is aboard, or while the others are
-//! still at work where the best wins, *stands by*: its attempt is over and its change kept, and it holds nothing, not even
-//! its files: the others may have to wait for somebody who wants them.
+//! Two entrants of a race are never on the merge train together. An entrant that is done while another is
+//! aboard, or, where the best wins, while others are at work, *stands by*: its attempt is over and its change
+//! is kept. It holds nothing, not even its files: a task that another entrant waits for may need them.
 
 use std::cmp::Reverse;
 
@@ -58,7 +58,7 @@ impl Scheduler {
         }
     }
 
-    /// Where the first wins, nobody starts who would only be stopped: not while somebody else is about to land.
+    /// Where the first wins, no entrant starts while another is about to land: it would only be stopped.
     fn hold_back(&mut self, now: Now, race: usize, entrants: &[usize]) {
         let held = self.is_held_back(race);
         for &entrant in entrants {
@@ -282,7 +282,7 @@ impl Scheduler {
         }
     }
 
-    /// A person does not want a raced task any more. Whoever is about to land still does.
+    /// The user no longer wants a raced task. An entrant that is about to land still lands.
     pub(super) fn call_off(&mut self, now: Now, race: usize, ending: Event) {
         let (landing, others): (Vec<usize>, Vec<usize>) =
             self.run.entrants(race).iter().partition(|&&entrant| self.is_aboard(entrant));

@@ -69,7 +69,7 @@ pub(super) struct Ready {
     behind: HashMap<Node, BTreeSet<LaneNumber>>,
     /// The tasks at work, in order.
     holders: BTreeSet<Node>,
-    /// The tasks whose files nobody else may touch now: at work, or waiting to land.
+    /// The tasks whose files no other task may touch now: at work, or waiting to land.
     holders_with_files: Holders,
     waiting: usize,
 }
@@ -288,7 +288,7 @@ impl Ready {
     }
 }
 
-/// The lane of everybody who needs just this.
+/// The lane of all tasks with these needs, files and race.
 fn lane(numbers: &mut HashMap<Kin, LaneNumber>, lanes: &mut Vec<Lane>, kin: Kin) -> LaneNumber {
     *numbers.entry(kin).or_insert_with_key(|(needs, files, race)| {
         let (needs, files, race) = (needs.clone(), files.clone(), *race);
@@ -309,12 +309,12 @@ fn file_set(task: &Task, options: &Options) -> Option<FileSet> {
     })
 }
 
-/// Of each task, whether its files are nobody else's for certain, so that they keep nobody waiting.
+/// For each task, whether certainly no other task touches its files, so that they keep no task waiting.
 pub(crate) fn lonely(plan: &Plan, options: &Options) -> Vec<bool> {
     files::lonely(&plan.tasks.iter().map(|task| file_set(task, options)).collect::<Vec<_>>())
 }
 
-/// Whoever races for a task is as urgent as that.
+/// An entrant is as urgent as the task it races for.
 fn ranks(run: &Run, graph: &Graph) -> Vec<Rank> {
     let plan = run.plan();
     let remaining = graph.remaining(|task| plan.tasks[task as usize].expected());

@@ -161,7 +161,7 @@ impl Scheduler {
         }
     }
 
-    /// Somebody else does it than its first agent, for that one is not there now; said once.
+    /// Records, once, that another agent does the task because its first one is not available now.
     pub(super) fn tell_of_stand_in(&mut self, now: Now, place: usize, hand: &Hand) {
         let task = &self.run.plan().tasks[place];
         let first = task.agent_name();
@@ -173,7 +173,7 @@ impl Scheduler {
             false if self.run.parked().get(first).is_some_and(|until| *until > now.at) => {
                 (Nature::Transient, "takes nothing more for now")
             }
-            // Whoever could not do it was passed over by a decision of its own.
+            // An agent that could not do it was passed over by a decision of its own.
             false => return,
         };
         let reason = format!("{first} {why}; {} does it", hand.agent);
@@ -204,7 +204,7 @@ impl Scheduler {
         (!risks.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
     }
 
-    /// Late ones are of nobody's interest any more.
+    /// Checkpoints of an attempt that is over are ignored.
     pub(super) fn on_checkpoint(
         &mut self,
         now: Now,

@@ -32,14 +32,14 @@ pub enum Request {
         task: TaskId,
         verdict: ReviewVerdict,
     },
-    /// Words for whoever works on it.
+    /// A message to the agent that works on it, now or later.
     Tell {
         task: TaskId,
         words: String,
     },
     /// Tasks that are to join, or that are put another way.
     Amend(Box<Amendment>),
-    /// Tasks that whoever works on another one wants done.
+    /// Tasks that the agent at work on another one proposes.
     Propose {
         by: TaskId,
         attempt: Attempt,

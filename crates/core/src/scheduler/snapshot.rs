@@ -1,4 +1,4 @@
-//! A run at one moment, small enough to be handed to whoever asks, however many tasks it has.
+//! A run at one moment, small enough to be sent to any client, however many tasks it has.
 
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ pub struct AtWork {
     pub epic: Option<String>,
     pub attempt: Attempt,
     pub phase: Phase,
-    /// Of awake time; nothing where nobody drives the run.
+    /// In awake time; nothing where no coordinator drives the run.
     pub since: Option<Millis>,
     pub agent: Option<String>,
     pub model: Option<String>,
@@ -112,7 +112,7 @@ pub struct Words {
 }
 
 impl Snapshot {
-    /// What the log alone can tell: a run that nobody drives.
+    /// What the log alone shows, for a run that no coordinator drives.
     pub fn of(run: &Run) -> Snapshot {
         let mut snapshot = Snapshot::without_tasks(run);
         for (place, (task, progress)) in run.tasks().enumerate() {

@@ -1,4 +1,4 @@
-//! Why a task is not at work, for whoever asks. Changes nothing.
+//! Why a task is not at work, for status queries. Changes nothing.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub enum Wait {
         open: Vec<(TaskId, String)>,
         more: usize,
     },
-    /// Everybody who may be at work is.
+    /// All slots are taken.
     Slot {
         slots: u32,
         ahead: usize,
@@ -55,7 +55,7 @@ pub enum Wait {
     Race {
         entrants: Vec<(TaskId, String)>,
     },
-    /// Somebody else is about to land the same.
+    /// Another entrant of its race is about to land.
     Rival {
         task: TaskId,
     },
@@ -64,7 +64,7 @@ pub enum Wait {
         agent: String,
         left: Millis,
     },
-    /// Its agent's provider may be open again; somebody else finds out.
+    /// Its agent's provider may be open again; another task finds out.
     ProviderTried {
         agent: String,
         by: Vec<TaskId>,
@@ -149,7 +149,7 @@ impl Scheduler {
         why
     }
 
-    /// What keeps everybody.
+    /// What keeps every task from starting.
     fn why_nothing_starts(&self) -> Option<Wait> {
         match self.run.stage() {
             Stage::Draining(DrainReason::Budget) => Some(Wait::Budget { words: self.reached() }),
@@ -159,7 +159,7 @@ impl Scheduler {
             Stage::Draining(DrainReason::Unauthorized) => {
                 Some(Wait::Leaving { why: "an agent is not logged in".to_owned() })
             }
-            Stage::Draining(_) => Some(Wait::Leaving { why: "somebody asked for it".to_owned() }),
+            Stage::Draining(_) => Some(Wait::Leaving { why: "the user asked for it".to_owned() }),
             _ if self.run.is_escalated() => match self.run.escalation() {
                 Some(task) => Some(Wait::Escalation { task: task.clone() }),
                 None => Some(Wait::Pause),

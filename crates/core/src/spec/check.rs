@@ -292,7 +292,7 @@ impl Circles<'_> {
         }
     }
 
-    /// Shown where the first task of such an epic waits for somebody outside of it.
+    /// Shown where the first task of such an epic waits for a task outside of it.
     fn knot(&self, r: &mut Report<'_>, plan: &Plan, error: &GraphError) {
         let GraphError::SharedEpics(epics) = error else { return };
         let epic_of =

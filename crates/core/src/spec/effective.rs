@@ -9,7 +9,7 @@ use super::parse;
 use super::source::Source;
 use super::tree::Node;
 
-/// A setting somebody wrote, by the path of its keys.
+/// A setting as it is written, by the path of its keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     pub key: String,

@@ -73,7 +73,7 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// The keys that nobody asked for so far.
+    /// The keys that were not read so far.
     pub(super) fn rest(&self) -> impl Iterator<Item = &'n Entry> {
         self.entries.iter().zip(&self.taken).filter(|(_, taken)| !**taken).map(|(entry, _)| entry)
     }

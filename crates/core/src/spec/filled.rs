@@ -10,7 +10,7 @@ use crate::plan::{
     Dependency, Entrant, Epic, Group, Kind, Limits, Measure, Permissions, Plan, Preparation, Price, Priority,
     Program, RetryPolicy, Scope, Task, When, Wins, Work,
 };
-use crate::subagents::{NOBODY, Subagent};
+use crate::subagents::{NO_SPECIALIST, Subagent};
 use crate::units::Millis;
 
 /// Everything of a plan beside its tasks, by the keys of a file.
@@ -76,7 +76,7 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     keys.some("model", model);
     if let Work::Prompt(_) = work {
         // Otherwise its words would call for a specialist once more.
-        keys.put("subagent_type", subagent_type.as_deref().unwrap_or(NOBODY));
+        keys.put("subagent_type", subagent_type.as_deref().unwrap_or(NO_SPECIALIST));
     }
     keys.list("applicable_skills", applicable_skills.iter().map(plain));
     keys.some("expected_deliverable", expected_deliverable);

@@ -156,7 +156,7 @@ const IDENTITY: &[KeySpec] = &[
     key(
         "race_for",
         Shape::Choice(&["first", "best"]),
-        "Who wins a race: whoever lands first, or has the best score when all are done.",
+        "Who wins a race: the first to land (first), or the best score when all are done (best).",
     ),
 ];
 
@@ -178,7 +178,7 @@ const DEFAULTS: &[KeySpec] = &[
     key(
         "isolation_scope",
         Shape::Choice(SCOPES),
-        "Who shares a workspace: nobody (task), or the tasks of an epic, one after the other (epic).",
+        "Which tasks share a workspace: none (task), or those of an epic, one after the other (epic).",
     ),
     key(
         "epic_landing",
@@ -248,7 +248,7 @@ const SETTINGS: &[KeySpec] = &[
     key(
         "subagent_type",
         Shape::Text,
-        "The specialist it is for; told by its words where absent, none for nobody.",
+        "The specialist it is for, or none; chosen by the words of its prompt where absent.",
     ),
     key("applicable_skills", Shape::Texts, "Skills the agent should use."),
     key("files", Shape::Texts, "Globs of what it will touch; tasks whose sets meet do not run side by side."),
@@ -275,7 +275,7 @@ const SETTINGS: &[KeySpec] = &[
         "Whether verify is tried on the untouched base before an agent works; true unless it is said.",
     ),
     key("gate_proof", Shape::Flag, "Whether verify is put to the test on damaged work."),
-    key("review", Shape::FlagOrObject(REVIEW), "Whether somebody else looks at the work before it lands."),
+    key("review", Shape::FlagOrObject(REVIEW), "Whether a reviewing agent checks the work before it lands."),
     key(
         "measure",
         Shape::FlagOrObject(MEASURE),
@@ -289,7 +289,7 @@ const SETTINGS: &[KeySpec] = &[
     key(
         "on_conflict",
         Shape::Choice(&["manual", "ours", "theirs", "retry-later"]),
-        "Who wins a conflict nobody could mend: a person, what landed before, the task, or another try later.",
+        "Who wins an unresolved conflict: a person, what landed before, the task, or another attempt later.",
     ),
     key(
         "land",
@@ -388,7 +388,7 @@ pub(super) const AGENT: Table = &[&[
     key(
         "env_pass",
         Shape::Texts,
-        "Variables it gets from the caller and nobody else; a trailing * matches a prefix.",
+        "Variables of the caller's environment that only it gets; a trailing * matches a prefix.",
     ),
     key("exit_codes", Shape::Codes, "Exit codes that mean success; 0 where absent."),
     key("success_text", Shape::Texts, "Its output must have one of these."),
@@ -425,8 +425,8 @@ const WAYS: &[&str] = &["retry", "alternative", "rollback", "skip", "ask", "esca
 
 pub(super) const RECOVERY: Table = &[&[
     key("transient", Shape::Choices(WAYS), "Ways out of what passes by itself, in the order they are tried."),
-    key("permanent", Shape::Choices(WAYS), "Ways out of what stays until somebody changes something."),
-    key("ambiguous", Shape::Choices(WAYS), "Ways out of what nobody can tell from outside."),
+    key("permanent", Shape::Choices(WAYS), "Ways out of what stays until something is changed."),
+    key("ambiguous", Shape::Choices(WAYS), "Ways out of what may or may not pass by itself."),
     key(
         "patterns",
         Shape::OneOrObjects(PATTERN),

@@ -215,7 +215,7 @@ pub(super) fn frame(parts: Parts, outside: Outside) -> Plan {
     }
 }
 
-/// Whom to tell; what is not said is filled in from weaker layers, what is said to be nobody is not.
+/// How to notify: an absent list is filled in from weaker layers, an empty one is not.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Notices {
     on_complete: Option<Vec<Notification>>,

@@ -7,7 +7,7 @@ use super::parse;
 use super::source::Source;
 use super::tree::{Entry, Node, Value};
 
-/// A key that somebody wrote.
+/// A key that is set, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     pub key: String,
@@ -47,7 +47,7 @@ pub fn origins(source: &Source, task: &str) -> Vec<Origin> {
     found
 }
 
-/// Adds what a config file sets for tasks and nobody before it does.
+/// Adds what a config file sets for tasks and no stronger layer sets.
 pub fn add_origins(found: &mut Vec<Origin>, file: &str, written: &[Written]) {
     for one in written {
         let key = one.key.split('.').next().unwrap_or_default();

@@ -39,8 +39,8 @@ pub(super) fn read(r: &mut Report<'_>, fields: &mut Fields<'_>) -> Option<RaceDr
         }
         (None, None) => {
             if let Some((key, _)) = by {
-                r.error("bad-race", key.span, "'race_for' says who wins a race, and nobody races here")
-                    .help("say who does in 'race', or how many in 'attempts_in_parallel'");
+                r.error("bad-race", key.span, "'race_for' says who wins a race, but this task has no race")
+                    .help("name the agents in 'race', or their number in 'attempts_in_parallel'");
             }
             return None;
         }
@@ -120,7 +120,7 @@ fn fits(r: &mut Report<'_>, task: &Task, race: &RaceDraft, shared: &[String]) ->
     wrong.is_empty()
 }
 
-/// Whether the names they get are good ones that nobody has.
+/// Whether the entrants' ids are valid and not taken.
 fn named(r: &mut Report<'_>, task: &Task, race: &RaceDraft, taken: &mut HashMap<String, TaskId>) -> bool {
     let own = shown(task.id.as_str());
     let ids = match task.entrant_ids(&race.entrants) {

@@ -285,12 +285,12 @@ fn notification(r: &mut Report<'_>, node: &Node) -> Option<Notification> {
         Some(Way::Webhook) => fields.need(r, "url", url).map(|url| Notification::Webhook { url }),
         None => None,
     };
-    // Without a type nobody can say which of the keys belong.
+    // Without a type it is unknown which of the keys belong.
     fields.finish(r, |name| way.is_none() && keys::names(NOTIFICATION).any(|known| known == name));
     told
 }
 
-/// Words with names to be filled in. One that nobody knows stays as it is, and is told.
+/// A text with names to be filled in. An unknown name stays as it is, and is reported.
 fn message(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
     let words = text(r, what, node)?;
     let known = |name: &str| notify::NAMES.contains(&name).then(String::new);

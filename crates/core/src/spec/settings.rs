@@ -59,7 +59,7 @@ pub(super) struct Settings {
     fix_rounds: Option<u32>,
     check_base: Option<bool>,
     gate_proof: Option<bool>,
-    /// Nothing inside where it says that nobody does.
+    /// `Some(None)` for `review: false`.
     review: Option<Option<Box<Review>>>,
     /// Likewise.
     measure: Option<Option<Box<Measure>>>,

@@ -1,4 +1,4 @@
-//! The word somebody most likely meant.
+//! The word the user most likely meant.
 
 /// Longer words are never typing slips of a key or an id.
 const LONGEST: usize = 64;
@@ -24,7 +24,7 @@ pub(super) fn nearest<'c>(
     best.map(|(_, candidate)| candidate)
 }
 
-/// What somebody most likely meant by a word that names none of these; for those who ask once.
+/// What the user most likely meant by a word that names none of these; for a caller that asks only once.
 pub fn did_you_mean<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     nearest(word, candidates, &mut { usize::MAX })
 }

@@ -64,7 +64,7 @@ fn most_words_win_and_the_first_of_equals() {
 }
 
 #[test]
-fn what_is_said_first_of_somebody_counts_and_the_rest_is_filled_in() {
+fn the_first_description_of_a_specialist_counts_and_the_rest_is_filled_in() {
     let config = [Subagent { agent: Some("codex".into()), ..subagent("backend-architect", &[]) }];
     let found =
         [Subagent { prompt: "Ours".into(), from: "a.md".into(), ..subagent("backend-architect", &["x"]) }];
@@ -86,11 +86,11 @@ fn settled(task: Task, found: &[Subagent]) -> Plan {
 #[test]
 fn a_name_that_does_not_exist_gives_way_to_one_of_the_fallbacks() {
     let mut task = task("x");
-    task.subagent_type = Some("nobody-we-know".into());
+    task.subagent_type = Some("no-such-specialist".into());
     task.fallback_agents = vec!["codex".into(), "database-architect".into(), "my-plugin".into()];
     assert_eq!(
         find(&Task { fallback_agents: vec!["codex".into()], ..task.clone() }, &Known::new(&[], &[])),
-        Finding::Unknown("nobody-we-know".into())
+        Finding::Unknown("no-such-specialist".into())
     );
     let plan = settled(task, &[]);
     assert_eq!(plan.tasks[0].subagent_type.as_deref(), Some("database-architect"));
@@ -99,12 +99,12 @@ fn a_name_that_does_not_exist_gives_way_to_one_of_the_fallbacks() {
 }
 
 #[test]
-fn a_task_can_want_nobody_and_a_command_has_nobody() {
-    let wants_nobody = Task { subagent_type: Some("none".into()), ..task("Build the API") };
-    let plan = settled(wants_nobody, &[]);
+fn a_task_can_want_no_specialist_and_a_command_has_none() {
+    let wants_none = Task { subagent_type: Some("none".into()), ..task("Build the API") };
+    let plan = settled(wants_none, &[]);
     assert_eq!((plan.tasks[0].subagent_type.as_deref(), plan.subagents.len()), (None, 0));
     let command = Task::new(TaskId::parse("t").unwrap(), Work::Run(crate::plan::Command::Line("api".into())));
-    assert_eq!(find(&command, &Known::new(&[], &[])), Finding::Nobody);
+    assert_eq!(find(&command, &Known::new(&[], &[])), Finding::NoSpecialist);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Answers nobody wants: each is mended into a plan that can be run, or refused with a reason.
+//! Bad answers: each is mended into a plan that can be run, or refused with a reason.
 
 use std::time::{Duration, Instant};
 
@@ -71,12 +71,12 @@ fn table() -> Vec<(&'static str, String, Fate)> {
             Plan(4, "task 'd' no longer depends on task 'c'"),
         ),
         ("waits for itself", tasks(&task("\"a\"", &on("a"))), Plan(1, "depends on itself")),
-        ("waits for nobody known", tasks(&task("\"a\"", &on("ghost"))), Plan(1, "no such task")),
+        ("waits for an unknown task", tasks(&task("\"a\"", &on("ghost"))), Plan(1, "no such task")),
         ("waits twice", pair("", ", \"dependencies\": [\"a\", \"a\"]"), Plan(2, "")),
         ("waits for a bad id", pair("", &on("../a")), Plan(2, "no such task")),
         ("an id that leads out", tasks(&task("\"../x\"", "")), Plan(1, "now called 'x'")),
         (
-            "an id that leads out, and somebody who needs it",
+            "an id that leads out, and a task that needs it",
             tasks(&format!("{},{}", task("\"../x\"", ""), task("\"y\"", &on("../x")))),
             Plan(2, "now called 'x'"),
         ),
@@ -120,7 +120,7 @@ fn table() -> Vec<(&'static str, String, Fate)> {
         ("too high a priority", tasks(&task("\"a\"", ", \"priority\": 99")), Plan(1, "'priority' must be")),
         ("an endless duration", tasks(&task("\"a\"", ", \"estimated_duration\": \"1e300h\"")), Plan(1, "")),
         ("no duration at all", tasks(&task("\"a\"", ", \"estimated_duration\": \"-5m\"")), Plan(1, "")),
-        ("a check nobody wants", tasks(&task("\"a\"", ", \"verify\": \"sudo make\"")), Plan(1, "is dropped")),
+        ("a forbidden check", tasks(&task("\"a\"", ", \"verify\": \"sudo make\"")), Plan(1, "is dropped")),
         ("braces of templates", tasks(&task("\"a\"", ", \"name\": \"{{ x }} {% y %}\"")), Plan(1, "")),
         (
             "a mark of a group",
@@ -198,9 +198,9 @@ fn huge() -> Vec<(&'static str, String, Fate)> {
             tasks(&task("\"a\"", &format!(", \"files\": [{all_files}]"))),
             Plan(1, "more than 200"),
         ),
-        ("everybody waits for everybody", tasks(&knot.join(",")), Plan(100, "in a circle")),
+        ("every task waits for every other", tasks(&knot.join(",")), Plan(100, "in a circle")),
         (
-            "everybody touches everything",
+            "every task touches everything",
             tasks(
                 &(0..100)
                     .map(|n| task(&format!("\"t{n}\""), ", \"files\": [\"**\"]"))
@@ -236,7 +236,7 @@ fn every_bad_answer_is_mended_or_refused_with_a_reason() {
 }
 
 #[test]
-fn whoever_needs_a_renamed_task_still_needs_it() {
+fn a_task_that_needs_a_renamed_one_still_needs_it() {
     let answer = tasks(&format!("{},{}", task("\"../x\"", ""), task("\"y\"", ", \"depends_on\": \"../x\"")));
     let (plan, _) = planned(&answer, Bounds::default()).unwrap();
     let ids: Vec<&str> = plan.tasks[1].dependencies.iter().map(|on| on.id.as_str()).collect();

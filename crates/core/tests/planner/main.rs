@@ -9,7 +9,7 @@ use conductor_core::plan::Plan;
 use conductor_core::planner::{Bounds, Draft, Head, Refusal, check, mend, read_plan, task_file};
 use conductor_core::spec::{self, Source};
 
-/// What becomes of an answer that nobody repairs: the plan its task file holds, and all that was found and mended.
+/// The plan of an answer that the planner does not repair, and all that was found and mended.
 pub(crate) fn planned(answer: &str, bounds: Bounds) -> Result<(Plan, Vec<String>), Refusal> {
     let (mut draft, mut findings) = read_plan(answer)?;
     findings.extend(check(&draft, None, bounds));
@@ -20,7 +20,7 @@ pub(crate) fn planned(answer: &str, bounds: Bounds) -> Result<(Plan, Vec<String>
     Ok((written(&draft, "Do it"), told))
 }
 
-/// The plan of the task file a draft becomes, read like anybody's.
+/// The plan of the task file a draft becomes, read like any other.
 #[track_caller]
 pub(crate) fn written(draft: &Draft, requirements: &str) -> Plan {
     let head = Head { requirements, planner: "claude", ..Head::default() };

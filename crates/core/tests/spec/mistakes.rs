@@ -246,7 +246,7 @@ fn models_are_held_to_their_names_and_order() {
 #[test]
 fn a_specialist_that_exists_nowhere_is_named_with_its_place() {
     let text = "config: { subagents: { gizmo-expert: { words: gizmo } } }\ntasks:\n  - { id: a, prompt: x, subagent_type: gizmo-expart }\n  - { id: b, prompt: x, subagent_type: zzz }\n  - { id: c, prompt: x, subagent_type: ours }\n";
-    assert_eq!(said(text), "", "nobody knows yet who there is");
+    assert_eq!(said(text), "", "it is not known yet which specialists there are");
     let source = crate::source(text);
     let ours = conductor_core::subagents::Subagent { name: "ours".into(), ..Default::default() };
     let found = conductor_core::spec::load_among(&source, &[ours]).unwrap_err();

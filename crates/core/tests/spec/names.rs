@@ -4,7 +4,7 @@ use conductor_core::plan::{Command, Work};
 
 use crate::{check, plan, said, task, with};
 
-/// Tasks with these dependencies, as `a:b,c d` for "a waits for b and c; d waits for nobody".
+/// Tasks with these dependencies, as `a:b,c d` for "a waits for b and c; d waits for nothing".
 fn graph(spec: &str) -> String {
     let task = |text: &str| {
         let (id, on) = text.split_once(':').unwrap_or((text, ""));
@@ -341,5 +341,5 @@ fn each_setting_is_known_by_who_wrote_it() {
     };
     assert_eq!(told("a"), "id task 6, prompt task 7, agent task 8, priority config 3, timeout config 4");
     assert_eq!(told("b"), "id task 9, prompt task 9, agent config 2, priority config 3, timeout config 4");
-    assert_eq!(told("nobody"), "agent config 2, priority config 3, timeout config 4");
+    assert_eq!(told("missing"), "agent config 2, priority config 3, timeout config 4");
 }

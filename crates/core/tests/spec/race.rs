@@ -93,7 +93,7 @@ tasks:
 8:25 duplicate-id one who races for task 'f' would be called 'f.codex' (there is a task 'F.Codex' already; rename that one)
 10:31 out-of-range 'race' wants 2 to 8 agents, found 1 (a list such as [claude, codex])
 11:47 out-of-range 'attempts_in_parallel' must be between 2 and 8
-12:25 bad-race 'race_for' says who wins a race, and nobody races here (say who does in 'race', or how many in 'attempts_in_parallel')
+12:25 bad-race 'race_for' says who wins a race, but this task has no race (name the agents in 'race', or their number in 'attempts_in_parallel')
 13:60 unknown-value 'race_for' cannot be 'bets' (did you mean 'best'?)
 14:42 missing-key one who races needs 'agent'
 14:42 unknown-key one who races has no key 'agnet' (did you mean 'agent'?)

@@ -489,7 +489,7 @@ mod tests {
         replay::asked(directory, session, Acp::new)
     }
 
-    /// Somebody in the place of whoever recorded it.
+    /// A translator that takes the part of the client in the recording.
     fn heir(recording: &Recording) -> Acp {
         let opened = recording.said().find(|said| said["id"] == SESSION).unwrap();
         acp(opened["params"]["cwd"].as_str().unwrap(), opened["params"]["sessionId"].as_str())
@@ -506,7 +506,7 @@ mod tests {
             let played = recording.played(&mut heir(&recording));
             let ours: Vec<Value> = played.said.iter().map(replay::shape).collect();
             let then: Vec<Value> = recording.said().map(replay::shape).collect();
-            // Where a conversation was lost, whoever recorded it gave up; we begin another.
+            // Where a conversation was lost, the recorded client gave up; ours begins another.
             assert_eq!(ours[..then.len()], then, "{}", recording.name);
             let more = ours.get(then.len()).map(|said| said["method"].clone());
             assert!(more.is_none_or(|method| method == "session/new"), "{}", recording.name);

@@ -22,7 +22,7 @@ use usage::Counted;
 const PROGRAM: &str = "claude";
 const REMEDY: &str = "install it with `npm install -g @anthropic-ai/claude-code`";
 
-/// Variables it needs and nobody else gets.
+/// Variables that this agent needs and no other program gets.
 const KEYS: [&str; 7] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -511,7 +511,7 @@ mod tests {
         insta::assert_snapshot!(told);
     }
 
-    /// Somebody went on speaking with these after their first result, which we never do.
+    /// In these recordings the client goes on after the first result, which ours never does.
     #[test]
     fn a_conversation_both_ways_is_understood() {
         let mut told = Vec::new();

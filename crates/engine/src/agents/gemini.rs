@@ -30,7 +30,7 @@ use crate::process::Exit;
 const PROGRAM: &str = "gemini";
 const REMEDY: &str = "install it with `npm install -g @google/gemini-cli`";
 
-/// Variables it needs and nobody else gets.
+/// Variables that this agent needs and no other program gets.
 const KEYS: [&str; 8] = [
     "GEMINI_API_KEY",
     "GEMINI_MODEL",
@@ -232,7 +232,7 @@ impl Gemini {
         let status = status_of(exit, &words).or_else(|| code_in(&words));
         let class = class_of(status, &words);
         let parked = (class == FailureClass::UsageLimit).then_some(None);
-        // What follows is advice for somebody at a terminal.
+        // The lines that follow are advice for a user at a terminal.
         let reason = words.lines().next().unwrap_or("it failed without a reason");
         Ending { parked, ..Ending::bad(class, plain(bare(reason))) }
     }
@@ -328,7 +328,7 @@ fn status_of(exit: Exit, words: &str) -> Option<u64> {
     (400..600).find(|status| status & 255 == byte && byte != 0)
 }
 
-/// What it puts around a provider's words is of no use to anybody.
+/// Strips what Gemini CLI puts around the provider's message, which explains nothing.
 fn bare(reason: &str) -> &str {
     reason.strip_prefix("[API Error: ").map_or(reason, |rest| rest.strip_suffix(']').unwrap_or(rest))
 }

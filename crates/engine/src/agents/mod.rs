@@ -63,7 +63,7 @@ pub enum AgentError {
     Missing { program: String, remedy: &'static str },
 }
 
-/// What somebody is asked to do, where, and with which words.
+/// What an agent is asked to do, in which folder, and with which prompt.
 pub struct Brief<'a> {
     pub task: &'a Task,
     pub seat: &'a Seat,
@@ -83,8 +83,8 @@ pub struct Brief<'a> {
 }
 
 impl Brief<'_> {
-    /// A program that is spoken to, in the task's place. Its keys come from the caller and go to nobody else; what the
-    /// task sets itself comes before both keys and settings.
+    /// How to start the agent's program in the task's folder. Only this program gets these keys of the
+    /// caller; what the task sets overrides keys and settings.
     fn launch(&self, program: &str, args: Vec<String>, keys: &[&str], settings: &[(&str, &str)]) -> Launch {
         let mut env = self.caller.environment(self.task, self.seat).as_ref().clone();
         let keys = keys.iter().chain(&NETWORK).filter_map(|name| self.caller.variable(name));
@@ -122,7 +122,7 @@ pub struct Session {
     pub begun: bool,
 }
 
-/// A program to start, and somebody who understands it.
+/// A program to start, and the translator that understands its output.
 pub struct Engagement {
     pub launch: Launch,
     pub translator: Box<dyn Translator>,
@@ -226,7 +226,7 @@ pub fn agent<'a>(plan: &'a Plan, name: &str) -> Result<&'a dyn Agent, AgentError
     }
 }
 
-/// Somebody who understands Claude Code and allows it everything: it is a recording.
+/// A translator for Claude Code that allows everything, since it only reads a recording.
 pub(crate) fn listener() -> Box<dyn Translator> {
     Box::new(claude::Claude::new(String::new(), false, Box::new(|_, _| None)))
 }
@@ -246,7 +246,7 @@ fn fits(plan: &Plan, task: &Task) -> Result<(), AgentError> {
     }
 }
 
-/// What nobody is to read of what a task says, as far as this process's own environment tells.
+/// What to remove from a task's output: secrets, as far as this process's environment names them.
 pub fn redactor(plan: &Plan, task: &Task) -> Arc<Redactor> {
     Caller::new(std::env::vars_os()).redactor(plan, task)
 }
@@ -278,7 +278,7 @@ pub fn check_rules(plan: &Plan, task: &Task) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Whether there is somebody for this task, without starting anything; and who of its agents is not there.
+/// Whether an agent can do this task, without starting anything; gives those of its agents that are missing.
 pub fn check(plan: &Plan, task: &Task) -> Result<BTreeSet<String>, AgentError> {
     // Others do it, and they are asked for themselves.
     if task.race().is_some() {
@@ -347,7 +347,7 @@ fn found(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// How whoever talks to a provider gets out to it; commands do without.
+/// What an agent needs to reach its provider through a proxy; commands do not get it.
 const NETWORK: [&str; 9] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -404,8 +404,8 @@ impl Caller {
         Caller { passed: Arc::new(passed.into_iter().collect()), held_back, secrets }
     }
 
-    /// What nobody is to read of a task's environment: the caller's secrets, what is passed on only because the task
-    /// asks for it, and what it sets itself under a name that says so.
+    /// What to remove from a task's output: the caller's secrets, what is passed on only because the task
+    /// asks for it, and what the task sets under a secret's name.
     pub(crate) fn redactor(&self, plan: &Plan, task: &Task) -> Arc<Redactor> {
         self.secrets.and(self.values(plan, task))
     }
@@ -444,8 +444,8 @@ impl Caller {
             .collect()
     }
 
-    /// The environment of a task's program: what everybody gets, what its place has, what the task asks for, what it
-    /// sets itself.
+    /// The environment of a task's program. Later ones win: what every program gets, what the
+    /// workspace sets, what the task asks for, what the task sets.
     fn environment(&self, task: &Task, seat: &Seat) -> Arc<BTreeMap<OsString, OsString>> {
         if task.env.is_empty() && task.env_pass.is_empty() && seat.env.is_empty() {
             return self.passed.clone();
@@ -524,9 +524,9 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_unknown_is_told_who_there_is() {
+    fn an_unknown_agent_is_an_error_that_names_the_known_ones() {
         let plan = Plan::default();
-        let Err(error) = agent(&plan, "nobody") else { panic!("there is somebody") };
+        let Err(error) = agent(&plan, "unheard-of") else { panic!("there is no such agent") };
         let told = error.to_string();
         for name in ["shell", "claude", "codex", "gemini", "opencode", "acp:ls"] {
             assert!(agent(&plan, name).is_ok(), "{name}");

@@ -1,4 +1,4 @@
-//! Anybody's agent: a program `conductor-agent-NAME` that speaks JSON lines, as docs/agents.md tells its author.
+//! An agent from a third party: a program `conductor-agent-NAME` that speaks JSON lines, see docs/agents.md.
 //!
 //! It is believed no more than the others: without its `result` it has not finished, and what it did is checked.
 

@@ -34,7 +34,7 @@ impl Questions {
         Questions { answered: answered.into(), ..Questions::default() }
     }
 
-    /// With somebody who sees to what comes before whatever is allowed.
+    /// Calls `before` ahead of everything that is allowed.
     pub(crate) fn guarded(
         self,
         before: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static,
@@ -52,7 +52,7 @@ impl Questions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What whoever asks a person is told: the answer, where there is one, or else to stop.
+    /// The reply to an agent that asks a person: the answer if there is one, else to stop.
     pub(crate) fn ask_human(&self, question: String) -> String {
         let clean = redact::known().text(&question).into_owned();
         let same = |asked: &Question| asked.tool == ASK_HUMAN && asked.what == clean;

@@ -19,7 +19,7 @@ pub(super) use havoc::withstands;
 pub(super) enum Line {
     /// From the agent.
     Heard(String),
-    /// From whoever spoke with it then.
+    /// From the client that was recorded.
     Said(Value),
 }
 
@@ -84,7 +84,7 @@ impl Recording {
                 ["rc", code, ..] => recording.exit = exit(code.parse().unwrap()),
                 [_, "<<", line] => recording.lines.push(Line::Heard((*line).to_owned())),
                 [_, ">>", line] => recording.lines.push(Line::Said(serde_json::from_str(line).unwrap())),
-                // Remarks of whoever recorded it.
+                // Remarks of the recorder.
                 _ => {}
             }
         }
@@ -156,7 +156,7 @@ fn exit(code: i32) -> Exit {
     if code < 0 { Exit::Signal(-code) } else { Exit::Code(code) }
 }
 
-/// What a message looks like, whoever wrote it: the words between the quotes are gone, but for its method.
+/// A message's shape, to compare ours with the recorded one: every string but its method is left out.
 pub(super) fn shape(message: &Value) -> Value {
     match message {
         Value::Object(fields) => {
@@ -172,7 +172,7 @@ pub(super) fn shape(message: &Value) -> Value {
     }
 }
 
-/// Somebody is asked to do something in a directory.
+/// Makes a translator for a prompt in a directory.
 pub(super) fn asked<T>(directory: &str, session: Session, and: impl FnOnce(&Brief<'_>) -> T) -> T {
     let task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".to_owned()));
     let seat = Seat { directory: directory.into(), ..Seat::default() };

@@ -1,5 +1,5 @@
-//! Everybody who can be engaged, and what can be told of them without engaging them: nothing is spent, and no
-//! credential is looked into.
+//! The agents that can do tasks, and what can be found out about them without a prompt, at no cost and
+//! without reading credentials.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

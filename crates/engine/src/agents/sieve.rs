@@ -1,4 +1,4 @@
-//! A line of JSON of which only the fields somebody listens for are taken in.
+//! Reads from a line of JSON only the fields that the translator uses.
 //!
 //! Agents say a great deal that is of no use here: lists of all their tools, times of all kinds, whole files. Reading
 //! past that costs a fraction of building it.

@@ -32,7 +32,7 @@ pub enum BdError {
     Unstartable(std::io::Error),
     #[error("`bd {call}` had not answered after {} s and was stopped", .limit.as_secs())]
     Late { call: String, limit: Duration },
-    #[error("`bd {call}`: somebody else holds the database, and still did when asked {tries} times: {said}")]
+    #[error("`bd {call}`: another process holds the beads database; gave up after {tries} tries: {said}")]
     Locked { call: String, tries: u32, said: String },
     #[error("`bd {call}` failed: {said}")]
     Failed { call: String, said: String },
@@ -106,7 +106,7 @@ impl Bd {
     pub fn one(&self, id: &str) -> Result<Option<Issue>, BdError> {
         match self.issues(&["show", id]) {
             Ok(found) => Ok(found.into_iter().find(|issue| issue.id == id)),
-            Err(BdError::Failed { said, .. }) if is_nobody(&said) => Ok(None),
+            Err(BdError::Failed { said, .. }) if is_not_found(&said) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -212,7 +212,7 @@ fn is_locked(said: &str) -> bool {
     SIGNS.iter().any(|sign| said.contains(sign))
 }
 
-fn is_nobody(said: &str) -> bool {
+fn is_not_found(said: &str) -> bool {
     let said = said.to_lowercase();
     said.contains("no issues found") || said.contains("issue not found") || said.contains("no issue found")
 }

@@ -20,7 +20,7 @@ use crate::stores::{EarlierRuns, StoreError, StoredRun};
 pub struct Claims {
     /// Why an issue is not free.
     pub taken: BTreeMap<String, String>,
-    /// Runs nobody works on of which something landed and is not known to be closed.
+    /// Inactive runs with an issue that has landed and is not known to be closed.
     pub unsettled: Vec<(RunId, Run)>,
 }
 

@@ -1,8 +1,8 @@
 //! What has landed is closed in beads, and nothing else ever is.
 //!
-//! It follows a run behind its back. What is closed is noted in the run's folder once it was read back, so that an issue
-//! somebody opens again stays open; what could not be closed, or was not because we died, is closed when the run, or
-//! another one of the same issues, is begun or taken up.
+//! It follows a run on a thread of its own. A closed issue is noted in the run's folder once it was read
+//! back, so that an issue the user reopens stays open. An issue that could not be closed, or was not because
+//! we died, is closed when the run, or another one of the same issues, is started or resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -75,7 +75,7 @@ pub struct Settled {
     pub open: Vec<(String, String)>,
 }
 
-/// Closes what has landed in a run that nobody works on.
+/// Closes what has landed in a run that is not active.
 pub fn settle(bd: &Bd, id: &RunId, run: &Run, state: &Path) -> Settled {
     let mut book = Book::open(bd, id, run, state);
     book.catch_up(run);

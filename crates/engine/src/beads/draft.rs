@@ -44,7 +44,7 @@ pub struct Drafted {
     pub left_out: Vec<LeftOut>,
 }
 
-/// Kinds of issues that nobody can do.
+/// Kinds of issues that are no work for an agent.
 const NO_WORK: [&str; 6] = ["epic", "message", "molecule", "gate", "milestone", "decision"];
 
 /// What beads takes for a failure in the reason an issue was closed with.
@@ -97,7 +97,7 @@ pub fn draft(
     drafted
 }
 
-/// Whoever waits for somebody who is left out is left out too.
+/// An issue that waits for one that is left out is left out too.
 fn leave_out_behind<'i>(
     waits: &mut BTreeMap<&'i str, BTreeSet<&'i str>>,
     left_out: &mut BTreeMap<&'i str, String>,
@@ -194,7 +194,7 @@ impl<'i> Tracker<'i> {
         }
     }
 
-    /// An epic is waited for as all that is part of it, for nobody does an epic.
+    /// Waiting for an epic means waiting for all of its parts: no agent does the epic itself.
     fn until_closed(&self, id: &str, on: &mut BTreeSet<&'i str>) -> Result<(), String> {
         let Some(issue) = self.open(id)? else { return Ok(()) };
         if issue.kind == "epic" {
@@ -271,12 +271,12 @@ pub(super) fn task(
         _ => Vec::new(),
     };
     let prompt = prompt(issue);
-    // Suggested classes of workers need not be anybody we know.
+    // The suggested specialist may be one that we do not know.
     let suggested = || text("execution_agent_type").filter(|name| known.get(name).is_some());
     let marked = |text: &str| Some(groups::read(text).mark?.group?.to_owned());
     let suggested_group = || text("execution_parallel_group").filter(|group| groups::is_name(group));
     let group = match marked(&prompt) {
-        // Whoever reads the file sees it there.
+        // The mark in the prompt sets the group when the task file is read.
         Some(_) => None,
         None => marked(&issue.title).or_else(suggested_group),
     };

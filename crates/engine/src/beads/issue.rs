@@ -105,7 +105,7 @@ pub fn issues(answer: &[u8]) -> Result<Vec<Issue>, String> {
 
 fn list(value: &Value) -> Result<Vec<Value>, String> {
     let mut value = value;
-    // An envelope may hold another; nobody nests them deeper.
+    // An envelope may hold another; bd nests them no deeper.
     for _ in 0..3 {
         match value {
             Value::Array(all) => return Ok(all.clone()),

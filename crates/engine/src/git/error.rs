@@ -20,7 +20,7 @@ pub enum GitError {
     Unborn(PathBuf),
     #[error("git {what} failed{}: {said}", .code.map(|code| format!(" with {code}")).unwrap_or_default())]
     Failed { what: String, code: Option<i32>, said: String },
-    /// Somebody who lives holds a lock, and did not let go of it in time.
+    /// A lock is in the way that was not released in time and could not be removed.
     #[error("git {what} failed: {said}\n{} is held by {holder}", .lock.display())]
     Locked { what: String, said: String, lock: PathBuf, holder: String },
     #[error("there is no {0}")]

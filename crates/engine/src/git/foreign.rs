@@ -1,4 +1,4 @@
-//! Git directories that somebody else could write to: read as files and objects, never as a repository with settings.
+//! Git directories that an agent can write to: read as files and objects, never with their settings.
 
 use std::io::Read;
 use std::path::{Component, Path};
@@ -7,7 +7,7 @@ use std::process::Command;
 use super::{GitError, Shadow, said, with_input};
 use crate::copies;
 
-/// More refs than anybody has; more is not read.
+/// No repository has that many bytes of refs; more is not read.
 const LONGEST: u64 = 64 << 20;
 
 /// The commit that is checked out there, as its files say.
@@ -108,6 +108,6 @@ mod tests {
         assert_eq!(head_of(dir.path()), None);
         let made = Command::new("mkfifo").arg(dir.path().join("HEAD")).status().unwrap();
         assert!(made.success());
-        assert_eq!(head_of(dir.path()), None, "a pipe nobody writes to");
+        assert_eq!(head_of(dir.path()), None, "a pipe without a writer");
     }
 }

@@ -1,4 +1,4 @@
-//! The user's checkout and branches at one moment, as far as it takes to notice that somebody changed them.
+//! The user's checkout and branches at one moment, in as much detail as it takes to notice a change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -96,7 +96,7 @@ fn shown(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-/// A folder of untracked files is only there or not: its times change for no reason of anybody's.
+/// A folder of untracked files is only there or not: its times also change when no file does.
 fn seen(path: &Path) -> Seen {
     let found = fs::symlink_metadata(path).ok()?;
     match found.is_dir() {

@@ -33,7 +33,7 @@ pub(super) struct Lfs {
     store: PathBuf,
 }
 
-/// The program, where it is installed. Where nobody could say which folder is meant is not looked.
+/// The program, if it is installed. Relative folders in PATH are skipped: they differ by working directory.
 pub(super) fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let is_program = |path: &PathBuf| {
@@ -212,8 +212,8 @@ impl Shadow {
         Ok(not)
     }
 
-    /// Stores what a git directory that somebody else wrote to has in a store of its own. The names there may be lies:
-    /// each content gets the one it should have.
+    /// Copies contents from the LFS store of a git directory that an agent wrote to. The names there may be
+    /// false, so each content is stored under its own hash.
     pub fn take_contents(&self, git: &Path) -> Result<(), GitError> {
         let Some(lfs) = &self.lfs else { return Ok(()) };
         let foreign = git.join("lfs/objects");

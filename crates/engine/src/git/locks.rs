@@ -1,9 +1,9 @@
-//! Locks that a killed git left behind, told from those somebody still holds.
+//! Distinguishes locks that a killed git left behind from those that a live process holds.
 //!
 //! Git writes no owner into a lock and itself waits a moment at most (`core.filesRefLockTimeout` 100 ms,
-//! `core.packedRefsTimeout` 1 s, an index not at all). So whoever could be the owner is looked for among the living:
-//! a process that has the lock open, or a git that works in the repository. Only where there is none is a lock removed;
-//! where that cannot be told, it stays.
+//! `core.packedRefsTimeout` 1 s, an index not at all). So we look for a possible owner among live processes:
+//! one that has the lock open, or a git that works in the repository. A lock is removed only if there is
+//! none; if we cannot find out, it stays.
 //!
 //! It knows nothing of what git was asked to do. Processes on another machine that shares the folder are not seen.
 
@@ -23,7 +23,7 @@ use rustix::fs::OFlags;
 use super::{GitError, what};
 use crate::process::{run_own, run_own_within};
 
-/// How long a lock of somebody who lives is waited for.
+/// How long to wait for a lock that a live process holds.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it is looked at meanwhile.
@@ -157,8 +157,8 @@ enum Verdict {
 struct Watch {
     lock: PathBuf,
     places: HashSet<Id>,
-    /// The lock's own number and times, and who could have made it. Whoever made it was there at every look, so
-    /// those that come later are innocent: where git is at work all the time, nobody else would ever be left.
+    /// The lock's inode and times, and the processes that could have made it. Its maker was there at every
+    /// look, so later ones are ruled out; else a busy repository would never be without a suspect.
     seen: Option<(Times, Vec<Suspect>)>,
 }
 
@@ -207,13 +207,13 @@ impl Watch {
         let (file, found) = match open(&self.lock) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Verdict::Gone,
-            Err(error) => return Verdict::Held(format!("nobody we can tell: {error}")),
+            Err(error) => return Verdict::Held(format!("an unknown process: {error}")),
         };
         if !found.is_file() {
-            return held("nobody: git did not make it");
+            return held("no process: git did not make it");
         }
         if is_young(&found) {
-            return held("somebody who made it just now");
+            return held("a process that made it just now");
         }
         if file.try_lock().is_err() {
             return held("another conductor that looks at it");
@@ -226,7 +226,7 @@ impl Watch {
 
     fn holder(&mut self, found: &Metadata) -> Option<String> {
         if !can_see_owner(found) {
-            return Some("nobody we can tell: processes cannot be seen here".to_owned());
+            return Some("an unknown process: processes cannot be seen here".to_owned());
         }
         let mut suspects = look(&self.lock, id(found), &self.places);
         if let Some((before, known)) = &self.seen
@@ -247,7 +247,7 @@ impl Watch {
         }
         match fs::remove_file(&self.lock) {
             Ok(()) => Verdict::Removed,
-            Err(error) => Verdict::Held(format!("nobody, but it cannot be removed: {error}")),
+            Err(error) => Verdict::Held(format!("no process, but it cannot be removed: {error}")),
         }
     }
 }
@@ -308,7 +308,7 @@ fn can_see_owner(found: &Metadata) -> bool {
     fs::read("/proc/1/stat").is_ok() || (ours && fs::read("/proc/self/stat").is_ok())
 }
 
-/// Everybody but ourselves who lives and has the lock open, or is a git in one of the places.
+/// Every live process but our own that has the lock open, or is a git in one of the places.
 fn look(lock: &Path, lock_id: Id, places: &HashSet<Id>) -> Vec<Suspect> {
     let mut suspects = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -217,7 +217,7 @@ impl Repository {
         }
     }
 
-    /// Sets a ref wherever it was. For refs nobody but one attempt writes.
+    /// Sets a ref wherever it was. For refs that only one attempt writes.
     pub fn set_ref(&self, name: &str, commit: &str) -> Result<(), GitError> {
         if self.write_loose(name, commit) {
             return Ok(());

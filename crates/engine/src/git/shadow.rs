@@ -58,8 +58,8 @@ pub struct Added {
 }
 
 impl Shadow {
-    /// Makes it, or takes it up again. Whatever configuration is there is replaced by ours; where it is ours, nothing is
-    /// written, for somebody may be using it right now.
+    /// Makes it, or opens it again. Any other configuration is replaced by ours; if it is ours already,
+    /// nothing is written, since another process may be using it.
     pub fn open(repository: &Repository, directory: PathBuf) -> Result<Shadow, GitError> {
         let (name, email) = repository.identity();
         let git = repository.common.clone();
@@ -136,14 +136,14 @@ impl Shadow {
         if self.sha256 { "[extensions]\n\tobjectformat = sha256\n" } else { "" }
     }
 
-    /// Nobody's configuration but ours: no system, no user, no repository; no hooks, no attributes from outside.
+    /// Only our configuration: none of the system, user or repository; no hooks, no attributes from outside.
     pub(super) fn command(&self) -> Command {
         let mut command = bare_command();
         command
             .current_dir(&self.directory)
             .env("GIT_DIR", &self.directory)
             .env("GIT_OBJECT_DIRECTORY", self.git.join("objects"))
-            // Where a history was cut off is no configuration, and without knowing it nobody can walk there.
+            // Not configuration: without it git cannot walk the history of a shallow clone.
             .env("GIT_SHALLOW_FILE", self.git.join("shallow"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -320,7 +320,7 @@ impl Shadow {
         self.merge_from(None, ours, theirs, favour)
     }
 
-    /// As `merge`, for whoever knows better what both began with.
+    /// As `merge`, with a given merge base where git would find another.
     pub fn merge_from(
         &self,
         base: Option<&str>,

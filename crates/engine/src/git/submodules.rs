@@ -19,8 +19,8 @@ pub struct Module {
 }
 
 impl Module {
-    /// The first of these folders of modules that has it; nothing where it was never initialised. A name that leads out
-    /// of the folder is nobody's.
+    /// The first of these folders of modules that has it; nothing where it was never initialised. A name that
+    /// leads out of the folder is never found.
     pub fn find(homes: &[PathBuf], name: &str) -> Option<Module> {
         let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         let is_one = |git: &PathBuf| git.join("objects").is_dir() && git.join("HEAD").exists();

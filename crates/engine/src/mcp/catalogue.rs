@@ -39,7 +39,7 @@ fn all() -> Vec<Tool> {
         tool(
             LOG_ISSUE,
             "Report something beside your task that a person should look at: a bug, a risk, a contradiction. It is in the \
-             run's report; nobody acts on it now.",
+             run's report; nothing is done about it now.",
             wants(
                 &["description"],
                 json!({
@@ -68,7 +68,7 @@ fn follow_up() -> Value {
     json!({
         "id": text("Short and new: letters, digits, hyphens."),
         "name": text("A line for people."),
-        "prompt": text("What is to be done, complete in itself: whoever does it knows nothing of your conversation."),
+        "prompt": text("What is to be done, complete in itself: its agent does not know your conversation."),
         "expected_deliverable": text("What there is to be in the end."),
         "dependencies": names("Ids of tasks that must have landed before."),
         "files": names("Globs of the files it will touch, from the root of the repository."),

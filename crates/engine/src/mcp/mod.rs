@@ -13,7 +13,7 @@ pub(crate) use office::Office;
 /// What agents call the server by.
 pub(crate) const NAME: &str = "conductor";
 
-/// The variable an agent finds its token in: arguments can be read by everybody on the machine.
+/// The variable an agent finds its token in: every user of the machine can read arguments.
 pub(crate) const TOKEN: &str = "CONDUCTOR_TOOLS_TOKEN";
 
 /// The variable with the address, for those that are not told it in another way.

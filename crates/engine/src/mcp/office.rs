@@ -25,7 +25,7 @@ use crate::redact::Redactor;
 use crate::transcript::shown;
 use crate::worker::CurrentPlan;
 
-/// Whoever has more to say than this is not at work.
+/// An agent that reports more often than this is not working on its task.
 const MOST_REPORTS: u32 = 100;
 
 /// The longest report that is kept whole.

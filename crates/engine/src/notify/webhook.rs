@@ -33,7 +33,7 @@ impl Webhooks {
         Webhooks { agent: config.build().into(), failed: Vec::new() }
     }
 
-    /// Why nobody could be told, with no word of the address but its host.
+    /// The error says why the webhook could not be reached. Of its address it names only the host.
     pub(super) fn send(&mut self, url: &str, news: &News) -> Result<(), String> {
         let failed = self.failed.iter().position(|(known, _)| known == url);
         if failed.is_some_and(|at| self.failed[at].1 >= GIVEN_UP) {
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Somebody who does not speak TLS is told nothing.
+    /// A server that does not speak TLS receives nothing of the message.
     #[test]
     fn a_connection_that_is_not_safe_is_not_used() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -229,6 +229,6 @@ mod tests {
         assert!(why.ends_with("; it is told no more"), "{why}");
         let begun = Instant::now();
         webhooks.send(&url, &news()).unwrap();
-        assert!(begun.elapsed() < PAUSES[0], "nobody was asked");
+        assert!(begun.elapsed() < PAUSES[0], "no request was sent");
     }
 }

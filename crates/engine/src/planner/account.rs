@@ -51,7 +51,7 @@ pub struct Plan {
     pub folder: PathBuf,
     /// When it was begun.
     pub at: Timestamp,
-    /// Nothing where it was made before this was kept, or nobody answered at all.
+    /// `None` where the plan is older than this record, or where its agent never answered.
     pub kept: Option<Kept>,
     /// The run that was made of it at once.
     pub run: Option<RunId>,
@@ -78,7 +78,7 @@ fn changed(folder: &Path) -> Option<Timestamp> {
     Some(Timestamp(i64::try_from(since.as_millis()).ok()?))
 }
 
-/// Notes which run a plan has become. It is for whoever clears up: the run's own log says it too.
+/// Notes which run was made of a plan, for `runs prune`: the run's own log says it too.
 pub fn note_run(home: &Home, plan: &str, run: &RunId) {
     let _ = access::write(&home.root().join("plans").join(plan).join(RUN), format!("{run}\n"));
 }
@@ -97,7 +97,7 @@ impl Planner {
         Planning { plan, agent, at: self.since, usage, analysed_in, planned_in }
     }
 
-    /// Keeps what it has used so far. Where that cannot be written it is told all the same, by whoever asked for a plan.
+    /// Keeps what it has used so far. A failed write is ignored: the calling command reports it too.
     pub(super) fn account(&self) {
         let _ = Kept::new(&self.directory, self.planning()).write(&self.folder);
     }

@@ -1,5 +1,5 @@
-//! A repository in words, for whoever plans work in it: how it is tested, what it is written in, what its people ask of
-//! agents, and its files, as far as there is room. The same repository is always described the same way.
+//! Describes a repository to the agent that plans work in it: how it is tested, what it is written in, what
+//! its people ask of agents, and its files, as far as there is room. The description is deterministic.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::{gates, git};
 /// About as many bytes make a token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// How many tokens a description may have, where nobody says otherwise.
+/// How many tokens a description may have by default.
 pub const MOST_TOKENS: usize = 6000;
 
 /// What people write for agents, the first that is there.

@@ -70,7 +70,7 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> io::Result<Listening> {
     Ok((ended, said))
 }
 
-/// All that was said by one who is gone. Somebody it left behind may hold the pipe open; nobody waits for them.
+/// All output of a program that has ended. Waits only briefly: a process it left may hold the pipe open.
 fn heard((ended, said): &Listening) -> Vec<u8> {
     const GRACE: Duration = Duration::from_secs(1);
     let _ = ended.recv_timeout(GRACE);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_it_leaves_behind_is_not_waited_for() {
+    fn a_process_it_leaves_behind_is_not_waited_for() {
         let begun = Instant::now();
         let heard = shell("sleep 30 & echo $!", Duration::from_secs(60));
         assert!(heard.status.is_some_and(|status| status.success()));

@@ -16,7 +16,7 @@ use super::descent::Recorded;
 use super::tree::{self, Left};
 use crate::home::Home;
 
-/// How long what a killed coordinator left may go on, for somebody to take it up.
+/// How long a killed coordinator's commands may go on, for another coordinator to take the run up.
 pub const GRACE_OF_ORPHANS: Duration = Duration::from_secs(60);
 
 const LOOK: Duration = Duration::from_millis(500);

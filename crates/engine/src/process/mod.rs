@@ -171,7 +171,7 @@ fn located(launch: &Launch) -> Cow<'_, Path> {
     let Some(path) = launch.env.get(OsStr::new("PATH")).filter(|_| is_bare) else {
         return Cow::Borrowed(name);
     };
-    // Folders that depend on where the program begins are left to whoever starts it.
+    // Relative folders depend on the directory the program starts in: the system looks through those.
     let folders = std::env::split_paths(path).take_while(|folder| folder.is_absolute());
     let is_program = |file: &PathBuf| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
@@ -291,7 +291,7 @@ pub fn answer(command: &mut Command, limit: Duration) -> Option<Vec<u8>> {
     status.success().then_some(said)
 }
 
-/// Starts a program that may outlive us and that nobody waits for.
+/// Starts a program that may outlive us, and does not wait for it.
 pub fn leave_behind(program: &str, args: &[&std::ffi::OsStr]) {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

@@ -75,7 +75,7 @@ pub(super) fn us() -> &'static str {
 /// spoken to.
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 type Known = HashMap<u32, Option<(Mark, bool)>>;
-/// Programs of our own that are no part of the run's work: no stragglers, and nobody's work waits for them.
+/// Programs of our own that are no part of the run's work: no stragglers, and no attempt waits for them.
 static BESIDE: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
 /// Children we had before we started any: those of the program that became this one (`sleep 9 & exec conductor …`).
 static FOREIGN: LazyLock<HashSet<(u32, u64)>> = LazyLock::new(|| {
@@ -198,8 +198,8 @@ pub(super) async fn sweep(mark: &Mark) {
     chase(|orphan| mark.is_on(&orphan.environment) || orphan.is_of_the_past()).await;
 }
 
-/// Ends every straggler of a run. Where nobody waits for any process any more that is every orphan we have: those that
-/// wiped their mark, and those an inner conductor left, which carry the mark of its own run.
+/// Ends every straggler of a run. Once no process is waited for any more, that is every orphan we have: those
+/// that wiped their mark, and those an inner conductor left, which carry the mark of its own run.
 pub async fn sweep_all(run: &RunId) {
     due().clear();
     let known_empty = known().is_empty();
@@ -258,7 +258,7 @@ fn kill_stragglers(belongs: &impl Fn(&Orphan) -> bool) -> usize {
     killed
 }
 
-/// Whoever came after us has a higher number, until the system has used them up and begins anew.
+/// A later process has a higher number than ours, unless the system ran out of numbers and began anew.
 fn numbers_began_anew(us: u32) -> bool {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().nth(4).and_then(|last| last.parse().ok()).is_none_or(|last: u32| last < us)

@@ -1,7 +1,7 @@
-//! Secrets taken out of a file somebody else is writing to.
+//! Takes secrets out of a file while another process writes to it.
 //!
-//! Whoever writes only appends, so what is written can be overwritten in place: lengths and places stay. What is looked
-//! at is always as it was written, even where a part of it was blotted out before the rest came.
+//! The writer only appends, so secrets can be overwritten in place: lengths and places stay. The search sees
+//! the text as it was written, even where a part of it was blotted out before the rest came.
 
 use std::fs::File;
 use std::io;

@@ -184,7 +184,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 mod tests {
     use super::super::Redactor;
 
-    /// Put together here, so that nobody takes this file for a leak.
+    /// Put together here, so that no scanner takes this file for a leak.
     fn made(beginning: &str, length: usize) -> String {
         let body: String = "aB3dE6gH9".chars().cycle().take(length).collect();
         format!("{beginning}{body}")

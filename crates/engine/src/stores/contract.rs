@@ -155,7 +155,7 @@ async fn a_run_that_is_removed_is_gone_and_no_other_is() {
     assert_eq!(store.load(&run_id("r1")).await.unwrap().len(), 1, "a new one of the name begins anew");
 }
 
-/// Whoever looks at a live run finds a whole log, however busy it is.
+/// A reader of a live run finds a whole log, however busy the writer is.
 #[test]
 fn a_log_can_be_read_while_it_is_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -289,7 +289,7 @@ async fn numbers(store: &Sqlite, id: &RunId) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn what_is_only_written_is_part_of_the_log_for_everybody() {
+async fn what_is_only_written_is_part_of_the_log_for_every_reader() {
     let dir = tempfile::tempdir().unwrap();
     let (store, id) = new_run(dir.path()).await;
     store.write(&id, &[started(2)]).unwrap();
@@ -303,7 +303,7 @@ async fn what_is_only_written_is_part_of_the_log_for_everybody() {
 }
 
 #[tokio::test]
-async fn whoever_comes_next_takes_over_what_was_only_written() {
+async fn the_next_process_takes_over_what_was_only_written() {
     let dir = tempfile::tempdir().unwrap();
     let (store, id) = new_run(dir.path()).await;
     store.write(&id, &[started(2), attempt_started(3, "a")]).unwrap();

@@ -84,7 +84,7 @@ impl StoredRun {
         matches!(self.status.as_str(), "completed" | "failed" | "cancelled")
     }
 
-    /// What whoever is not on this machine knows its task file by.
+    /// The task file's name without its folder, for reports that are read on other machines.
     pub fn file_name(&self) -> Option<&str> {
         file_name(&self.source)
     }

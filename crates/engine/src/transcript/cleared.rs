@@ -1,4 +1,4 @@
-//! How far the words of those at work have been cleared of secrets, so that nobody shows more than that.
+//! How far the output of running attempts has been cleared of secrets: a reader shows no more than that.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -37,8 +37,8 @@ impl Reader {
         &self.kept
     }
 
-    /// What is new, in whole lines, of an attempt that is at work. Whoever shows it makes sure first that the attempt
-    /// still is: its place is another's afterwards.
+    /// The new whole lines of a running attempt. The caller shows them only if the attempt still runs
+    /// afterwards: later the spool belongs to another attempt.
     pub fn spooled(&mut self, clear: Clear) -> io::Result<Vec<u8>> {
         let mut said = Vec::new();
         if clear.to < self.place {
@@ -123,7 +123,7 @@ mod tests {
         let mut writer = transcript.writer().unwrap();
         let mut reader = Reader::new(&speaker, false);
         writer.write_all(b"one hunter2hunter2\ntw").unwrap();
-        assert_eq!(reader.spooled(clear()).unwrap(), b"", "nobody has looked for secrets yet");
+        assert_eq!(reader.spooled(clear()).unwrap(), b"", "it was not searched for secrets yet");
         transcript.trim();
         assert_eq!(reader.spooled(clear()).unwrap(), b"one **************\n");
         writer.write_all(b"o\nthree").unwrap();

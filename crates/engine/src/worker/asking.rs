@@ -21,8 +21,8 @@ use crate::workspaces::Rooms;
 const LINES: usize = 100_000;
 
 impl Worker {
-    /// Somebody who carries out nothing but questions, for the one task of a plan. Whoever is asked works in `place`; what
-    /// is said is kept in `output`.
+    /// A worker that only puts questions to an agent, for the one task of a plan. The agent works in `place`;
+    /// the conversation is kept in `output`.
     pub(crate) fn for_questions(
         run: RunId,
         plan: Plan,

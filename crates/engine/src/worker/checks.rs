@@ -32,7 +32,7 @@ pub(super) fn with_telling_line(task: &Task, failure: Failure, transcript: &mut 
         return failure;
     }
     let mut lines = transcript.last_lines(EVIDENCE_LINES);
-    // Commands as we have written them down were not said by anybody.
+    // Lines that we wrote are no output of the command.
     lines.retain(|line| !line.starts_with("$ ") && !line.starts_with("[conductor: "));
     match recovery::telling(task, &lines) {
         Some(line) => failure.with(line),
@@ -178,7 +178,7 @@ impl Worker {
         Some(Gate { file: path, holds })
     }
 
-    /// The seat, with what whoever sits there is to know of an earlier round.
+    /// The seat, with what the agent or command there has to know of an earlier round.
     pub(super) fn with_feedback(
         &self,
         visit: &Visit<'_>,

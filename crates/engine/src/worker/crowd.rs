@@ -1,5 +1,5 @@
-//! How many of an agent speak to its provider at once, those who review included. Whoever reviews or is reviewed holds one
-//! place at most, so that nobody waits for whoever waits for them.
+//! How many processes of one agent may run at once, reviewers included. An attempt holds one place at most,
+//! its own or its reviewer's, so that attempts cannot deadlock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

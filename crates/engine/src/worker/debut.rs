@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-/// Whoever has said nothing by then is busy with something else.
+/// An agent that has said nothing by then is taken to have set up its home.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Which agents have been on this stage.
@@ -17,7 +17,7 @@ pub(crate) struct Debuts {
 }
 
 impl Debuts {
-    /// Waits until nobody makes a debut under this name. Nothing where somebody has.
+    /// Waits while an agent of this name is in its first start. None if one has completed it.
     pub(super) async fn next(&self, agent: &str) -> Option<Debut> {
         let stage = {
             let mut stages = self.stages.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -28,14 +28,14 @@ impl Debuts {
     }
 }
 
-/// Somebody's debut; dropped before it was made, the next one has it.
+/// An agent's first start. Dropped before it is completed, it passes to the next agent of that name.
 pub(super) struct Debut {
     been: OwnedMutexGuard<bool>,
     until: Instant,
 }
 
 impl Debut {
-    /// Whoever has spoken is through.
+    /// An agent that says something has set up its home.
     pub(super) fn made(mut self) {
         *self.been = true;
     }

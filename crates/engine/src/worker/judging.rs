@@ -32,7 +32,7 @@ impl Worker {
         }
         let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), visit.seat.clone());
         let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
-        // What setting up has changed is nobody's work.
+        // What `setup:` changed is not the task's work.
         let change = change.filter(|change| untouched.is_none_or(|untouched| untouched != change.commit));
         if visit.seat.base.is_none() {
             return self.due_in_place(visit).map(|()| None);
@@ -86,7 +86,7 @@ impl Worker {
         watched.changed.fetch_or(changed.unwrap_or(true), Ordering::Relaxed);
     }
 
-    /// Brings a workspace back to where it was: what is in it is nobody's work. Where that fails it is kept like any.
+    /// Sets a workspace back: its changes are to be discarded. If that fails, they are kept like any.
     pub(super) async fn discard(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) {
         let Visit { workspaces, guest, .. } = &visit;
         let (workspaces, guest) = (workspaces.clone(), Guest { round: None, ..guest.clone() });
@@ -95,7 +95,7 @@ impl Worker {
         }
     }
 
-    /// Whatever it did is kept. Where that fails, the worktree itself stays until somebody looks at it.
+    /// Keeps whatever it did. If that fails, the worktree itself stays for the user to look at.
     pub(super) async fn rescue(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) -> Option<Change> {
         let Visit { workspaces, guest, .. } = visit;
         let task = guest.task.clone();

@@ -1,4 +1,4 @@
-//! What people say to agents at work, until somebody takes it.
+//! Messages from the user to agents at work, until the agent's worker takes them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use conductor_core::ids::TaskId;
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     letters: Mutex<HashMap<TaskId, Vec<String>>>,
-    /// How many there are: everybody looks often, and there hardly ever is any.
+    /// How many there are, to spare the lock: every attempt looks often and rarely finds one.
     count: AtomicUsize,
 }
 

@@ -96,7 +96,7 @@ impl Worker {
         Ok(after.since(before))
     }
 
-    /// Measured by whoever comes first; others wait for that.
+    /// The first attempt that needs it measures it; the others wait for the result.
     async fn baseline(
         &self,
         visit: &Visit<'_>,
@@ -211,7 +211,7 @@ impl Worker {
                 }
             },
         };
-        // A report may be long, and whoever reads it holds nobody up.
+        // A report may be long: reading it must not hold up other attempts.
         let figure = tokio::task::spawn_blocking(move || coverage::read(&text)).await.ok().flatten();
         if figure.is_none() {
             self.tell_once(transcript, &format!("`{}` tells no coverage that can be read", wish.run));

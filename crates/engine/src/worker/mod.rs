@@ -74,13 +74,13 @@ pub struct Order {
     pub task: TaskId,
     pub attempt: Attempt,
     pub executor: u32,
-    /// Nobody for a command.
+    /// None for a command.
     pub hand: Option<Box<Hand>>,
     pub beginning: Option<Box<Beginning>>,
 }
 
 impl Order {
-    /// The task as whoever is engaged gets it: theirs to do, with the model that was chosen.
+    /// The task with the agent and model that were chosen for this attempt.
     fn task<'p>(&self, plan: &'p Plan) -> Cow<'p, Task> {
         let task = &plan.tasks[self.place];
         match self.hand.as_deref() {
@@ -165,7 +165,7 @@ impl Worker {
         self.report(Input::AttemptEnded { task, attempt, outcome, change, phases });
     }
 
-    /// Where it was cut short, what it left goes along: whoever takes it up again goes on with that.
+    /// A failed attempt also returns the work it left, so that the next attempt can continue from it.
     async fn attempt(
         &self,
         order: &Order,
@@ -499,7 +499,7 @@ impl Worker {
         Speaker { output: &self.output, executor: order.executor, task: &order.task, attempt: order.attempt }
     }
 
-    /// Nobody listens any more only where the whole run is being torn down.
+    /// Sending fails only while the whole run is torn down; then the report does not matter.
     pub(crate) fn report(&self, input: Input) {
         let _ = self.reports.send(Message::Input(input));
     }
@@ -556,7 +556,7 @@ pub(crate) async fn aside<T: Send + 'static>(
     }
 }
 
-/// What whoever did the work can be asked to put right.
+/// Whether the agent that did the work can be asked to fix it.
 fn is_mendable(failure: &Failure) -> bool {
     matches!(failure.class, FailureClass::Unverified | FailureClass::Conflict | FailureClass::Diverged)
 }

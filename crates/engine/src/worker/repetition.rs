@@ -1,7 +1,7 @@
 //! Notices an agent that does the same over and over, to no effect.
 //!
-//! Looking again after something was changed is no repetition: every edit starts the count anew. Whoever repeats is told
-//! so first, and stopped only when that did not help.
+//! Looking again after a change is no repetition: every edit starts the count anew. An agent that repeats
+//! itself is told so first and stopped only when that does not help.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,7 +14,7 @@ const WINDOW: usize = 5;
 /// The same error more often than this.
 const ERRORS: u32 = 3;
 
-/// Whoever goes on after being told is stopped after as much again.
+/// An agent that goes on after being told is stopped at this many times the limit.
 const PATIENCE: u32 = 2;
 
 /// Tools that change something, by all the names agents have for them.
@@ -42,9 +42,9 @@ pub(super) struct Repetition {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// To be told to whoever repeats.
+    /// A message for the agent.
     Tell(String),
-    /// It has been told, or cannot be; it is stopped.
+    /// Stops the agent, and why: the message did not help, or could not be sent.
     Stop(String),
 }
 

@@ -1,5 +1,5 @@
-//! A look at the work by somebody else, before it lands. What they find goes back to whoever did it, like a check that
-//! failed.
+//! A review of the work by another agent before it lands. Its findings go back to the agent that did the
+//! work, like a failed check.
 
 use conductor_core::event::{Change, Failure, FailureClass, Outcome, Reviewed};
 use conductor_core::plan::{Review, Task};
@@ -12,8 +12,8 @@ use crate::agents::{self, Brief, Questions, Session};
 use crate::transcript::Transcript;
 
 impl Worker {
-    /// What the reviewer says, where the task wants one; an error where the work goes back. A reviewer that cannot be had,
-    /// or says nothing that can be read, holds nobody up, and is told.
+    /// The reviewer's verdict, if the task asks for one; an error if the work goes back. A reviewer that
+    /// cannot run, or gives no readable answer, is reported and does not hold up the task.
     pub(super) async fn reviewed(
         &self,
         visit: &Visit<'_>,

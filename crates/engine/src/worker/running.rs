@@ -30,7 +30,7 @@ const COURTESY: Duration = Duration::from_secs(2);
 static CORES: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
 
-/// Whoever listens to a process while it runs.
+/// Reads a process's output while it runs.
 struct Ear<'a> {
     worker: &'a Worker,
     order: &'a Order,
@@ -48,7 +48,7 @@ impl Worker {
         self.run_talking(order, launch, transcript, stop, None).await
     }
 
-    /// As `run_process`, with somebody who listens to what it says and answers.
+    /// As `run_process`, with a conversation that reads its output and answers.
     pub(super) async fn run_talking(
         &self,
         order: &Order,

@@ -31,7 +31,7 @@ impl Worker {
         let made = made.map_err(|error| unsafe_to_begin(&reason, &error))?;
         let (waits, recorded) = oneshot::channel();
         let _ = self.reports.send(Message::Told(told(order, made, reason), waits));
-        // Nobody is there any more only where the whole run is being torn down.
+        // The coordinator is gone only while the whole run is torn down.
         recorded.await.map(drop).map_err(|_| Outcome::Interrupted)
     }
 

@@ -20,9 +20,9 @@ const LONGEST: usize = 20_000;
 const CONTEXT_LINES: usize = 200;
 
 impl Worker {
-    /// Every skill the task names, before the first word of its own conversation; whoever goes on with one has heard
-    /// them. One that is missing, or that fails by itself, is told and passed over: the work can be done without it, and
-    /// our own checks look at the result either way. What its provider refuses would be refused to the work as well.
+    /// Runs every skill the task names before a new conversation; one that is resumed has them already. A
+    /// missing or failing skill is reported and skipped: the work can do without it, and our checks judge the
+    /// result anyway. If the provider refuses a skill, the attempt ends: it would refuse the work too.
     pub(super) async fn apply_skills(
         &self,
         visit: &Visit<'_>,
@@ -123,7 +123,7 @@ impl Worker {
         }
     }
 
-    /// For whoever reads the transcript, and for whoever watches the run.
+    /// Reports to the reader of the transcript and to the user who watches the run.
     fn tell(&self, visit: &Visit<'_>, transcript: &mut Transcript, what: &str) {
         transcript.note(&format!("[conductor: {what}]"));
         self.notice(format!("{}: {what}", visit.order.task));

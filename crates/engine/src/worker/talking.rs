@@ -256,8 +256,8 @@ fn report(worker: &Worker, order: &Order, reports: Vec<Report>) {
     }
 }
 
-/// Listens to a recording of Claude Code, said so many times in a row, as to an agent at work. For whoever wants to know
-/// how long that takes, by a clock of theirs.
+/// Reads a recording of Claude Code, `times` times in a row, as from an agent at work. For benchmarks, which
+/// bring their own clock.
 pub fn overhear(
     output: &Path,
     recording: &[u8],
@@ -333,7 +333,7 @@ impl Mouth {
 mod tests {
     use super::*;
 
-    /// Says everything before anybody listens, as an agent does that is faster than we are.
+    /// Writes everything before we read, as an agent does that is faster than we are.
     #[test]
     fn nothing_is_given_away_before_it_was_heard() {
         let folder = tempfile::tempdir().unwrap();

@@ -50,8 +50,8 @@ fn desk(home: &Home, run: &RunId) -> PathBuf {
     home.run(run).join("workspaces")
 }
 
-/// Whose branch is checked out in a workspace, as the last part of the branch's name. Whoever sits there could have
-/// changed that, so it is good for finding a folder and for nothing else.
+/// The task whose branch is checked out in a workspace, as the last part of the branch's name. The agent
+/// there can change that, so use it to find a folder and for nothing else.
 pub fn sitter(home: &Home, workspace: &Workspace) -> Option<String> {
     let link = desk(home, &workspace.run).join(format!("{}.link", workspace.seat));
     let linked = fs::read_to_string(link).map(PathBuf::from);

@@ -34,9 +34,9 @@ impl Yard {
         }
     }
 
-    /// Takes away what only served the run: folders, task branches, temporary files. A folder somebody is in stays and
-    /// is named, and so does one in which a person is about to solve a conflict; a branch whose work has not landed is
-    /// kept under a rescue ref. `works` are those that have, if in another form.
+    /// Removes what only served the run: folders, task branches, temporary files. A folder stays and is
+    /// returned if a process is in it or the user resolves a conflict there. A branch whose work has not
+    /// landed is kept under a rescue ref; `works` are the commits that landed in another form.
     pub fn clear(&self, works: &HashSet<String>) -> Result<Vec<PathBuf>, WorkspaceError> {
         let left = self.alone(|| self.clear_folders(false))?;
         for (folder, first) in
@@ -139,7 +139,7 @@ impl Yard {
         }
     }
 
-    /// A folder goes when nobody is in it and everything in it is a commit that some ref holds.
+    /// A folder may go when no process is in it and a ref holds a commit of everything in it.
     fn may_go(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
         if !folder.exists() {
             return Ok(true);
@@ -185,7 +185,7 @@ pub fn folders(desk: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// Takes the trash off the disk, beside us and after us: nobody waits for that.
+/// Deletes the trash in a process of its own that may outlive ours, so that the user does not wait for it.
 pub fn empty_trash(home: &Path) {
     let trash = home.join("trash");
     if fs::read_dir(&trash).is_ok_and(|mut entries| entries.next().is_some()) {

@@ -29,8 +29,8 @@ pub(super) struct Included {
     pub(super) left: Vec<PathBuf>,
 }
 
-/// Copies what the patterns in the checkout at `root` name into a workspace nobody works in yet. Both are the top folders
-/// of their trees. A file that is there already and the same is not copied again. Blocks.
+/// Copies what the patterns in the checkout at `root` name into a workspace where no agent works yet. Both
+/// are the top folders of their trees. A file that is there already and the same is not copied again. Blocks.
 /// What `excludes` names is ignored beside what `.gitignore` files say, on both sides.
 pub(super) fn copy_included(
     root: &Path,
@@ -199,7 +199,7 @@ impl<'a> Copying<'a> {
             Ok(there) if there.is_dir() => Ok(Way::Open),
             Ok(_) => Ok(Way::Blocked),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // A folder nobody may write to could not be filled.
+                // We must be able to fill the folder, even if the original is read-only.
                 let mode = fs::metadata(&from).map_or(0o777, |found| found.mode() & 0o777 | 0o700);
                 DirBuilder::new().mode(mode).create(&to).map(|()| Way::Open)
             }

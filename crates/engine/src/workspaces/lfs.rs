@@ -1,4 +1,4 @@
-//! Git LFS, as far as whoever works in a workspace has to do with it.
+//! Git LFS in workspaces: reports missing contents and collects new ones.
 
 use std::path::Path;
 

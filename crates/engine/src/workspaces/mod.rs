@@ -84,7 +84,7 @@ pub enum WorkspaceError {
     Full(PathBuf),
     #[error("the work was cut short: {0}")]
     Broken(String),
-    #[error("somebody else moved {0} meanwhile; nothing was done")]
+    #[error("another process moved {0} meanwhile; nothing was done, try again")]
     Contested(String),
     #[error("{0} cannot be moved: {1}; nothing was done")]
     Held(String, String),
@@ -237,7 +237,7 @@ impl Tenant<'_> {
         Yard::open(repository, self.id, layout, self.keep(), self.run.tip())
     }
 
-    /// For whoever comes by while the run is at work elsewhere, or when it is over: nothing is made.
+    /// Opens it for another process than the coordinator, during or after the run. Creates nothing.
     pub fn visit(&self, repository: Repository) -> Result<Yard, WorkspaceError> {
         let layout = self.layout(&repository);
         Yard::look(repository, self.id, layout, self.keep(), self.run.tip())

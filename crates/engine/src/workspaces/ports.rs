@@ -55,8 +55,8 @@ impl Lease {
     }
 }
 
-/// Takes a block that nobody else of this state directory has and whose ports nobody uses. Another state directory's
-/// locks are not seen; two conductors with one each begin at different places, and notice ports in use.
+/// Takes a block that is not leased in this state directory and whose ports no process uses. Leases of
+/// another state directory are not seen: its conductor begins at another place and notices used ports.
 pub(super) fn lease(home: &Path) -> io::Result<Lease> {
     let taken = TAKEN.fetch_add(1, Ordering::Relaxed);
     if taken == 0 {

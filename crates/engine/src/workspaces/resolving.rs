@@ -150,9 +150,8 @@ impl Resolving {
         write(&folder.git.join("MERGE_MSG"), &format!("Merge task {task}\n"))
     }
 
-    /// Everything that is in the folder now, conflicts solved. Files that still have marks in them are an error.
-    /// So is a folder that holds nothing of the task's any more: whoever means that can say so.
-    /// `allowed` are files in which the marks are meant.
+    /// Everything that is in the folder now, conflicts solved. Conflict markers are an error, except in files
+    /// of `allowed`. So is a folder without any of the task's work: the user asks for that with `--ours`.
     pub fn solved(
         &self,
         task: &TaskId,

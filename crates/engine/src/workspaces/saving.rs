@@ -65,7 +65,7 @@ impl Yard {
         Ok(tree)
     }
 
-    /// Git takes any file; whoever the work is sent to may not.
+    /// Git takes a file of any size; the forge that the work is pushed to may not.
     fn tell_of_huge_files(&self, guest: &Guest, folder: &Folder, files: &[String]) {
         const HUGE: u64 = 100 << 20;
         for path in files {
@@ -144,7 +144,7 @@ impl Yard {
         self.layout.desk().join(format!("{seat}.unsaved"))
     }
 
-    /// Whoever is still in a folder keeps it, and so does work that could not be saved, under another name.
+    /// Moves a folder aside if a process is still in it, or if its work could not be saved.
     pub(super) fn make_way(&self, seat: &str) -> Result<(), WorkspaceError> {
         let (tree, unsaved) = (self.layout.workspace(seat), self.unsaved(seat));
         if !tree.exists() || (!unsaved.exists() && process::inside(&tree).is_empty()) {
@@ -184,7 +184,7 @@ impl Yard {
         Ok(name)
     }
 
-    /// The folder's files as a tree, without disturbing anybody, for a look at what is coming.
+    /// The folder's files as a tree, to look ahead for conflicts without disturbing the agent at work there.
     pub fn glance(&self, seat: &str) -> Result<(String, String), WorkspaceError> {
         let desk = self.layout.desk();
         // Several processes may look at the same moment.

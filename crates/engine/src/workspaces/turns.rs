@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn one_failure_is_told_and_keeps_nobody_else_from_working() {
+    fn one_failure_is_reported_and_does_not_stop_the_other_threads() {
         let done = Mutex::new(Vec::new());
         let work = |item: &usize| {
             locked(&done).push(*item);

@@ -35,7 +35,7 @@ impl Worktrees {
         self.yard.layout.desk().join(format!("{seat}.link"))
     }
 
-    /// The worktree as it is, where it is whole; else a new one, made while nobody else makes one.
+    /// The worktree as it is, if it is whole; else a new one. Only one is made at a time.
     pub(super) fn make(&self, seat: &str, commit: &str) -> Result<Folder, WorkspaceError> {
         let folder = self.folder(seat);
         let pointer = fs::read_to_string(folder.tree.join(".git")).unwrap_or_default();

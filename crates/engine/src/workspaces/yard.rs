@@ -105,7 +105,7 @@ impl Yard {
         })
     }
 
-    /// Whoever is to hear what is worth knowing.
+    /// Sends notices for the user to this listener from now on.
     pub fn listen(&self, listener: UnboundedSender<String>) {
         let _ = self.notices.set(listener);
         self.tell_settings();
@@ -157,8 +157,8 @@ impl Yard {
         &self.shadow
     }
 
-    /// Where the run's branch is now. Whoever adds to it is welcome; where it was taken away or set back, it is put
-    /// where it was, for what has landed has landed.
+    /// Where the run's branch is now. Commits that the user adds to it stay; if it was deleted or set back,
+    /// it is put where it was, since landed work must not be lost.
     pub fn tip(&self) -> Result<String, WorkspaceError> {
         let branch = self.branch();
         let now = self.repository.read_ref(branch)?;
@@ -181,7 +181,7 @@ impl Yard {
             self.keep_commit(&format!("branch/{}", &from[..12.min(from.len())]), from)?;
         }
         self.repository.move_ref(branch, to, from.unwrap_or_default())?;
-        self.notice(format!("somebody took landed work off {branch}; it was put back"));
+        self.notice(format!("another process removed landed work from {branch}; it was put back"));
         Ok(())
     }
 
@@ -236,8 +236,8 @@ impl Yard {
         Ok(())
     }
 
-    /// The tree an index was last written as, if it holds nothing else since. Taken out: where something goes wrong now,
-    /// nobody knows what it holds.
+    /// The tree an index was last written as, if it holds nothing else since. Removed from our notes, because
+    /// the index may hold anything if the next step fails.
     pub(super) fn forget_written(&self, index: &Path) -> Option<String> {
         locked(&self.written).remove(index)
     }
@@ -395,7 +395,7 @@ impl Yard {
         Ok(found.into_iter().map(|(_, folder)| folder).collect())
     }
 
-    /// Notes that a folder was made, so that whoever comes later finds it wherever it is.
+    /// Notes where a folder was made, so that a later process finds it.
     pub(super) fn note_folder(&self, seat: &str, folder: &Path) -> Result<(), WorkspaceError> {
         let note = self.layout.desk().join(format!("{seat}.folder"));
         access::replace(&note, folder.as_os_str().as_encoded_bytes()).map_err(|source| file(&note, source))

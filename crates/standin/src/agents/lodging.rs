@@ -1,7 +1,7 @@
 //! A home for an agent CLI in which it finds the stand-in and nothing else: no account, no key, no telemetry, no
 //! updates, and no way to the network that would work.
 //!
-//! Nobody's own settings are read: the environment is built from nothing, and settings lie in the home given.
+//! The user's settings are not read: the environment starts empty, and settings lie in the given home.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,7 +16,7 @@ use super::Agent;
 /// A key that opens nothing.
 const KEY: &str = "stand-in-dummy-key";
 
-/// Nobody listens there: what a CLI sends anywhere but to loopback goes nowhere.
+/// No process listens there: what a CLI sends anywhere but to loopback goes nowhere.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// What a CLI is to find.

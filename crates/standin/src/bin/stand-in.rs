@@ -12,9 +12,9 @@ use conductor_standin::{Limits, Script, StandIn};
 const USAGE: &str = "\
 usage: stand-in --script [NAME=]FILE … [--port N] [--until-eof]
 
-Answers as the scripts say, on 127.0.0.1 only, and prints the base URL of each. NAME is the file's own name without its
-extension unless given. What was asked is at /log and /log/NAME (?bodies for all of it). Runs until it is stopped; with
---until-eof also until its standard input ends, as it does with whoever started it.";
+Serve scripts as a model provider, on 127.0.0.1 only, and print the base URL of each. NAME defaults to the
+file's name without its extension. Requests are logged at /log and /log/NAME (?bodies adds their bodies). The
+server runs until it is stopped; with --until-eof, also until standard input ends, as when its parent ends.";
 
 #[derive(Default)]
 struct Arguments {

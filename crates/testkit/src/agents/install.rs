@@ -1,7 +1,7 @@
 //! Agent CLIs from npm, each version once, in a cache that tests share.
 //!
 //! A test must be able to tell «cannot be had here» from «does not work», so what fails here is `Unavailable` and
-//! says why. Then the test is skipped, loudly, or fails where somebody has said that the agents must be there.
+//! says why. Then the test is skipped with a message, or fails if `CONDUCTOR_AGENTS_REQUIRED` is set.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -41,7 +41,7 @@ pub enum Unavailable {
     Lately { said: String },
     #[error("{package} was installed, but `{program} --version` says {said:?}")]
     Broken { package: String, program: String, said: String },
-    #[error("somebody else is installing {package} and does not end")]
+    #[error("another process is installing {package} and has not finished in time")]
     Busy { package: String },
     #[error("the cache {} cannot be used: {source}", path.display())]
     Cache { path: PathBuf, source: io::Error },
@@ -293,7 +293,7 @@ mod tests {
         let package = package(place.path());
         assert!(!package.is_ready());
         pretend(place.path(), "1.2.3");
-        assert!(!package.is_ready(), "nobody has tried it");
+        assert!(!package.is_ready(), "its program was not tried yet");
         fs::write(place.path().join("ready"), "").unwrap();
         assert!(package.is_ready());
         pretend(place.path(), "1.2.4");

@@ -11,8 +11,8 @@ mod opencode;
 
 use conductor_testkit::agents::{Agent, or_skip};
 
-/// What this prints is shown even though it passes (`.config/nextest.toml`), so nobody believes in tests that were not
-/// run.
+/// What this prints is shown even though it passes (`.config/nextest.toml`), so that skipped tests are not
+/// taken for passed ones.
 #[test]
 fn which_agents_are_here() {
     for agent in Agent::ALL {

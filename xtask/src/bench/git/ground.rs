@@ -51,7 +51,7 @@ impl Ground {
         Ok(ground)
     }
 
-    /// Git as it is, in somebody's name.
+    /// Git as it is, with an author and a committer.
     pub(super) fn git(&self) -> Command {
         let mut command = Command::new("git");
         for role in ["AUTHOR", "COMMITTER"] {

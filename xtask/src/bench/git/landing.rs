@@ -68,6 +68,6 @@ pub(super) fn land(yard: &Yard, task: &Task, car: &Car) -> Result {
     let step = stack.steps.first().ok_or("the work does not fit")?;
     match yard.move_tip(&stack.from, &step.to)? {
         true => Ok(()),
-        false => Err("the branch was moved by somebody else".into()),
+        false => Err("another process moved the branch".into()),
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn reuse(size: Size, scratch: &mut Scratch) -> Result<Reuse> {
     Ok(reuse)
 }
 
-/// Everybody who wants a workspace at the same moment, and who got one.
+/// Attempts that ask for a workspace at the same moment, and the workspaces they got.
 pub(super) struct Crowd {
     ground: Ground,
     site: Site,

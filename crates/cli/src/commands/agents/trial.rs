@@ -55,7 +55,7 @@ pub(super) struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Everybody at once, each in a place of its own.
+    /// Tests all agents at once, each in a folder of its own.
     pub(super) fn hold(&self, names: &[String]) -> std::result::Result<Vec<Result>, Fault> {
         std::thread::scope(|scope| {
             let held: Vec<_> = names.iter().map(|name| scope.spawn(move || self.one(name))).collect();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::args;
 use crate::fault::{Exit, Fault};
 
-/// Nobody is answered more often than this in one conversation.
+/// The most turns of one conversation, so that it ends.
 const TURNS: usize = 50;
 
 pub(crate) fn run(args: &args::DemoAgent) -> Result<Exit, Fault> {

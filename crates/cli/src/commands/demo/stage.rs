@@ -57,7 +57,7 @@ fn chosen(agent: &str) -> String {
 fn git(directory: &Path, args: &[&str]) -> Result<(), Fault> {
     let output = Command::new("git").current_dir(directory).args(args).output().map_err(|error| {
         Fault::new(Exit::Unexpected, format!("git cannot be started: {error}"))
-            .help("install git, or see to it that it is on PATH")
+            .help("install git, or make sure it is on PATH")
     })?;
     match output.status.success() {
         true => Ok(()),
@@ -71,7 +71,7 @@ fn git(directory: &Path, args: &[&str]) -> Result<(), Fault> {
 /// Gives every prompt its part.
 pub(super) fn cast(stand_in: &StandIn) {
     for (name, script) in parts() {
-        // What nobody used costs nothing, not even by a price list.
+        // The stand-in uses no tokens, so that no price list makes a cost of them.
         stand_in.script(
             name,
             script.usage_by_default(Usage { input: 0, output: 0, cache_read: 0, cache_write: 0 }),

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn git() -> Finding {
     let Some(said) = process::answer(Command::new("git").arg("--version"), PATIENCE) else {
         return Finding::problem("git", "git is not there, or does not answer")
-            .remedy("install git, or see to it that it is on PATH");
+            .remedy("install git, or make sure it is on PATH");
     };
     let said = String::from_utf8_lossy(&said).trim().to_owned();
     match version(&said) {

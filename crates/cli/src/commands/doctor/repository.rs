@@ -7,7 +7,7 @@ use conductor_engine::git::{GitError, Repository};
 
 use super::Finding;
 
-/// Files of a merge, rebase or the like that somebody has begun.
+/// Files of a merge, rebase or the like that has begun and not ended.
 const UNDER_WAY: [(&str, &str); 5] = [
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
@@ -16,7 +16,7 @@ const UNDER_WAY: [(&str, &str); 5] = [
     ("BISECT_LOG", "a bisect"),
 ];
 
-/// No git command of ours or anybody's takes this long to write.
+/// No git command holds a lock for this long.
 const OLD: Duration = Duration::from_secs(10 * 60);
 
 pub(super) fn state(here: &Path, fix: bool) -> Vec<Finding> {
@@ -56,7 +56,7 @@ fn without(error: GitError) -> Finding {
     }
 }
 
-/// Locks of git commands that must have died. They are nobody's to remove but the user's.
+/// Locks of git commands that must have died. Only the user may remove them.
 fn locks(git: &Path) -> Option<Finding> {
     let is_old = |name: &&str| {
         let changed = std::fs::metadata(git.join(name)).and_then(|data| data.modified());

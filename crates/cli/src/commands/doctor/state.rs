@@ -128,7 +128,7 @@ fn writable(home: &Home) -> Finding {
     }
 }
 
-/// What is in a folder, and whether all of it was looked at: nobody waits for a doctor to count a million files.
+/// How large a folder is, and whether all of it was counted: counting a million files takes too long.
 fn weigh(folder: &Path) -> (u64, bool) {
     const ENOUGH: usize = 200_000;
     let (mut open, mut bytes, mut seen) = (vec![folder.to_owned()], 0, 0);
@@ -187,14 +187,14 @@ async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
     }
 }
 
-/// What is left of runs nobody works on.
+/// What runs that are not active have left.
 async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding> {
     let dead: Vec<RunId> = home.runs().into_iter().filter(|run| !home.is_live(run)).collect();
     let is_over = |run: &RunId| stored.iter().any(|one| one.id == *run && one.is_over());
     let mut findings = Vec::new();
     let sockets: Vec<PathBuf> =
         dead.iter().map(|run| home.run(run).join("control")).filter(|socket| socket.exists()).collect();
-    findings.extend(removable("sockets", "a socket that nobody listens to", &sockets, fix));
+    findings.extend(removable("sockets", "a socket without a listening process", &sockets, fix));
     // Those of runs that can be resumed hold what tasks wrote last.
     let spools: Vec<PathBuf> =
         dead.iter().filter(|run| is_over(run)).flat_map(|run| spools(&home.run(run))).collect();
@@ -203,7 +203,7 @@ async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding>
     if !alive.is_empty() {
         let pids = alive.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         findings.push(
-            Finding::warning("processes", format!("of runs that are not driven any more still run: {pids}"))
+            Finding::warning("processes", format!("of runs that are not active still run: {pids}"))
                 .remedy("resume the run, which ends them first; or end them yourself"),
         );
     }

@@ -61,7 +61,7 @@ pub(super) fn find(word: &str) -> Option<Code> {
     all().find(|code| plain(&code.name) == plain(word))
 }
 
-/// The code somebody most likely meant.
+/// The code the user most likely meant.
 pub(super) fn near(word: &str) -> Option<String> {
     let names: Vec<String> = all().map(|code| code.name).collect();
     did_you_mean(word, names.iter().map(String::as_str)).map(str::to_owned)
@@ -183,7 +183,7 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
             "Say in the prompt what it could not find out, or allow it with `permissions: { repetition: true }`.",
         ),
         C::NoChanges => (
-            "It ended well and changed no file, where a change was due. It is tried again.",
+            "It succeeded but made no changes (changes are required). It is tried again.",
             "Say `changes: optional` where none may be needed, or say in the prompt which files are meant.",
         ),
         C::Unwanted => (
@@ -227,8 +227,8 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
             "See the end of its transcript; a crash of the agent itself is worth a report to its makers.",
         ),
         C::Unauthorized => (
-            "The provider does not know us, or does not let us. It is not tried again with this agent.",
-            "Log in with the agent's own program, or see to its key; only the keys it needs reach it.",
+            "The provider refused the login or the key. It is not tried again with this agent.",
+            "Log in with the agent's own program, or check its key; only the keys it needs reach it.",
         ),
         C::UnknownModel => (
             "The provider has no such model, or not for this account.",
@@ -260,7 +260,7 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
         ),
         C::Provider => (
             "The provider failed, or cannot be reached. It is tried again.",
-            "See to the network and to the provider's status page.",
+            "Check the network and the provider's status page.",
         ),
         C::Internal => (
             "Conductor itself failed while it worked on the attempt: a mistake in the program, not in your file. It is \
@@ -284,7 +284,7 @@ mod tests {
             assert!(code.cause.ends_with('.'), "{}: {}", code.name, code.cause);
             assert!(code.remedy.is_none_or(|remedy| remedy.ends_with(['.', ')'])), "{}", code.name);
         }
-        // Whoever adds a class or a code adds it to the lists: every number and name a log can hold is found.
+        // A new class or code must be in the lists: every number and name a log can hold is found.
         for class in CLASSES {
             assert!(find(&name(class)).is_some_and(|code| code.kind == "failure class"));
         }

@@ -87,7 +87,7 @@ fn status(subject: &Subject) -> String {
     format!("{status} in run {}{told}{}", found.found.stored.id, left(subject, run, status))
 }
 
-/// Nothing goes on where nobody works on the run.
+/// Says that the run is not active, and how to resume it.
 fn left(subject: &Subject, run: &Run, status: Status) -> String {
     let Some(found) = subject.found.as_ref().filter(|_| subject.waits.is_none() && !status.is_end()) else {
         return String::new();
@@ -102,10 +102,7 @@ fn left(subject: &Subject, run: &Run, status: Status) -> String {
         },
         _ => "",
     };
-    format!(
-        "\nnobody is working on the run{why}; take it up with: conductor run --resume {}",
-        found.found.stored.id
-    )
+    format!("\nthe run is not active{why}; resume it with: conductor run --resume {}", found.found.stored.id)
 }
 
 fn class(class: FailureClass) -> String {
@@ -143,7 +140,7 @@ fn agent(subject: &Subject) -> String {
     if let Some(race) = subject.task().race() {
         let by = |id: &TaskId| format!("{id} ({})", subject.plan.task(id).map_or("", Task::agent_name));
         let wins = match race.wins {
-            Wins::First => "whoever lands first wins",
+            Wins::First => "the first to land wins",
             Wins::Best => "the best by score wins when all have ended",
         };
         let all: Vec<String> = race.entrants.iter().map(by).collect();
@@ -151,8 +148,8 @@ fn agent(subject: &Subject) -> String {
     }
     let chain: Vec<String> = subject.task().agents().map(shown).collect();
     let mut told = chain.join(", then ");
-    if let Some(why) = &subject.nobody {
-        told += &format!("\nnobody can do it: {why}");
+    if let Some(why) = &subject.undoable {
+        told += &format!("\nno agent can do it: {why}");
     }
     if let Some(hand) = subject.hand() {
         let model = hand.model.as_deref().map(|model| format!(" with {model}")).unwrap_or_default();
@@ -186,7 +183,7 @@ fn parts(subject: &Subject, score: &Score) -> String {
 }
 
 fn specialist(subject: &Subject) -> String {
-    let Some(one) = subject.plan.subagent(subject.task()) else { return "nobody in particular".to_owned() };
+    let Some(one) = subject.plan.subagent(subject.task()) else { return "none".to_owned() };
     let words = words(subject.task());
     let why = match words.is_empty() {
         true => "the task says so".to_owned(),
@@ -214,7 +211,7 @@ fn files(subject: &Subject) -> String {
     let task = subject.task();
     match (task.files.is_empty(), task.learned_files()) {
         (false, _) => format!("{} (the task says so)", task.files.join(", ")),
-        (true, []) => "nobody knows; it runs beside anything".to_owned(),
+        (true, []) => "unknown; it runs beside any other task".to_owned(),
         (true, learned) => {
             let from =
                 if named_in_words(task) { "named in its words" } else { "touched when it was last done" };
@@ -231,7 +228,7 @@ fn named_in_words(task: &Task) -> bool {
 
 fn checks(task: &Task) -> String {
     match task.verify.is_empty() {
-        true => "none of ours: what it leaves is merged as it is".to_owned(),
+        true => "none: its work is merged unchecked".to_owned(),
         false => format!("{}; mended up to {}", task.verify.join("; "), counted(task.fix_rounds, "time")),
     }
 }
@@ -265,7 +262,7 @@ fn limits(task: &Task) -> String {
     limits.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Which settings somebody wrote, and where; all others are built in.
+/// Which settings are written, and where; all others are built in.
 fn written(subject: &Subject) -> String {
     let of = |of_config: bool| {
         let keys = subject.origins.iter().filter(|one| one.of_config == of_config);

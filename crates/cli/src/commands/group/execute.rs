@@ -21,7 +21,7 @@ use crate::fault::{Exit, Fault};
 /// The slash command that brings an agent up to date, where it has one.
 const SUMMARY: &str = "/flow:summary";
 
-/// How many of a group are at work at once, where nobody says it.
+/// How many tasks of a group run at once without --parallel.
 const MOST: usize = 8;
 
 /// The word for no such step.
@@ -96,7 +96,7 @@ fn run_arguments(args: &GroupExecute, slots: u32) -> Result<Box<args::Run>, Faul
     run::typed(words)
 }
 
-/// What was asked for; else the agent's own summary, where it has one. Where there is none, that is told.
+/// What was asked for; else the agent's own summary, where it has one. A notice says where there is none.
 fn refresh(args: &GroupExecute, plan: &Plan, directory: &Path) -> Option<Refresh> {
     let timeout = args.refresh_timeout;
     let work = match args.refresh.as_deref() {

@@ -63,7 +63,7 @@ pub(super) async fn meant(archive: &Archive, of: &OfGroup) -> Result<(Found, Met
     })
 }
 
-/// What the way a group stands means for whoever waits for it.
+/// The exit code of `group wait` for a group's status.
 pub(super) fn exit(status: Status) -> Exit {
     match status {
         Status::Completed => Exit::Done,

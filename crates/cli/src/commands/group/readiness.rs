@@ -28,7 +28,7 @@ use crate::fault::{Exit, Fault};
 pub(super) struct Ready {
     pub(super) plan: Plan,
     pub(super) circumstances: Circumstances,
-    /// Held until the run is in the store, so that nobody begins the same meanwhile.
+    /// Held until the run is in the store, so that no other process begins the same tasks.
     pub(super) turn: File,
 }
 
@@ -89,7 +89,7 @@ async fn refuse_twice(store: &Sqlite, directory: &Path, chosen: &Chosen) -> Resu
         Some((run, group)) => {
             let message = format!("group {group} is being carried out in run {run}, or was left in it");
             Err(Fault::new(Exit::StillRunning, message).help(format!(
-                "wait for it: conductor group wait --group-id {group}; take it up: conductor run --resume {run}; give \
+                "wait for it: conductor group wait --group-id {group}; resume it: conductor run --resume {run}; give \
                  it up: conductor cancel --all --run {run}"
             )))
         }
@@ -199,7 +199,7 @@ impl Beads {
         ids.filter(|id| self.open(id.as_str()).is_some()).cloned().collect()
     }
 
-    /// Why whoever waits for something outside cannot begin, where that is so.
+    /// Why a task that waits for something outside the plan cannot begin, where that is so.
     pub(super) fn objection(&self, on: &str, landed: Option<&Former>) -> Option<String> {
         match (self.issue(on), landed) {
             (Some(issue), _) if issue.is_closed() => None,

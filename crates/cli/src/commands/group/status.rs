@@ -42,7 +42,7 @@ fn text(archive: &Archive, found: &Found, metadata: &Metadata) -> String {
     }
     if exit(metadata.status) == Exit::StillRunning && !archive.home.is_live(&found.stored.id) {
         let run = &found.stored.id;
-        text += &format!("nobody works on it: take it up with `conductor run --resume {run}`\n");
+        text += &format!("the run is not active; resume it with `conductor run --resume {run}`\n");
     }
     text
 }

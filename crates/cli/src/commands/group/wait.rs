@@ -77,7 +77,7 @@ fn ended(home: &Home, args: &GroupWait, id: &RunId) -> Result<Exit, Fault> {
         Some(metadata) if metadata.status.is_end() => told(&run, &metadata, args.json),
         _ if home.is_live(id) => Err(live::silent(home, id)),
         _ => Err(Fault::new(Exit::Unexpected, format!("group {group} was left in the middle, in run {id}"))
-            .help(format!("take it up with `conductor run --resume {id}`"))),
+            .help(format!("resume it with `conductor run --resume {id}`"))),
     }
 }
 

@@ -32,18 +32,17 @@ const fn may(name: &'static str, kind: &'static str, words: &'static str) -> Giv
     Given { name, kind, words, needed: false }
 }
 
-const RUN: Given =
-    may("run", "string", "The run, or the beginning of its name; the newest one where absent.");
+const RUN: Given = may("run", "string", "Name of the run, or a prefix of it; default: the newest run.");
 
 pub(super) const VERBS: [Verb; 12] = [
     Verb {
         name: "plan",
-        words: "Have an agent plan tasks for what is wanted, and write them into a task file. Starts nothing.",
+        words: "Have an agent turn a description into a task file. Runs nothing.",
         given: &[
-            must("requirements", "What is wanted."),
-            may("budget", "integer", "How many may work at once."),
-            may("output", "string", "The task file to write, tasks.yaml where absent."),
-            may("agent", "string", "Who plans."),
+            must("requirements", "Description of what is to be done."),
+            may("budget", "integer", "How many agents may work at once."),
+            may("output", "string", "Task file to write; default: tasks.yaml."),
+            may("agent", "string", "Agent that plans."),
         ],
         typed: |given| {
             let mut words = vec!["plan".to_owned(), "--json".to_owned()];
@@ -56,24 +55,24 @@ pub(super) const VERBS: [Verb; 12] = [
     },
     Verb {
         name: "validate",
-        words: "Check a task file; every mistake with its place.",
+        words: "Check a task file, and list every error with its place.",
         given: &[must("file", "The task file.")],
         typed: |given| positional(vec!["validate".to_owned(), "--json".to_owned()], [text(given, "file")?]),
         answers: &[],
     },
     Verb {
         name: "start",
-        words: "Run a task file in the background. Tells the run's name.",
+        words: "Run a task file in the background, and return the name of the run.",
         given: &[
             must("file", "The task file."),
             may("parallel", "integer", "How many tasks run at once."),
-            may("only", "string", "Only these tasks: ids, globs, group:G, epic:E."),
+            may("only", "string", "Run only these tasks: ids, globs, group:G, epic:E."),
             may("max_cost", "number", "Start nothing new once this many dollars are spent."),
             may(
                 "allow_commands",
                 "boolean",
                 "The person you work for has seen the file's commands and allows them. Without it, a file with commands \
-                 that the project does not use already is refused.",
+                 that the project does not already use is refused.",
             ),
         ],
         typed: |given| {
@@ -90,14 +89,14 @@ pub(super) const VERBS: [Verb; 12] = [
     },
     Verb {
         name: "status",
-        words: "What a run is doing: what is at work, what waits and on what, what failed.",
+        words: "Show what a run is doing: which tasks run, which wait and why, which failed.",
         given: &[RUN],
         typed: |given| positional(vec!["status".to_owned(), "--json".to_owned()], [text(given, "run")?]),
         answers: &[],
     },
     Verb {
         name: "logs",
-        words: "What a task's agent or command said.",
+        words: "Show the output of a task's agent or command.",
         given: &[must("task", "The task's id."), RUN],
         typed: |given| {
             let mut words = vec!["logs".to_owned()];
@@ -111,8 +110,8 @@ pub(super) const VERBS: [Verb; 12] = [
         words: "Answer what a task's agent has asked, for the person you work for.",
         given: &[
             must("task", "The task's id."),
-            Given { name: "allow", kind: "boolean", words: "Whether it is allowed.", needed: true },
-            may("message", "string", "What the agent is told with it."),
+            Given { name: "allow", kind: "boolean", words: "Whether to allow it.", needed: true },
+            may("message", "string", "Message to the agent with the answer."),
             RUN,
         ],
         typed: |given| {
@@ -127,7 +126,7 @@ pub(super) const VERBS: [Verb; 12] = [
     },
     Verb {
         name: "cancel",
-        words: "Stop a task and do not do it; or everything of a run, where no task is named.",
+        words: "Cancel a task, or the whole run if no task is named.",
         given: &[may("task", "string", "The task's id."), RUN],
         typed: |given| {
             let mut words = vec!["cancel".to_owned(), "--json".to_owned()];
@@ -144,9 +143,9 @@ pub(super) const VERBS: [Verb; 12] = [
     },
     Verb {
         name: "wait",
-        words: "Wait for a run to end, or until the time is over: the exit code it ended with, 8 while it is still going \
-                on. Call it again to wait longer.",
-        given: &[RUN, may("seconds", "integer", "How long at the most; 50 where absent.")],
+        words: "Wait for a run to end, and return its exit code; 8 if it still runs when the time is up. \
+                Call it again to wait longer.",
+        given: &[RUN, may("seconds", "integer", "Longest wait; default: 50.")],
         typed: |given| {
             let seconds = number(given, "seconds")?.unwrap_or_else(|| "50".to_owned());
             let words = vec!["wait".to_owned(), "--json".to_owned(), format!("--timeout={seconds}")];
@@ -157,10 +156,10 @@ pub(super) const VERBS: [Verb; 12] = [
     },
     Verb {
         name: "diff",
-        words: "What a task has changed, as a patch.",
+        words: "Show what a task has changed, as a patch.",
         given: &[
             must("task", "The task's id."),
-            may("stat", "boolean", "Only the names of the files, and how many lines changed."),
+            may("stat", "boolean", "Show only file names, and how many lines changed."),
             RUN,
         ],
         typed: |given| {
@@ -175,7 +174,7 @@ pub(super) const VERBS: [Verb; 12] = [
     },
     Verb {
         name: "retry",
-        words: "Do a task again, and what was skipped because of it. A run that is not active goes on with `resume`.",
+        words: "Run a task again, and tasks skipped because of it. If the run is not active, `resume` it.",
         given: &[must("task", "The task's id."), RUN],
         typed: |given| {
             let mut words = ["task", "retry", "--json"].map(str::to_owned).to_vec();
@@ -186,13 +185,13 @@ pub(super) const VERBS: [Verb; 12] = [
     },
     Verb {
         name: "resume",
-        words: "Go on with a run: one that is paused, or one that was left or stopped, which goes on in the background.",
+        words: "Resume a paused run; or an unfinished run that is not active, in the background.",
         given: &[
             RUN,
             may(
                 "retry_failed",
                 "boolean",
-                "Do again what failed, was skipped or cancelled, of a run that is not active.",
+                "Retry what failed, was skipped or cancelled, in a run that is not active.",
             ),
         ],
         typed: |given| {
@@ -212,7 +211,7 @@ pub(super) const VERBS: [Verb; 12] = [
     },
     Verb {
         name: "report",
-        words: "What a run came to, or has come to so far, in Markdown: what landed, what failed and why, time and cost.",
+        words: "Report on a run so far, in Markdown: what landed, what failed and why, time and cost.",
         given: &[RUN],
         typed: |given| {
             let words = ["report", "--format", "md", "--output", "-"].map(str::to_owned).to_vec();

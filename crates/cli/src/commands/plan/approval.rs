@@ -19,7 +19,7 @@ use crate::writing::{self, ask};
 pub(crate) fn need_person() -> Result<(), Fault> {
     match writing::attended() {
         true => Ok(()),
-        false => Err(Fault::new(Exit::Usage, "there is nobody to ask: --interactive needs a terminal")
+        false => Err(Fault::new(Exit::Usage, "--interactive needs a terminal to ask its questions on")
             .help("leave --interactive out, and look at the task file yourself")),
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn approve(place: &Path, text: String, write: impl Fn(&Draft) -> Stri
             ("d" | "drop", Some(id)) => drop_task(place, id, &write)?,
             ("e" | "edit", None) => edit(place)?,
             ("q" | "quit" | "n" | "no", None) => return Err(refused(place)),
-            // The end of the input is nobody's consent.
+            // The end of the input is no consent.
             ("", None) if answer.is_empty() && !writing::attended() => return Err(refused(place)),
             _ => talk("a, e, q, or d and the id of a task"),
         }

@@ -104,7 +104,7 @@ pub(crate) fn ask(
     }
 }
 
-/// The planner's own task: whoever does tasks here, by the config files and what was typed.
+/// The planner's own task, for the agent that the config files and the arguments name.
 fn one_task(args: &Planning) -> Result<Plan, Fault> {
     let mut task = serde_json::json!({ "id": "plan", "prompt": "Plan it." });
     if let Some(agent) = &args.agent {

@@ -10,7 +10,7 @@ use conductor_core::planner::{self, Bounds};
 use crate::args::Planning;
 use crate::fault::{Exit, Fault};
 
-/// A planner reads no more, and nobody means it to.
+/// No planner reads more than this; a longer file is a mistake.
 const LONGEST: u64 = 256 << 10;
 
 /// The words, and how many tasks must come of them.

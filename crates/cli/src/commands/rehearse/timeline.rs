@@ -9,7 +9,7 @@ use conductor_core::plan::Plan;
 
 /// A chart narrower than this shows nothing.
 const NARROWEST: usize = 10;
-/// More rows than these nobody reads; then only the critical path is drawn.
+/// More rows than these cannot be read; then only the critical path is drawn.
 const MOST: usize = 40;
 const WIDEST_NAME: usize = 20;
 

@@ -18,7 +18,7 @@ use crate::diagnostics;
 use crate::fault::{Exit, Fault};
 use crate::taskfile;
 
-/// How long an agent's question waits where nobody is there to read it.
+/// How long an agent's question waits without a user at a terminal.
 const UNATTENDED: Millis = Millis::from_secs(10 * 60);
 
 /// How long an outage of a provider is waited out.
@@ -27,7 +27,7 @@ const PATIENCE: Millis = Millis::from_secs(60 * 60);
 /// Said where the number is only the built-in one.
 const ONE_AT_A_TIME: &str = "tasks run one at a time; -p N runs N at once";
 
-/// Whether somebody sits there.
+/// Whether a user sits at a terminal.
 fn attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -161,7 +161,7 @@ pub(super) fn limited(before: &Options, written: &Limits, edited: Option<&Limits
     options
 }
 
-/// As if these words had been typed, the last of them by somebody who wrote them after `--`.
+/// Arguments of `run` made by another command; the last of them are what the user typed after `--`.
 pub(crate) fn typed(words: Vec<OsString>) -> Result<Box<args::Run>, Fault> {
     match Arguments::read(words) {
         Ok(arguments) if !arguments.global.is_untouched() => {
@@ -237,7 +237,7 @@ impl From<Strategy> for graph::Strategy {
 /// With room for more than this, how many fit is not worth knowing.
 const PLENTY: u32 = 1000;
 
-/// How many at once the limits of this process leave room for; told where more are wanted.
+/// How many tasks at once the limits of this process allow; a notice says so where more are wanted.
 fn fitting(plan: &Plan, wanted: u32) -> Option<u32> {
     let with_agents = plan.tasks.iter().any(|task| matches!(task.work, Work::Prompt(_)));
     let Capacity { attempts, limit } =
@@ -248,7 +248,7 @@ fn fitting(plan: &Plan, wanted: u32) -> Option<u32> {
     Some(attempts)
 }
 
-/// What this machine has of the resources everybody knows.
+/// What this machine has of cpu and memory.
 pub(crate) fn machine() -> Vec<(String, u64)> {
     let cpus = std::thread::available_parallelism().map(|count| ("cpu".to_owned(), count.get() as u64));
     let memory = conductor_engine::process::machine_memory().map(|bytes| ("memory".to_owned(), bytes));

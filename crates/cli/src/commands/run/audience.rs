@@ -1,4 +1,4 @@
-//! Whoever is shown or told what goes on in a run: the view, and those the plan wants notified.
+//! What shows or reports the progress of a run: the view, and the plan's notifications.
 
 use std::path::Path;
 use std::time::Duration;
@@ -89,10 +89,10 @@ impl Audience {
         ended
     }
 
-    /// Everybody is told, or has had time enough to be.
+    /// Returns when all notifications are delivered, or have had time enough.
     pub(super) fn leave(mut self) {
         if self.notifier.take().is_some_and(|notifier| !notifier.finish()) {
-            self.view.notice("somebody could not be told in time: a webhook takes too long to answer");
+            self.view.notice("a notification was not delivered: its webhook takes too long to answer");
         }
         self.show_the_rest();
     }

@@ -79,17 +79,17 @@ fn until_it_answers(begun: &Begun, child: &mut Child) {
     }
 }
 
-/// Leaves the terminal and tells whoever waits that the run is there.
+/// Leaves the terminal and reports the run to the parent process, which waits for that.
 pub(super) fn settle(run: &RunId, state: &Path) -> Result<(), Fault> {
     let path = state.join("run.log");
     let log = access::private().create(true).append(true).open(&path)?;
-    // Fails only where nobody holds us in a session of theirs.
+    // Fails only where this process leads a process group already.
     let _ = rustix::process::setsid();
     rustix::stdio::dup2_stdin(File::open("/dev/null")?).map_err(io::Error::from)?;
     rustix::stdio::dup2_stderr(&log).map_err(io::Error::from)?;
     let begun = Begun { schema: SCHEMA.to_owned(), run: run.clone(), pid: std::process::id(), log: path };
     let mut out = io::stdout().lock();
-    // Whoever waited may be gone; the run is there all the same.
+    // The parent may be gone; the run goes on all the same.
     let _ = writeln!(out, "{}", serde_json::to_string(&begun).unwrap_or_default()).and_then(|()| out.flush());
     rustix::stdio::dup2_stdout(&log).map_err(io::Error::from)?;
     Ok(())

@@ -78,7 +78,7 @@ pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) 
     Some(if bad == 0 { fault } else { fault.help(again) })
 }
 
-/// A coordinator killed after the last event has left no report; whoever looks for the run later makes it.
+/// A coordinator that was killed after the last event has left no report; the next `--resume` writes it.
 pub(super) fn complete_files(stored: &StoredRun, run: &Run, state: &Path) -> Result<(), Fault> {
     let directory = run.options().output.as_ref().map_or_else(|| state.to_owned(), PathBuf::from);
     if !directory.join("execution_summary.json").exists() {

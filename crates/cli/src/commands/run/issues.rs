@@ -24,7 +24,7 @@ use crate::fault::{Exit, Fault};
 /// How long a run waits at its end for its issues to be closed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A plan made of issues. Until the run is in the store nobody else makes one of the same.
+/// A plan made of issues. Until the run is in the store, no other process makes one of the same issues.
 pub(super) struct Issues {
     pub(super) plan: Plan,
     pub(super) source: String,

@@ -1,7 +1,7 @@
 //! The key `t` at a terminal, and SIGUSR1 anywhere: what is at work, for how long, and what waits on what.
 //!
 //! Keys are read one by one without being shown, and Ctrl-C and Ctrl-Z stay what they are. The terminal is as it was
-//! whenever somebody else has it: after every end of ours, and while we are stopped or in the background.
+//! whenever another process has it: after every end of ours, and while we are stopped or in the background.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How the terminal was before we read keys from it, as long as we do.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// What there is to tell, for whoever asked. The terminal is as it was when this goes.
+/// The status texts that the user asked for. Dropping this puts the terminal back as it was.
 pub(super) struct Looks(mpsc::UnboundedReceiver<String>);
 
 impl Looks {
@@ -40,7 +40,7 @@ impl Drop for Looks {
     }
 }
 
-/// `keys` says whether somebody could be pressing any.
+/// `keys` says whether to read the keyboard.
 pub(super) fn watch(control: Control, keys: bool) -> Looks {
     let (sender, looks) = mpsc::unbounded_channel();
     if let Ok(mut wish) = signal(SignalKind::user_defined1()) {
@@ -65,7 +65,7 @@ async fn look(control: &Control, sender: &mpsc::UnboundedSender<String>) -> Opti
     }
 }
 
-/// Looks for a key now and then; what is typed while somebody else has the terminal is theirs.
+/// Looks for a key now and then; what is typed while another process has the terminal is left to it.
 async fn listen(control: Control, sender: mpsc::UnboundedSender<String>) {
     let mut now_and_then = tokio::time::interval(PAUSE);
     now_and_then.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -102,7 +102,7 @@ fn in_front() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
-/// Whether it is ours. Only taken from the front: whoever changes a terminal from behind is stopped for it.
+/// Whether it is ours. Only taken in the foreground: a background process that changes a terminal is stopped.
 fn take() -> bool {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     if before.is_some() || !in_front() {

@@ -91,7 +91,7 @@ pub(super) fn foresee(
     }
 }
 
-/// Worktrees and branches are made in it, so one that can only be read is told before anything starts.
+/// Worktrees and branches are made in it, so a read-only one is refused before anything starts.
 fn check_writable(repository: &Repository) -> Result<(), Fault> {
     access::check_writable(&repository.common).map_err(|error| {
         let message = format!(
@@ -127,8 +127,8 @@ fn racing_in_place(plan: &Plan, default: Option<Isolation>) -> Option<&Task> {
     plan.tasks.iter().filter(|task| task.race().is_some()).find(in_place)
 }
 
-/// Outside of any repository a command works in place, which is told; a prompt does so only with the user's word. Where
-/// there is a repository that cannot be used, nothing does.
+/// Outside of any repository a command works in place, with a notice; a prompt only if the user says so.
+/// Where there is a repository that cannot be used, nothing does.
 fn outside(plan: &Plan, default: Option<Isolation>, directory: &Path, error: GitError) -> Result<(), Fault> {
     let GitError::NotOne(_) = error else { return Err(no_repository(error)) };
     let said = |task: &Task| task.isolation.or(default);
@@ -157,7 +157,7 @@ fn race_in_place(task: &Task) -> Fault {
     Fault::new(Exit::Usage, message).help("run it in a git checkout, without --isolation none")
 }
 
-/// Asked for, or agreed to: where nobody can be asked, only asked for.
+/// Whether --first-commit is given, or the user agrees; without a terminal, only --first-commit counts.
 fn may_begin(args: &Resolved<'_>, root: &Path) -> bool {
     if args.typed.first_commit {
         return true;

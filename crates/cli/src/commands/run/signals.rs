@@ -1,5 +1,5 @@
 //! Ctrl-C once drains, twice stops, thrice kills; a fourth leaves at once. Termination stops, and so does a terminal that
-//! goes away, unless whoever started us said (nohup) that it may.
+//! goes away, unless the run was started with nohup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -36,7 +36,7 @@ fn redirected() -> impl Iterator<Item = PathBuf> {
     [1, 2].into_iter().filter_map(named).filter(|path| path.is_file())
 }
 
-/// What is to be included, where the user wants that; else it is told once, where there is any.
+/// What to include, where the user wants that; else a notice says once that there are uncommitted files.
 pub(super) fn find(
     args: &Resolved<'_>,
     repository: Option<&Repository>,

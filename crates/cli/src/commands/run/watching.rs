@@ -1,6 +1,7 @@
 //! `run --watch`: edits of the task file are taken into the run that goes on.
 //!
-//! What is not valid, or cannot be, is told and changes nothing. What has begun keeps its text, and nothing is taken away.
+//! An edit that is not valid is reported and changes nothing. Tasks that have begun keep their text, and no task
+//! is removed.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -42,7 +43,7 @@ pub(super) struct Watched {
 type Looks = Option<(u64, u64, i64, i64)>;
 
 impl Watched {
-    /// Nothing where nobody wants it watched.
+    /// Nothing without --watch.
     pub(super) fn new(
         args: &Resolved<'_>,
         source: String,
@@ -118,7 +119,7 @@ impl Watched {
         self.chosen.of_plan(plan).map_err(|error| error.to_string())
     }
 
-    /// Whoever has begun stays as it is, and does not keep the others out.
+    /// A task that has begun keeps its text, and does not keep the others from being updated.
     async fn amended(
         &self,
         control: &Control,

@@ -15,7 +15,7 @@ use crate::args;
 use crate::fault::Fault;
 use crate::progress::json::timestamp;
 
-/// Nobody plans for longer; where the place a planner works in is older than this, it was killed.
+/// No planner takes longer: one whose folder is older than this was killed.
 const A_DAY: Millis = Millis::from_secs(24 * 3600);
 
 #[derive(Debug, Serialize)]
@@ -26,7 +26,7 @@ pub(super) struct PlanVerdict {
     pub(super) run: Option<RunId>,
 }
 
-/// Those that are old enough, but for those of runs that stay and those that somebody is at; none where no age is said.
+/// Plans older than --older-than, but not those of runs that stay or of planners at work.
 pub(super) fn old(
     archive: &Archive,
     args: &args::RunsPrune,
@@ -66,7 +66,7 @@ pub(super) fn discard(archive: &Archive, verdict: &PlanVerdict) -> bool {
     let done = access::create_private_dir_all(&trash)
         .and_then(|()| fs::rename(root.join("plans").join(plan.as_str()), to));
     if let Err(error) = &done {
-        talk(format!("{plan}: what was said cannot be removed: {error}"));
+        talk(format!("{plan}: the planner's answers cannot be removed: {error}"));
     }
     done.is_ok()
 }

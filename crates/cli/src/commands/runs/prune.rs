@@ -1,4 +1,4 @@
-//! `runs prune`: takes away what old runs have left. Nothing goes that somebody works on, or that is kept nowhere else.
+//! `runs prune`: removes what old runs have left, but no active run and no work that is kept nowhere else.
 
 use std::fs;
 
@@ -62,7 +62,7 @@ pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, Fault> {
         plans: Vec::new(),
     };
     if args.unreachable && !args.branches && !args.refs {
-        let message = "--unreachable says nothing by itself: it widens --branches and --refs";
+        let message = "--unreachable needs --branches or --refs";
         return Err(Fault::new(Exit::Usage, message).help("name one of them, or both"));
     }
     for stored in old(&archive, args)? {
@@ -94,7 +94,7 @@ fn old(archive: &Archive, args: &args::RunsPrune) -> Result<Vec<StoredRun>, Faul
     Ok(runs.into_iter().skip(args.keep.unwrap_or(0)).filter(|run| old(run.created)).collect())
 }
 
-/// A folder that is claimed belongs to somebody who is about to begin.
+/// A folder that is claimed belongs to a coordinator that is about to start.
 fn empty_folders(archive: &Archive) -> Vec<RunId> {
     let home = &archive.home;
     let empty = |run: &RunId| archive.known(run).is_none() && !home.is_live(run) && !was_written(home, run);
@@ -103,7 +103,7 @@ fn empty_folders(archive: &Archive) -> Vec<RunId> {
 
 async fn judged(archive: &Archive, stored: &StoredRun, args: &args::RunsPrune) -> Verdict {
     let why = match (archive.home.is_live(&stored.id), args.force) {
-        (true, _) => Some("somebody is working on it".to_owned()),
+        (true, _) => Some("the run is active".to_owned()),
         (false, true) => None,
         (false, false) => worth_keeping(archive, stored),
     };
@@ -191,7 +191,7 @@ async fn carry_out(archive: &Archive, report: &mut Report, args: &args::RunsPrun
     report.plans.retain(|plan| !plan.run.as_ref().is_some_and(stays) && plans::discard(archive, plan));
 }
 
-/// Whoever is killed in the middle leaves either a run that can be read, or an empty folder.
+/// A process killed in the middle leaves either a run that can be read, or an empty folder.
 async fn remove(archive: &Archive, verdict: &mut Verdict, args: &args::RunsPrune) -> Result<(), String> {
     let run = &verdict.run.clone();
     let words = |fault: Fault| fault.message().to_owned();
@@ -202,10 +202,10 @@ async fn remove(archive: &Archive, verdict: &mut Verdict, args: &args::RunsPrune
         talk(format!("{run}: its workspaces could not be cleared: {}", fault.message()));
     }
     let claim = archive.home.claim(run).map_err(|error| match error {
-        HomeError::Busy(_) => "somebody is working on it".to_owned(),
+        HomeError::Busy(_) => "the run is active".to_owned(),
         error => error.to_string(),
     })?;
-    // Of one that was killed, and that nobody would find any more.
+    // Processes of a killed run: without its record, no command would find them any more.
     process::end_leftovers(run, claim.directory(), &[]);
     let _ = fs::remove_file(claim.directory().join("head"));
     archive.remove(run).await.map_err(words)?;

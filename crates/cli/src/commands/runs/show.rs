@@ -34,7 +34,7 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, Fault> {
     let found = archive.read(stored).await?;
     let graph = Graph::new(found.run.plan(), found.run.options().strategy)
         .map_err(|error| Fault::new(Exit::Unexpected, error))?;
-    // The ledger is what git, the disk and the processes say now; where the repository is gone, nobody can tell.
+    // The ledger is what git, the disk and the processes say now; without the repository there is none.
     let yard = found.visit(&archive.home).ok();
     let ledger = yard.as_ref().and_then(|yard| ledger::take(&stored.id, &found.run, yard, &[]).ok());
     if args.json {

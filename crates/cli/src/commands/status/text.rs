@@ -48,7 +48,7 @@ pub(super) fn calls(seen: &Seen) -> String {
     out
 }
 
-/// What is at work and what waits, for whoever sits at the run itself.
+/// What runs and what waits, for the user at the run's own terminal.
 pub(crate) fn brief(snapshot: &Snapshot) -> String {
     let s = snapshot;
     let mut out = format!("{}\n", figures(s));
@@ -73,7 +73,7 @@ fn running(out: &mut String, s: &Snapshot) {
 fn head(seen: &Seen) -> String {
     let s = &seen.snapshot;
     let state = match (seen.pid, s.state.as_str()) {
-        // Whoever worked on it left without a word.
+        // The coordinator died without recording an end.
         (None, "running" | "paused" | "finishing" | "created") => "left in the middle",
         (_, state) => state,
     };
@@ -115,7 +115,7 @@ pub(crate) fn counted(s: &Snapshot) -> String {
 
 fn reason(why: DrainReason) -> &'static str {
     match why {
-        DrainReason::User => "somebody asked for it",
+        DrainReason::User => "the user asked for it",
         DrainReason::FailFast => "a task has failed",
         DrainReason::Budget => "its budget is reached",
         DrainReason::Unauthorized => "an agent is not logged in",
@@ -145,7 +145,7 @@ fn doing(at_work: &AtWork) -> String {
         Phase::Stopping(StopReason::Preempted) => "stopping, makes room for something more urgent".to_owned(),
         Phase::Stopping(StopReason::Interrupted) => "stopping, to be resumed".to_owned(),
         Phase::Stopping(StopReason::BaseChanged) => "stopping, what it is built on has changed".to_owned(),
-        Phase::Stopping(StopReason::Outrun) => "stopping, somebody else was first".to_owned(),
+        Phase::Stopping(StopReason::Outrun) => "stopping, another agent was first".to_owned(),
         Phase::Landing => "done, waits to land".to_owned(),
         Phase::Aboard => "done, lands with its epic".to_owned(),
         Phase::StandingBy => "done, stands by".to_owned(),

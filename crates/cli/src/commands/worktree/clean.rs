@@ -1,4 +1,4 @@
-//! `worktree clean`: takes away what runs that nobody works on have left on the disk.
+//! `worktree clean`: removes what runs that are not active have left on the disk.
 
 use std::collections::HashSet;
 
@@ -51,8 +51,8 @@ pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-/// What runs have left that were over and were killed before they could clear up. Nobody waits for the outcome: what
-/// cannot be cleared now is for `worktree clean` to explain.
+/// Clears what finished runs have left that were killed before they could. Reports nothing: `worktree clean`
+/// explains what cannot be cleared now.
 pub(crate) async fn clear_after_the_dead(home: &Home) {
     let left = |run: &RunId| home.run(run).join("workspaces").exists() && !home.is_live(run);
     if !home.runs().iter().any(left) {

@@ -98,7 +98,7 @@ impl Case {
     pub(super) async fn close(self, ended: Result<Brought, Fault>, stopped: &Stopped) -> Result<Exit, Fault> {
         let branch = short(self.bench.yard().branch());
         let run = self.bench.close().await;
-        // With the bench, everybody is gone who had something to say.
+        // With the bench, the last sender of notices is gone.
         let _ = self.talking.await;
         if !self.directory.exists() {
             talk(format!("the folder you are in is gone: cd {}", self.stored.directory.display()));
@@ -215,7 +215,7 @@ impl Stopped {
                 };
                 let _ = (tell.send(by), ask.send(wish));
             }
-            // Whoever asks a third time does not want to wait any more.
+            // A user who presses Ctrl-C a third time does not want to wait any more.
             interrupt.recv().await;
             std::process::exit(Exit::Interrupted as i32);
         });

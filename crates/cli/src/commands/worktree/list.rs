@@ -35,7 +35,7 @@ struct Room {
     task: Option<TaskId>,
     /// Whether it was made for a person to solve a conflict in.
     resolving: bool,
-    /// Whether somebody works on the run right now.
+    /// Whether the run is active.
     live: bool,
     /// Processes that have it as their working directory.
     used_by: Vec<u32>,

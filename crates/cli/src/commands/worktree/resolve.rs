@@ -116,7 +116,7 @@ async fn abort(args: &OfTask) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-/// One that is laid out already is left as it is: somebody may have begun.
+/// A conflict that is laid out already is left as it is: the user may have begun to resolve it.
 fn lay_out(case: &Case) -> Result<(), Fault> {
     let (task, resolving) = (&case.task, case.bench.resolving());
     if let Some(open) = resolving.open(task)? {

@@ -99,7 +99,7 @@ impl Ahead {
         }
     }
 
-    /// How long a task will still take; nothing where nobody knows.
+    /// How long a task will still take; nothing where there is no estimate.
     fn length(&self, run: &Run, place: usize, now: Tick) -> Option<Millis> {
         let (task, progress) = run.task(place);
         if progress.state.status().is_end() {
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn time_is_told_by_estimates_or_by_what_others_took() {
-        assert_eq!(chain(6, 0, None), (6, None), "nobody knows");
+        assert_eq!(chain(6, 0, None), (6, None), "there is no estimate");
         assert_eq!(chain(6, 2, None), (4, None), "two are not enough to go by");
         assert_eq!(
             chain(6, 3, None),

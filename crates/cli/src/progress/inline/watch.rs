@@ -179,7 +179,7 @@ impl Watch {
         }
     }
 
-    /// Whether somebody at work has been told to leave it for now.
+    /// Whether a running attempt is being interrupted.
     fn is_stopping(&self) -> bool {
         self.running.iter().any(|&(_, place)| match &self.run.progress(place).state {
             TaskState::Running(running) => running.stopping == Some(StopReason::Interrupted),

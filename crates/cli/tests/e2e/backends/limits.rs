@@ -1,4 +1,4 @@
-//! An allowance that is used up is nobody's failure: the agent is put aside until it is there again.
+//! A used-up allowance fails no task: the agent is parked until its provider's reset.
 
 use conductor_testkit::agents::Agent;
 use conductor_testkit::{Fault, Kind, Script, UsageLimit};

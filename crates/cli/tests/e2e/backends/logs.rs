@@ -27,9 +27,9 @@ mod a_command_that_fails {
 mod a_commit {
     use super::*;
 
-    for_each_agent!(is_made_by_whoever_is_told_to);
+    for_each_agent!(is_made_by_an_agent_that_is_told_to);
 
-    fn is_made_by_whoever_is_told_to(agent: Agent) {
+    fn is_made_by_an_agent_that_is_told_to(agent: Agent) {
         let Some(bench) = Bench::new(agent, "", &prompt("a", "")) else { return };
         let commit = "git add -A && git commit -q -m 'a step of mine'; git log -1 --format=%s";
         bench.script("a", Script::new().write_file("a.txt", "a\n").run(commit).finish("Done."));

@@ -6,8 +6,8 @@ use conductor_testkit::agents::Agent;
 use super::Bench;
 use crate::repository::{conductor, expect_tidy, git};
 
-/// Both follow one script, in which whoever finds `first` untaken goes on, once both have done half of it, and the other
-/// is held at its command. What they leave for each other is outside of their workspaces, which a rule has to allow.
+/// Both agents follow one script. The one that makes the folder `first` goes on when both have done half;
+/// the other is held at its command. They share files outside of their workspaces, which a rule has to allow.
 fn contested(bench: &Bench) -> Script {
     let [both, first, never] = ["both", "first", "never"].map(|name| bench.world.path(name));
     let until = |what: String| format!("until {what}; do sleep 0.05; done");

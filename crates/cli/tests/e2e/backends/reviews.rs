@@ -1,4 +1,4 @@
-//! Work that somebody else looks at before it lands.
+//! Work that another agent reviews before it lands.
 
 use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
@@ -26,12 +26,12 @@ fn a_rejection_goes_back_and_what_is_accepted_lands_with_its_score() {
     let told = |request: &conductor_testkit::Request| {
         request.body.as_deref().is_some_and(|body| body.contains("answer.txt says 41, not 42"))
     };
-    assert!(bench.stand_in.requests("work").iter().any(told), "whoever did it reads what was found");
+    assert!(bench.stand_in.requests("work").iter().any(told), "the agent that did it gets the findings");
     expect_tidy(&bench.world);
 }
 
 #[test]
-fn a_review_that_cannot_be_read_holds_nobody_up() {
+fn a_review_that_cannot_be_read_does_not_stop_the_work() {
     let Some(bench) = Bench::new(Agent::Claude, "", TASK) else { return };
     bench.script("work", Script::new().write_file("answer.txt", "42\n").finish("It is written."));
     bench.script("review", Script::new().finish("Looks good to me!"));

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use super::{Bench, for_each_agent, prompt};
 use crate::harness::leftovers;
 
-/// Nobody is to wait longer, however busy the machine. What is meant is under two seconds; the tests print what it was.
+/// The longest a stop may take on a busy machine. The aim is under two seconds; the tests print the time.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// One that does not end, and that none of them thinks better of.

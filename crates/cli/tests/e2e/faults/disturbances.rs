@@ -36,7 +36,7 @@ pub(super) enum Disturbance {
     UserPacks,
     UserPrunesWorktrees,
     UserBranches,
-    SomeoneLooks,
+    UserLooks,
 }
 
 impl Disturbance {
@@ -55,7 +55,7 @@ impl Disturbance {
             13 => Disturbance::UserPacks,
             14 => Disturbance::UserPrunesWorktrees,
             15 => Disturbance::UserBranches,
-            _ => Disturbance::SomeoneLooks,
+            _ => Disturbance::UserLooks,
         }
     }
 
@@ -89,7 +89,7 @@ impl Disturbance {
             Disturbance::UserPacks => drop(place.try_git(world, &deaf(&["pack-refs", "--all"]))),
             Disturbance::UserPrunesWorktrees => drop(place.try_git(world, &deaf(&["worktree", "prune"]))),
             Disturbance::UserBranches => user.branches(world, place),
-            Disturbance::SomeoneLooks => {
+            Disturbance::UserLooks => {
                 for args in [&["status"][..], &["runs", "list"]] {
                     place.start(world, args).ended_within(Duration::from_secs(30));
                 }

@@ -177,7 +177,7 @@ fn four_phases_from_the_context_to_the_tests() {
 }
 
 #[test]
-fn a_context_that_fails_holds_nobody_up() {
+fn a_context_that_fails_holds_no_task_up() {
     let mut play = Play::new("a", &[]);
     play.end("g.refresh", Some("no summary"));
     assert_eq!(play.at_work(), "a");

@@ -1,8 +1,8 @@
-//! What a prompt says to do, by a word that tells somebody to do it and what it is done to.
+//! What a prompt says to do, recognised by an imperative and what it is done to.
 
 use super::{LOOKED_AT, Risk, cut, once, quoted};
 
-/// What a prompt can tell somebody to do, on what.
+/// What a prompt can say to do, and to what.
 struct Deed {
     risk: Risk,
     verbs: &'static [&'static str],
@@ -104,7 +104,7 @@ const DEEDS: [Deed; 9] = [
     },
 ];
 
-/// Words that may stand before one that tells somebody to do something.
+/// Words that may stand before an imperative.
 const BEFORE: [&str; 11] =
     ["please", "then", "and", "now", "finally", "also", "first", "next", "afterwards", "lastly", "to"];
 /// Words with which a thing's name is over, so that it is no part of a longer one, as in "password form".
@@ -151,7 +151,7 @@ impl Word {
     }
 }
 
-/// Whether a word stands where it tells somebody to do it.
+/// Whether a word stands where it is an imperative.
 fn is_imperative(words: &[Word], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|at| &words[at]) else { return true };
     let negated = words[..at].iter().rev().take(3).any(|word| {

@@ -143,7 +143,7 @@ pub(super) fn class(status: Status) -> &'static str {
     }
 }
 
-/// So that nobody has to tell statuses by their colours.
+/// So that statuses differ by more than their colours.
 pub(super) fn sign(status: Status) -> &'static str {
     match status {
         Status::Completed => "✓",

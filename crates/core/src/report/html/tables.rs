@@ -318,7 +318,7 @@ fn task(out: &mut Markup, subject: &Subject<'_>, place: usize, begun: Option<Mil
     let run = subject.run;
     let (task, progress) = run.task(place);
     let (result, status) = (TaskResult::new(run, place), progress.state.status());
-    // Whoever races for a task is shown with it, and hidden with it.
+    // An entrant of a race is shown with its task, and hidden with it.
     let shown = run.raced_by(place).map_or(status, |race| run.progress(race).state.status());
     put!(out; "<tr class=\"");
     out.raw(class(shown));

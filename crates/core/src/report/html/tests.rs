@@ -16,7 +16,7 @@ use crate::run::Run;
 use crate::scheduler::{Input, Scheduler, Stacked};
 use crate::units::{Millis, Now, Tick, Timestamp, Usd};
 
-/// Everything in a report that somebody else wrote.
+/// Every text in a report that comes from the user, an agent or a command.
 #[derive(Debug, Clone)]
 struct Texts {
     names: [String; 4],

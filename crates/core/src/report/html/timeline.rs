@@ -39,9 +39,9 @@ pub(super) fn timeline(out: &mut Markup, subject: &Subject<'_>) {
         drawing.span(out, subject, span);
     }
     drawing.queue(out);
-    put!(out; "</svg></div><p class=\"note\">Time counts from the run&#39;s beginning, and only while somebody drove it. \
-        The parts of an attempt are drawn one after the other, each as long as all of it was together. A mark above a \
-        bar is an attempt that did not succeed; the line below is its merging.");
+    put!(out; "</svg></div><p class=\"note\">Time counts from the run&#39;s beginning, and only while the \
+        run was active. The parts of an attempt are drawn one after the other, each as long as all of it was \
+        together. A mark above a bar is an attempt that did not succeed; the line below is its merging.");
     left_out(out, &course);
     put!(out; "</p></section>\n");
 }

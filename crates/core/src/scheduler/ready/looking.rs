@@ -1,10 +1,10 @@
-//! What stands in the way of those who wait, for whoever asks. Changes nothing.
+//! What keeps waiting tasks from starting, for status queries. Changes nothing.
 
 use super::{LaneNumber, Rank, Ready};
 use crate::graph::Node;
 use crate::scheduler::pools::{Look, PoolNumber};
 
-/// A pool that has not enough for somebody, or where somebody else is first.
+/// A pool that has not enough for a task, or where another task comes first.
 pub(in crate::scheduler) struct Lack<'r> {
     pub(in crate::scheduler) look: Look<'r>,
     pub(in crate::scheduler) wants: u64,

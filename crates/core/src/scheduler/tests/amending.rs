@@ -9,7 +9,7 @@ fn amend(script: &mut Script, text: &str) -> String {
 }
 
 #[test]
-fn whoever_joins_is_done_when_its_turn_comes() {
+fn a_task_that_joins_is_done_when_its_turn_comes() {
     let (mut script, told) = Script::start(plan("a; b <- a"), queue(2));
     assert_eq!(told, "start a");
     assert_eq!(amend(&mut script, "c; d <- b c"), "start c");
@@ -35,8 +35,8 @@ fn what_cannot_be_is_refused_whole() {
     let circle = "refused: tasks would wait for each other in a circle: b, c";
     assert_eq!(amend(&mut script, "d; b <- c; c <- b"), circle);
     assert_eq!(
-        amend(&mut script, "d <- nobody"),
-        "refused: task 'd' depends on 'nobody', which does not exist"
+        amend(&mut script, "d <- unknown"),
+        "refused: task 'd' depends on 'unknown', which does not exist"
     );
     assert_eq!(amend(&mut script, "d; d"), "refused: task 'd' is there twice");
     assert_eq!(script.scheduler.run().plan().tasks.len(), 2);
@@ -46,14 +46,14 @@ fn what_cannot_be_is_refused_whole() {
 }
 
 #[test]
-fn whoever_joins_behind_a_failure_is_skipped_like_the_others() {
+fn a_task_that_joins_behind_a_failure_is_skipped_like_the_others() {
     let (mut script, _) = Script::start(plan("a; b"), queue(2));
     script.fail("a");
     assert_eq!(amend(&mut script, "c <- a"), "skip c (by a)");
 }
 
 #[test]
-fn nobody_gains_time_when_somebody_joins() {
+fn no_task_gains_time_when_another_joins() {
     let mut timed = plan("a");
     timed.tasks[0].timeout = Some(Millis::from_secs(10));
     let (mut script, _) = Script::start(timed, queue(1));
@@ -102,11 +102,11 @@ fn an_agent_adds_as_many_tasks_as_the_run_takes() {
     let attempt = script.attempt_of("c");
     assert_eq!(script.ok("c"), "done c, start d");
     let late = script.ask(Request::Propose { by: id("c"), attempt, tasks: plan("f").tasks });
-    assert_eq!(late, "refused: task 'c' is completed; only whoever is at work on it can propose tasks");
+    assert_eq!(late, "refused: task 'c' is completed; only the agent at work on it can propose tasks");
 }
 
 #[test]
-fn nobody_adds_anything_where_that_is_not_said() {
+fn no_agent_adds_tasks_where_the_run_takes_none() {
     let (mut script, _) = Script::start(plan("a"), queue(2));
     assert_eq!(propose(&mut script, "a", "c"), "refused: this run takes no tasks from agents");
 }

@@ -55,7 +55,7 @@ fn a_cap_that_is_near_is_told_once_and_a_resume_does_not_repeat_it() {
     assert_eq!(neared(&s.log).last().unwrap(), "run Cost 1830000/2200000");
 }
 
-/// What was spent on the plan counts like what tasks spend, also for whoever takes the run up later.
+/// What was spent on the plan counts like what tasks spend, also for the coordinator that resumes the run.
 #[test]
 fn what_planning_used_counts_towards_the_caps_of_the_run() {
     let planned = |cost: f64| {
@@ -115,7 +115,7 @@ fn a_task_that_has_used_up_its_own_is_not_begun_again() {
     let (mut s, told) = s.crash(queue(1));
     assert_eq!(told, "failed a (Budget), start b");
     assert_eq!(s.ok("b"), "done b, finished (Failed)");
-    // Nor where somebody asks for it: the cap is what it was.
+    // Nor where the user asks for it: the cap is what it was.
     let run = Run::replay(&s.log).unwrap();
     let (_, decision) =
         Scheduler::take_up(run, queue(1), now(9), Legacy { reopen: true, ..Legacy::default() }).unwrap();
@@ -213,8 +213,8 @@ fn asked_to_merge(s: &Script) -> Option<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// All that a task is tried with, by whomever and however often, uses at most its cap and one report; an agent that is
-    /// told to stop makes no further one.
+    /// All attempts at a task together, by any of its agents, use at most its cap and one report; an agent
+    /// that is told to stop makes no further one.
     #[test]
     fn a_tasks_lineage_stays_within_its_cap_and_one_report(steps in prop::collection::vec(step(), 1..120)) {
         let mut plan = prompts("a; b; c");

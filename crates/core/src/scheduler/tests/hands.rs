@@ -7,7 +7,7 @@ use crate::units::Usd;
 impl Script {
     fn hand(&self, task: &str) -> &str {
         let place = self.scheduler.run().place(&id(task)).unwrap();
-        self.scheduler.run().hand(place).map_or("nobody", |hand| &hand.agent)
+        self.scheduler.run().hand(place).map_or("none", |hand| &hand.agent)
     }
 
     fn model(&self, task: &str) -> (Option<&str>, &str) {
@@ -26,7 +26,7 @@ impl Script {
 }
 
 #[test]
-fn whoever_is_missing_is_passed_over() {
+fn an_agent_that_is_missing_is_passed_over() {
     let mut options = queue(4);
     options.absent = ["claude".to_owned(), "gemini".to_owned()].into();
     let (s, told) = Script::start(prompts("a claude gemini codex; b codex claude"), options);
@@ -41,7 +41,7 @@ fn an_agents_own_failure_hands_over_at_once_and_is_no_try() {
     assert_eq!(s.hand("a"), "codex");
     assert_eq!(s.failed("a", FailureClass::Overloaded), "other a, start a#3");
     assert_eq!(s.hand("a"), "gemini");
-    // Nobody is left: from here on the policy counts, from the first again.
+    // No agent is left: from here on the policy counts, from the first again.
     assert_eq!(s.failed("a", FailureClass::Provider), "retry a in 5.0s");
     let (mut s, _) = s.crash(queue(1));
     assert_eq!(s.wait(5), "start a#4");
@@ -51,7 +51,7 @@ fn an_agents_own_failure_hands_over_at_once_and_is_no_try() {
 }
 
 #[test]
-fn bad_work_stays_with_whoever_did_it() {
+fn bad_work_stays_with_the_agent_that_did_it() {
     let (mut s, _) = Script::start(prompts("a claude codex"), queue(1));
     assert_eq!(s.failed("a", FailureClass::NoChanges), "retry a in 5.0s");
     assert_eq!(s.wait(5), "start a#2");
@@ -66,7 +66,7 @@ fn a_parked_providers_tasks_go_to_others_who_can_and_the_rest_waits() {
     assert_eq!(s.hand("a"), "codex");
     assert_eq!(s.ok("a"), "done a, start c");
     assert_eq!(s.hand("c"), "codex");
-    // Both parked: whoever opens sooner is waited for.
+    // Both parked: the task waits for the one that opens sooner.
     assert_eq!(s.parked("codex", 50), "parked codex until 50");
     assert_eq!(s.ended("c", Outcome::Interrupted), "interrupted c");
     assert_eq!(s.wait(51), "start c#2");
@@ -90,11 +90,11 @@ fn one_finds_out_whether_a_provider_is_open_again_before_all_ask_it() {
     assert_eq!(s.ended("a", Outcome::Interrupted), "interrupted a");
     assert_eq!(s.wait(100), "start a#3");
     let (mut s, told) = s.crash(queue(3));
-    assert_eq!(told, "interrupted a, start a#4", "nobody knows yet");
+    assert_eq!(told, "interrupted a, start a#4", "whether it is open is not known yet");
     assert_eq!(s.use_up("a", 0.01), "start b#2, start c#2");
 }
 
-/// A model is chosen for whoever does it, when they begin; what a dead coordinator chose by is known to the next.
+/// A model is chosen for each agent when it begins; what a dead coordinator chose by is known to the next.
 #[test]
 fn bad_work_goes_up_a_tier_and_another_agent_gets_a_model_of_its_own() {
     let mut plan = prompts("a claude codex; b claude codex; c");
@@ -142,7 +142,8 @@ fn a_run_short_of_money_begins_with_smaller_models() {
     assert!(why.ends_with("medium, for 60 % of the run's money is spent"), "{why}");
 }
 
-/// C9: nobody else asks a provider that said no, others go on, the cut-short one goes on where it was, not as a new try.
+/// C9: no other task asks a provider that said no, tasks without it go on, and the one that was cut short
+/// goes on where it was, not as a new try.
 #[test]
 fn a_parked_provider_frees_its_slot_and_is_asked_again_when_it_said() {
     let mut plan = plan("a; b; c");
@@ -165,7 +166,7 @@ fn a_parked_provider_frees_its_slot_and_is_asked_again_when_it_said() {
     assert_eq!(s.ok("c"), "done c");
     assert_eq!(s.wait(50), "", "b needs it as well");
     let (mut s, told) = s.crash(queue(1));
-    assert_eq!(told, "", "it stays parked when somebody else takes over");
+    assert_eq!(told, "", "it stays parked when another coordinator takes over");
     assert_eq!(s.scheduler.next_deadline(), Some(Tick(100_500)));
     assert_eq!(s.wait(60), "start a#2");
     let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };

@@ -13,7 +13,7 @@ fn done_means_landed_and_who_comes_later_takes_the_next_train() {
     assert_eq!(s.merged("a", ""), "merging a");
     assert_eq!(s.moved("a", true), "done a, start c");
     assert_eq!(s.merged("b", ""), "merging b");
-    assert_eq!(s.moved("b", false), "", "somebody moved the branch: merged anew");
+    assert_eq!(s.moved("b", false), "", "another process moved the branch: merged anew");
     assert_eq!(s.merged("b", ""), "merging b");
     assert_eq!(s.moved("b", true), "done b");
 }
@@ -35,7 +35,7 @@ fn all_that_wait_travel_together_and_the_culprit_alone_is_left_behind() {
     assert_eq!(s.merged("b", "c"), "merging b, unmerged c, failed c (Conflict), skip e (by c)");
     assert_eq!(s.actions, [Action::MoveBranch { from: "tip".into(), to: "merged-b".into() }]);
     assert_eq!(s.moved("b", true), "done b");
-    assert_eq!(s.merged("d", ""), "merging d", "whom nobody looked at goes next");
+    assert_eq!(s.merged("d", ""), "merging d", "what was not looked at goes next");
     assert_eq!(s.moved("d", true), "done d, finished (Failed)");
 }
 
@@ -70,7 +70,7 @@ fn a_conflict_goes_back_to_be_mended_before_it_is_a_failure() {
         [Action::Integrate { cars }] => cars[0].favour,
         other => panic!("{other:?}"),
     };
-    assert_eq!(favour, Some(Side::Theirs), "only now does somebody win");
+    assert_eq!(favour, Some(Side::Theirs), "only now does a side win");
     assert_eq!(s.merged("", "a"), "unmerged a, failed a (Conflict), finished (Failed)");
 }
 
@@ -119,7 +119,7 @@ fn a_crash_in_the_middle_of_a_merge_asks_whether_it_happened() {
 }
 
 #[test]
-fn a_branch_that_cannot_be_moved_fails_whoever_was_to_land() {
+fn a_branch_that_cannot_be_moved_fails_the_task_that_was_to_land() {
     let (mut s, _) = Script::start(plan("a; b"), queue(2));
     s.left("a");
     s.merged("a", "");
@@ -254,7 +254,7 @@ fn a_stack_that_was_overtaken_is_void() {
 }
 
 #[test]
-fn somebody_of_an_epic_who_is_done_again_lands_after_those_who_were_sent() {
+fn a_task_of_an_epic_that_is_done_again_lands_after_those_that_were_sent() {
     let mut plan = plan("a; b");
     for task in &mut plan.tasks {
         task.epic = Some("e".into());

@@ -46,7 +46,7 @@ fn an_outage_fails_nothing_and_one_alone_looks_whether_it_is_over() {
 }
 
 #[test]
-fn whoever_gets_an_answer_lets_the_others_in() {
+fn the_task_that_gets_an_answer_lets_the_others_in() {
     let (mut s, _) = Script::start(once("a claude; b claude"), patient(2, 60));
     s.refused("a", FailureClass::RateLimited);
     s.refused("b", FailureClass::RateLimited);

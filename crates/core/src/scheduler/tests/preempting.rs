@@ -79,7 +79,7 @@ fn commands_equals_and_handed_in_work_are_not_stopped() {
 }
 
 #[test]
-fn nobody_is_stopped_more_than_twice() {
+fn no_task_is_stopped_more_than_twice() {
     let (mut s, _) = Script::start(classes("slow 2"), queue(1));
     for urgent in ["a", "b"] {
         let told = s.join(classes(&format!("{urgent} 0!")));
@@ -123,7 +123,7 @@ fn what_was_handed_in_in_that_moment_counts_and_a_cancel_ends_it() {
 }
 
 #[test]
-fn a_coordinator_that_died_meanwhile_stops_nobody_twice() {
+fn a_coordinator_that_died_meanwhile_stops_no_task_twice() {
     let (mut s, _) = Script::start(classes("gate 0; busy 2; late 0! gate; last 0! gate"), queue(2));
     s.ok("gate");
     let (s, told) = s.crash(Options { slots: 2, ..queue(2) });

@@ -248,7 +248,7 @@ impl Checked {
                 let open = at(&|state| !state.status().is_end() && !stops(state));
                 let log: Vec<String> =
                     self.script.log.iter().filter_map(|record| tell(&record.event)).collect();
-                assert_eq!(open, 0, "whoever is beaten stops ({}): {}", run.task(race).0.id, log.join(", "));
+                assert_eq!(open, 0, "beaten entrants stop ({}): {}", run.task(race).0.id, log.join(", "));
             }
         }
     }
@@ -412,7 +412,7 @@ impl Checked {
         self.take_up();
     }
 
-    /// Somebody joins, or is put another way, or wants what cannot be; then nothing has happened.
+    /// Adds a task, changes one, or asks for what cannot be; then nothing has happened.
     fn amend(&mut self, how: u8) {
         let run = self.script.scheduler.run();
         let count = run.plan().tasks.len();
@@ -449,7 +449,7 @@ impl Checked {
         self.take(decision);
     }
 
-    /// Answers the first who asks, if anybody does.
+    /// Answers the first task that asks, if any does.
     fn answer(&mut self, allow: bool) {
         let run = self.script.scheduler.run();
         let asking = run.tasks().find(|(_, progress)| matches!(progress.state, TaskState::Asking { .. }));
@@ -459,7 +459,7 @@ impl Checked {
         }
     }
 
-    /// The merge under way goes well, badly, or is overtaken by somebody who moves the branch.
+    /// The merge under way goes well, badly, or is overtaken by another process that moves the branch.
     fn answer_merge(&mut self, how: u8) {
         match self.merge.take() {
             Some(Action::Integrate { cars }) => {
@@ -473,7 +473,7 @@ impl Checked {
                     self.branch.insert(to.clone());
                     self.branch.extend(self.stacked.drain(..));
                 }
-                // Sometimes the branch is moved and nobody lives to tell.
+                // Sometimes the branch is moved and the coordinator dies before it records that.
                 match how % 7 {
                     0 => self.crash(),
                     _ => self.input(Input::BranchMoved { to, moved }),
@@ -541,7 +541,7 @@ impl Checked {
         self.take(decision);
     }
 
-    /// From here on everybody behaves: the run must come to its end in a bounded number of steps.
+    /// From here on every agent behaves: the run must come to its end in a bounded number of steps.
     fn run_out(&mut self) {
         self.input(Input::Asked(Request::Continue));
         let bound = 100 + 100 * self.script.scheduler.graph().len();
@@ -560,7 +560,7 @@ impl Checked {
                 (None, true) => {
                     self.answer(true);
                     self.review(0);
-                    // Whoever begins with the answer is not kept until its time is over.
+                    // Where a task begins with the answer, no time passes: it would time out.
                     if self.live.is_empty() {
                         self.pass_time(1000);
                     }

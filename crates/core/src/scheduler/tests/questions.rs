@@ -27,12 +27,12 @@ fn prompts(names: &str) -> Plan {
 }
 
 #[test]
-fn whoever_asks_frees_the_slot_and_goes_on_with_the_answer_even_after_a_restart() {
+fn an_agent_that_asks_frees_the_slot_and_goes_on_with_the_answer_even_after_a_restart() {
     let (mut s, told) = Script::start(prompts("a; b"), queue(1));
     assert_eq!(told, "start a");
     assert_eq!(ask(&mut s, "a"), "start b");
     assert_eq!(s.ok("b"), "done b");
-    assert_eq!(s.wait(100_000), "", "for ever, where nobody said how long");
+    assert_eq!(s.wait(100_000), "", "for ever, where no time limit is set");
     let (mut s, told) = s.crash(queue(1));
     assert_eq!(told, "");
     assert_eq!(
@@ -52,7 +52,7 @@ fn whoever_asks_frees_the_slot_and_goes_on_with_the_answer_even_after_a_restart(
 
 /// C11.
 #[test]
-fn where_nobody_answers_in_time_the_answer_is_no() {
+fn without_an_answer_in_time_the_answer_is_no() {
     let mut plan = prompts("a; b");
     let rules = Permissions { answer_within: Some(Millis::from_secs(10)), ..Permissions::default() };
     plan.tasks[1].permissions = Some(Box::new(rules));
@@ -74,11 +74,11 @@ fn a_run_can_be_left_with_its_questions_and_taken_up_when_they_are_answered() {
     let options = Options { leave_unanswered: true, ..queue(2) };
     let (mut s, _) = Script::start(prompts("a; b"), options.clone());
     assert_eq!(ask(&mut s, "a"), "");
-    assert_eq!(s.fail("b"), "retry b in 5.0s", "somebody has something to do yet");
+    assert_eq!(s.fail("b"), "retry b in 5.0s", "another task still has something to do");
     assert_eq!(s.wait(5), "start b#2");
     assert_eq!(s.ok("b"), "done b, stopped (Person)");
     let (mut s, told) = s.crash(options);
-    assert_eq!(told, "stopped (Person)", "nobody has answered");
+    assert_eq!(told, "stopped (Person)", "it has no answer yet");
     let answered = crate::amend::answered(
         s.scheduler.run(),
         &id("a"),
@@ -93,17 +93,17 @@ fn a_run_can_be_left_with_its_questions_and_taken_up_when_they_are_answered() {
 }
 
 #[test]
-fn words_for_a_task_reach_whoever_works_on_it_now_and_later() {
+fn words_for_a_task_reach_its_agents_now_and_later() {
     let (mut s, _) = Script::start(prompts("a; b"), queue(1));
     s.ask(Request::Tell { task: id("a"), words: "use tabs".into() });
     assert!(matches!(&s.actions[..], [Action::Say { words, .. }] if words == "use tabs"));
     s.ask(Request::Tell { task: id("b"), words: "use spaces".into() });
-    assert!(s.actions.is_empty(), "nobody works on it yet");
+    assert!(s.actions.is_empty(), "no agent works on it yet");
     assert_eq!(s.ok("a"), "done a, start b");
     let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
     assert_eq!(beginning.words, ["use spaces"]);
     assert_eq!(
         s.ask(Request::Tell { task: id("a"), words: "late".into() }),
-        "refused: task 'a' is completed; there is nobody to be told anything"
+        "refused: task 'a' is completed; only a task that has not ended takes messages"
     );
 }

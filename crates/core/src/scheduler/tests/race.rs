@@ -202,7 +202,7 @@ fn who_changes_nothing_does_not_overtake_who_is_landing() {
 }
 
 #[test]
-fn files_are_nobody_elses_while_a_race_for_them_goes_on() {
+fn no_other_task_touches_the_files_of_a_race_under_way() {
     let mut plan = racing("api; other", Wins::First, 2);
     plan.tasks.iter_mut().for_each(|task| task.files = vec!["src/**".into()]);
     let (mut s, told) = Script::start(plan, queue(4));
@@ -311,7 +311,7 @@ fn words_for_the_task_are_for_all_who_race_for_it() {
 }
 
 #[test]
-fn a_question_of_one_holds_nobody_else_up() {
+fn a_question_of_one_entrant_holds_up_no_other() {
     let (mut s, _) = Script::start(raced(Wins::First), queue(4));
     let question = Question { tool: "Bash".into(), what: "deploy".into(), why: String::new() };
     s.ended("api.1", Outcome::Asked(Box::new(question)));
@@ -332,7 +332,7 @@ fn a_crash_between_landing_and_stopping_changes_nothing() {
     let (mut s, _) = Script::start(raced(Wins::First), queue(4));
     s.left("api.1");
     s.merged("api.1", "");
-    // The branch may have been moved; nobody lived to say so.
+    // The branch may have been moved; the coordinator died before it recorded that.
     let (mut s, told) = s.crash(queue(4));
     assert_eq!(told, "interrupted api.2");
     assert!(matches!(&s.actions[..], [Action::MoveBranch { to, .. }] if to == "merged-api.1"));
@@ -391,7 +391,7 @@ fn who_races_stays_as_it_is() {
     let told = s.ask(amend(racing("api", Wins::First, 3).tasks));
     assert!(told.contains("who races for task 'api' stays as it is"), "{told}");
     let half = racing("late", Wins::First, 2).tasks.split_off(1);
-    assert!(s.ask(amend(half)).starts_with("refused"), "nobody races for what is not there");
+    assert!(s.ask(amend(half)).starts_with("refused"), "no entrant races for what is not there");
     let mut new = racing("late", Wins::First, 2).tasks;
     assert_eq!(s.ask(amend(new.clone())), "");
     new.iter_mut().for_each(|task| task.name = "another name".into());

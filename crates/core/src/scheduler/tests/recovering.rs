@@ -6,7 +6,7 @@ use crate::plan::{Isolation, OnConflict};
 use crate::recovery::{Nature, Pattern, Recovery, Strategy};
 use Strategy::{Alternative, Ask, Escalate, Fail, Retry, Rollback, Skip};
 
-/// As `plan`, with these ways out of what nobody can tell, and two tries.
+/// As `plan`, with these ways out of ambiguous failures, and two tries.
 fn ways(text: &str, ambiguous: &[Strategy]) -> Plan {
     let mut plan = plan(text);
     for task in &mut plan.tasks {
@@ -133,7 +133,7 @@ fn a_person_is_asked_and_the_slot_is_free_meanwhile() {
 }
 
 #[test]
-fn nobodys_answer_is_no_and_a_no_while_nobody_drives_is_the_end() {
+fn no_answer_is_a_no_and_a_no_without_a_coordinator_is_the_end() {
     let options = Options { answer_within: Some(Millis::from_secs(60)), ..queue(1) };
     let (mut s, _) = Script::start(ways("a", &[Ask]), options);
     s.fail("a");
@@ -207,7 +207,7 @@ fn alternatives_are_other_agents_and_a_retry_is_the_same() {
 }
 
 #[test]
-fn a_stand_in_for_somebody_who_is_not_there_is_decided_once() {
+fn a_stand_in_for_an_agent_that_is_not_there_is_decided_once() {
     let mut task = Task::new(id("a"), Work::Prompt("x".into()));
     (task.agent, task.fallback_agents) = (Some("one".into()), vec!["two".into()]);
     let plan = Plan { tasks: vec![task], ..Plan::default() };
@@ -259,7 +259,7 @@ fn risky_work_is_made_safe_before_its_first_attempt_and_not_again() {
     let (s, _) = Script::start(plan, queue(2));
     assert_eq!(secure(&s).as_deref(), Some("push (git push origin main)"));
     let (mut s, _) = s.crash(queue(2));
-    assert!(secure(&s).is_some(), "nobody said that it was made");
+    assert!(secure(&s).is_some(), "no report says that it was made");
     let attempt = s.attempt_of("a");
     let made = |attempt| Input::CheckpointMade {
         task: id("a"),
@@ -344,7 +344,7 @@ fn attempts_that_are_nearly_used_up_are_told_once() {
 #[test]
 fn a_specialist_who_does_not_exist_is_told_once() {
     let mut task = Task::new(id("a"), Work::Prompt("x".into()));
-    task.subagent_type = Some("nobody-knows".into());
+    task.subagent_type = Some("not-known".into());
     task.fallback_agents = vec!["test-automator".into()];
     let mut plan = Plan { tasks: vec![task], ..Plan::default() };
     let known = crate::subagents::Known::new(&[], &[]);
@@ -353,7 +353,7 @@ fn a_specialist_who_does_not_exist_is_told_once() {
     let (mut s, _) = Script::start(plan, queue(1));
     s.fail("a");
     s.wait(5);
-    let reason = "a#1 alternative: permanent: there is no specialist nobody-knows; test-automator does it";
+    let reason = "a#1 alternative: permanent: there is no specialist not-known; test-automator does it";
     assert_eq!((s.decided()[0].as_str(), s.decided().len()), (reason, 2));
 }
 

@@ -92,7 +92,7 @@ fn an_epic_with_one_workspace_tells_who_sits_there() {
 }
 
 #[test]
-fn a_resource_tells_what_is_left_and_nobody_is_overtaken() {
+fn a_resource_tells_what_is_left_and_no_task_is_overtaken() {
     let mut plan = plan("a; big; small");
     for (task, amount) in plan.tasks.iter_mut().zip([2, 3, 1]) {
         task.resources = [("gpu".to_owned(), amount)].into();
@@ -190,11 +190,11 @@ fn being_left_is_told() {
     s.ask(Request::Drain);
     assert_eq!(
         why(&s, "b")[0],
-        "because the run is being left, for somebody asked for it; nothing new starts"
+        "because the run is being left, for the user asked for it; nothing new starts"
     );
 }
 
-/// Whoever asks changes nothing, and whoever is told to wait on nothing is about to start or has.
+/// A snapshot changes nothing, and a task that waits on nothing is about to start or has.
 #[test]
 fn a_snapshot_tells_the_whole_run() {
     let mut plan = plan("a; b; c <- b; d");
@@ -213,7 +213,7 @@ fn a_snapshot_tells_the_whole_run() {
     assert!(matches!(snapshot.waiting[0].why[..], [Wait::Retry { .. }]));
     let replayed = Snapshot::of(&Run::replay(&s.log).unwrap());
     assert_eq!((replayed.counts, replayed.seq), (snapshot.counts, snapshot.seq));
-    assert_eq!(replayed.running[0].since, None, "nobody can tell how long, where nobody drives it");
+    assert_eq!(replayed.running[0].since, None, "unknown, where no coordinator drives it");
 }
 
 #[test]

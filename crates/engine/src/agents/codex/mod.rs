@@ -31,7 +31,7 @@ pub(super) use errors::class_of_error;
 const PROGRAM: &str = "codex";
 const REMEDY: &str = "install it with `npm install -g @openai/codex`";
 
-/// Variables it needs and nobody else gets.
+/// Variables that this agent needs and no other program gets.
 const KEYS: [&str; 4] = ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"];
 
 /// What our requests are numbered by; there is never more than one of a kind.

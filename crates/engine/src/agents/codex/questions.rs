@@ -74,7 +74,7 @@ impl Codex {
     }
 }
 
-/// Questions there is nobody to answer.
+/// Declines a request that no rule decides: no person is there to answer it.
 fn otherwise(method: &str, id: &Value) -> Heard {
     let answer = match method {
         "item/permissions/requestApproval" => json!({ "permissions": {}, "scope": "turn" }),

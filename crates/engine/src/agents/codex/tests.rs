@@ -9,7 +9,7 @@ fn codex(directory: &str, resumes: Option<&str>) -> Codex {
     replay::asked(directory, session, Codex::new)
 }
 
-/// Somebody in the place of whoever recorded it.
+/// A translator that takes the part of the client in the recording.
 fn heir(recording: &Recording) -> Codex {
     let thread = recording.said().find(|said| said["id"] == THREAD).unwrap();
     let parameters = &thread["params"];
@@ -30,7 +30,7 @@ fn what_we_say_is_what_was_said_then() {
         let (ours, then) = match recording.name.as_str() {
             // It was asked to stop before its turn had started, and denied that there was one: we ask again.
             "interrupt_now" => (&ours[..ours.len() - 1], &then[..]),
-            // The thread was lost, and whoever recorded it gave up; we begin another.
+            // The thread was lost: the recorded client gave up, ours begins another.
             "resume_unknown" => (&ours[..then.len()], &then[..]),
             _ => (&ours[..], &then[..]),
         };
@@ -167,7 +167,7 @@ fn what_is_not_its_language_does_no_harm() {
 }
 
 #[test]
-fn whoever_may_only_look_gets_a_sandbox_for_that() {
+fn an_agent_that_may_only_read_gets_a_read_only_sandbox() {
     use conductor_core::plan::Permissions;
     let sandbox = |deny: &[&str]| {
         let deny = deny.iter().map(|rule| (*rule).to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Recorded lines out of their order, cut short, with bytes changed and bytes of nobody's in between.
+//! Recorded lines out of their order, cut short, with bytes changed and random bytes in between.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -80,7 +80,7 @@ fn huge(line: &[u8], at: Index) -> Vec<u8> {
     [&line[..start], u64::MAX.to_string().as_bytes(), &line[start + digits..]].concat()
 }
 
-/// Whatever arrives, no translator panics, nor does whoever adds up what it counts.
+/// Whatever arrives, no translator panics, and its token counts can be added up without overflow.
 pub(in super::super) fn withstands<T: Translator>(folder: &str, translator: impl Fn() -> T) {
     let lines: Vec<Vec<u8>> = recordings(folder)
         .into_iter()

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use super::*;
 use crate::git::{Forward, Forwarded, Repository, Shadow};
 
-/// Long enough for a look, too short for anybody to let go.
+/// Long enough for a look, too short for a holder to let go.
 const BRIEFLY: Duration = Duration::from_millis(120);
 
 struct Lab {
@@ -164,7 +164,7 @@ fn an_index_of_our_own_is_freed_too() {
 }
 
 #[test]
-fn a_lock_somebody_has_open_stays_until_they_end() {
+fn a_lock_a_process_has_open_stays_until_it_ends() {
     let lab = Lab::new();
     let lock = lab.lock("refs/heads/new.lock");
     let script = format!("exec 9>>'{}'; echo up; read line", lock.display());
@@ -267,7 +267,7 @@ fn a_lock_just_made_is_never_removed_and_one_let_go_of_is_waited_for() {
     let lab = Lab::new();
     let lock = lab.repository.common.join("refs/heads/new.lock");
     File::create(&lock).unwrap();
-    assert_eq!(lab.holder(), "somebody who made it just now");
+    assert_eq!(lab.holder(), "a process that made it just now");
     assert!(lock.exists());
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| lab.repository.set_ref("refs/heads/new", &lab.repository.head));
@@ -291,11 +291,11 @@ fn what_git_did_not_make_is_left_alone() {
     let lab = Lab::new();
     let (lock, target) = (lab.repository.common.join("refs/heads/new.lock"), aged(lab.root.join("target")));
     symlink(&target, &lock).unwrap();
-    assert!(lab.holder().starts_with("nobody we can tell"));
+    assert!(lab.holder().starts_with("an unknown process"));
     assert!(lock.is_symlink() && target.exists());
     fs::remove_file(&lock).unwrap();
     fs::create_dir(&lock).unwrap();
-    assert_eq!(lab.holder(), "nobody: git did not make it");
+    assert_eq!(lab.holder(), "no process: git did not make it");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::super::{WorkspaceError, file};
 use super::{Ground, Note, Start, is_empty};
 use crate::git::{Link, Module};
 
-/// Deeper than anybody nests submodules in submodules.
+/// Deeper than submodules are nested in practice.
 const DEEPEST: usize = 8;
 
 impl Yard {

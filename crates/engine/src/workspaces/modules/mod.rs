@@ -110,7 +110,7 @@ impl Ground {
         Note::new(&self.notes, &word(path))
     }
 
-    /// What we know of the submodule at a path; of one that somebody moved there, if `.gitmodules` says so too.
+    /// Our note of the submodule at a path; of one that the agent moved there, if `.gitmodules` says so too.
     fn known(&self, path: &Path) -> Option<(Note, Start)> {
         let note = self.note(path);
         if let Some(start) = note.read() {

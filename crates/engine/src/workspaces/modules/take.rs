@@ -9,13 +9,12 @@ use super::{Ground, Note, Pin, Start, Taken, git_of, is_empty, word};
 use crate::git::{Added, Link, Shadow, head_of};
 use crate::shortage::Passing as _;
 
-/// How often repositories within repositories that somebody made in a folder are looked for.
+/// How many levels of repositories within repositories, made by an agent, are looked for.
 const NESTED: usize = 8;
 
 impl Yard {
-    /// All the files in a folder. What is in its submodules becomes commits there. Those of repositories that somebody
-    /// made in it are taken as files; what made these repositories is put aside, for as a part of the tree they would be
-    /// nothing but the name of a commit nobody has.
+    /// All the files in a folder; changes in submodules become commits there. A repository that the agent
+    /// made there is taken as files, its `.git` put aside: a link would name a commit that only it has.
     pub(in crate::workspaces) fn take(
         &self,
         ground: &Ground,
@@ -161,8 +160,8 @@ impl Yard {
     }
 }
 
-/// Files that were taken already are the same commit when they are taken again: another would be another tree to whoever
-/// points at it.
+/// Files that were taken already give the same commit when they are taken again: with another commit, the
+/// tree that links to it would change too.
 fn committed(
     shadow: &Shadow,
     note: &Note,

@@ -42,7 +42,7 @@ impl Lab {
 }
 
 #[test]
-fn contents_are_there_and_what_nobody_changed_is_no_change() {
+fn contents_are_there_and_an_unchanged_file_is_no_change() {
     let Some(lab) = lab() else { return };
     let before = lab.checkout();
     for site in lab.both() {
@@ -123,9 +123,9 @@ fn unfinished_work_keeps_its_contents() {
     assert_eq!(lab.content(&format!("{name}:half.bin")), noise(2, 9000));
 }
 
-/// Nothing is asked of anybody: a remote is there, and a program that would be run to reach it.
+/// The remote is not contacted: there is one, and a program that git would run to reach it.
 #[test]
-fn a_content_that_is_not_here_stays_a_pointer_and_nobody_is_asked_for_it() {
+fn a_content_that_is_not_here_stays_a_pointer_and_no_remote_is_asked_for_it() {
     let Some(lab) = lab() else { return };
     let (script, fired) = trap(&lab.repo.join(".git"));
     lab.git(&["config", "core.sshCommand", script.to_str().unwrap()]);

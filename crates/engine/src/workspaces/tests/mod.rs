@@ -329,7 +329,7 @@ fn unfinished_work_is_kept_under_a_rescue_ref_and_survives_the_clearing() {
     assert_eq!(again.yard.rescued().unwrap()[0].0, "refs/conductor/rescue/r1/cut/1");
 }
 
-/// Its work was saved, and then somebody went on in its folder.
+/// Its work was saved, and then a process changed its folder further.
 #[test]
 fn what_is_done_after_the_work_was_saved_is_kept_by_the_clearing() {
     let lab = Lab::new();
@@ -356,7 +356,7 @@ fn what_is_done_after_the_work_was_saved_is_kept_by_the_clearing() {
 
 /// A user who moves the run's branch loses nothing: the merge is made anew on top of it.
 #[test]
-fn a_branch_moved_by_somebody_else_is_never_overwritten() {
+fn a_branch_moved_by_the_user_is_never_overwritten() {
     let lab = Lab::new();
     let worktrees = lab.worktrees();
     for round in 0..100 {

@@ -75,7 +75,7 @@ fn commit_all(directory: &Path, message: &str) {
     git_in(directory, &["commit", "-q", "-m", message]);
 }
 
-/// A seat as whoever prepared it has it.
+/// A seat like the one `prepare` returns.
 fn seat_at(site: &Site, directory: &Path) -> Seat {
     Seat { directory: directory.to_owned(), base: Some(site.yard.tip().unwrap()), env: Vec::new() }
 }
@@ -340,7 +340,7 @@ fn nothing_planted_in_a_submodule_fires() {
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
 }
 
-/// Whoever is still in a workspace keeps it, submodules and all, and what is in them is saved at the end.
+/// A workspace that a process is still in is put aside with its submodules; their work is saved at the end.
 #[test]
 fn a_workspace_put_aside_keeps_what_belongs_to_its_submodules() {
     let nest = Nest::new();
@@ -518,7 +518,7 @@ fn a_run_in_a_linked_worktree_finds_the_submodules_there() {
     assert_eq!(git_in(&lab.repo.join(SUB), &["show", &format!("{now}:lib.txt")]), "v3");
 }
 
-/// A name in `.gitmodules` is written by whoever landed it.
+/// The agent whose work landed chose the names in `.gitmodules`.
 #[test]
 fn a_name_that_leads_elsewhere_is_not_followed() {
     let nest = Nest::new();

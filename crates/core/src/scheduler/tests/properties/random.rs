@@ -1,4 +1,4 @@
-//! Plans and options as anybody might write them.
+//! Plans and options as any user might write them.
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy;

@@ -1,0 +1,98 @@
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+/// A repository of one crate, `a`, with these files; what is found in it.
+fn found(files: &[(&str, &str)]) -> Vec<String> {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &Path, text: &str| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(&root.path().join("README.md"), "");
+    write(&root.path().join("xtask/src/main.rs"), "");
+    write(&root.path().join("docs/ARCHITECTURE.md"), "`crates/a`\n\n| `one`, `two/` | `three` |\n");
+    write(&root.path().join("crates/a/src/lib.rs"), "");
+    for (path, text) in files {
+        write(&root.path().join(path), text);
+    }
+    findings(root.path()).unwrap().iter().map(ToString::to_string).collect()
+}
+
+const LIB: (&str, &str) = ("crates/a/src/lib.rs", "mod one;\nmod two;\nmod three;");
+
+#[test]
+fn what_is_tidy_is_left_alone() {
+    let one = ("crates/a/src/one.rs", "use crate::two::{self, X};\nuse crate::{three};");
+    let two = ("crates/a/src/two/mod.rs", "use crate::three::Y;\nuse crate::two::inner;");
+    assert!(found(&[LIB, one, two, ("crates/a/src/three.rs", "")]).is_empty());
+}
+
+#[test]
+fn a_cycle_is_named_with_its_way() {
+    let one = ("crates/a/src/one.rs", "\nuse crate::{two::X, three};");
+    let two = ("crates/a/src/two/inner.rs", "fn x() { say!(\"{}\", crate::three::y()) }");
+    let three = ("crates/a/src/three.rs", "fn y() -> crate::one::Z {}");
+    let found = found(&[LIB, one, two, three]);
+    let expected =
+        "crates/a/src/one.rs:2: a cycle: `one` uses `two`, and `two` uses `three`, `three` uses `one`";
+    assert!(found.contains(&expected.to_owned()), "{found:#?}");
+}
+
+#[test]
+fn what_only_tests_use_makes_no_cycle() {
+    let one = ("crates/a/src/one.rs", "use crate::two::X;");
+    let two = (
+        "crates/a/src/two.rs",
+        "#[cfg(test)]\nmod more;\n#[cfg(test)]\nmod tests { use crate::one; use crate::two; }",
+    );
+    let more = ("crates/a/src/two/more.rs", "use crate::one;");
+    assert!(found(&[LIB, one, two, more]).is_empty());
+}
+
+#[test]
+fn a_module_that_is_not_on_the_map_is_named() {
+    let found = found(&[("crates/a/src/four.rs", "")]);
+    assert_eq!(found, ["docs/ARCHITECTURE.md:1: `four` of `crates/a` is not named"]);
+}
+
+#[test]
+fn a_word_that_names_no_subject_is_found_wherever_people_read() {
+    let word = ["Some", "body"].concat();
+    let comment = format!("// {word} calls.\n");
+    let found = found(&[
+        ("crates/a/src/one.rs", &comment),
+        ("docs/more.md", &format!("a\nb {}\n", word.to_lowercase())),
+        ("crates/a/tests/fixture.md", &word),
+    ]);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("crates/a/src/one.rs:1: 'some"), "{found:#?}");
+    assert!(found[1].starts_with("docs/more.md:2: 'some"), "{found:#?}");
+}
+
+#[test]
+fn what_is_long_is_found_and_tests_do_not_count() {
+    let body = "    call();\n".repeat(80);
+    let function = format!("impl A {{\n\nfn long() {{\n{body}}}\n}}\n");
+    let tests = format!("#[cfg(test)]\nmod tests {{\nfn long() {{\n{}}}\n}}\n", body.repeat(6));
+    let lines = "const A: u8 = 0;\n".repeat(460);
+    let found = found(&[
+        ("crates/a/src/one.rs", &format!("{function}{tests}")),
+        ("crates/a/src/two/mod.rs", &lines),
+        ("crates/a/src/three.rs", &tests),
+    ]);
+    assert_eq!(
+        found,
+        [
+            "crates/a/src/one.rs:3: `long` has 82 lines; at most 70",
+            "crates/a/src/two/mod.rs:1: 460 lines without tests; at most 450"
+        ]
+    );
+}
+
+#[test]
+fn what_is_allowed_and_gone_is_found() {
+    let unused = allowed::sift(Vec::new());
+    assert!(unused.iter().all(|finding| finding.what.contains("has it no more")));
+}
