@@ -19,12 +19,12 @@ use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
 use conductor_engine::planner::{self, KeptPlan};
 use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, missing, was_written};
-use conductor_engine::workspaces::{Tenant, Yard};
+use conductor_engine::workspaces::{RunPlace, RunRepo};
 
 use crate::commands::talk;
 use crate::console;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// How many runs are searched for a task when no run is named: the user names an older one.
 const LOOK_BACK: usize = 50;
@@ -51,13 +51,13 @@ pub(crate) struct FoundTask {
 }
 
 impl Archive {
-    pub(crate) async fn open() -> Result<Archive, Fault> {
+    pub(crate) async fn open() -> Result<Archive, CliError> {
         Archive::of(Home::open()?).await
     }
 
-    pub(crate) async fn of(home: Home) -> Result<Archive, Fault> {
+    pub(crate) async fn of(home: Home) -> Result<Archive, CliError> {
         let directory = std::env::current_dir().map_err(|error| {
-            Fault::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
+            CliError::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
         })?;
         if !home.database().exists() {
             if let Some(error) = missing(&home) {
@@ -70,7 +70,7 @@ impl Archive {
         Ok(Archive { home, store: Some(Arc::new(store)), runs, directory })
     }
 
-    pub(crate) fn named(&self, word: &str) -> Result<StoredRun, Fault> {
+    pub(crate) fn named(&self, word: &str) -> Result<StoredRun, CliError> {
         named(&self.home, &self.runs, word)
     }
 
@@ -84,20 +84,20 @@ impl Archive {
     }
 
     /// The runs of the repository we are in, newest first.
-    pub(crate) fn here(&self) -> Result<Vec<StoredRun>, Fault> {
+    pub(crate) fn here(&self) -> Result<Vec<StoredRun>, CliError> {
         let mut is_here = self.surroundings()?;
         Ok(self.runs.iter().filter(|run| is_here(&run.directory)).cloned().collect())
     }
 
     /// The plans that were asked for in the repository we are in, oldest first.
-    pub(crate) fn plans_here(&self) -> Result<Vec<KeptPlan>, Fault> {
+    pub(crate) fn plans_here(&self) -> Result<Vec<KeptPlan>, CliError> {
         let mut is_here = self.surroundings()?;
         let asked_here = |plan: &KeptPlan| plan.kept.as_ref().is_some_and(|kept| is_here(&kept.directory));
         Ok(planner::plans(&self.home).into_iter().filter(asked_here).collect())
     }
 
     /// Which directories are of the repository we are in; outside of one, this very one alone.
-    fn surroundings(&self) -> Result<impl FnMut(&Path) -> bool + use<>, Fault> {
+    fn surroundings(&self) -> Result<impl FnMut(&Path) -> bool + use<>, CliError> {
         let ours = match Repository::common_of(&self.directory) {
             Ok(common) => Some(common),
             Err(GitError::NotOne(_)) => None,
@@ -122,7 +122,7 @@ impl Archive {
     }
 
     /// The one that is named, or those that could be meant.
-    pub(crate) fn candidates(&self, word: Option<&str>) -> Result<Vec<StoredRun>, Fault> {
+    pub(crate) fn candidates(&self, word: Option<&str>) -> Result<Vec<StoredRun>, CliError> {
         let runs = match word {
             Some(word) => vec![self.named(word)?],
             None => self.here()?,
@@ -130,12 +130,12 @@ impl Archive {
         if runs.is_empty() { Err(nothing_here()) } else { Ok(runs) }
     }
 
-    pub(crate) async fn read(&self, stored: &StoredRun) -> Result<Found, Fault> {
+    pub(crate) async fn read(&self, stored: &StoredRun) -> Result<Found, CliError> {
         let store = self.store()?;
         let records = briefly(|| store.load(&stored.id)).await.inspect_err(|_| self.leave_as_it_is())?;
         let run = Run::replay(&records).map_err(|error| {
             self.leave_as_it_is();
-            Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
+            CliError::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
         })?;
         agents::keep_secrets_of(run.plan());
         Ok(Found { stored: stored.clone(), records, run })
@@ -143,17 +143,17 @@ impl Archive {
 
     /// As `read`, for a run that was not named: one that cannot be read is reported and left out.
     pub(crate) async fn read_or_leave_out(&self, stored: &StoredRun) -> Option<Found> {
-        self.read(stored).await.inspect_err(|fault| leave_out(&stored.id, fault)).ok()
+        self.read(stored).await.inspect_err(|cli_error| leave_out(&stored.id, cli_error)).ok()
     }
 
     /// Removes a run that is not active.
-    pub(crate) async fn remove(&self, run: &RunId) -> Result<(), Fault> {
+    pub(crate) async fn remove(&self, run: &RunId) -> Result<(), CliError> {
         let store = self.store()?;
         Ok(briefly(|| store.remove(run)).await?)
     }
 
-    fn store(&self) -> Result<&Arc<Sqlite>, Fault> {
-        self.store.as_ref().ok_or_else(|| Fault::new(Exit::NothingToDo, "nothing has been run yet"))
+    fn store(&self) -> Result<&Arc<Sqlite>, CliError> {
+        self.store.as_ref().ok_or_else(|| CliError::new(Exit::NothingToDo, "nothing has been run yet"))
     }
 
     /// Closing the store would fold its log into the file, and a file that is refused stays as it is.
@@ -168,7 +168,7 @@ impl Archive {
         run: Option<&str>,
         task: &str,
         fits: impl Fn(&Found, usize) -> bool,
-    ) -> Result<FoundTask, Fault> {
+    ) -> Result<FoundTask, CliError> {
         let mut unfit = None;
         let mut newest = None;
         for stored in self.candidates(run)?.iter().take(LOOK_BACK) {
@@ -190,7 +190,7 @@ impl Archive {
     }
 
     /// Takes the run for this process, to change it.
-    pub(crate) async fn amend(&self, run: &RunId) -> Result<Amendment, Fault> {
+    pub(crate) async fn amend(&self, run: &RunId) -> Result<Amendment, CliError> {
         let store: Arc<dyn Store> = self.store()?.clone();
         Amendment::begin(&self.home, store, run).await.map_err(|error| {
             self.leave_as_it_is();
@@ -199,30 +199,30 @@ impl Archive {
     }
 }
 
-fn leave_out(run: &RunId, fault: &Fault) {
+fn leave_out(run: &RunId, cli_error: &CliError) {
     talk(format!(
         "run {run} cannot be read and is left out: {}; `conductor doctor` says more",
-        fault.message()
+        cli_error.message()
     ));
 }
 
-pub(crate) fn nothing_here() -> Fault {
-    Fault::new(Exit::NothingToDo, "nothing has been run here yet")
+pub(crate) fn nothing_here() -> CliError {
+    CliError::new(Exit::NothingToDo, "nothing has been run here yet")
         .help("start something with `conductor run FILE`, or name a run with --run")
 }
 
 impl Found {
-    pub(crate) fn tenant<'a>(&'a self, home: &'a Home) -> Tenant<'a> {
-        tenant(home, &self.stored, &self.run)
+    pub(crate) fn place_of_run<'a>(&'a self, home: &'a Home) -> RunPlace<'a> {
+        place_of_run(home, &self.stored, &self.run)
     }
 
-    pub(crate) fn repository(&self) -> Result<Repository, Fault> {
+    pub(crate) fn repository(&self) -> Result<Repository, CliError> {
         repository(&self.stored)
     }
 
     /// The run's part of its repository, to look at.
-    pub(crate) fn visit(&self, home: &Home) -> Result<Yard, Fault> {
-        Ok(self.tenant(home).visit(self.repository()?)?)
+    pub(crate) fn context(&self, home: &Home) -> Result<RunRepo, CliError> {
+        Ok(self.place_of_run(home).context(self.repository()?)?)
     }
 
     pub(crate) fn isolation(&self, task: &Task) -> Isolation {
@@ -240,21 +240,21 @@ impl FoundTask {
     }
 }
 
-pub(crate) fn tenant<'a>(home: &'a Home, stored: &'a StoredRun, run: &'a Run) -> Tenant<'a> {
-    Tenant { home: home.root(), id: &stored.id, run, directory: &stored.directory }
+pub(crate) fn place_of_run<'a>(home: &'a Home, stored: &'a StoredRun, run: &'a Run) -> RunPlace<'a> {
+    RunPlace { home: home.root(), id: &stored.id, run, directory: &stored.directory }
 }
 
 /// The repository a run was started in.
-pub(crate) fn repository(stored: &StoredRun) -> Result<Repository, Fault> {
+pub(crate) fn repository(stored: &StoredRun) -> Result<Repository, CliError> {
     if !stored.directory.is_dir() {
         let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
-        return Err(Fault::new(Exit::Unexpected, message).help("bring the directory back first"));
+        return Err(CliError::new(Exit::Unexpected, message).help("bring the directory back first"));
     }
     Ok(Repository::of(&stored.directory)?)
 }
 
 /// The run whose name begins like this.
-pub(crate) fn named(home: &Home, runs: &[StoredRun], word: &str) -> Result<StoredRun, Fault> {
+pub(crate) fn named(home: &Home, runs: &[StoredRun], word: &str) -> Result<StoredRun, CliError> {
     let fitting: Vec<&StoredRun> =
         runs.iter().filter(|run| !word.is_empty() && run.id.as_str().starts_with(word)).collect();
     match fitting.as_slice() {
@@ -265,26 +265,26 @@ pub(crate) fn named(home: &Home, runs: &[StoredRun], word: &str) -> Result<Store
             Err(StoreError::Damaged { path, why }.into())
         }
         [] => {
-            let fault = Fault::new(Exit::Usage, format!("there is no run '{}'", one_line(word)));
+            let cli_error = CliError::new(Exit::Usage, format!("there is no run '{}'", one_line(word)));
             Err(match did_you_mean(word, runs.iter().map(|run| run.id.as_str())) {
-                Some(meant) => fault.help(format!("did you mean '{meant}'?")),
-                None => fault.help("`conductor runs list` names them all"),
+                Some(meant) => cli_error.help(format!("did you mean '{meant}'?")),
+                None => cli_error.help("`conductor runs list` names them all"),
             })
         }
-        [first, second, ..] => Err(Fault::new(
+        [first, second, ..] => Err(CliError::new(
             Exit::Usage,
             format!("'{word}' could be run {} or {}; give more of it", first.id, second.id),
         )),
     }
 }
 
-fn unknown(task: &str, newest: Option<&Found>) -> Fault {
+fn unknown(task: &str, newest: Option<&Found>) -> CliError {
     let run = newest.map(|found| format!(" in run {}", found.stored.id)).unwrap_or_default();
-    let fault = Fault::new(Exit::Usage, format!("there is no task '{}'{run}", one_line(task)));
+    let cli_error = CliError::new(Exit::Usage, format!("there is no task '{}'{run}", one_line(task)));
     let ids = newest.into_iter().flat_map(|found| &found.run.plan().tasks).map(|task| task.id.as_str());
     match did_you_mean(task, ids) {
-        Some(meant) => fault.help(format!("did you mean '{meant}'?")),
-        None => fault,
+        Some(meant) => cli_error.help(format!("did you mean '{meant}'?")),
+        None => cli_error,
     }
 }
 

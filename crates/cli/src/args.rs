@@ -85,7 +85,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     DemoAgent(DemoAgent),
     #[command(hide = true)]
-    Keeper(Keeper),
+    Reaper(Reaper),
     /// Check a task file and show every error in it
     Validate(Validate),
     /// Show the dependency graph of a task file

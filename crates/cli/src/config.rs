@@ -7,7 +7,7 @@ use conductor_engine::home::Home;
 use conductor_engine::subagents;
 
 use crate::diagnostics::{self, Sheet};
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::variables;
 
 /// A place where a config file may be.
@@ -38,7 +38,7 @@ impl Of {
 }
 
 /// Where config files are looked for, the strongest first. One that serves as both is the user's.
-pub(crate) fn places() -> Result<Vec<Place>, Fault> {
+pub(crate) fn places() -> Result<Vec<Place>, CliError> {
     Ok(places_of(&std::env::current_dir()?))
 }
 
@@ -66,16 +66,16 @@ pub(crate) struct Config {
     pub(crate) sheet: Sheet,
 }
 
-pub(crate) fn read() -> Result<Vec<Config>, Fault> {
+pub(crate) fn read() -> Result<Vec<Config>, CliError> {
     read_of(&std::env::current_dir()?)
 }
 
-fn read_of(here: &Path) -> Result<Vec<Config>, Fault> {
+fn read_of(here: &Path) -> Result<Vec<Config>, CliError> {
     let there = places_of(here).into_iter().filter(|place| std::fs::symlink_metadata(&place.path).is_ok());
     variables::config().map(Ok).into_iter().chain(there.map(one)).collect()
 }
 
-fn one(place: Place) -> Result<Config, Fault> {
+fn one(place: Place) -> Result<Config, CliError> {
     let name = place.name.clone();
     let bytes = diagnostics::read(&place.path, &name)?;
     let source = match Source::new(name.clone(), bytes) {
@@ -96,23 +96,23 @@ fn one(place: Place) -> Result<Config, Fault> {
 }
 
 /// What they say, the strongest first, where none has an error; and what was found in them.
-pub(crate) fn layers() -> Result<(Option<Vec<Layer>>, Vec<Sheet>), Fault> {
+pub(crate) fn layers() -> Result<(Option<Vec<Layer>>, Vec<Sheet>), CliError> {
     layers_of(&std::env::current_dir()?)
 }
 
 /// As `layers`, for a run of another directory.
-pub(crate) fn layers_of(here: &Path) -> Result<(Option<Vec<Layer>>, Vec<Sheet>), Fault> {
+pub(crate) fn layers_of(here: &Path) -> Result<(Option<Vec<Layer>>, Vec<Sheet>), CliError> {
     let (layers, sheets): (Vec<_>, Vec<_>) =
         read_of(here)?.into_iter().map(|config| (config.layer, config.sheet)).unzip();
     Ok((layers.into_iter().collect(), sheets))
 }
 
 /// As `layers`, where what is wrong ends the command.
-pub(crate) fn good() -> Result<Vec<Config>, Fault> {
+pub(crate) fn good() -> Result<Vec<Config>, CliError> {
     let configs = read()?;
     configs.iter().for_each(|config| config.sheet.show());
     match configs.iter().find(|config| config.layer.is_none()) {
-        Some(bad) => Err(Fault::new(Exit::InvalidFile, format!("{} has errors", bad.place.name))),
+        Some(bad) => Err(CliError::new(Exit::InvalidFile, format!("{} has errors", bad.place.name))),
         None => Ok(configs),
     }
 }

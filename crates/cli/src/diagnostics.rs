@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::agent_findings;
 use crate::config;
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::variables;
 
 /// A line longer than this is named but not drawn.
@@ -45,17 +45,17 @@ pub(crate) struct Sheet {
 }
 
 /// Reads and checks a task file, and shows every finding on standard error.
-pub(crate) fn load(path: &Path) -> Result<Plan, Fault> {
+pub(crate) fn load(path: &Path) -> Result<Plan, CliError> {
     let (plan, findings) = check(path)?;
     findings.show();
-    plan.ok_or_else(|| findings.fault())
+    plan.ok_or_else(|| findings.cli_error())
 }
 
 /// As `load`, and who wrote which of a task's settings.
-pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<spec::Origin>), Fault> {
+pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<spec::Origin>), CliError> {
     let (plan, findings) = check(path)?;
     findings.show();
-    let plan = plan.ok_or_else(|| findings.fault())?;
+    let plan = plan.ok_or_else(|| findings.cli_error())?;
     let mut origins = findings.source().map(|source| spec::origins(source, task)).unwrap_or_default();
     for config in config::read()? {
         let written = config.layer.as_ref().map(spec::Layer::written).unwrap_or_default();
@@ -72,7 +72,7 @@ pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<sp
 }
 
 /// Reads and checks a task file and the config files: the plan where none has an error, and all findings.
-pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
+pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), CliError> {
     let name = shown_name(path);
     let bytes = read(path, &name)?;
     check_bytes(name, bytes)
@@ -80,7 +80,11 @@ pub(crate) fn check(path: &Path) -> Result<(Option<Plan>, Findings), Fault> {
 
 /// As `check`, for a run of another directory. Tasks may wait for what is in no
 /// file where that is `open`.
-pub(crate) fn check_in(directory: &Path, path: &Path, open: bool) -> Result<(Option<Plan>, Findings), Fault> {
+pub(crate) fn check_in(
+    directory: &Path,
+    path: &Path,
+    open: bool,
+) -> Result<(Option<Plan>, Findings), CliError> {
     let name = shown_name(path);
     let bytes = read(path, &name)?;
     let load = if open { spec::load_open } else { spec::load_over };
@@ -89,23 +93,23 @@ pub(crate) fn check_in(directory: &Path, path: &Path, open: bool) -> Result<(Opt
 }
 
 /// As `load`, where tasks may wait for what is in no file: which of them do, and for what.
-pub(crate) fn load_open(path: &Path) -> Result<(Plan, Elsewhere), Fault> {
+pub(crate) fn load_open(path: &Path) -> Result<(Plan, Elsewhere), CliError> {
     let name = shown_name(path);
     let bytes = read(path, &name)?;
     let (loaded, findings) = check_with(&std::env::current_dir()?, name, bytes, spec::load_open)?;
     findings.show();
-    loaded.ok_or_else(|| findings.fault())
+    loaded.ok_or_else(|| findings.cli_error())
 }
 
 /// As `load`, of a text that is in no file.
-pub(crate) fn load_text(name: &str, text: String) -> Result<Plan, Fault> {
+pub(crate) fn load_text(name: &str, text: String) -> Result<Plan, CliError> {
     let (plan, findings) = check_bytes(name.to_owned(), text.into_bytes())?;
     findings.show();
-    plan.ok_or_else(|| findings.fault())
+    plan.ok_or_else(|| findings.cli_error())
 }
 
 /// A file's text, and what it holds as plain values; every mistake in how it is written is shown.
-pub(crate) fn values(path: &Path) -> Result<(Source, Value), Fault> {
+pub(crate) fn values(path: &Path) -> Result<(Source, Value), CliError> {
     let name = shown_name(path);
     let mut sheet = Sheet { source: None, name: name.clone(), found: Vec::new() };
     match Source::new(name.clone(), read(path, &name)?) {
@@ -116,10 +120,10 @@ pub(crate) fn values(path: &Path) -> Result<(Source, Value), Fault> {
         },
     }
     sheet.show();
-    Err(fault([&sheet]))
+    Err(cli_error([&sheet]))
 }
 
-fn check_bytes(name: String, bytes: Vec<u8>) -> Result<(Option<Plan>, Findings), Fault> {
+fn check_bytes(name: String, bytes: Vec<u8>) -> Result<(Option<Plan>, Findings), CliError> {
     let (loaded, findings) = check_with(&std::env::current_dir()?, name, bytes, spec::load_over)?;
     Ok((loaded.map(|(plan, _)| plan), findings))
 }
@@ -131,7 +135,7 @@ fn check_with(
     name: String,
     bytes: Vec<u8>,
     load: Load,
-) -> Result<(Option<(Plan, Elsewhere)>, Findings), Fault> {
+) -> Result<(Option<(Plan, Elsewhere)>, Findings), CliError> {
     let (layers, configs) = config::layers_of(directory)?;
     let source = match Source::new(name.clone(), bytes) {
         Ok(source) => source,
@@ -182,7 +186,7 @@ fn unkept(plan: &Plan, source: &Source) -> Vec<Diagnostic> {
 }
 
 /// Checks a text that is to become a task file, and shows every finding.
-pub(crate) fn check_text(name: &str, text: &str) -> Result<(), Fault> {
+pub(crate) fn check_text(name: &str, text: &str) -> Result<(), CliError> {
     let mut sheet = Sheet { source: None, name: name.to_owned(), found: Vec::new() };
     let failed = match Source::new(name, text.into()) {
         Err(found) => {
@@ -199,16 +203,16 @@ pub(crate) fn check_text(name: &str, text: &str) -> Result<(), Fault> {
         }
     };
     sheet.show();
-    if failed { Err(fault([&sheet])) } else { Ok(()) }
+    if failed { Err(cli_error([&sheet])) } else { Ok(()) }
 }
 
 /// What the config files say where no task file is named.
-pub(crate) fn without_file() -> Result<Plan, Fault> {
+pub(crate) fn without_file() -> Result<Plan, CliError> {
     let (layers, configs) = config::layers()?;
     configs.iter().for_each(Sheet::show);
     match layers {
         Some(layers) => Ok(spec::plan_without_tasks(&layers)),
-        None => Err(fault(&configs)),
+        None => Err(cli_error(&configs)),
     }
 }
 
@@ -219,9 +223,9 @@ fn shown_name(path: &Path) -> String {
     }
 }
 
-pub(crate) fn read(path: &Path, name: &str) -> Result<Vec<u8>, Fault> {
+pub(crate) fn read(path: &Path, name: &str) -> Result<Vec<u8>, CliError> {
     let unreadable =
-        |why: &dyn std::fmt::Display| Fault::new(Exit::InvalidFile, format!("cannot read {name}: {why}"));
+        |why: &dyn std::fmt::Display| CliError::new(Exit::InvalidFile, format!("cannot read {name}: {why}"));
     let mut bytes = Vec::new();
     let read = match path.to_str() {
         Some("-") => std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes),
@@ -253,8 +257,8 @@ impl Findings {
         self.file.source.as_ref()
     }
 
-    pub(crate) fn fault(&self) -> Fault {
-        fault(self.sheets())
+    pub(crate) fn cli_error(&self) -> CliError {
+        cli_error(self.sheets())
     }
 
     pub(crate) fn show(&self) {
@@ -290,13 +294,13 @@ pub(crate) fn plan_of_good_configs() -> Plan {
 }
 
 /// Names every file that has errors.
-fn fault<'s>(sheets: impl IntoIterator<Item = &'s Sheet>) -> Fault {
+fn cli_error<'s>(sheets: impl IntoIterator<Item = &'s Sheet>) -> CliError {
     let told = |sheet: &Sheet| {
         let errors = sheet.count(Severity::Error);
         (errors > 0).then(|| format!("{} has {}", sheet.name, counted(errors, "error")))
     };
     let told: Vec<String> = sheets.into_iter().filter_map(told).collect();
-    Fault::new(Exit::InvalidFile, format!("{}; nothing was started", told.join(", ")))
+    CliError::new(Exit::InvalidFile, format!("{}; nothing was started", told.join(", ")))
 }
 
 impl Sheet {

@@ -12,7 +12,7 @@ use crate::args::{Color, Global};
 use crate::commands::talk;
 use crate::config;
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 static STARTED_IN: OnceLock<PathBuf> = OnceLock::new();
 
@@ -21,7 +21,7 @@ pub(crate) fn started_in() -> Option<&'static Path> {
     STARTED_IN.get().map(PathBuf::as_path)
 }
 
-pub(crate) fn apply(global: &Global) -> Result<(), Fault> {
+pub(crate) fn apply(global: &Global) -> Result<(), CliError> {
     color(global.color);
     if global.quiet {
         console::be_quiet();
@@ -56,7 +56,7 @@ pub(crate) fn handed_on() -> Vec<&'static str> {
     words
 }
 
-fn enter(directories: &[PathBuf]) -> Result<(), Fault> {
+fn enter(directories: &[PathBuf]) -> Result<(), CliError> {
     if directories.is_empty() {
         return Ok(());
     }
@@ -65,7 +65,7 @@ fn enter(directories: &[PathBuf]) -> Result<(), Fault> {
     }
     for directory in directories {
         std::env::set_current_dir(directory).map_err(|error| {
-            Fault::new(Exit::Usage, format!("-C: cannot change to {}: {error}", directory.display()))
+            CliError::new(Exit::Usage, format!("-C: cannot change to {}: {error}", directory.display()))
         })?;
     }
     Ok(())

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::ids::RunId;
 use conductor_core::scheduler::Request;
-use conductor_engine::control::{self, ControlError, Glance};
+use conductor_engine::control::{self, ControlError, LiveView};
 use conductor_engine::git::Repository;
 use conductor_engine::home::Home;
 
 use crate::archive::Archive;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// The live run that is meant: by the beginning of its name, or the newest of the repository we are in.
-pub(crate) fn meant(home: &Home, word: Option<&str>) -> Result<Option<Glance>, Fault> {
+pub(crate) fn meant(home: &Home, word: Option<&str>) -> Result<Option<LiveView>, CliError> {
     match word {
         Some(word) => {
             let named = |run: &RunId| !word.is_empty() && run.as_str().starts_with(word);
@@ -29,7 +29,7 @@ pub(crate) fn meant(home: &Home, word: Option<&str>) -> Result<Option<Glance>, F
     }
 }
 
-fn glance(home: &Home, run: &RunId) -> Result<Option<Glance>, Fault> {
+fn glance(home: &Home, run: &RunId) -> Result<Option<LiveView>, CliError> {
     match control::glance(&home.run(run)) {
         Ok(glance) => Ok(Some(glance)),
         Err(ControlError::NotThere) => Ok(None),
@@ -44,8 +44,8 @@ fn open(home: &Home) -> Vec<RunId> {
 }
 
 /// Every active run that answers, the newest first.
-pub(crate) fn all(home: &Home) -> Vec<Glance> {
-    let mut live: Vec<Glance> =
+pub(crate) fn all(home: &Home) -> Vec<LiveView> {
+    let mut live: Vec<LiveView> =
         open(home).iter().filter_map(|run| control::glance(&home.run(run)).ok()).collect();
     live.sort_by_key(|glance| std::cmp::Reverse(glance.snapshot.created.0));
     live
@@ -53,7 +53,7 @@ pub(crate) fn all(home: &Home) -> Vec<Glance> {
 
 /// A live run, and where it works.
 enum Live {
-    Answers(Box<Glance>),
+    Answers(Box<LiveView>),
     /// Its coordinator is there, and says nothing.
     Silent {
         run: RunId,
@@ -94,7 +94,7 @@ impl Live {
 }
 
 /// One that does not answer is never passed over for an older one: that is not the one that is meant.
-fn newest_here(home: &Home, here: &Path) -> Result<Option<Glance>, Fault> {
+fn newest_here(home: &Home, here: &Path) -> Result<Option<LiveView>, CliError> {
     let mut live: Vec<Live> = open(home).into_iter().filter_map(|run| Live::ask(home, run)).collect();
     live.sort_by_key(|live| std::cmp::Reverse(live.since()));
     // Git is asked only where the directories differ.
@@ -116,53 +116,53 @@ fn newest_here(home: &Home, here: &Path) -> Result<Option<Glance>, Fault> {
 }
 
 /// Its coordinator lives: taking the run up would be wrong.
-pub(crate) fn silent(home: &Home, run: &RunId) -> Fault {
+pub(crate) fn silent(home: &Home, run: &RunId) -> CliError {
     let process = home.holder(run).map_or_else(String::new, |pid| format!(" (process {pid})"));
-    Fault::new(Exit::StillRunning, format!("run {run} is running but does not answer{process}")).help(
+    CliError::new(Exit::StillRunning, format!("run {run} is running but does not answer{process}")).help(
         "it was stopped (`kill -CONT` lets it go on), or waits for its disk or its database; what was asked may still be done",
     )
 }
 
 /// As `meant`, for commands that need an active run.
-pub(crate) async fn required(home: &Home, word: Option<&str>) -> Result<Glance, Fault> {
+pub(crate) async fn required(home: &Home, word: Option<&str>) -> Result<LiveView, CliError> {
     match meant(home, word)? {
         Some(glance) => Ok(glance),
         None => Err(inactive(home, word).await),
     }
 }
 
-async fn inactive(home: &Home, word: Option<&str>) -> Fault {
+async fn inactive(home: &Home, word: Option<&str>) -> CliError {
     let candidates = match Archive::open().await {
         Ok(archive) => archive.candidates(word),
-        Err(fault) => return fault,
+        Err(cli_error) => return cli_error,
     };
     match candidates {
         Ok(runs) => match runs.first() {
             Some(run) if home.is_live(&run.id) => silent(home, &run.id),
             Some(run) => left(&run.id),
-            None => Fault::silent(Exit::NothingToDo),
+            None => CliError::silent(Exit::NothingToDo),
         },
-        Err(fault) => fault,
+        Err(cli_error) => cli_error,
     }
 }
 
 /// The run is not active, and how to resume it.
-pub(crate) fn left(run: &RunId) -> Fault {
-    Fault::new(Exit::NothingToDo, format!("run {run} is not active"))
+pub(crate) fn left(run: &RunId) -> CliError {
+    CliError::new(Exit::NothingToDo, format!("run {run} is not active"))
         .help(format!("resume it with `conductor run --resume {run}`; --retry-failed retries what failed"))
 }
 
 /// Asks a live run for something, and waits until that is recorded.
-pub(crate) fn ask(home: &Home, run: &RunId, request: &Request) -> Result<(), Fault> {
+pub(crate) fn ask(home: &Home, run: &RunId, request: &Request) -> Result<(), CliError> {
     control::ask(&home.run(run), request).map_err(|error| unable(home, run, error))
 }
 
-pub(crate) fn unable(home: &Home, run: &RunId, error: ControlError) -> Fault {
+pub(crate) fn unable(home: &Home, run: &RunId, error: ControlError) -> CliError {
     match error {
         ControlError::Silent => silent(home, run),
         ControlError::NotThere if home.is_live(run) => silent(home, run),
         ControlError::NotThere => left(run),
-        ControlError::Refused(why) => Fault::new(Exit::NothingToDo, why),
-        error => Fault::new(Exit::Unexpected, format!("run {run}: {error}")),
+        ControlError::Refused(why) => CliError::new(Exit::NothingToDo, why),
+        error => CliError::new(Exit::Unexpected, format!("run {run}: {error}")),
     }
 }

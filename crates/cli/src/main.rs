@@ -12,7 +12,7 @@ mod config;
 mod console;
 mod diagnostics;
 mod end_block;
-mod fault;
+mod error;
 mod globals;
 mod live;
 mod mistyped;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use args::{Arguments, Command};
-use fault::{Exit, Fault};
+use error::{CliError, Exit};
 
 fn main() -> ExitCode {
     panics::guarded(command).into()
@@ -47,18 +47,18 @@ fn command() -> Exit {
         Ok(arguments) => globals::apply(&arguments.global).and_then(|()| carried_out(arguments)),
         Err(other) => explained(&other, &words),
     };
-    let exit = done.unwrap_or_else(|fault| {
-        fault.show();
-        fault.exit
+    let exit = done.unwrap_or_else(|error| {
+        error.show();
+        error.exit
     });
     globals::tell_exit(exit, started);
     exit
 }
 
 /// Help and the version are answers; anything else is what is wrong with the command line.
-fn explained(other: &clap::Error, words: &[OsString]) -> Result<Exit, Fault> {
-    if let Some(fault) = mistyped::command(other, words) {
-        return Err(fault);
+fn explained(other: &clap::Error, words: &[OsString]) -> Result<Exit, CliError> {
+    if let Some(error) = mistyped::command(other, words) {
+        return Err(error);
     }
     let text = format!("{}\n", other.render().ansi().to_string().trim_end());
     if other.use_stderr() {
@@ -69,14 +69,14 @@ fn explained(other: &clap::Error, words: &[OsString]) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-fn carried_out(arguments: Arguments) -> Result<Exit, Fault> {
+fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
     let Some(command) = arguments.command else { return commands::overview::run(arguments.json) };
     match command {
         Command::Run(run) => commands::run::run(&run),
         Command::Plan(plan) => commands::plan::run(&plan),
         Command::Orchestrate(orchestrate) => commands::orchestrate::run(&orchestrate),
         Command::Demo(demo) => commands::demo::run(&demo),
-        Command::Keeper(keeper) => commands::keeper::run(&keeper),
+        Command::Reaper(reaper) => commands::reaper::run(&reaper),
         Command::DemoAgent(agent) => commands::demo::player::run(&agent),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),

@@ -9,22 +9,22 @@ use conductor_core::spec::did_you_mean;
 
 use crate::args::Arguments;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// What is wrong, where it is the name of a command.
-pub(crate) fn command(error: &clap::Error, words: &[OsString]) -> Option<Fault> {
+pub(crate) fn command(error: &clap::Error, words: &[OsString]) -> Option<CliError> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let fault = Fault::new(Exit::Usage, format!("there is no command '{}'", one_line(word)));
+    let cli_error = CliError::new(Exit::Usage, format!("there is no command '{}'", one_line(word)));
     let whole = Arguments::command();
     Some(match did_you_mean(word, names(&whole, words)) {
-        Some(meant) => fault.help(format!("did you mean '{meant}'?")),
+        Some(meant) => cli_error.help(format!("did you mean '{meant}'?")),
         None if Path::new(word).is_file() => {
-            fault.help(format!("to run this task file: conductor run {word}"))
+            cli_error.help(format!("to run this task file: conductor run {word}"))
         }
-        None => fault.help("`conductor --help` lists every command"),
+        None => cli_error.help("`conductor --help` lists every command"),
     })
 }
 

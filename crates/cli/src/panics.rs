@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::console;
-use crate::fault::Exit;
+use crate::error::Exit;
 use crate::progress::terminal;
 
 /// Carries a command out. What it holds is dropped on the way here, which ends every process of a run it drives.

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use conductor_engine::subagents;
 
 use crate::commands::talk;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// Where one is looked for, in this order.
 const NAMES: [&str; 3] = ["conductor.yaml", ".conductor/tasks.yaml", "tasks.yaml"];
 
 /// The file that is named, else the one that is found, which a notice names.
-pub(crate) fn meant(named: Option<&Path>) -> Result<PathBuf, Fault> {
+pub(crate) fn meant(named: Option<&Path>) -> Result<PathBuf, CliError> {
     if let Some(file) = named {
         return Ok(file.to_owned());
     }
@@ -35,7 +35,7 @@ pub(crate) fn found(here: &Path) -> Option<PathBuf> {
     files.into_iter().find(|file| here.join(file).is_file())
 }
 
-fn none(here: &Path) -> Fault {
+fn none(here: &Path) -> CliError {
     let root = subagents::root(here);
     let places = match root == here {
         true => here.display().to_string(),
@@ -43,6 +43,6 @@ fn none(here: &Path) -> Fault {
     };
     let [first, second, third] = NAMES;
     let message = format!("no task file is named, and there is no {first}, {second} or {third} in {places}");
-    Fault::new(Exit::Usage, message)
+    CliError::new(Exit::Usage, message)
         .help("write one with `conductor init`, or name one; `conductor run --resume` takes up the last run")
 }

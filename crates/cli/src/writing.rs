@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use conductor_engine::access;
 
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// Whether a user can be asked: the process has a terminal.
 pub(crate) fn attended() -> bool {
@@ -19,13 +19,13 @@ pub(crate) const ANOTHER_FILE: &str = "write another file with -o OTHER.yaml, or
 
 /// Refuses where one of these is there already, unless that is wanted or agreed to, and `instead` says what to do then; and
 /// where it cannot be written, so that nothing is asked or spent in vain.
-pub(crate) fn may_write(files: &[&Path], force: bool, instead: &str) -> Result<(), Fault> {
+pub(crate) fn may_write(files: &[&Path], force: bool, instead: &str) -> Result<(), CliError> {
     for file in files {
         check_place(file).map_err(|error| cannot_write(file, &error))?;
     }
     for file in files.iter().filter(|file| !force && fs::symlink_metadata(file).is_ok()) {
         let refusal = || {
-            Fault::new(Exit::Usage, format!("{} is there already; nothing was written", file.display()))
+            CliError::new(Exit::Usage, format!("{} is there already; nothing was written", file.display()))
                 .help(instead)
         };
         if !attended() {
@@ -49,8 +49,8 @@ fn check_place(file: &Path) -> io::Result<()> {
     }
 }
 
-fn cannot_write(file: &Path, error: &io::Error) -> Fault {
-    Fault::new(Exit::Unexpected, format!("cannot write {}: {error}", file.display()))
+fn cannot_write(file: &Path, error: &io::Error) -> CliError {
+    CliError::new(Exit::Unexpected, format!("cannot write {}: {error}", file.display()))
 }
 
 /// A question and what was answered, without the spaces around it.
@@ -62,7 +62,7 @@ pub(crate) fn ask(from: &mut impl BufRead, question: &str) -> io::Result<String>
 }
 
 /// Writes a whole file or nothing, making the folder it is in.
-pub(crate) fn write(file: &Path, text: &str) -> Result<(), Fault> {
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), CliError> {
     let failed = |error: io::Error| cannot_write(file, &error);
     let folder = file
         .parent()

@@ -140,9 +140,9 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
             match &record.event {
                 Event::RunCreated { plan: made } => plan = Some(made.as_ref()),
                 Event::PlanningAccounted { planning } => self.planned(run, planning),
-                Event::AttemptStarted { task, attempt, hand, .. } => {
-                    let agent = match hand {
-                        Some(hand) => Some(hand.agent.clone()),
+                Event::AttemptStarted { task, attempt, choice, .. } => {
+                    let agent = match choice {
+                        Some(choice) => Some(choice.agent.clone()),
                         None => plan.and_then(|plan| prompted(plan, task)),
                     };
                     if let Some(agent) = agent {
@@ -265,7 +265,7 @@ pub(crate) fn day(at: Timestamp, offset: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Hand, ModelUsage, Options, Outcome};
+    use crate::event::{AgentChoice, ModelUsage, Options, Outcome};
     use crate::plan::{Command, Task};
     use crate::run::Run;
     use crate::units::{Millis, Now, Tick, Usd};
@@ -306,15 +306,15 @@ mod tests {
             used: &[(&str, u64, u64)],
         ) {
             let (task, attempt) = (TaskId::parse(task).unwrap(), Attempt(number));
-            let hand =
-                agent.map(|agent| Box::new(Hand { agent: agent.into(), model: None, why: String::new() }));
+            let choice = agent
+                .map(|agent| Box::new(AgentChoice { agent: agent.into(), model: None, why: String::new() }));
             self.add(
                 hours,
                 Event::AttemptStarted {
                     task: task.clone(),
                     attempt,
                     executor: 1,
-                    hand,
+                    choice,
                     on: Default::default(),
                 },
             );

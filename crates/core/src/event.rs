@@ -96,8 +96,8 @@ pub enum Event {
         attempt: Attempt,
         executor: u32,
         /// Nothing for a command.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        hand: Option<Box<Hand>>,
+        #[serde(rename = "hand", default, skip_serializing_if = "Option::is_none")]
+        choice: Option<Box<AgentChoice>>,
         /// Work that has not landed and that it is built on: whose, and which commit.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         on: BTreeMap<TaskId, String>,
@@ -362,7 +362,7 @@ impl Again {
 
 /// Who is engaged for an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hand {
+pub struct AgentChoice {
     pub agent: String,
     /// The agent's own choice where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -120,13 +120,13 @@ const MOVING: [&str; 6] = ["delete", "extract", "move", "remove", "rename", "spl
 /// words surround it.
 pub fn files(words: &str, deliverable: Option<&str>) -> Vec<String> {
     let mut found = Vec::new();
-    sentences(beginning(words)).for_each(|sentence| collect(sentence, true, &mut found));
-    deliverable.into_iter().for_each(|text| collect(beginning(text), false, &mut found));
+    sentences(opening(words)).for_each(|sentence| collect(sentence, true, &mut found));
+    deliverable.into_iter().for_each(|text| collect(opening(text), false, &mut found));
     found.truncate(MOST);
     found
 }
 
-fn beginning(text: &str) -> &str {
+fn opening(text: &str) -> &str {
     &text[..text.floor_char_boundary(ENOUGH)]
 }
 

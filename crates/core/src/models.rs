@@ -228,7 +228,7 @@ fn named(models: &Models, task: &Task, agent: &str, model: &str) -> Chosen {
 }
 
 fn chosen(models: &Models, task: &Task, agent: &str, now: &Circumstances<'_>) -> Chosen {
-    let (mut tier, mut why, score) = beginning(models, task, agent, now);
+    let (mut tier, mut why, score) = starting_tier(models, task, agent, now);
     if models.escalate && now.bad_tries > 0 {
         let higher = tier.up(now.bad_tries);
         if higher != tier {
@@ -246,7 +246,7 @@ fn chosen(models: &Models, task: &Task, agent: &str, now: &Circumstances<'_>) ->
 }
 
 /// The tier by the rules, or else by score and history.
-fn beginning(
+fn starting_tier(
     models: &Models,
     task: &Task,
     agent: &str,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::event::{
-    Again, Capped, Change, Event, Hand, ModelUsage, Options, Outcome, Planning, Record, Report, Usage,
+    Again, AgentChoice, Capped, Change, Event, ModelUsage, Options, Outcome, Planning, Record, Report, Usage,
 };
 use crate::graph::Node;
 use crate::ids::{Places, TaskId};
@@ -96,7 +96,7 @@ pub struct Run {
     parked: BTreeMap<String, Timestamp>,
     parked_since: BTreeMap<String, Timestamp>,
     outages: BTreeMap<String, Outage>,
-    hands: BTreeMap<Node, Hand>,
+    agent_choice: BTreeMap<Node, AgentChoice>,
     repeats: BTreeMap<Node, Repeats>,
     costs: Costs,
     times: Times,
@@ -164,7 +164,7 @@ impl Run {
             parked: BTreeMap::new(),
             parked_since: BTreeMap::new(),
             outages: BTreeMap::new(),
-            hands: BTreeMap::new(),
+            agent_choice: BTreeMap::new(),
             repeats: BTreeMap::new(),
             costs: Costs::default(),
             times: Times::default(),
@@ -379,9 +379,9 @@ impl Run {
     fn account(&mut self, place: usize, event: &Event, record: &Record) {
         let progress = &mut self.tasks[place];
         match event {
-            Event::AttemptStarted { attempt, executor, hand, .. } => {
-                if let Some(hand) = hand {
-                    self.hands.insert(place as Node, hand.as_ref().clone());
+            Event::AttemptStarted { attempt, executor, choice, .. } => {
+                if let Some(choice) = choice {
+                    self.agent_choice.insert(place as Node, choice.as_ref().clone());
                 }
                 self.costs.open.remove(&(place as Node));
                 progress.last_attempt = attempt.0;
@@ -402,9 +402,11 @@ impl Run {
                     self.costs.models.entry(model.clone()).or_default().report(*usage, *taken_back);
                     self.costs.last.insert(place as Node, model.clone());
                 }
-                if let Some(hand) = self.hands.get(&(place as Node)).filter(|_| !self.parked.is_empty()) {
-                    self.outages.remove(&hand.agent);
-                    self.parked.retain(|agent, until| *agent != hand.agent || *until > record.at);
+                if let Some(choice) =
+                    self.agent_choice.get(&(place as Node)).filter(|_| !self.parked.is_empty())
+                {
+                    self.outages.remove(&choice.agent);
+                    self.parked.retain(|agent, until| *agent != choice.agent || *until > record.at);
                 }
             }
             // What its work was built on is gone, which is no fault of the try.

@@ -5,6 +5,7 @@
 //! died. It starts no process, reads no clock and writes nothing: the engine performs the actions after the events are
 //! durable.
 
+mod agent_choice;
 mod amending;
 mod batches;
 mod budget;
@@ -14,7 +15,6 @@ mod exchange;
 mod executors;
 pub(crate) mod files;
 mod following;
-mod hands;
 mod landing;
 mod left;
 mod pools;
@@ -47,10 +47,10 @@ use crate::plan::Plan;
 use crate::run::{IllegalEvent, Run, Running, Stage, Status, TaskState};
 use crate::units::{Millis, Now, Tick};
 
+pub use agent_choice::{before, circumstances};
 pub use amending::objection;
-pub use exchange::{Action, Beginning, Decision, Input, LeftUsage, Legacy};
+pub use exchange::{Action, Decision, Input, LeftUsage, ResumeState, StartFrom};
 pub use following::{ASK_HUMAN, FOLLOW_UP};
-pub use hands::{before, circumstances};
 pub use landing::{Car, LeftBehind, Side, Stacked};
 pub use left::is_called_off;
 pub use recovering::RECOVERY;
@@ -101,7 +101,7 @@ pub struct Scheduler {
 impl Scheduler {
     /// Takes a run up, new or replayed. Whatever ran when it was left counts as interrupted.
     pub fn start(run: Run, options: Options, now: Now) -> Result<(Scheduler, Decision), GraphError> {
-        Scheduler::take_up(run, options, now, Legacy::default())
+        Scheduler::take_up(run, options, now, ResumeState::default())
     }
 
     /// As `start`, with what is known of the one who left it.
@@ -109,20 +109,20 @@ impl Scheduler {
         run: Run,
         options: Options,
         now: Now,
-        legacy: Legacy,
+        resume_state: ResumeState,
     ) -> Result<(Scheduler, Decision), GraphError> {
         let graph = Graph::with_places(run.plan(), options.strategy, run.places())?;
         let mut scheduler = Scheduler::over(run, graph);
         scheduler.emit(now, Event::RunStarted { options: Box::new(options) });
         scheduler.stacks = Stacks::new(&scheduler.run);
-        if legacy.reopen {
+        if resume_state.reopen {
             scheduler.reopen(now, |status| status.is_end() && status != Status::Completed);
         }
         scheduler.skip_blocked(now);
         scheduler.rebuild(now);
         scheduler.board_leftovers(now);
-        scheduler.count_leftovers(now, legacy.used);
-        scheduler.interrupt_leftovers(now, legacy.left);
+        scheduler.count_leftovers(now, resume_state.used);
+        scheduler.interrupt_leftovers(now, resume_state.left);
         scheduler.arm_run_deadline(now);
         scheduler.pause_for_escalation(now);
         let decision = scheduler.conclude(now);
@@ -141,7 +141,7 @@ impl Scheduler {
             examining: Examining::new(run.plan()),
             batches: Batches::default(),
             stacks: Stacks::new(&run),
-            shared: hands::shared(run.plan()),
+            shared: agent_choice::shared(run.plan()),
             timeouts: timeouts(run.plan()),
             accepted: BTreeSet::new(),
             handed_in: BTreeSet::new(),

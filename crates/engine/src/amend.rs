@@ -23,7 +23,7 @@ use crate::git::GitError;
 use crate::home::{Home, HomeError, RunClaim};
 use crate::process::{self, Teardown};
 use crate::stores::{Store, StoreError};
-use crate::workspaces::{WorkspaceError, Yard};
+use crate::workspaces::{RunRepo, WorkspaceError};
 use crate::{ledger, output};
 
 /// How long a store that cannot be written is waited for, and how often it is tried meanwhile.
@@ -150,9 +150,9 @@ impl Amendment {
     }
 
     /// Records that the run's branch was set back to a commit; the tasks that are to be done again because of it.
-    pub async fn set_back(&mut self, yard: &Yard, to: &str) -> Result<Vec<TaskId>, AmendError> {
+    pub async fn set_back(&mut self, run_repo: &RunRepo, to: &str) -> Result<Vec<TaskId>, AmendError> {
         let landed = self.run.tasks().filter_map(|(_, progress)| progress.landed.as_deref());
-        let there = yard.shadow().reachable(to, landed.map(|landed| landed.commit.as_str()))?;
+        let there = run_repo.shadow().reachable(to, landed.map(|landed| landed.commit.as_str()))?;
         let events = amend::rolled_back(&self.run, to, |commit| there.contains(commit));
         self.append(&events).await?;
         let reopened = events.into_iter().filter_map(|event| match event {
@@ -169,10 +169,10 @@ impl Amendment {
     }
 
     /// Writes the run's files anew, for what they say is not so any more. Blocks.
-    pub fn write_files(&self, yard: &Yard) -> Result<(), AmendError> {
+    pub fn write_files(&self, run_repo: &RunRepo) -> Result<(), AmendError> {
         let graph = Graph::new(self.run.plan(), self.run.options().strategy)?;
-        let parked: Vec<PathBuf> = yard.folders()?.into_iter().filter(|folder| folder.exists()).collect();
-        let ledger = ledger::take(&self.id, &self.run, yard, &parked)?;
+        let parked: Vec<PathBuf> = run_repo.folders()?.into_iter().filter(|folder| folder.exists()).collect();
+        let ledger = ledger::take(&self.id, &self.run, run_repo, &parked)?;
         let (output, source) = (self.output(), self.source.as_deref());
         let (id, run, voices) = (&self.id, &self.run, output::voices(&output, &self.run));
         let subject = Subject {

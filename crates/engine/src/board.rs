@@ -107,45 +107,45 @@ impl Board {
 }
 
 /// One attempt's way through its phases, with the time each takes.
-pub(crate) struct Course<'a> {
+pub(crate) struct PhaseTimer<'a> {
     board: &'a Board,
     task: &'a TaskId,
     attempt: Attempt,
-    at: Mutex<Leg>,
+    at: Mutex<Timed>,
 }
 
-struct Leg {
+struct Timed {
     phase: Phase,
     since: Instant,
     micros: [u64; 3],
 }
 
-impl<'a> Course<'a> {
-    pub(crate) fn begin(board: &'a Board, task: &'a TaskId, attempt: Attempt) -> Course<'a> {
+impl<'a> PhaseTimer<'a> {
+    pub(crate) fn begin(board: &'a Board, task: &'a TaskId, attempt: Attempt) -> PhaseTimer<'a> {
         board.enters(task, attempt, Phase::Preparing);
-        let leg = Leg { phase: Phase::Preparing, since: Instant::now(), micros: [0; 3] };
-        Course { board, task, attempt, at: Mutex::new(leg) }
+        let timed = Timed { phase: Phase::Preparing, since: Instant::now(), micros: [0; 3] };
+        PhaseTimer { board, task, attempt, at: Mutex::new(timed) }
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
-        let mut leg = self.at.lock().unwrap_or_else(PoisonError::into_inner);
-        leg.close();
-        if leg.phase != phase {
-            leg.phase = phase;
+        let mut timed = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        timed.close();
+        if timed.phase != phase {
+            timed.phase = phase;
             self.board.enters(self.task, self.attempt, phase);
         }
     }
 
     pub(crate) fn finish(self) -> Phases {
         let processes = self.board.ends(self.task).and_then(|doing| doing.took);
-        let mut leg = self.at.into_inner().unwrap_or_else(PoisonError::into_inner);
-        leg.close();
-        let [preparing, working, verifying] = leg.micros.map(|micros| Millis(micros / 1000));
+        let mut timed = self.at.into_inner().unwrap_or_else(PoisonError::into_inner);
+        timed.close();
+        let [preparing, working, verifying] = timed.micros.map(|micros| Millis(micros / 1000));
         Phases { preparing, working, verifying, processes }
     }
 }
 
-impl Leg {
+impl Timed {
     fn close(&mut self) {
         let now = Instant::now();
         let passed = now.saturating_duration_since(self.since).as_micros();
@@ -164,18 +164,18 @@ mod tests {
     fn an_attempts_newest_word_is_on_the_board_until_it_ends() {
         let (board, task) = (Board::default(), TaskId::parse("a").unwrap());
         board.watch();
-        let course = Course::begin(&board, &task, Attempt(2));
+        let timer = PhaseTimer::begin(&board, &task, Attempt(2));
         let doing = |phase, said: Option<&str>| {
             Some(Doing { attempt: Attempt(2), phase, said: said.map(str::to_owned), took: None })
         };
         assert_eq!(board.of(&task), doing(Phase::Preparing, None));
-        course.enter(Phase::Working);
+        timer.enter(Phase::Working);
         board.says(&task, "one".into());
         board.says(&task, "two".into());
         assert_eq!(board.of(&task), doing(Phase::Working, Some("two")));
-        course.enter(Phase::Verifying);
+        timer.enter(Phase::Verifying);
         assert_eq!(board.of(&task), doing(Phase::Verifying, None));
-        course.finish();
+        timer.finish();
         assert_eq!(board.of(&task), None);
         board.says(&task, "late".into());
         assert_eq!(board.of(&task), None);
@@ -184,29 +184,29 @@ mod tests {
     #[test]
     fn who_looks_only_now_and_then_sees_phases() {
         let (board, task) = (Board::default(), TaskId::parse("a").unwrap());
-        let course = Course::begin(&board, &task, Attempt(1));
-        course.enter(Phase::Verifying);
+        let timer = PhaseTimer::begin(&board, &task, Attempt(1));
+        timer.enter(Phase::Verifying);
         assert!(!board.is_watched());
         assert_eq!(board.of(&task).map(|doing| doing.phase), Some(Phase::Verifying));
-        course.finish();
+        timer.finish();
         assert!(board.doings().is_empty());
     }
 
     #[test]
     fn each_phase_has_its_time_however_often_it_comes() {
         let (board, task) = (Board::default(), TaskId::parse("a").unwrap());
-        let course = Course::begin(&board, &task, Attempt(1));
-        let ago = |course: &Course<'_>, millis: u64| {
-            course.at.lock().unwrap().since -= Duration::from_millis(millis);
+        let timer = PhaseTimer::begin(&board, &task, Attempt(1));
+        let ago = |timer: &PhaseTimer<'_>, millis: u64| {
+            timer.at.lock().unwrap().since -= Duration::from_millis(millis);
         };
-        ago(&course, 100);
-        course.enter(Phase::Working);
-        ago(&course, 2_000);
-        course.enter(Phase::Verifying);
-        ago(&course, 300);
-        course.enter(Phase::Working);
-        ago(&course, 4_000);
-        let Phases { preparing, working, verifying, .. } = course.finish();
+        ago(&timer, 100);
+        timer.enter(Phase::Working);
+        ago(&timer, 2_000);
+        timer.enter(Phase::Verifying);
+        ago(&timer, 300);
+        timer.enter(Phase::Working);
+        ago(&timer, 4_000);
+        let Phases { preparing, working, verifying, .. } = timer.finish();
         let near = |measured: Millis, expected: u64| (expected..expected + 1_000).contains(&measured.0);
         assert!(near(preparing, 100) && near(working, 6_000) && near(verifying, 300));
     }

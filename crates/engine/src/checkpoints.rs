@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
 use crate::git::{Forward, Forwarded, GitError, Repository};
-use crate::workspaces::{WorkspaceError, Yard, branch_word};
+use crate::workspaces::{RunRepo, WorkspaceError, branch_word};
 
 /// Where the tags are. The second is for a repository that has a tag of the first one's name: git has no tag beside a
 /// folder of its name.
@@ -102,27 +102,27 @@ fn plain(about: &str) -> String {
 }
 
 /// Made by us before a step that changes what the user may want back.
-pub fn before(yard: &Yard, what: &str, branch: &str, commit: &str) -> Result<(), WorkspaceError> {
-    let name = format!("{}-{:x}", yard.run(), fastrand::u32(..));
-    set(yard.repository(), &name, branch, commit, &format!("before: {what}"))?;
+pub fn before(run_repo: &RunRepo, what: &str, branch: &str, commit: &str) -> Result<(), WorkspaceError> {
+    let name = format!("{}-{:x}", run_repo.run(), fastrand::u32(..));
+    set(run_repo.repository(), &name, branch, commit, &format!("before: {what}"))?;
     Ok(())
 }
 
 /// The run's branch as it is now, remembered before something risky. One that was made for the same commit serves again.
 pub(crate) fn secure(
-    yard: &Yard,
+    run_repo: &RunRepo,
     last: &Mutex<Option<Checkpoint>>,
     what: &str,
 ) -> Result<Checkpoint, WorkspaceError> {
-    let (repository, tip) = (yard.repository(), yard.tip()?);
+    let (repository, tip) = (run_repo.repository(), run_repo.tip()?);
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = last.as_ref().filter(|known| known.commit == tip)
         && repository.read_ref(&known.full_name())?.is_some()
     {
         return Ok(known.clone());
     }
-    let name = format!("{}-{:x}", yard.run(), fastrand::u32(..));
-    let made = set(repository, &name, yard.branch(), &tip, &format!("before: {what}"))?;
+    let name = format!("{}-{:x}", run_repo.run(), fastrand::u32(..));
+    let made = set(repository, &name, run_repo.branch(), &tip, &format!("before: {what}"))?;
     Ok(last.insert(made).clone())
 }
 

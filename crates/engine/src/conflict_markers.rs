@@ -8,7 +8,7 @@ use conductor_core::event::{Change, Failure, FailureClass};
 use conductor_core::plan::Task;
 
 use crate::merge::hunks;
-use crate::workspaces::{WorkspaceError, Yard};
+use crate::workspaces::{RunRepo, WorkspaceError};
 
 /// Fewer added lines hold no conflict.
 const SHORTEST: u64 = 3;
@@ -23,32 +23,36 @@ pub(crate) struct Look<'a> {
 }
 
 /// The files of a change that hold a conflict which the user did not let pass by name. Blocks.
-pub(crate) fn of_change(yard: &Yard, change: &Change, look: Look<'_>) -> Result<Vec<String>, WorkspaceError> {
+pub(crate) fn of_change(
+    run_repo: &RunRepo,
+    change: &Change,
+    look: Look<'_>,
+) -> Result<Vec<String>, WorkspaceError> {
     let is_counted = !change.touched.files.is_empty() && !look.laid_out;
     let marked = match is_counted && change.touched.added < SHORTEST {
         true => Vec::new(),
-        false => between(yard, &change.base, &change.commit, look)?,
+        false => between(run_repo, &change.base, &change.commit, look)?,
     };
     if marked.is_empty() {
-        yard.note_cleared(&change.commit);
+        run_repo.note_cleared(&change.commit);
     }
     Ok(marked)
 }
 
 /// The same for what differs between any two commits or trees.
 pub(crate) fn between(
-    yard: &Yard,
+    run_repo: &RunRepo,
     from: &str,
     to: &str,
     look: Look<'_>,
 ) -> Result<Vec<String>, WorkspaceError> {
     // What the user has on their own branch came to it by their own hand.
-    let users = match &yard.repository().branch {
-        Some(branch) => yard.repository().read_ref(branch)?,
+    let users = match &run_repo.repository().branch {
+        Some(branch) => run_repo.repository().read_ref(branch)?,
         None => None,
     };
-    let users = users.as_deref().unwrap_or(&yard.repository().head);
-    let mut marked = yard.shadow().marked(from, to, &[users], look.laid_out)?;
+    let users = users.as_deref().unwrap_or(&run_repo.repository().head);
+    let mut marked = run_repo.shadow().marked(from, to, &[users], look.laid_out)?;
     marked.retain(|path| !look.allowed.contains(path));
     Ok(marked)
 }
@@ -56,22 +60,22 @@ pub(crate) fn between(
 /// Why a commit may not follow another on the branch, if so. What was found clean when it was collected is not looked at
 /// again: a merge without conflicts makes no marks. Blocks.
 pub(crate) fn refused(
-    yard: &Yard,
+    run_repo: &RunRepo,
     task: &Task,
     change: &Change,
     tip: &str,
     to: &str,
 ) -> Result<Option<Failure>, WorkspaceError> {
-    if yard.is_cleared(&change.commit) {
+    if run_repo.is_cleared(&change.commit) {
         return Ok(None);
     }
     let look = Look { allowed: task.conflict_markers(), laid_out: false };
-    let marked = between(yard, tip, to, look)?;
+    let marked = between(run_repo, tip, to, look)?;
     if marked.is_empty() {
         return Ok(None);
     }
     let text = |path: &String| {
-        let text = yard.shadow().blob(to, path).unwrap_or_default();
+        let text = run_repo.shadow().blob(to, path).unwrap_or_default();
         hunks(path, &String::from_utf8_lossy(&text), task.id.as_str())
     };
     let evidence: String = marked.iter().take(5).map(text).collect();

@@ -68,7 +68,7 @@ pub enum Query {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
-    Snapshot(Box<Glance>),
+    Snapshot(Box<LiveView>),
     Why(Why),
     Heard(Heard),
     Tasks(Vec<Listed>),
@@ -88,7 +88,7 @@ pub struct Listed {
 
 /// A live run at one moment, and who drives it where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Glance {
+pub struct LiveView {
     pub run: RunId,
     pub directory: PathBuf,
     pub pid: u32,
@@ -167,7 +167,7 @@ pub fn look(directory: &Path, query: Query) -> Result<View, ControlError> {
 }
 
 /// The whole of a live run at this moment.
-pub fn glance(directory: &Path) -> Result<Glance, ControlError> {
+pub fn glance(directory: &Path) -> Result<LiveView, ControlError> {
     match look(directory, Query::Snapshot)? {
         View::Snapshot(glance) => Ok(*glance),
         _ => Err(io::Error::other("it said something else").into()),
@@ -255,7 +255,7 @@ fn silent_or_unreachable(error: io::Error) -> ControlError {
 }
 
 /// Listens as long as it lives.
-pub(crate) struct Counter {
+pub(crate) struct ControlServer {
     listening: JoinHandle<()>,
     socket: PathBuf,
     /// Held by every connection that is being answered, or told of events.
@@ -264,8 +264,8 @@ pub(crate) struct Counter {
     closing: watch::Sender<bool>,
 }
 
-impl Counter {
-    pub(crate) fn open(directory: &Path, control: Control) -> io::Result<Counter> {
+impl ControlServer {
+    pub(crate) fn open(directory: &Path, control: Control) -> io::Result<ControlServer> {
         let socket = directory.join(NAME);
         // We hold the run's claim, so the coordinator that left a socket is dead.
         let _ = fs::remove_file(&socket);
@@ -285,7 +285,7 @@ impl Counter {
                 }
             }
         });
-        Ok(Counter { listening, socket, answering, closing })
+        Ok(ControlServer { listening, socket, answering, closing })
     }
 
     /// Accepts no more connections, and lets callers receive their answers: this process may end right after.
@@ -296,7 +296,7 @@ impl Counter {
     }
 }
 
-impl Drop for Counter {
+impl Drop for ControlServer {
     fn drop(&mut self) {
         self.listening.abort();
         let _ = fs::remove_file(&self.socket);

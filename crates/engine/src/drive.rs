@@ -22,7 +22,7 @@ use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Plan, Task};
 use conductor_core::run::{IllegalEvent, Progress, Run, TaskState};
 use conductor_core::scheduler::{
-    Action, Car, Decision, Input, LeftBehind, Legacy, Refusal, Request, Scheduler,
+    Action, Car, Decision, Input, LeftBehind, Refusal, Request, ResumeState, Scheduler,
 };
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,9 +32,9 @@ use crate::agents::{self, Caller};
 use crate::board::{Board, Phase};
 use crate::bus::{Bus, Records};
 use crate::clock::{Clock, HEARTBEAT};
-use crate::control::{Counter, Glance, Heard, Listed, Query, View, Why};
+use crate::conflict_monitor::{AtWork, ConflictMonitor};
+use crate::control::{ControlServer, Heard, Listed, LiveView, Query, View, Why};
 use crate::home::RunClaim;
-use crate::lookout::{AtWork, Lookout};
 use crate::panics::caught;
 use crate::process::{self, Teardown};
 use crate::redact;
@@ -42,8 +42,8 @@ use crate::shortage;
 use crate::stores::{Store, StoreError};
 use crate::train;
 use crate::transcript::Speaker;
-use crate::worker::{Crowd, Mail, Order, Stop, Worker, aside, left_usage};
-use crate::workspaces::{Rooms, Yard, works};
+use crate::worker::{AgentLimits, MessageQueue, Order, Stop, Worker, aside, left_usage};
+use crate::workspaces::{RunRepo, Workspaces, works};
 use backlog::Backlog;
 use holding::Turn;
 use sweeping::Sweeps;
@@ -160,7 +160,7 @@ pub type Examiner = Arc<dyn Fn(&AboutToBegin) -> Result<BTreeMap<TaskId, String>
 pub struct World {
     pub store: Arc<dyn Store>,
     pub claim: RunClaim,
-    pub rooms: Rooms,
+    pub workspaces: Workspaces,
     /// Where the run was started.
     pub directory: PathBuf,
     /// Where transcripts and reports go.
@@ -169,11 +169,11 @@ pub struct World {
     /// its output was sent.
     pub ours: Vec<PathBuf>,
     /// How often to look around while tasks are at work, if at all.
-    pub lookout: Option<Duration>,
+    pub conflict_monitor: Option<Duration>,
     /// Who looks up what blocks the tasks of a stage, where that may change.
     pub examiner: Option<Examiner>,
     /// Starts the process that ends what is left behind if we are killed (`process::keep`).
-    pub keeper: Option<std::process::Command>,
+    pub reaper: Option<std::process::Command>,
 }
 
 /// How to take the run up.
@@ -207,7 +207,7 @@ pub struct Drive {
     attempts: HashMap<TaskId, (Attempt, watch::Sender<Stop>)>,
     merging: Option<watch::Sender<Stop>>,
     at_work: AtWork,
-    lookout: Option<(Arc<Lookout>, Duration)>,
+    conflict_monitor: Option<(Arc<ConflictMonitor>, Duration)>,
     examiner: Option<Examiner>,
     /// What has come in and is still to be decided.
     arrived: Vec<Arrival>,
@@ -252,46 +252,58 @@ impl Drive {
         rescue_transcripts(&run, &world.output, &caller);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
-        let World { store, claim, rooms, directory, output, mut ours, lookout, examiner, keeper } = world;
-        if let Some(yard) = rooms.yard() {
-            yard.listen(notices.clone());
+        let World {
+            store,
+            claim,
+            workspaces,
+            directory,
+            output,
+            mut ours,
+            conflict_monitor,
+            examiner,
+            reaper,
+        } = world;
+        if let Some(run_repo) = workspaces.run_repo() {
+            run_repo.listen(notices.clone());
         }
         let at_work = AtWork::default();
         ours.extend([output.clone(), claim.home(), directory.join(crate::groups::ROOT)]);
-        ours.extend(rooms.yard().map(|yard| yard.repository().root.join(crate::groups::ROOT)));
-        let lookout = rooms.yard().zip(lookout).map(|(yard, every)| {
-            (Arc::new(Lookout::new(yard.clone(), at_work.clone(), ours.clone())), every)
+        ours.extend(
+            workspaces.run_repo().map(|run_repo| run_repo.repository().root.join(crate::groups::ROOT)),
+        );
+        let conflict_monitor = workspaces.run_repo().zip(conflict_monitor).map(|(run_repo, every)| {
+            (Arc::new(ConflictMonitor::new(run_repo.clone(), at_work.clone(), ours.clone())), every)
         });
         let worker = Arc::new(Worker {
             run: id.clone(),
             plan: run.plan().clone().into(),
-            rooms,
+            workspaces,
             caller,
             output,
             ours,
-            mail: Mail::default(),
+            message_queue: MessageQueue::default(),
             marks: Default::default(),
             board: Board::default(),
             notices: notices.clone(),
             reports: sender.clone(),
             warned: Default::default(),
             accounts: Default::default(),
-            debuts: Default::default(),
+            first_starts: Default::default(),
             baselines: Default::default(),
             base_checks: Default::default(),
-            crowd: Crowd::new(&start.options.limits),
-            desk: Default::default(),
+            agent_limits: AgentLimits::new(&start.options.limits),
+            tool_server: Default::default(),
             supplies: Default::default(),
             secured: Default::default(),
             limits: start.options.limits.clone(),
         });
-        let (left, troubles) = worker.rooms.rescue_left(&run);
+        let (left, troubles) = worker.workspaces.rescue_left(&run);
         troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
         let durable = run.seq();
         let mut clock = Clock::start();
         let left = left.into_iter().map(|(task, left)| (task, redact::known().change(left))).collect();
-        let legacy = Legacy { reopen: start.reopen, left, used };
-        let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), legacy)?;
+        let resume_state = ResumeState { reopen: start.reopen, left, used };
+        let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), resume_state)?;
         let teardown = Teardown::new(id.clone(), claim.directory());
         let drive = Drive {
             id,
@@ -308,7 +320,7 @@ impl Drive {
             attempts: HashMap::new(),
             merging: None,
             at_work,
-            lookout,
+            conflict_monitor,
             examiner,
             arrived: Vec::new(),
             durable,
@@ -322,7 +334,7 @@ impl Drive {
             parked: Vec::new(),
             sweeps: Sweeps::default(),
             notices,
-            to_keep: keeper,
+            to_keep: reaper,
             teardown,
             finished: false,
         };
@@ -348,9 +360,9 @@ impl Drive {
 
     /// Drives the run until nothing is left to do or to wait for.
     pub async fn run(mut self) -> Result<Driven, DriveError> {
-        let looking = self.lookout.clone().map(|(lookout, every)| {
+        let looking = self.conflict_monitor.clone().map(|(conflict_monitor, every)| {
             let (keeping, notices) =
-                (lookout.keep(every, self.control.messages.clone()), self.notices.clone());
+                (conflict_monitor.keep(every, self.control.messages.clone()), self.notices.clone());
             tokio::spawn(async move {
                 if let Err(panic) = caught(keeping).await {
                     let _ = notices
@@ -358,7 +370,7 @@ impl Drive {
                 }
             })
         });
-        let counter = Counter::open(self.claim.directory(), self.control.clone());
+        let counter = ControlServer::open(self.claim.directory(), self.control.clone());
         if let Err(error) = &counter {
             self.notice(format!("the control socket could not be opened: {error}"));
         }
@@ -484,7 +496,7 @@ impl Drive {
                 let mut snapshot = self.scheduler.snapshot(now);
                 self.worker.board.complete(&mut snapshot);
                 let (run, directory, away) = (self.id.clone(), self.directory.clone(), self.away.clone());
-                View::Snapshot(Box::new(Glance { run, directory, pid: std::process::id(), snapshot, away }))
+                View::Snapshot(Box::new(LiveView { run, directory, pid: std::process::id(), snapshot, away }))
             }
             Query::Why(task) => {
                 let place = known(task)?;
@@ -540,9 +552,9 @@ impl Drive {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Start { task, attempt, executor, hand, beginning } => {
+            Action::Start { task, attempt, executor, choice, start_from } => {
                 if let Some(place) = self.scheduler.run().place(&task) {
-                    self.start(Order { place, task, attempt, executor, hand, beginning });
+                    self.start(Order { place, task, attempt, executor, choice, start_from });
                 }
             }
             // What was handed in meanwhile is checked to the end.
@@ -555,7 +567,7 @@ impl Drive {
             Action::Stop { task, attempt, .. } => self.stop(&task, attempt),
             Action::Say { task, attempt, words } => {
                 if self.attempts.get(&task).is_some_and(|(current, _)| *current == attempt) {
-                    self.worker.mail.put(&task, words);
+                    self.worker.message_queue.put(&task, words);
                 }
             }
             Action::Integrate { cars } => self.integrate(cars),
@@ -567,13 +579,13 @@ impl Drive {
 
     /// Merges off the loop and reports back; the scheduler asks for one train at a time.
     fn integrate(&mut self, cars: Vec<Car>) {
-        let Some(yard) = self.yard() else { return };
+        let Some(run_repo) = self.run_repo() else { return };
         let (stop, stopped) = watch::channel(Stop::No);
         self.merging = Some(stop);
         let worker = self.worker.clone();
         let aboard: Vec<(TaskId, Attempt)> = cars.iter().map(|car| (car.task.clone(), car.attempt)).collect();
         tokio::spawn(async move {
-            if let Err(panic) = caught(train::integrate(worker.clone(), yard, cars, stopped)).await {
+            if let Err(panic) = caught(train::integrate(worker.clone(), run_repo, cars, stopped)).await {
                 let left = |(task, attempt)| LeftBehind { task, attempt, failure: internal(&panic) };
                 let failed = aboard.into_iter().map(left).collect();
                 worker.report(Input::MergesPrepared { from: String::new(), stacked: Vec::new(), failed });
@@ -611,35 +623,35 @@ impl Drive {
     }
 
     fn move_branch(&mut self, from: String, to: String) {
-        let Some(yard) = self.yard() else { return };
+        let Some(run_repo) = self.run_repo() else { return };
         let (stop, stopped) = watch::channel(Stop::No);
         self.merging = Some(stop);
         let worker = self.worker.clone();
         tokio::spawn(async move {
-            let moving = train::move_branch(worker.clone(), yard, from, to.clone(), stopped);
+            let moving = train::move_branch(worker.clone(), run_repo, from, to.clone(), stopped);
             if let Err(panic) = caught(moving).await {
                 worker.report(Input::BranchStuck { to, failure: internal(&panic) });
             }
         });
     }
 
-    fn yard(&self) -> Option<Arc<Yard>> {
-        self.worker.rooms.yard().cloned()
+    fn run_repo(&self) -> Option<Arc<RunRepo>> {
+        self.worker.workspaces.run_repo().cloned()
     }
 
     fn start(&mut self, order: Order) {
         if self.called_off.remove(&(order.task.clone(), order.attempt)) {
             return self.worker.report(ended(&order, Outcome::Interrupted));
         }
-        if order.hand.is_some() {
+        if order.choice.is_some() {
             self.see_to_a_keeper();
         }
         let (stop, stopped) = watch::channel(Stop::No);
         self.attempts.insert(order.task.clone(), (order.attempt, stop));
-        if self.lookout.is_some()
-            && self.worker.rooms.is_apart(&self.scheduler.run().plan().tasks[order.place])
+        if self.conflict_monitor.is_some()
+            && self.worker.workspaces.is_apart(&self.scheduler.run().plan().tasks[order.place])
         {
-            self.at_work.begins(&order.task, self.worker.guest(&order).seat());
+            self.at_work.begins(&order.task, self.worker.request(&order).workspace_name());
         }
         let worker = self.worker.clone();
         let sweep = self.sweeps.reuse(order.executor);
@@ -669,8 +681,8 @@ impl Drive {
 
     /// Changes to the user's checkout in the last moments of the run are reported too.
     async fn look_a_last_time(&mut self) -> Result<(), DriveError> {
-        let Some((lookout, _)) = self.lookout.clone() else { return Ok(()) };
-        let seen = tokio::task::spawn_blocking(move || lookout.checkout()).await.ok().flatten();
+        let Some((conflict_monitor, _)) = self.conflict_monitor.clone() else { return Ok(()) };
+        let seen = tokio::task::spawn_blocking(move || conflict_monitor.checkout()).await.ok().flatten();
         if let Some(input) = seen {
             let turn = self.decide(vec![input.into()]);
             self.carry_out(turn).await?;
@@ -681,11 +693,11 @@ impl Drive {
     /// A run that is over needs no workspaces; one that was only left may be taken up again soon.
     async fn clear_rooms(&mut self) {
         self.sweeps.end().await;
-        let (Some(yard), true) = (self.yard(), self.scheduler.run().all_ended()) else { return };
+        let (Some(run_repo), true) = (self.run_repo(), self.scheduler.run().all_ended()) else { return };
         let works = works(self.scheduler.run());
         let clear = async || {
-            let (yard, works) = (yard.clone(), works.clone());
-            aside(true, move || yard.clear(&works)).await
+            let (run_repo, works) = (run_repo.clone(), works.clone());
+            aside(true, move || run_repo.clear(&works)).await
         };
         match shortage::for_a_while(|word| self.notice(word), clear).await {
             Ok(parked) => self.parked = parked,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use conductor_core::event::{Event, Hand, Outcome, Record};
+use conductor_core::event::{AgentChoice, Event, Outcome, Record};
 use conductor_core::forecast::{self, History, Past};
 use conductor_core::ids::TaskId;
 use conductor_core::models::{self, Sample};
@@ -63,7 +63,7 @@ pub async fn samples(
 /// Attempts by agent and model: how many did good work, and how many did any.
 #[derive(Default)]
 struct Tally {
-    at_work: HashMap<TaskId, Hand>,
+    at_work: HashMap<TaskId, AgentChoice>,
     done: BTreeMap<(String, String), (u32, u32)>,
 }
 
@@ -71,8 +71,8 @@ impl Tally {
     /// What failed for reasons of the provider's, or was cut short, says nothing about a model.
     fn count(&mut self, record: &Record) {
         match &record.event {
-            Event::AttemptStarted { task, hand: Some(hand), .. } if hand.model.is_some() => {
-                self.at_work.insert(task.clone(), hand.as_ref().clone());
+            Event::AttemptStarted { task, choice: Some(choice), .. } if choice.model.is_some() => {
+                self.at_work.insert(task.clone(), choice.as_ref().clone());
             }
             Event::AttemptEnded { task, outcome, .. } => {
                 let good = match outcome {
@@ -80,7 +80,7 @@ impl Tally {
                     Outcome::Failed(failure) if !failure.class.is_agents_own() => 0,
                     _ => return,
                 };
-                if let Some(Hand { agent, model: Some(model), .. }) = self.at_work.remove(task) {
+                if let Some(AgentChoice { agent, model: Some(model), .. }) = self.at_work.remove(task) {
                     let (all_good, all) = self.done.entry((agent, model)).or_default();
                     *all_good += good;
                     *all += 1;
@@ -135,9 +135,9 @@ fn remember(history: &mut History, run: &Run, same_file: bool) {
         if let Some(race) = run.raced_by(place).filter(|_| same_file) {
             history.add(&run.task(race).0.id, Past { took: run.took(race), usage: run.usage(race) });
         }
-        let hand = run.hand(place);
-        let agent = hand.map_or_else(|| task.agent_name(), |hand| &hand.agent);
-        history.add_like(task, agent, hand.and_then(|hand| hand.model.as_deref()), past);
+        let choice = run.agent_choice(place);
+        let agent = choice.map_or_else(|| task.agent_name(), |choice| &choice.agent);
+        history.add_like(task, agent, choice.and_then(|choice| choice.model.as_deref()), past);
         if same_file {
             history.add(&task.id, past);
         }
@@ -216,12 +216,12 @@ mod tests {
         ] {
             let (task, attempt, executor) = (TaskId::parse("t").unwrap(), Attempt(1), 1);
             let model = model.map(str::to_owned);
-            let hand = Some(Box::new(Hand { agent: "claude".into(), model, why: String::new() }));
+            let choice = Some(Box::new(AgentChoice { agent: "claude".into(), model, why: String::new() }));
             tell(Event::AttemptStarted {
                 task: task.clone(),
                 attempt,
                 executor,
-                hand,
+                choice,
                 on: Default::default(),
             });
             let (elapsed, change) = (Millis(1), None);

@@ -13,7 +13,7 @@ use crate::checkpoints;
 use crate::conflict_markers::{self, Look};
 use crate::git::{Forward, Forwarded, Merge, Shadow};
 use crate::redact;
-use crate::workspaces::{WorkspaceError, Yard};
+use crate::workspaces::{RunRepo, WorkspaceError};
 
 /// What merging came to: commits from the branch's place upwards, and who does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,17 +34,17 @@ pub struct Step {
 }
 
 /// Whether work holds no marks of a conflict. It is looked at when it is collected, and then not again when it lands. Blocks.
-pub fn is_unmarked(yard: &Yard, change: &Change) -> Result<bool, WorkspaceError> {
-    Ok(conflict_markers::of_change(yard, change, Look::default())?.is_empty())
+pub fn is_unmarked(run_repo: &RunRepo, change: &Change) -> Result<bool, WorkspaceError> {
+    Ok(conflict_markers::of_change(run_repo, change, Look::default())?.is_empty())
 }
 
 /// Stacks the cars on wherever the branch is now. Blocks.
-pub fn stack(yard: &Yard, cars: &[(&Task, &Car)]) -> Result<Stack, WorkspaceError> {
-    let from = yard.tip()?;
+pub fn stack(run_repo: &RunRepo, cars: &[(&Task, &Car)]) -> Result<Stack, WorkspaceError> {
+    let from = run_repo.tip()?;
     let mut stack = Stack { from: from.clone(), steps: Vec::new(), failed: Vec::new() };
     let mut tip = from;
     for (number, (task, car)) in cars.iter().enumerate() {
-        match coupled(yard, task, car, &tip)? {
+        match coupled(run_repo, task, car, &tip)? {
             Ok(to) => {
                 let verified = car.change.base == tip && !car.change.edited;
                 stack.steps.push(Step { car: number, to: to.clone(), verified });
@@ -58,24 +58,29 @@ pub fn stack(yard: &Yard, cars: &[(&Task, &Car)]) -> Result<Stack, WorkspaceErro
 
 /// One car on top of a commit, as its task wants it there. All that lands passes here.
 fn coupled(
-    yard: &Yard,
+    run_repo: &RunRepo,
     task: &Task,
     car: &Car,
     tip: &str,
 ) -> Result<Result<String, Failure>, WorkspaceError> {
-    let to = match fitted(yard, task, car, tip)? {
+    let to = match fitted(run_repo, task, car, tip)? {
         Ok(to) => to,
         Err(failure) => return Ok(Err(failure)),
     };
-    match conflict_markers::refused(yard, task, &car.change, tip, &to)? {
+    match conflict_markers::refused(run_repo, task, &car.change, tip, &to)? {
         Some(failure) => Ok(Err(failure)),
         None => Ok(Ok(to)),
     }
 }
 
 /// The same, whatever is in it.
-fn fitted(yard: &Yard, task: &Task, car: &Car, tip: &str) -> Result<Result<String, Failure>, WorkspaceError> {
-    let coupling = Coupling { shadow: yard.shadow(), run: yard.run(), task, car, tip };
+fn fitted(
+    run_repo: &RunRepo,
+    task: &Task,
+    car: &Car,
+    tip: &str,
+) -> Result<Result<String, Failure>, WorkspaceError> {
+    let coupling = Coupling { shadow: run_repo.shadow(), run: run_repo.run(), task, car, tip };
     if car.change.base == tip {
         return coupling.as_it_is().map(Ok);
     }
@@ -85,7 +90,7 @@ fn fitted(yard: &Yard, task: &Task, car: &Car, tip: &str) -> Result<Result<Strin
             None => Ok(Err(failure)),
             Some(side) => {
                 let what = format!("the conflict of {} is decided", task.id);
-                checkpoints::before(yard, &what, yard.branch(), tip)?;
+                checkpoints::before(run_repo, &what, run_repo.branch(), tip)?;
                 coupling.merged(Some(side))
             }
         },
@@ -94,13 +99,13 @@ fn fitted(yard: &Yard, task: &Task, car: &Car, tip: &str) -> Result<Result<Strin
 
 /// The commit by which a merge that a person has made stands on top of another, as its task wants it there.
 pub(crate) fn made_by_hand(
-    yard: &Yard,
+    run_repo: &RunRepo,
     task: &Task,
     car: &Car,
     tip: &str,
     tree: &str,
 ) -> Result<String, WorkspaceError> {
-    Coupling { shadow: yard.shadow(), run: yard.run(), task, car, tip }.commit(tree)
+    Coupling { shadow: run_repo.shadow(), run: run_repo.run(), task, car, tip }.commit(tree)
 }
 
 struct Coupling<'a> {
@@ -278,10 +283,10 @@ pub enum Synced {
 
 /// Merges what the user has gone on to into the run's branch, so that their branch can be brought forward to it again.
 /// Blocks.
-pub fn sync(yard: &Yard, with: &str) -> Result<Synced, WorkspaceError> {
-    let (shadow, branch) = (yard.shadow(), yard.branch());
-    let (head, name) = (yard.repository().head.clone(), short(branch));
-    let tip = yard.tip()?;
+pub fn sync(run_repo: &RunRepo, with: &str) -> Result<Synced, WorkspaceError> {
+    let (shadow, branch) = (run_repo.shadow(), run_repo.branch());
+    let (head, name) = (run_repo.repository().head.clone(), short(branch));
+    let tip = run_repo.tip()?;
     if shadow.contains(&tip, &head)? {
         return Ok(Synced::Already);
     }
@@ -294,11 +299,11 @@ pub fn sync(yard: &Yard, with: &str) -> Result<Synced, WorkspaceError> {
             conflict => return Ok(Synced::Conflict(failure(shadow, &conflict, with, with)?)),
         },
     };
-    if let Some(checkout) = dirty_checkout(yard)? {
+    if let Some(checkout) = dirty_checkout(run_repo)? {
         return Ok(Synced::Dirty(checkout));
     }
-    checkpoints::before(yard, &format!("{with} is merged into {name}"), branch, &tip)?;
-    Ok(match advance(yard, &tip, &to)? {
+    checkpoints::before(run_repo, &format!("{with} is merged into {name}"), branch, &tip)?;
+    Ok(match advance(run_repo, &tip, &to)? {
         Advanced::Done => Synced::Done { to },
         Advanced::Dirty(checkout) => Synced::Dirty(checkout),
         Advanced::Moved => return Err(WorkspaceError::Contested(name)),
@@ -315,21 +320,21 @@ pub(crate) enum Advanced {
 }
 
 /// Moves the run's branch for a person who waits for it, and with it a checkout they may have of it. Blocks.
-pub(crate) fn advance(yard: &Yard, from: &str, to: &str) -> Result<Advanced, WorkspaceError> {
-    if let Some(checkout) = dirty_checkout(yard)? {
+pub(crate) fn advance(run_repo: &RunRepo, from: &str, to: &str) -> Result<Advanced, WorkspaceError> {
+    if let Some(checkout) = dirty_checkout(run_repo)? {
         return Ok(Advanced::Dirty(checkout));
     }
-    let repository = yard.repository();
-    let moved = match repository.checkout_of(yard.branch())? {
-        None => yard.move_tip(from, to)?,
-        Some(_) if yard.tip()? != from => false,
+    let repository = run_repo.repository();
+    let moved = match repository.checkout_of(run_repo.branch())? {
+        None => run_repo.move_tip(from, to)?,
+        Some(_) if run_repo.tip()? != from => false,
         Some(checkout) => {
-            let forward = forward(checkout, yard.branch(), from, to);
+            let forward = forward(checkout, run_repo.branch(), from, to);
             match repository.bring_forward(&forward)? {
-                Forwarded::Done { .. } => yard.tip()? == to,
+                Forwarded::Done { .. } => run_repo.tip()? == to,
                 Forwarded::Moved => false,
                 Forwarded::InTheWay(files) => return Err(WorkspaceError::InTheWay(forward.checkout, files)),
-                Forwarded::Held(why) => return Err(WorkspaceError::Held(short(yard.branch()), why)),
+                Forwarded::Held(why) => return Err(WorkspaceError::Held(short(run_repo.branch()), why)),
             }
         }
     };
@@ -337,9 +342,9 @@ pub(crate) fn advance(yard: &Yard, from: &str, to: &str) -> Result<Advanced, Wor
 }
 
 /// A checkout of the run's branch that has changes which are not committed.
-fn dirty_checkout(yard: &Yard) -> Result<Option<PathBuf>, WorkspaceError> {
-    let repository = yard.repository();
-    Ok(match repository.checkout_of(yard.branch())? {
+fn dirty_checkout(run_repo: &RunRepo) -> Result<Option<PathBuf>, WorkspaceError> {
+    let repository = run_repo.repository();
+    Ok(match repository.checkout_of(run_repo.branch())? {
         Some(checkout) if repository.is_dirty(&checkout)? => Some(checkout),
         _ => None,
     })
@@ -353,26 +358,26 @@ fn forward(checkout: PathBuf, branch: &str, from: &str, to: &str) -> Forward {
 /// Their branch is only ever brought forward, and only when it was not moved, its checkout, if there is one, has nothing
 /// uncommitted and nothing in the way, and what git runs there was not changed. `landed` says whether anything did.
 /// Blocks.
-pub fn bring_home(yard: &Yard, into_branch: bool, landed: bool) -> Result<Ending, WorkspaceError> {
-    let (repository, branch) = (yard.repository(), short(yard.branch()));
+pub fn bring_home(run_repo: &RunRepo, into_branch: bool, landed: bool) -> Result<Ending, WorkspaceError> {
+    let (repository, branch) = (run_repo.repository(), short(run_repo.branch()));
     if let Some(told) = repository.end_forward(&repository.root)? {
-        yard.notice(told);
+        run_repo.notice(told);
     }
-    let tip = yard.tip()?;
-    match (yard.shadow().contains(&repository.head, &tip)?, &repository.branch) {
+    let tip = run_repo.tip()?;
+    match (run_repo.shadow().contains(&repository.head, &tip)?, &repository.branch) {
         (true, into) if landed => {
             let into = into.as_deref().map_or_else(|| "your checkout".to_owned(), short);
             return Ok(Ending::Merged { branch, into });
         }
         (true, _) => {
-            repository.delete_ref(yard.branch())?;
+            repository.delete_ref(run_repo.branch())?;
             return Ok(Ending::Unchanged);
         }
         (false, _) => {}
     }
     let why = match into_branch {
         false => None,
-        true => match home(yard, &tip)? {
+        true => match home(run_repo, &tip)? {
             Ok(into) => return Ok(Ending::Merged { branch, into }),
             Err(why) => Some(why),
         },
@@ -384,19 +389,19 @@ pub fn bring_home(yard: &Yard, into_branch: bool, landed: bool) -> Result<Ending
 }
 
 /// The branch that holds it now, or why none does.
-fn home(yard: &Yard, tip: &str) -> Result<Result<String, String>, WorkspaceError> {
+fn home(run_repo: &RunRepo, tip: &str) -> Result<Result<String, String>, WorkspaceError> {
     const MOVED: &str = "the branch it started from has moved";
-    let repository = yard.repository();
+    let repository = run_repo.repository();
     let left = |why: &str| Ok(Err(why.to_owned()));
     let Some(target) = &repository.branch else { return left("no branch is checked out") };
     let Some(now) = repository.read_ref(target)? else { return left("the branch it started from is gone") };
-    if !yard.shadow().contains(tip, &now)? {
+    if !run_repo.shadow().contains(tip, &now)? {
         return left(MOVED);
     }
     if repository.settings_changed() {
         return left("git's configuration was changed while the run was at work; look at it first");
     }
-    checkpoints::before(yard, &format!("{} is merged", short(yard.branch())), target, &now)?;
+    checkpoints::before(run_repo, &format!("{} is merged", short(run_repo.branch())), target, &now)?;
     let Some(checkout) = repository.checkout_of(target)? else {
         return Ok(match repository.move_ref(target, tip, &now)? {
             true => Ok(short(target)),
@@ -406,7 +411,7 @@ fn home(yard: &Yard, tip: &str) -> Result<Result<String, String>, WorkspaceError
     Ok(match repository.bring_forward(&forward(checkout, target, &now, tip))? {
         Forwarded::Done { kept } => {
             for file in kept {
-                yard.notice(format!(
+                run_repo.notice(format!(
                     "{file} was changed in your checkout at that very moment and stays as it is"
                 ));
             }

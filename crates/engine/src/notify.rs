@@ -56,7 +56,7 @@ impl Notifier {
             return None;
         }
         let (queue, waiting) = std_mpsc::sync_channel(QUEUE);
-        let mut desk = Desk { shown: shown.clone(), queue, directory: directory.to_owned(), left_out: 0 };
+        let mut outbox = Outbox { shown: shown.clone(), queue, directory: directory.to_owned(), left_out: 0 };
         let (done, decided) = std_mpsc::channel::<()>();
         let (id, mut run) = (id.clone(), run.clone());
         std::thread::spawn(move || {
@@ -64,11 +64,13 @@ impl Notifier {
                 for record in batch.iter() {
                     // A log that does not fit is the coordinator's to complain of.
                     if run.apply(record).is_ok() {
-                        tellings(&id, &run, &record.event).into_iter().for_each(|telling| desk.take(telling));
+                        tellings(&id, &run, &record.event)
+                            .into_iter()
+                            .for_each(|telling| outbox.take(telling));
                     }
                 }
             }
-            desk.close();
+            outbox.close();
             drop(done);
         });
         let (done, delivered) = std_mpsc::channel::<()>();
@@ -91,14 +93,14 @@ impl Notifier {
 }
 
 /// Sorts what is to be told by who does it.
-struct Desk {
+struct Outbox {
     shown: mpsc::UnboundedSender<Shown>,
     queue: std_mpsc::SyncSender<Telling>,
     directory: PathBuf,
     left_out: usize,
 }
 
-impl Desk {
+impl Outbox {
     fn take(&mut self, telling: Telling) {
         let telling = Telling { message: redact::known().string(telling.message), ..telling };
         match &telling.how {

@@ -14,11 +14,11 @@ use conductor_core::units::Millis;
 use serde::{Deserialize, Serialize};
 
 use crate::access;
+use crate::locate_work::{self, WorkLocation};
 use crate::process;
 use crate::redact;
 use crate::transcript::{self, Speaker};
-use crate::whereabouts::{self, Whereabouts};
-use crate::workspaces::{WorkspaceError, Yard};
+use crate::workspaces::{RunRepo, WorkspaceError};
 
 /// Where the exit code of a run that was driven to its end is noted, in its folder of the state directory.
 pub const EXIT_CODE: &str = "exit_code";
@@ -61,16 +61,16 @@ pub fn write_changes(
     directory: &Path,
     run: &Run,
     records: &[Record],
-    yard: &Yard,
+    run_repo: &RunRepo,
 ) -> Result<(), WorkspaceError> {
     for (place, (task, progress)) in run.tasks().enumerate() {
         let (Some(executor), Some(_)) = (progress.executor, &progress.landed) else { continue };
         // Where it worked matters only for those still at work.
-        if let Whereabouts::Landed { from, to } =
-            whereabouts::of(run, records, place, Isolation::Worktree, yard)?
+        if let WorkLocation::Landed { from, to } =
+            locate_work::of(run, records, place, Isolation::Worktree, run_repo)?
         {
             let folder = directory.join(format!("executor_{executor}")).join(task.id.as_str());
-            let (patch, path) = (yard.shadow().patch(&from, &to)?, folder.join("changes.diff"));
+            let (patch, path) = (run_repo.shadow().patch(&from, &to)?, folder.join("changes.diff"));
             let written = access::create_dir_all(&folder).and_then(|()| access::replace(&path, &patch));
             written.map_err(|source| WorkspaceError::File { path, source })?;
         }

@@ -108,13 +108,13 @@ pub struct Planner {
 
 impl Planner {
     /// For a plan of one task, which says which agent is asked, with which model, keys and permissions.
-    /// `keeper` starts the process that ends what is left behind if we are killed (`process::keep`).
+    /// `reaper` starts the process that ends what is left behind if we are killed (`process::keep`).
     pub fn new(
         home: &Home,
         mut plan: Plan,
         id: RunId,
         allowance: Allowance,
-        keeper: Option<Command>,
+        reaper: Option<Command>,
     ) -> Result<Planner, PlannerError> {
         prepare(&mut plan)?;
         process::raise_descriptor_limit();
@@ -127,7 +127,7 @@ impl Planner {
         let worker = Worker::for_questions(id, plan, place.clone(), folder.clone(), notifier, reporter);
         let mut teardown = Teardown::new(worker.run.clone(), &folder);
         teardown.gather();
-        if let Some(mut command) = keeper {
+        if let Some(mut command) = reaper {
             teardown.keep(&mut command)?;
         }
         Ok(Planner {

@@ -135,7 +135,7 @@ impl Redactor {
             spellings.retain(|spelling| spelling.len() >= SHORTEST);
             spellings.sort_unstable();
             spellings.dedup();
-            let beginnings = shapes::BEGINNINGS.map(|beginning| beginning.as_bytes().to_vec());
+            let beginnings = shapes::BEGINNINGS.map(|prefix| prefix.as_bytes().to_vec());
             std::iter::once(&beginnings[..]).chain(spellings.chunks(AT_ONCE)).map(finder).collect()
         };
         self.finders.get_or_init(make).as_deref()

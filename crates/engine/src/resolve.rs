@@ -23,9 +23,9 @@ use crate::merge::{self, Advanced};
 use crate::process::{self, Teardown};
 use crate::redact;
 use crate::train::{self, Broken, Fit, SCRATCH};
-use crate::worker::{Mail, Stop, Worker};
-use crate::workspaces::{Resolution, Resolving, Rooms, WorkspaceError, Yard};
-use crate::{transcript, whereabouts};
+use crate::worker::{MessageQueue, Stop, Worker};
+use crate::workspaces::{Resolution, Resolving, RunRepo, WorkspaceError, Workspaces};
+use crate::{locate_work, transcript};
 
 /// How often another process may move the branch while we check.
 const TRIES: usize = 5;
@@ -67,7 +67,7 @@ pub enum Brought {
 pub struct Bench {
     amendment: Amendment,
     worker: Arc<Worker>,
-    yard: Arc<Yard>,
+    run_repo: Arc<RunRepo>,
     landed: bool,
     /// Ends the checks, however this comes to its end.
     teardown: Teardown,
@@ -78,42 +78,43 @@ impl Bench {
     pub fn new(
         amendment: Amendment,
         directory: PathBuf,
-        yard: Yard,
+        run_repo: RunRepo,
         notices: mpsc::UnboundedSender<String>,
     ) -> Bench {
         process::adopt_orphans();
         amendment.end_leftovers();
         let default = amendment.run().options().isolation.unwrap_or(Isolation::None);
-        yard.listen(notices.clone());
-        let rooms = Rooms::new(directory, Some(yard), default);
-        let yard = rooms.yard().cloned().unwrap_or_else(|| unreachable!("it was just given one"));
+        run_repo.listen(notices.clone());
+        let workspaces = Workspaces::new(directory, Some(run_repo), default);
+        let run_repo =
+            workspaces.run_repo().cloned().unwrap_or_else(|| unreachable!("it was just given one"));
         let worker = Arc::new(Worker {
             run: amendment.id().clone(),
             plan: amendment.run().plan().clone().into(),
-            rooms,
+            workspaces,
             caller: Caller::new(std::env::vars_os()),
             output: amendment.output(),
             ours: Default::default(),
             board: Default::default(),
-            mail: Mail::default(),
+            message_queue: MessageQueue::default(),
             marks: Default::default(),
             notices,
             // There is no loop to report to: how a check ended is what it returns.
             reports: mpsc::unbounded_channel().0,
             warned: Default::default(),
             accounts: Default::default(),
-            debuts: Default::default(),
+            first_starts: Default::default(),
             baselines: Default::default(),
             base_checks: Default::default(),
-            crowd: Default::default(),
-            desk: Default::default(),
+            agent_limits: Default::default(),
+            tool_server: Default::default(),
             supplies: Default::default(),
             secured: Default::default(),
             limits: Default::default(),
         });
         let mut teardown = amendment.teardown();
         teardown.gather();
-        Bench { amendment, worker, yard, landed: false, teardown }
+        Bench { amendment, worker, run_repo, landed: false, teardown }
     }
 
     /// Has what is started here ended if this process is killed: `command` starts the process that sees to it.
@@ -127,12 +128,12 @@ impl Bench {
         self.amendment.run()
     }
 
-    pub fn yard(&self) -> &Arc<Yard> {
-        &self.yard
+    pub fn run_repo(&self) -> &Arc<RunRepo> {
+        &self.run_repo
     }
 
     pub fn resolving(&self) -> Resolving {
-        Resolving::new(self.yard.clone())
+        Resolving::new(self.run_repo.clone())
     }
 
     /// Lets the marks of a conflict pass in these files of a task's work.
@@ -147,7 +148,7 @@ impl Bench {
     /// The work of a failed task that is kept, if there is any.
     pub fn kept(&self, task: &TaskId) -> Result<Option<Change>, ResolveError> {
         self.failed(task)?;
-        Ok(whereabouts::kept(self.amendment.records(), task, &self.yard)?)
+        Ok(locate_work::kept(self.amendment.records(), task, &self.run_repo)?)
     }
 
     /// Merges, checks, moves and records. Where a side is favoured, it wins what both changed.
@@ -160,20 +161,20 @@ impl Bench {
     ) -> Result<Brought, ResolveError> {
         let attempt = self.failed(task)?;
         for _ in 0..TRIES {
-            if self.yard.shadow().contains(&self.yard.tip()?, &change.commit)? {
+            if self.run_repo.shadow().contains(&self.run_repo.tip()?, &change.commit)? {
                 return self.record(task, &change.commit, change.clone()).await;
             }
             let car = Car { task: task.clone(), attempt, change: change.clone(), others: Vec::new(), favour };
-            let (from, to) = match train::fit(self.worker.clone(), self.yard.clone(), car, stop.clone()).await
-            {
-                Ok(Fit::Fits { from, to }) => (from, to),
-                Ok(Fit::Misfits(failure)) => return Ok(misfit(failure)),
-                Err(Broken::Stopped) => return Ok(Brought::Stopped),
-                Err(Broken::Git(error)) => return Err(error.into()),
-            };
-            match merge::advance(&self.yard, &from, &to)? {
+            let (from, to) =
+                match train::fit(self.worker.clone(), self.run_repo.clone(), car, stop.clone()).await {
+                    Ok(Fit::Fits { from, to }) => (from, to),
+                    Ok(Fit::Misfits(failure)) => return Ok(misfit(failure)),
+                    Err(Broken::Stopped) => return Ok(Brought::Stopped),
+                    Err(Broken::Git(error)) => return Err(error.into()),
+                };
+            match merge::advance(&self.run_repo, &from, &to)? {
                 Advanced::Done => {
-                    let touched = self.yard.shadow().touched(&from, &to)?;
+                    let touched = self.run_repo.shadow().touched(&from, &to)?;
                     let landed = redact::known().change(Change { touched, ..Change::new(from, to) });
                     return self.record(task, &change.commit, landed).await;
                 }
@@ -181,7 +182,7 @@ impl Bench {
                 Advanced::Moved => {}
             }
         }
-        let branch = merge::short(self.yard.branch());
+        let branch = merge::short(self.run_repo.branch());
         Err(WorkspaceError::Contested(branch).into())
     }
 
@@ -245,7 +246,7 @@ impl Bench {
         let known = plan.task(task).ok_or_else(|| ResolveError::Unknown(task.clone()))?;
         let change = Change::new(&open.base, solved.commit);
         let car = Car { task: task.clone(), attempt, change, others: Vec::new(), favour: None };
-        let commit = merge::made_by_hand(&self.yard, known, &car, &open.base, &solved.tree)?;
+        let commit = merge::made_by_hand(&self.run_repo, known, &car, &open.base, &solved.tree)?;
         Ok(Change::new(&open.base, commit))
     }
 
@@ -267,19 +268,19 @@ impl Bench {
     /// any more.
     pub async fn close(mut self) -> Result<Run, ResolveError> {
         self.teardown.finish().await;
-        self.yard.take_away(SCRATCH)?;
+        self.run_repo.take_away(SCRATCH)?;
         self.drop_unused_branch()?;
         let run = self.run();
         transcript::clear_spools(&self.worker.output, run.executors());
         if self.landed {
-            self.amendment.write_files(&self.yard)?;
+            self.amendment.write_files(&self.run_repo)?;
         }
         Ok(run.clone())
     }
 
     /// A run of which nothing has landed has no branch once it is over; what was made for nothing goes again.
     fn drop_unused_branch(&self) -> Result<(), ResolveError> {
-        let (repository, branch) = (self.yard.repository(), self.yard.branch());
+        let (repository, branch) = (self.run_repo.repository(), self.run_repo.branch());
         let unused = self.run().tip().is_none() && self.run().all_ended() && !self.landed;
         let at_start = || repository.read_ref(branch).map(|now| now.as_ref() == Some(&repository.head));
         if unused && at_start()? {

@@ -12,7 +12,7 @@ use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
 use conductor_core::costs;
-use conductor_core::event::{Event, Failure, Hand, Outcome, Planning, Record, Usage};
+use conductor_core::event::{AgentChoice, Event, Failure, Outcome, Planning, Record, Usage};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::run::{Run, TaskState};
 use conductor_core::units::Timestamp;
@@ -231,16 +231,16 @@ fn left_sessions(run: &Run) -> HashMap<TaskId, (String, String)> {
 /// Those that were at work when an earlier coordinator died: what is known of them is known from the run.
 fn left_open(run: &Run) -> HashMap<TaskId, Open> {
     let each = run.tasks().enumerate().filter_map(|(place, (task, progress))| {
-        let (TaskState::Running(running), Some(hand)) = (&progress.state, run.hand(place)) else {
+        let (TaskState::Running(running), Some(choice)) = (&progress.state, run.agent_choice(place)) else {
             return None;
         };
         let session = run.repeats(place).and_then(|repeats| repeats.session.clone());
         let open = Open {
             number: u64::from(running.attempt.0),
             attempt: running.attempt,
-            agent: hand.agent.clone(),
-            model: run.model(place).map(str::to_owned).or_else(|| hand.model.clone()),
-            session: session.filter(|(with, _)| *with == hand.agent).map(|(_, session)| session),
+            agent: choice.agent.clone(),
+            model: run.model(place).map(str::to_owned).or_else(|| choice.model.clone()),
+            session: session.filter(|(with, _)| *with == choice.agent).map(|(_, session)| session),
             since: None,
             used: run.used_in_attempt(place).iter().fold(None, |sum, one| {
                 let mut sum = sum.unwrap_or_default();
@@ -256,8 +256,8 @@ fn left_open(run: &Run) -> HashMap<TaskId, Open> {
 impl Book {
     fn note(&mut self, record: &Record) -> io::Result<()> {
         match &record.event {
-            Event::AttemptStarted { task, attempt, hand: Some(hand), .. } => {
-                self.begin(task, *attempt, hand, record.at)?;
+            Event::AttemptStarted { task, attempt, choice: Some(choice), .. } => {
+                self.begin(task, *attempt, choice, record.at)?;
             }
             Event::SessionStarted { task, session, .. } => {
                 if let Some(open) = self.open.get_mut(task) {
@@ -292,14 +292,20 @@ impl Book {
         Ok(())
     }
 
-    fn begin(&mut self, task: &TaskId, attempt: Attempt, hand: &Hand, at: Timestamp) -> io::Result<()> {
-        let known = self.sessions.get(task).filter(|(agent, _)| *agent == hand.agent);
+    fn begin(
+        &mut self,
+        task: &TaskId,
+        attempt: Attempt,
+        choice: &AgentChoice,
+        at: Timestamp,
+    ) -> io::Result<()> {
+        let known = self.sessions.get(task).filter(|(agent, _)| *agent == choice.agent);
         self.begun += 1;
         let open = Open {
             number: self.begun,
             attempt,
-            agent: hand.agent.clone(),
-            model: hand.model.clone(),
+            agent: choice.agent.clone(),
+            model: choice.model.clone(),
             session: known.map(|(_, session)| session.clone()),
             since: Some(at),
             used: None,

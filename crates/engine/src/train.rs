@@ -13,18 +13,18 @@ use tokio::sync::watch;
 use crate::merge::{self, Stack};
 use crate::transcript::MERGE;
 use crate::worker::{Check, Order, Stop, Worker};
-use crate::workspaces::{Seat, WorkspaceError, Yard};
+use crate::workspaces::{RunRepo, Workspace, WorkspaceError};
 
 /// The folder in which combined trees are checked.
 pub(crate) const SCRATCH: &str = "merge";
 
 pub(crate) async fn integrate(
     worker: Arc<Worker>,
-    yard: Arc<Yard>,
+    run_repo: Arc<RunRepo>,
     cars: Vec<Car>,
     stop: watch::Receiver<Stop>,
 ) {
-    let train = Train { worker: worker.clone(), plan: worker.plan.get(), yard, cars, stop, trusts: true };
+    let train = Train { worker: worker.clone(), plan: worker.plan.get(), run_repo, cars, stop, trusts: true };
     let answer = match train.prepare().await {
         Ok(input) => input,
         Err(Broken::Stopped) => Input::MergesPutOff,
@@ -37,11 +37,11 @@ pub(crate) async fn integrate(
 /// tree it was made on, for no verification of it is known any more.
 pub(crate) async fn fit(
     worker: Arc<Worker>,
-    yard: Arc<Yard>,
+    run_repo: Arc<RunRepo>,
     car: Car,
     stop: watch::Receiver<Stop>,
 ) -> Result<Fit, Broken> {
-    let train = Train { plan: worker.plan.get(), worker, yard, cars: vec![car], stop, trusts: false };
+    let train = Train { plan: worker.plan.get(), worker, run_repo, cars: vec![car], stop, trusts: false };
     let Input::MergesPrepared { from, mut stacked, mut failed } = train.prepare().await? else {
         return Err(Broken::Stopped);
     };
@@ -60,7 +60,7 @@ pub(crate) enum Fit {
 struct Train {
     worker: Arc<Worker>,
     plan: Arc<Plan>,
-    yard: Arc<Yard>,
+    run_repo: Arc<RunRepo>,
     cars: Vec<Car>,
     stop: watch::Receiver<Stop>,
     /// Whether a tree its task was verified on need not be looked at again.
@@ -104,12 +104,12 @@ impl Train {
     }
 
     async fn stack(&self) -> Result<Stack, WorkspaceError> {
-        let (plan, yard, cars) = (self.plan.clone(), self.yard.clone(), self.cars.clone());
+        let (plan, run_repo, cars) = (self.plan.clone(), self.run_repo.clone(), self.cars.clone());
         self.worker
             .patiently(&self.stop, move || {
                 let cars: Vec<(&Task, &Car)> =
                     cars.iter().filter_map(|car| Some((plan.task(&car.task)?, car))).collect();
-                merge::stack(&yard, &cars)
+                merge::stack(&run_repo, &cars)
             })
             .await
     }
@@ -135,17 +135,17 @@ impl Train {
         let checks = self.checks(steps.iter().map(|step| &self.cars[step.car]));
         let is_known = self.trusts && count == 1 && steps.iter().all(|step| step.verified);
         let Some(top) = steps.last().filter(|_| !checks.is_empty() && !is_known) else { return Ok(None) };
-        let (yard, to) = (self.yard.clone(), top.to.clone());
-        let seat = self.worker.patiently(&self.stop, move || yard.scratch(SCRATCH, &to)).await?;
+        let (run_repo, to) = (self.run_repo.clone(), top.to.clone());
+        let workspace = self.worker.patiently(&self.stop, move || run_repo.scratch(SCRATCH, &to)).await?;
         let car = &self.cars[top.car];
         let Some(place) = self.plan.place(&car.task) else { return Ok(None) };
         let (task, attempt) = (car.task.clone(), car.attempt);
-        let order = Order { place, task, attempt, executor: MERGE, hand: None, beginning: None };
+        let order = Order { place, task, attempt, executor: MERGE, choice: None, start_from: None };
         let mut is_first = true;
         loop {
             self.worker.wait_for_room(&self.stop).await;
             let begun = Instant::now();
-            match self.bounded(&order, &checks, &seat).await {
+            match self.bounded(&order, &checks, &workspace).await {
                 Ok(()) => return Ok(None),
                 Err(_) if *self.stop.borrow() != Stop::No => return Err(Broken::Stopped),
                 Err(_) if is_first && self.worker.was_full_since(begun) => is_first = false,
@@ -155,12 +155,17 @@ impl Train {
     }
 
     /// Bounded by the longest timeout of these tasks: a check that hangs must not hold up merging for ever.
-    async fn bounded(&self, order: &Order, checks: &[Check<'_>], seat: &Seat) -> Result<(), Failure> {
+    async fn bounded(
+        &self,
+        order: &Order,
+        checks: &[Check<'_>],
+        workspace: &Workspace,
+    ) -> Result<(), Failure> {
         let limits: Option<Vec<Millis>> = checks.iter().map(|check| check.task.timeout).collect();
         let limit = limits.and_then(|limits| limits.into_iter().max());
         let (ask, asked) = watch::channel(Stop::No);
         let mut stop = self.stop.clone();
-        let checking = self.worker.check_combined(order, checks, seat, asked);
+        let checking = self.worker.check_combined(order, checks, workspace, asked);
         tokio::pin!(checking);
         loop {
             tokio::select! {
@@ -214,13 +219,13 @@ async fn elapsed(limit: Option<Millis>) -> Millis {
 /// Moves the run's branch, and says whether it is there.
 pub(crate) async fn move_branch(
     worker: Arc<Worker>,
-    yard: Arc<Yard>,
+    run_repo: Arc<RunRepo>,
     from: String,
     to: String,
     stop: watch::Receiver<Stop>,
 ) {
     let target = to.clone();
-    let moved = worker.patiently(&stop, move || yard.move_tip(&from, &target)).await;
+    let moved = worker.patiently(&stop, move || run_repo.move_tip(&from, &target)).await;
     worker.report(match moved {
         Ok(moved) => Input::BranchMoved { to, moved },
         Err(error) => Input::BranchStuck { to, failure: unmergeable(&error) },

@@ -159,8 +159,8 @@ fn course(asker: &Asker<'_>, place: usize, turn: &Turn, met: &mut Met) -> Course
 
 /// What tells a conversation from others: its session, or else how it began.
 fn identity(conversation: &Conversation) -> String {
-    let beginning = || conversation.prompts().next().unwrap_or_default().to_owned();
-    conversation.session.clone().unwrap_or_else(beginning)
+    let first_prompt = || conversation.prompts().next().unwrap_or_default().to_owned();
+    conversation.session.clone().unwrap_or_else(first_prompt)
 }
 
 impl Met {

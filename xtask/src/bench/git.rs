@@ -84,7 +84,7 @@ pub(super) fn measure(size: Size, scratch: &mut Scratch) -> Result<Figures> {
     eprintln!("measuring {} tasks from end to end", tasks::TASKS);
     let tasks = tasks::measure(size, scratch)?;
     eprintln!("measuring {} workspaces made at once, and their removal", size.at_once);
-    let crowd = workspaces::Crowd::gather(size, scratch)?;
-    let removal = workspaces::removal(&crowd)?;
-    Ok(Figures { size, made, reuse, failed: crowd.failed, removal, landed, tasks })
+    let agent_limits = workspaces::AgentLimits::gather(size, scratch)?;
+    let removal = workspaces::removal(&agent_limits)?;
+    Ok(Figures { size, made, reuse, failed: agent_limits.failed, removal, landed, tasks })
 }

@@ -93,7 +93,7 @@ pub(crate) struct Run {
     /// Look this often for coming conflicts and for writes into your checkout; 0 is never
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT",
           hide_env_values = true, default_value = "15s")]
-    pub(crate) lookout: Millis,
+    pub(crate) conflict_monitor: Millis,
 
     /// Start nothing new once this much has been spent
     #[arg(long, value_name = "USD", value_parser = dollars, env = "CONDUCTOR_MAX_COST", hide_env_values = true)]
@@ -235,7 +235,7 @@ pub(crate) struct Demo {
 
 /// The process that ends what a killed run has left.
 #[derive(Debug, Args)]
-pub(crate) struct Keeper {
+pub(crate) struct Reaper {
     pub(crate) run: String,
 }
 

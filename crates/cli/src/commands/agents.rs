@@ -14,14 +14,14 @@ use serde::Serialize;
 use super::{answer, answer_json, talk};
 use crate::args::{Agents, AgentsList, AgentsTest};
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::table::columns;
 use trial::{Result, Trial, Verdict};
 
 const LISTED: &str = "conductor.agents/1";
 const TESTED: &str = "conductor.agents-test/1";
 
-pub(crate) fn run(agents: &Agents) -> std::result::Result<Exit, Fault> {
+pub(crate) fn run(agents: &Agents) -> std::result::Result<Exit, CliError> {
     match agents {
         Agents::List(args) => list(args),
         Agents::Test(args) => test(args),
@@ -29,7 +29,7 @@ pub(crate) fn run(agents: &Agents) -> std::result::Result<Exit, Fault> {
 }
 
 /// What the task file brings along, or else the config files.
-fn plan(file: Option<&Path>) -> std::result::Result<Plan, Fault> {
+fn plan(file: Option<&Path>) -> std::result::Result<Plan, CliError> {
     file.map_or_else(diagnostics::without_file, diagnostics::load)
 }
 
@@ -39,7 +39,7 @@ struct Listing {
     agents: Vec<Entry>,
 }
 
-fn list(args: &AgentsList) -> std::result::Result<Exit, Fault> {
+fn list(args: &AgentsList) -> std::result::Result<Exit, CliError> {
     let listing = Listing { schema: LISTED, agents: roster(&plan(args.file.as_deref())?) };
     if args.json {
         answer_json(&listing)?;
@@ -88,7 +88,7 @@ struct Report {
     results: Vec<Result>,
 }
 
-fn test(args: &AgentsTest) -> std::result::Result<Exit, Fault> {
+fn test(args: &AgentsTest) -> std::result::Result<Exit, CliError> {
     let plan = plan(args.file.as_deref())?;
     let names = match args.names.is_empty() {
         false => args.names.clone(),
@@ -98,7 +98,7 @@ fn test(args: &AgentsTest) -> std::result::Result<Exit, Fault> {
     };
     if names.is_empty() {
         return Err(
-            Fault::new(Exit::AgentMissing, "no agent is installed").help("see `conductor agents list`")
+            CliError::new(Exit::AgentMissing, "no agent is installed").help("see `conductor agents list`")
         );
     }
     let trial = Trial { plan: &plan, model: args.model.as_deref(), timeout: args.timeout };

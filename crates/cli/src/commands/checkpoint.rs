@@ -13,12 +13,12 @@ use super::{answer, answer_either, answer_json, block_on, talk};
 use crate::archive::{self, Archive};
 use crate::args::{self, CheckpointCreate, CheckpointList, CheckpointRollback};
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::table::columns;
 
 const SCHEMA: &str = "conductor.checkpoints/1";
 
-pub(crate) fn run(args: &args::Checkpoint) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Checkpoint) -> Result<Exit, CliError> {
     match args {
         args::Checkpoint::Create(args) => block_on(create(args)),
         args::Checkpoint::List(args) => list(args),
@@ -26,14 +26,14 @@ pub(crate) fn run(args: &args::Checkpoint) -> Result<Exit, Fault> {
     }
 }
 
-fn here() -> Result<Repository, Fault> {
+fn here() -> Result<Repository, CliError> {
     let directory = std::env::current_dir().map_err(|error| {
-        Fault::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
+        CliError::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
     })?;
     Ok(Repository::of(&directory)?)
 }
 
-async fn create(args: &CheckpointCreate) -> Result<Exit, Fault> {
+async fn create(args: &CheckpointCreate) -> Result<Exit, CliError> {
     let (repository, branch) = match &args.run {
         Some(word) => branch_of_run(word).await?,
         None => current_branch()?,
@@ -51,16 +51,16 @@ async fn create(args: &CheckpointCreate) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-fn current_branch() -> Result<(Repository, String), Fault> {
+fn current_branch() -> Result<(Repository, String), CliError> {
     let repository = here()?;
     let branch = repository.branch.clone().ok_or_else(|| {
-        Fault::new(Exit::Unexpected, "no branch is checked out here")
+        CliError::new(Exit::Unexpected, "no branch is checked out here")
             .help("check one out, or name a run with --run")
     })?;
     Ok((repository, branch))
 }
 
-async fn branch_of_run(word: &str) -> Result<(Repository, String), Fault> {
+async fn branch_of_run(word: &str) -> Result<(Repository, String), CliError> {
     let stored = Archive::open().await?.named(word)?;
     let repository = archive::repository(&stored)?;
     let RunRefs { branch, .. } = RunRefs::of(&repository, &stored.id)?;
@@ -68,7 +68,7 @@ async fn branch_of_run(word: &str) -> Result<(Repository, String), Fault> {
         Some(_) => Ok((repository, branch)),
         None => {
             let message = format!("run {} has no branch: nothing has landed", stored.id);
-            Err(Fault::new(Exit::NothingToDo, message))
+            Err(CliError::new(Exit::NothingToDo, message))
         }
     }
 }
@@ -79,7 +79,7 @@ fn some_name(branch: &str) -> String {
     format!("{}-{time}", short(branch).replace('/', "-"))
 }
 
-fn list(args: &CheckpointList) -> Result<Exit, Fault> {
+fn list(args: &CheckpointList) -> Result<Exit, CliError> {
     let all = checkpoints::list(&here()?)?;
     if args.json {
         let entries: Vec<_> = all.iter().map(entry).collect();
@@ -107,7 +107,7 @@ fn made_at(known: &Checkpoint) -> String {
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-async fn rollback(args: &CheckpointRollback) -> Result<Exit, Fault> {
+async fn rollback(args: &CheckpointRollback) -> Result<Exit, CliError> {
     let repository = here()?;
     let to = checkpoints::find(&repository, &args.name)?;
     let to = match to {
@@ -128,16 +128,17 @@ async fn roll_run_back(
     stored: &StoredRun,
     to: &Checkpoint,
     as_json: bool,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let mut amendment = archive.amend(&stored.id).await?;
     let repository = archive::repository(stored)?;
-    let yard = archive::tenant(&archive.home, stored, amendment.run()).visit(repository.clone())?;
+    let run_repo =
+        archive::place_of_run(&archive.home, stored, amendment.run()).context(repository.clone())?;
     let done = checkpoints::roll_back(&repository, to)?;
     let moved = !matches!(done, RolledBack::Dirty(_));
     let exit = told(to, done, as_json)?;
     if moved {
-        let reopened = amendment.set_back(&yard, &to.commit).await?;
-        amendment.write_files(&yard)?;
+        let reopened = amendment.set_back(&run_repo, &to.commit).await?;
+        amendment.write_files(&run_repo)?;
         again(&stored.id, &reopened);
     }
     Ok(exit)
@@ -151,7 +152,7 @@ fn again(run: &RunId, reopened: &[TaskId]) {
     }
 }
 
-fn told(to: &Checkpoint, done: RolledBack, as_json: bool) -> Result<Exit, Fault> {
+fn told(to: &Checkpoint, done: RolledBack, as_json: bool) -> Result<Exit, CliError> {
     let (branch, commit) = (short(&to.branch), &to.commit);
     let tell = |words: String, outcome: &str, before: Option<&str>| {
         let value = json!({
@@ -172,17 +173,17 @@ fn told(to: &Checkpoint, done: RolledBack, as_json: bool) -> Result<Exit, Fault>
         RolledBack::Dirty(checkout) => {
             let message =
                 format!("{branch} is checked out in {} with uncommitted changes", checkout.display());
-            return Err(Fault::new(Exit::Unexpected, message).help("commit or stash them first"));
+            return Err(CliError::new(Exit::Unexpected, message).help("commit or stash them first"));
         }
     }
     Ok(Exit::Done)
 }
 
-fn unknown(repository: &Repository, name: &str) -> Result<Fault, Fault> {
+fn unknown(repository: &Repository, name: &str) -> Result<CliError, CliError> {
     let all = checkpoints::list(repository)?;
-    let fault = Fault::new(Exit::Usage, format!("there is no checkpoint '{}'", one_line(name)));
+    let cli_error = CliError::new(Exit::Usage, format!("there is no checkpoint '{}'", one_line(name)));
     Ok(match did_you_mean(name, all.iter().map(|known| known.name.as_str())) {
-        Some(meant) => fault.help(format!("did you mean '{meant}'?")),
-        None => fault.help("conductor checkpoint list names them all"),
+        Some(meant) => cli_error.help(format!("did you mean '{meant}'?")),
+        None => cli_error.help("conductor checkpoint list names them all"),
     })
 }

@@ -5,14 +5,14 @@ use clap_complete::env::Shells;
 use super::answer;
 use crate::args::Completions;
 use crate::complete::VARIABLE;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(crate) fn run(args: &Completions) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Completions) -> Result<Exit, CliError> {
     let name = args.shell.to_string();
     let shell = Shells::builtins();
     let shell = shell
         .completer(&name)
-        .ok_or_else(|| Fault::new(Exit::Usage, format!("there are no completions for {name}")))?;
+        .ok_or_else(|| CliError::new(Exit::Usage, format!("there are no completions for {name}")))?;
     let mut script = Vec::new();
     // By its name, so that the script fits after an update too.
     shell.write_registration(VARIABLE, "conductor", "conductor", "conductor", &mut script)?;

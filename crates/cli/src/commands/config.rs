@@ -14,11 +14,11 @@ use crate::args::{self, ConfigShow};
 use crate::config::{self, Config, Of};
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::table::columns;
 use crate::variables;
 
-pub(crate) fn run(config: &args::Config) -> Result<Exit, Fault> {
+pub(crate) fn run(config: &args::Config) -> Result<Exit, CliError> {
     match config {
         args::Config::Show(args) => show(args),
         args::Config::Path(args) => path(args.json),
@@ -57,7 +57,7 @@ impl Origin {
     }
 }
 
-fn show(args: &ConfigShow) -> Result<Exit, Fault> {
+fn show(args: &ConfigShow) -> Result<Exit, CliError> {
     variables::warn_of_unknown();
     let configs = config::good()?;
     let file = args.file.as_deref().map(file_settings).transpose()?;
@@ -85,12 +85,12 @@ fn show(args: &ConfigShow) -> Result<Exit, Fault> {
 }
 
 /// A task file's own settings, and its name.
-fn file_settings(path: &Path) -> Result<(String, Vec<Written>), Fault> {
+fn file_settings(path: &Path) -> Result<(String, Vec<Written>), CliError> {
     let (plan, findings) = diagnostics::check(path)?;
     findings.show();
     match (plan, findings.source()) {
         (Some(_), Some(source)) => Ok((source.name().to_owned(), spec::written_in_file(source))),
-        _ => Err(findings.fault()),
+        _ => Err(findings.cli_error()),
     }
 }
 
@@ -229,7 +229,7 @@ fn built_in() -> Vec<(String, Value)> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-fn path(as_json: bool) -> Result<Exit, Fault> {
+fn path(as_json: bool) -> Result<Exit, CliError> {
     let places = config::places()?;
     let is_there = |place: &config::Place| place.path.is_file();
     if as_json {

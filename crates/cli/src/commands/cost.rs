@@ -12,7 +12,7 @@ use super::{answer, answer_json, block_on};
 use crate::archive::{Archive, nothing_here};
 use crate::args;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::table::columns;
 
 const SCHEMA: &str = "conductor.cost/1";
@@ -45,11 +45,11 @@ struct Entry {
     unpriced_tokens: u64,
 }
 
-pub(crate) fn run(args: &args::Cost) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Cost) -> Result<Exit, CliError> {
     block_on(tell(args))
 }
 
-async fn tell(args: &args::Cost) -> Result<Exit, Fault> {
+async fn tell(args: &args::Cost) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let mut runs = match &args.run {
         Some(word) => archive.candidates(Some(word))?,
@@ -80,7 +80,7 @@ async fn tell(args: &args::Cost) -> Result<Exit, Fault> {
 }
 
 /// Plans from here that no run there is accounts for.
-fn unused(archive: &Archive) -> Result<Vec<Planning>, Fault> {
+fn unused(archive: &Archive) -> Result<Vec<Planning>, CliError> {
     let plans = archive.plans_here()?.into_iter();
     let alone = plans.filter(|plan| plan.run.as_ref().is_none_or(|run| archive.known(run).is_none()));
     Ok(alone.filter_map(|plan| plan.kept.map(|kept| kept.planning)).collect())

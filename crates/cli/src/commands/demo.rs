@@ -25,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{answer, block_on};
 use crate::args;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::globals;
 
 const BUILTIN: &str = "builtin";
@@ -37,12 +37,13 @@ const RUN: [&str; 5] = ["run", "tasks.yaml", "--parallel", "3", "--stats"];
 const TERMINAL: [&str; 8] =
     ["TERM", "COLORTERM", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LANG", "LC_ALL", "LC_CTYPE"];
 
-pub(crate) fn run(args: &args::Demo) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Demo) -> Result<Exit, CliError> {
     let cast = Cast::choose(args.agent.as_deref())?;
     let ground = Ground::new()?;
     stage::set(&ground.repository(), cast.name())?;
-    let stand_in = StandIn::start_blocking()
-        .map_err(|error| Fault::new(Exit::Unexpected, format!("no port on 127.0.0.1 can be had: {error}")))?;
+    let stand_in = StandIn::start_blocking().map_err(|error| {
+        CliError::new(Exit::Unexpected, format!("no port on 127.0.0.1 can be had: {error}"))
+    })?;
     stage::cast(&stand_in);
     let environment = ground.furnish(&cast, &stand_in)?;
     answer(&opening(&cast))?;
@@ -61,7 +62,7 @@ enum Cast {
 
 impl Cast {
     /// The one that is asked for; else the first that is installed; else our own.
-    fn choose(asked: Option<&str>) -> Result<Cast, Fault> {
+    fn choose(asked: Option<&str>) -> Result<Cast, CliError> {
         let Some(name) = asked else {
             return Ok(Agent::ALL.into_iter().find_map(Cast::installed).unwrap_or(Cast::Builtin));
         };
@@ -69,11 +70,11 @@ impl Cast {
             return Ok(Cast::Builtin);
         }
         let agent = Agent::ALL.into_iter().find(|agent| agent.program() == name).ok_or_else(|| {
-            Fault::new(Exit::Usage, format!("'{name}' is not an agent the demonstration knows"))
+            CliError::new(Exit::Usage, format!("'{name}' is not an agent the demonstration knows"))
                 .help("there are claude, codex, gemini, opencode and builtin")
         })?;
         Cast::installed(agent).ok_or_else(|| {
-            Fault::new(Exit::AgentMissing, format!("{name} is not on PATH"))
+            CliError::new(Exit::AgentMissing, format!("{name} is not on PATH"))
                 .help("install it, or see the demonstration with --agent builtin")
         })
     }
@@ -98,7 +99,7 @@ struct Ground {
 }
 
 impl Ground {
-    fn new() -> Result<Ground, Fault> {
+    fn new() -> Result<Ground, CliError> {
         let folder = tempfile::Builder::new().prefix("conductor-demo-").tempdir()?;
         for name in ["home", "bin", "memory"] {
             fs::create_dir(folder.path().join(name))?;
@@ -115,7 +116,7 @@ impl Ground {
     }
 
     /// The whole environment of the run, without the user's keys and settings.
-    fn furnish(&self, cast: &Cast, stand_in: &StandIn) -> Result<Vec<(OsString, OsString)>, Fault> {
+    fn furnish(&self, cast: &Cast, stand_in: &StandIn) -> Result<Vec<(OsString, OsString)>, CliError> {
         let (home, own) = (self.folder.path().join("home"), self.folder.path().join("bin"));
         let url = stand_in.root_url();
         let lodging = |bin| Lodging { bin, home: &home, base_url: &url, retries: 1 };
@@ -134,7 +135,7 @@ impl Ground {
     }
 
     /// An agent is a program on the PATH; ours is this one, by another name.
-    fn install_player(&self, bin: &Path, stand_in: &StandIn) -> Result<(), Fault> {
+    fn install_player(&self, bin: &Path, stand_in: &StandIn) -> Result<(), CliError> {
         let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
         let (us, memory) = (std::env::current_exe()?, self.folder.path().join("memory"));
         let text =
@@ -144,7 +145,7 @@ impl Ground {
         Ok(fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?)
     }
 
-    fn command(&self, environment: Vec<(OsString, OsString)>, kept: bool) -> Result<Command, Fault> {
+    fn command(&self, environment: Vec<(OsString, OsString)>, kept: bool) -> Result<Command, CliError> {
         let mut command = Command::new(std::env::current_exe()?);
         if !kept {
             command.arg(RUN[0]).arg("--throw-away").args(&RUN[1..]);
@@ -156,12 +157,12 @@ impl Ground {
     }
 
     /// What the log and the transcripts of the run tell.
-    async fn seen(&self) -> Result<Seen, Fault> {
+    async fn seen(&self) -> Result<Seen, CliError> {
         let home = Home::at(self.state())?;
         let store = Sqlite::open(&home).await?;
         let Some(stored) = store.runs().await?.into_iter().next() else { return Ok(Seen::default()) };
         let records = store.load(&stored.id).await?;
-        let run = Run::replay(&records).map_err(|error| Fault::new(Exit::Unexpected, error))?;
+        let run = Run::replay(&records).map_err(|error| CliError::new(Exit::Unexpected, error))?;
         let sights = seen::sights(&run, &records, &home.run(&stored.id));
         Ok(Seen { run: Some(stored.id.to_string()), sights })
     }
@@ -180,7 +181,7 @@ struct Seen {
 }
 
 /// Runs it to its end. Ctrl-C reaches it by the terminal it shares with us; other signals are handed on.
-async fn perform(mut command: Command) -> Result<ExitStatus, Fault> {
+async fn perform(mut command: Command) -> Result<ExitStatus, CliError> {
     let (mut interrupted, mut terminated) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut child: Child = command.spawn()?;
@@ -191,7 +192,7 @@ async fn perform(mut command: Command) -> Result<ExitStatus, Fault> {
     let mut ended = tokio::task::spawn_blocking(move || child.wait());
     loop {
         tokio::select! {
-            status = &mut ended => return Ok(status.map_err(|error| Fault::new(Exit::Unexpected, error))??),
+            status = &mut ended => return Ok(status.map_err(|error| CliError::new(Exit::Unexpected, error))??),
             _ = interrupted.recv() => if !std::io::stdin().is_terminal() { hand_on(Signal::INT) },
             _ = terminated.recv() => hand_on(Signal::TERM),
         }

@@ -5,23 +5,23 @@ use std::io::{self, IsTerminal as _};
 use conductor_core::event::Change;
 use conductor_core::plan::Isolation;
 use conductor_core::run::Status;
+use conductor_engine::locate_work::{self, WorkLocation};
 use conductor_engine::merge::short;
 use conductor_engine::transcript;
-use conductor_engine::whereabouts::{self, Whereabouts};
-use conductor_engine::workspaces::Yard;
+use conductor_engine::workspaces::RunRepo;
 use serde_json::json;
 
 use super::{answer_json, block_on, talk};
 use crate::archive::{Archive, FoundTask};
 use crate::args::Diff;
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(crate) fn run(args: &Diff) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Diff) -> Result<Exit, CliError> {
     block_on(diff(args))
 }
 
-async fn diff(args: &Diff) -> Result<Exit, Fault> {
+async fn diff(args: &Diff) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let mut chosen = archive.task(args.of.run.as_deref(), &args.of.task, |_, _| true).await?;
     chosen.place = chosen.found.run.doer(chosen.place);
@@ -29,14 +29,14 @@ async fn diff(args: &Diff) -> Result<Exit, Fault> {
     let (task, isolation) = (chosen.task(), found.isolation(chosen.task()));
     if isolation == Isolation::None {
         let message = format!("task '{}' worked in place, where changes are not recorded", task.id);
-        return Err(Fault::new(Exit::NothingToDo, message));
+        return Err(CliError::new(Exit::NothingToDo, message));
     }
-    let yard = found.visit(&archive.home)?;
-    let ends = ends(&chosen, isolation, &yard)?;
+    let run_repo = found.context(&archive.home)?;
+    let ends = ends(&chosen, isolation, &run_repo)?;
     let text = match (&ends, args.stat) {
         (None, _) => Vec::new(),
-        (Some((from, to)), true) => yard.shadow().stat(from, to)?,
-        (Some((from, to)), false) => yard.shadow().patch(from, to)?,
+        (Some((from, to)), true) => run_repo.shadow().stat(from, to)?,
+        (Some((from, to)), false) => run_repo.shadow().patch(from, to)?,
     };
     if args.of.json {
         let (from, to) = ends.unzip();
@@ -56,26 +56,30 @@ async fn diff(args: &Diff) -> Result<Exit, Fault> {
 }
 
 /// What it was and what it is, as git can tell them apart; nothing where it is the same.
-fn ends(chosen: &FoundTask, isolation: Isolation, yard: &Yard) -> Result<Option<(String, String)>, Fault> {
+fn ends(
+    chosen: &FoundTask,
+    isolation: Isolation,
+    run_repo: &RunRepo,
+) -> Result<Option<(String, String)>, CliError> {
     let (found, task) = (&chosen.found, &chosen.task().id);
-    let (run, branch) = (&found.stored.id, short(yard.branch()));
-    let whole = |from: String, to: String| match yard.shadow().has(&to)? {
+    let (run, branch) = (&found.stored.id, short(run_repo.branch()));
+    let whole = |from: String, to: String| match run_repo.shadow().has(&to)? {
         true => Ok(Some((from, to))),
         false => {
             let message = format!("the commit of '{task}', {to}, is not in the repository any more");
-            Err(Fault::new(Exit::Unexpected, message))
+            Err(CliError::new(Exit::Unexpected, message))
         }
     };
-    match whereabouts::of(&found.run, &found.records, chosen.place, isolation, yard)? {
-        Whereabouts::Landed { from, to } => {
+    match locate_work::of(&found.run, &found.records, chosen.place, isolation, run_repo)? {
+        WorkLocation::Landed { from, to } => {
             talk(format!("{task} of run {run} landed on {branch} as {:.10}", to));
             whole(from, to)
         }
-        Whereabouts::Landing(Change { base, commit, .. }) => {
+        WorkLocation::Landing(Change { base, commit, .. }) => {
             talk(format!("{task} of run {run} is done and waits to land"));
             whole(base, commit)
         }
-        Whereabouts::Kept(Change { base, commit, .. }) => {
+        WorkLocation::Kept(Change { base, commit, .. }) => {
             let status = chosen.progress().state.status();
             talk(format!(
                 "{task} of run {run} is {status}; this is kept as {:.10} and has not landed",
@@ -83,31 +87,31 @@ fn ends(chosen: &FoundTask, isolation: Isolation, yard: &Yard) -> Result<Option<
             ));
             whole(base, commit)
         }
-        Whereabouts::AtWork { seat } => {
+        WorkLocation::AtWork { workspace } => {
             talk(format!("{task} of run {run} is at work; this is what it has so far"));
             // Its folder is being made ready: there is nothing of its own in it yet.
-            Ok(yard.glance(&seat).ok())
+            Ok(run_repo.glance(&workspace).ok())
         }
-        Whereabouts::Unchanged => {
+        WorkLocation::Unchanged => {
             talk(format!("{task} of run {run} succeeded and changed nothing"));
             Ok(None)
         }
-        Whereabouts::Nowhere => Err(nothing(chosen)),
+        WorkLocation::Nowhere => Err(nothing(chosen)),
     }
 }
 
-fn nothing(chosen: &FoundTask) -> Fault {
+fn nothing(chosen: &FoundTask) -> CliError {
     let (task, run) = (&chosen.task().id, &chosen.found.stored.id);
     let why = match chosen.progress().state.status() {
         Status::Pending if chosen.progress().last_attempt == 0 => "has not been started",
         Status::Skipped => "was skipped",
         _ => "has left nothing that could be shown",
     };
-    Fault::new(Exit::NothingToDo, format!("task '{task}' of run {run} {why}"))
+    CliError::new(Exit::NothingToDo, format!("task '{task}' of run {run} {why}"))
 }
 
 /// As it is for programs; for people, so that nothing in it can fool the terminal.
-fn show(text: &[u8]) -> Result<(), Fault> {
+fn show(text: &[u8]) -> Result<(), CliError> {
     let painting =
         io::stdout().is_terminal() || anstream::ColorChoice::global() == anstream::ColorChoice::Always;
     match painting {

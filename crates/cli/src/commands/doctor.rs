@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{answer, answer_json, block_on};
 use crate::args;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,7 +84,7 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(args: &args::Doctor) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Doctor) -> Result<Exit, CliError> {
     let findings = block_on(examine(args.fix))?;
     let problems = findings.iter().filter(|finding| finding.level == Level::Problem).count();
     if args.json {
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &args::Doctor) -> Result<Exit, Fault> {
     Ok(if problems == 0 { Exit::Done } else { Exit::Unexpected })
 }
 
-async fn examine(fix: bool) -> Result<Vec<Finding>, Fault> {
+async fn examine(fix: bool) -> Result<Vec<Finding>, CliError> {
     let here = std::env::current_dir()?;
     let mut findings = vec![machine::git()];
     findings.extend(repository::state(&here, fix));

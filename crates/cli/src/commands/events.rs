@@ -9,11 +9,11 @@ use super::block_on;
 use crate::archive::Archive;
 use crate::args;
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::live;
 use crate::progress::json::event;
 
-pub(crate) fn run(args: &args::Events) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Events) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let mut out = Out { last: args.since };
     let live = match args.follow {
@@ -43,14 +43,14 @@ struct Out {
 }
 
 impl Out {
-    async fn read_the_log(&mut self, run: Option<&str>) -> Result<(), Fault> {
+    async fn read_the_log(&mut self, run: Option<&str>) -> Result<(), CliError> {
         let archive = Archive::open().await?;
         let runs = archive.candidates(run)?;
         let Some(newest) = runs.first() else { return Ok(()) };
         self.tell(&newest.id, &archive.read(newest).await?.records)
     }
 
-    fn tell(&mut self, run: &RunId, records: &[Record]) -> Result<(), Fault> {
+    fn tell(&mut self, run: &RunId, records: &[Record]) -> Result<(), CliError> {
         for record in records.iter().filter(|record| record.seq > self.last) {
             console::answer_bytes(
                 format!("{}\n", console::clean(&event(run, record).to_string())).as_bytes(),

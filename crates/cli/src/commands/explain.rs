@@ -6,7 +6,7 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::Hand;
+use conductor_core::event::AgentChoice;
 use conductor_core::ids::TaskId;
 use conductor_core::models::{self, Chosen, Circumstances, Sample};
 use conductor_core::plan::{Isolation, Plan, Task, Work};
@@ -29,9 +29,9 @@ use crate::archive::{Archive, FoundTask, briefly};
 use crate::args::Explain;
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(crate) fn run(args: &Explain) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Explain) -> Result<Exit, CliError> {
     let of_task = args.file.is_some() || args.run.is_some() || args.prompt;
     if let (false, Some(code)) = (of_task, codes::find(&args.what)) {
         match args.json {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Explain) -> Result<Exit, Fault> {
     block_on(explain(args))
 }
 
-async fn explain(args: &Explain) -> Result<Exit, Fault> {
+async fn explain(args: &Explain) -> Result<Exit, CliError> {
     let subject = match &args.file {
         Some(file) => of_file(file, &args.what).await?,
         None => of_run(args).await?,
@@ -75,7 +75,7 @@ struct Subject {
     origins: Vec<Origin>,
 }
 
-async fn of_file(file: &Path, task: &str) -> Result<Subject, Fault> {
+async fn of_file(file: &Path, task: &str) -> Result<Subject, CliError> {
     let (plan, origins) = diagnostics::load_with_origins(file, task)?;
     let place = TaskId::parse(task).ok().and_then(|id| plan.place(&id));
     let place = place.ok_or_else(|| unknown(task, &plan, file))?;
@@ -90,7 +90,7 @@ async fn of_file(file: &Path, task: &str) -> Result<Subject, Fault> {
 }
 
 /// How models did here, where anything was ever run.
-async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, Fault> {
+async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, CliError> {
     let home = Home::open()?;
     if !home.database().exists() {
         return Ok(Vec::new());
@@ -102,21 +102,21 @@ async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, Fault> {
     Ok(samples)
 }
 
-async fn of_run(args: &Explain) -> Result<Subject, Fault> {
+async fn of_run(args: &Explain) -> Result<Subject, CliError> {
     let archive = Archive::open().await?;
     let found = archive.task(args.run.as_deref(), &args.what, |_, _| true).await;
-    let found = found.map_err(|fault| match codes::near(&args.what) {
-        _ if !matches!(fault.exit, Exit::Usage | Exit::NothingToDo) => fault,
+    let found = found.map_err(|cli_error| match codes::near(&args.what) {
+        _ if !matches!(cli_error.exit, Exit::Usage | Exit::NothingToDo) => cli_error,
         Some(code) if args.run.is_none() && !args.prompt => {
             let message = format!("'{}' is neither a task here nor a code", one_line(&args.what));
-            Fault::new(Exit::Usage, message).help(format!("did you mean '{code}'?"))
+            CliError::new(Exit::Usage, message).help(format!("did you mean '{code}'?"))
         }
         _ if args.run.is_none() => {
             let message = format!("'{}' is neither a task of a run here nor a code", one_line(&args.what));
-            Fault::new(Exit::Usage, message)
+            CliError::new(Exit::Usage, message)
                 .help("name the file the task is in with --file, or its run with --run")
         }
-        _ => fault,
+        _ => cli_error,
     })?;
     let (plan, place) = (found.found.run.plan().as_ref().clone(), found.place);
     let isolation = found.found.isolation(found.task());
@@ -128,7 +128,7 @@ async fn of_run(args: &Explain) -> Result<Subject, Fault> {
 }
 
 /// The scheduler of a live run knows what a log cannot tell: who stands before whom.
-fn waits(archive: &Archive, found: &FoundTask) -> Result<Option<Vec<Wait>>, Fault> {
+fn waits(archive: &Archive, found: &FoundTask) -> Result<Option<Vec<Wait>>, CliError> {
     let run = &found.found.stored.id;
     match control::look(&archive.home.run(run), Query::Why(found.task().id.clone())) {
         Ok(View::Why(why)) => Ok(Some(why.why)),
@@ -139,12 +139,12 @@ fn waits(archive: &Archive, found: &FoundTask) -> Result<Option<Vec<Wait>>, Faul
     }
 }
 
-fn unknown(task: &str, plan: &Plan, file: &Path) -> Fault {
+fn unknown(task: &str, plan: &Plan, file: &Path) -> CliError {
     let message = format!("there is no task '{}' in {}", one_line(task), file.display());
-    let fault = Fault::new(Exit::Usage, message);
+    let cli_error = CliError::new(Exit::Usage, message);
     match did_you_mean(task, plan.tasks.iter().map(|task| task.id.as_str())) {
-        Some(meant) => fault.help(format!("did you mean '{meant}'?")),
-        None => fault,
+        Some(meant) => cli_error.help(format!("did you mean '{meant}'?")),
+        None => cli_error,
     }
 }
 
@@ -179,8 +179,8 @@ impl Subject {
     }
 
     /// Who did it last, and with what.
-    fn hand(&self) -> Option<&Hand> {
-        self.run()?.hand(self.place)
+    fn agent_choice(&self) -> Option<&AgentChoice> {
+        self.run()?.agent_choice(self.place)
     }
 
     /// Who would do it next, as far as that can be told before they are asked.
@@ -212,9 +212,9 @@ impl Subject {
     }
 
     /// What the next attempt would be told first, by the same words the worker uses.
-    fn prompt(&self) -> Result<String, Fault> {
+    fn prompt(&self) -> Result<String, CliError> {
         let Work::Prompt(asked) = &self.task().work else {
-            return Err(Fault::new(Exit::NothingToDo, "it is a command and gets no prompt"));
+            return Err(CliError::new(Exit::NothingToDo, "it is a command and gets no prompt"));
         };
         let agent = self.agent().to_owned();
         let knows = agents::agent(&self.plan, &agent).is_ok_and(|agent| agent.knows_specialists());
@@ -251,6 +251,6 @@ impl Subject {
         if apart {
             talk("the ports it may use are added when it starts");
         }
-        prompt::words(&task, &facts, &self.root).map_err(|error| Fault::new(Exit::Unexpected, error))
+        prompt::words(&task, &facts, &self.root).map_err(|error| CliError::new(Exit::Unexpected, error))
     }
 }

@@ -4,16 +4,16 @@ use conductor_core::select::select;
 use super::answer;
 use crate::args::{Format, Graph};
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::taskfile;
 
-pub(crate) fn run(args: &Graph) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Graph) -> Result<Exit, CliError> {
     let mut plan = diagnostics::load(&taskfile::meant(args.file.as_deref())?)?;
     if let Some(only) = &args.only {
         plan = select(&plan, only)?;
     }
     let graph =
-        graph::Graph::new(&plan, Strategy::Queue).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+        graph::Graph::new(&plan, Strategy::Queue).map_err(|error| CliError::new(Exit::InvalidFile, error))?;
     let format = match args.format {
         _ if args.json => graph::Format::Json,
         Format::Text => graph::Format::Text,

@@ -14,9 +14,9 @@ mod wait;
 pub(crate) use examining::examiner;
 
 use crate::args::Group;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(crate) fn run(group: &Group) -> Result<Exit, Fault> {
+pub(crate) fn run(group: &Group) -> Result<Exit, CliError> {
     match group {
         Group::Detect(args) => detect::run(args),
         Group::Plan(args) => plan::run(args),

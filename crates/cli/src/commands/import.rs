@@ -14,19 +14,19 @@ use super::{answer_either, talk};
 use crate::args::{self, ImportBeads};
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::writing;
 
 /// More than these are counted only.
 const MOST: usize = 20;
 
-pub(crate) fn run(import: &args::Import) -> Result<Exit, Fault> {
+pub(crate) fn run(import: &args::Import) -> Result<Exit, CliError> {
     match import {
         args::Import::Beads(args) => import_beads(args),
     }
 }
 
-fn import_beads(args: &ImportBeads) -> Result<Exit, Fault> {
+fn import_beads(args: &ImportBeads) -> Result<Exit, CliError> {
     let directory = std::env::current_dir()?;
     let to_file = args.output.as_os_str() != "-";
     if to_file {
@@ -59,7 +59,7 @@ pub(super) enum Tracker {
 }
 
 impl Tracker {
-    pub(super) fn find(directory: &Path, home: &Home) -> Result<Tracker, Fault> {
+    pub(super) fn find(directory: &Path, home: &Home) -> Result<Tracker, CliError> {
         if let Some(bd) = Bd::find(directory, home.root()) {
             return Ok(Tracker::Bd(bd));
         }
@@ -74,7 +74,7 @@ impl Tracker {
             }
             None => {
                 let message = format!("there is no bd on PATH, and no {} here either", beads::EXPORT);
-                Err(Fault::new(Exit::Usage, message)
+                Err(CliError::new(Exit::Usage, message)
                     .help("install beads, or bring its export along: bd export -o .beads/issues.jsonl"))
             }
         }
@@ -92,7 +92,7 @@ impl Tracker {
         &self,
         directory: &Path,
         claimed: &BTreeMap<String, String>,
-    ) -> Result<Drafted, Fault> {
+    ) -> Result<Drafted, CliError> {
         let known = Known::new(&diagnostics::without_file()?.subagents, &subagents::found(directory));
         match self {
             Tracker::Bd(bd) => {
@@ -102,21 +102,21 @@ impl Tracker {
             }
             Tracker::Export(path) => {
                 let issues =
-                    beads::read_export(path).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+                    beads::read_export(path).map_err(|error| CliError::new(Exit::InvalidFile, error))?;
                 Ok(beads::draft(&issues, None, claimed, &known))
             }
         }
     }
 }
 
-impl From<BdError> for Fault {
-    fn from(error: BdError) -> Fault {
+impl From<BdError> for CliError {
+    fn from(error: BdError) -> CliError {
         let help = match &error {
             BdError::Locked { .. } => "nothing was started; try again when no other process uses it",
             BdError::Unstartable(_) => "see whether `bd version` works in a shell",
             _ => "see what `bd list --json` says here",
         };
-        Fault::new(Exit::Unexpected, error).help(help)
+        CliError::new(Exit::Unexpected, error).help(help)
     }
 }
 
@@ -129,9 +129,9 @@ pub(super) fn tell(left_out: &[LeftOut]) {
     }
 }
 
-pub(super) fn some(drafted: &Drafted) -> Result<(), Fault> {
+pub(super) fn some(drafted: &Drafted) -> Result<(), CliError> {
     match drafted.tasks.is_empty() {
-        true => Err(Fault::new(Exit::NothingToDo, "beads has no open issue that can be done now")),
+        true => Err(CliError::new(Exit::NothingToDo, "beads has no open issue that can be done now")),
         false => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{answer_either, talk};
 use crate::args;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::writing;
 
 /// What is written, as found or as answered.
@@ -35,12 +35,12 @@ const CONFIG_SCHEMA: &str = "config.schema.json";
 /// What to do where a file is there already.
 const INSTEAD: &str = "keep it, and make a further task file: conductor template new NAME -o OTHER.yaml; or write over it with --force";
 
-pub(crate) fn run(args: &args::Init) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Init) -> Result<Exit, CliError> {
     let here = std::env::current_dir()?;
     let root = subagents::root(&here);
     let (tasks, config) = (here.join("tasks.yaml"), root.join(".conductor/config.yaml"));
     if args.wizard && !writing::attended() {
-        return Err(Fault::new(Exit::Usage, "--wizard needs a terminal to ask its questions on")
+        return Err(CliError::new(Exit::Usage, "--wizard needs a terminal to ask its questions on")
             .help("without --wizard everything is chosen by what the project is"));
     }
     writing::may_write(&[&tasks, &config], args.force, INSTEAD)?;
@@ -101,7 +101,7 @@ fn look(root: &Path) -> Choice {
 }
 
 /// Every answer may be empty, and then stays what was found.
-fn ask(mut choice: Choice, from: &mut impl BufRead) -> Result<Choice, Fault> {
+fn ask(mut choice: Choice, from: &mut impl BufRead) -> Result<Choice, CliError> {
     let agent = writing::ask(from, &format!("Which agent does the work? [{}] ", choice.agent))?;
     if !agent.is_empty() {
         (choice.agent, choice.no_agent) = (agent, false);

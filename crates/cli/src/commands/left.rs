@@ -7,7 +7,7 @@ use conductor_engine::home::Home;
 
 use super::{run, talk};
 use crate::archive::Archive;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::live;
 
 /// What became of a wish.
@@ -22,7 +22,7 @@ pub(super) enum Asked {
 }
 
 /// The store is opened only where no coordinator answers: a coordinator is to hear a stop whatever the store is like.
-pub(super) async fn ask(home: &Home, run: &RunId, request: Request) -> Result<Asked, Fault> {
+pub(super) async fn ask(home: &Home, run: &RunId, request: Request) -> Result<Asked, CliError> {
     match control::ask(&home.run(run), &request) {
         Ok(()) => return Ok(Asked::OfCoordinator),
         Err(ControlError::NotThere) => {}
@@ -35,7 +35,7 @@ pub(super) async fn ask(home: &Home, run: &RunId, request: Request) -> Result<As
 }
 
 /// What comes next: the user's command, or the end of a run of which nothing is left. No runtime may be entered here.
-pub(super) fn follow_up(id: &RunId, asked: Asked) -> Result<Exit, Fault> {
+pub(super) fn follow_up(id: &RunId, asked: Asked) -> Result<Exit, CliError> {
     match asked {
         Asked::OfCoordinator => {}
         Asked::Recorded => talk(format!("to go on with it: conductor run --resume {id}")),

@@ -15,16 +15,16 @@ use super::{block_on, talk};
 use crate::archive::{Archive, Found, FoundTask};
 use crate::args;
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// How often a task at work is listened to.
 const PAUSE: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(args: &args::Logs) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Logs) -> Result<Exit, CliError> {
     block_on(show(args))
 }
 
-async fn show(args: &args::Logs) -> Result<Exit, Fault> {
+async fn show(args: &args::Logs) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let live = |found: &Found| archive.home.is_live(&found.stored.id);
     let spoke = |found: &Found, place: usize| {
@@ -39,7 +39,7 @@ async fn show(args: &args::Logs) -> Result<Exit, Fault> {
     }
     if args.stream && matches!(chosen.task().work, Work::Run(_)) {
         let message = format!("task '{}' is a command, and says nothing to us", chosen.task().id);
-        return Err(Fault::new(Exit::NothingToDo, message));
+        return Err(CliError::new(Exit::NothingToDo, message));
     }
     let mut listener = Listener::new(&archive, chosen, args);
     let attempt = match (args.attempt, listener.attempts.last()) {
@@ -47,7 +47,7 @@ async fn show(args: &args::Logs) -> Result<Exit, Fault> {
         (None, Some((newest, _))) => Some(*newest),
         (None, None) if args.follow => None,
         (None, None) => {
-            return Err(Fault::new(Exit::NothingToDo, format!("task '{}' has not begun", listener.task)));
+            return Err(CliError::new(Exit::NothingToDo, format!("task '{}' has not begun", listener.task)));
         }
     };
     match args.follow {
@@ -95,7 +95,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    fn named(&self, wanted: Attempt) -> Result<Attempt, Fault> {
+    fn named(&self, wanted: Attempt) -> Result<Attempt, CliError> {
         let known = self.attempts.iter().any(|(attempt, _)| *attempt == wanted);
         known.then_some(wanted).ok_or_else(|| {
             let message = match self.attempts.last() {
@@ -104,7 +104,7 @@ impl<'a> Listener<'a> {
                 }
                 None => format!("task '{}' has not begun", self.task),
             };
-            Fault::new(Exit::Usage, message)
+            CliError::new(Exit::Usage, message)
         })
     }
 
@@ -113,7 +113,7 @@ impl<'a> Listener<'a> {
     }
 
     /// One attempt as far as it has come.
-    fn tell(&mut self, attempt: Attempt) -> Result<(), Fault> {
+    fn tell(&mut self, attempt: Attempt) -> Result<(), CliError> {
         let Some(&(_, executor)) = self.attempts.iter().find(|(known, _)| *known == attempt) else {
             return Ok(());
         };
@@ -136,7 +136,7 @@ impl<'a> Listener<'a> {
     }
 
     /// From this attempt on, until the task ends or the run is not active any more.
-    async fn follow(&mut self, attempt: Option<Attempt>) -> Result<(), Fault> {
+    async fn follow(&mut self, attempt: Option<Attempt>) -> Result<(), CliError> {
         let mut current: Option<(Attempt, Reader)> = None;
         let mut from = attempt.unwrap_or(Attempt(1));
         loop {
@@ -179,7 +179,7 @@ impl<'a> Listener<'a> {
         current: &mut Option<(Attempt, Reader)>,
         from: Attempt,
         until: Attempt,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CliError> {
         let mut told = None;
         if let Some((attempt, mut reader)) = current.take() {
             self.tell_kept(&mut reader)?;
@@ -217,7 +217,7 @@ impl<'a> Listener<'a> {
     }
 
     /// What is new of an attempt at work. What was read counts only if it is still at work then.
-    fn tell_spooled(&mut self, reader: &mut Reader) -> Result<(), Fault> {
+    fn tell_spooled(&mut self, reader: &mut Reader) -> Result<(), CliError> {
         let which = usize::from(self.stream);
         while let Ok(before) = self.heard() {
             if !before.at_work {
@@ -237,7 +237,7 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    fn tell_kept(&mut self, reader: &mut Reader) -> Result<(), Fault> {
+    fn tell_kept(&mut self, reader: &mut Reader) -> Result<(), CliError> {
         loop {
             match reader.rest()? {
                 words if words.is_empty() => return Ok(()),
@@ -247,7 +247,7 @@ impl<'a> Listener<'a> {
     }
 
     /// Of a run that is not active: what is kept, or what a coordinator that died has left.
-    fn tell_left(&mut self, reader: &mut Reader) -> Result<(), Fault> {
+    fn tell_left(&mut self, reader: &mut Reader) -> Result<(), CliError> {
         if reader.kept().exists() {
             return self.tell_kept(reader);
         }
@@ -269,7 +269,7 @@ impl<'a> Listener<'a> {
     }
 
     /// In whole lines: an escape that comes in two parts must not get through.
-    fn say(&mut self, words: &[u8]) -> Result<(), Fault> {
+    fn say(&mut self, words: &[u8]) -> Result<(), CliError> {
         self.silent = false;
         self.begun.extend_from_slice(words);
         let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -277,7 +277,7 @@ impl<'a> Listener<'a> {
         self.tell_lines(&shown(&lines))
     }
 
-    fn tell_lines(&self, text: &str) -> Result<(), Fault> {
+    fn tell_lines(&self, text: &str) -> Result<(), CliError> {
         if !self.as_json {
             console::answer_bytes(console::clean(text).as_bytes())?;
             return Ok(());
@@ -292,7 +292,7 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    fn end_line(&mut self) -> Result<(), Fault> {
+    fn end_line(&mut self) -> Result<(), CliError> {
         if !self.begun.is_empty() {
             let rest = std::mem::take(&mut self.begun);
             self.tell_lines(&format!("{}\n", shown(&rest)))?;

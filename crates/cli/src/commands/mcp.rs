@@ -18,7 +18,7 @@ use rmcp::{ServerHandler, ServiceExt as _, transport};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 use super::block_on;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use bounded::{Bounded, LARGEST, TOO_LARGE};
 use verbs::{VERBS, Verb};
 
@@ -32,9 +32,9 @@ const INSTRUCTIONS: &str = "Runs many coding agents in parallel on this reposito
     (validate), started in the background (start), looked at (status, wait, logs, diff, report) and steered (answer, \
     retry, resume, cancel). What landed is on the branch conductor/RUN; a checkout is never touched.";
 
-pub(crate) fn run() -> Result<Exit, Fault> {
+pub(crate) fn run() -> Result<Exit, CliError> {
     block_on(async {
-        let unable = |error: String| Fault::new(Exit::Unexpected, error);
+        let unable = |error: String| CliError::new(Exit::Unexpected, error);
         let (input, output) = transport::stdio();
         let serving = Server.serve((bounded_input(input), output)).await;
         let serving = serving.map_err(|error| unable(error.to_string()))?;

@@ -14,7 +14,6 @@ pub(crate) mod graph;
 pub(crate) mod group;
 pub(crate) mod import;
 pub(crate) mod init;
-pub(crate) mod keeper;
 mod left;
 pub(crate) mod logs;
 pub(crate) mod man;
@@ -23,6 +22,7 @@ pub(crate) mod orchestrate;
 pub(crate) mod overview;
 pub(crate) mod plan;
 pub(crate) mod prices;
+pub(crate) mod reaper;
 pub(crate) mod rehearse;
 pub(crate) mod report;
 pub(crate) mod review;
@@ -41,10 +41,10 @@ pub(crate) mod worktree;
 use serde_json::{Value, json};
 
 use crate::console;
-use crate::fault::Fault;
+use crate::error::CliError;
 
 /// One thread is enough, and spares waking another for every step: the work is done by other processes.
-pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work)
 }
@@ -57,7 +57,7 @@ pub(crate) fn talk(text: impl std::fmt::Display) {
 }
 
 /// An answer on standard output.
-fn answer(text: &str) -> Result<(), Fault> {
+fn answer(text: &str) -> Result<(), CliError> {
     match text.ends_with('\n') {
         true => console::answer(text)?,
         false => console::answer(&format!("{text}\n"))?,
@@ -66,7 +66,7 @@ fn answer(text: &str) -> Result<(), Fault> {
 }
 
 /// In words for people; for programs an object under the id of its schema.
-fn answer_either(as_json: bool, words: &str, schema: &str, value: Value) -> Result<(), Fault> {
+fn answer_either(as_json: bool, words: &str, schema: &str, value: Value) -> Result<(), CliError> {
     if !as_json {
         return answer(words);
     }
@@ -77,6 +77,6 @@ fn answer_either(as_json: bool, words: &str, schema: &str, value: Value) -> Resu
     answer_json(&object)
 }
 
-fn answer_json(value: &impl serde::Serialize) -> Result<(), Fault> {
+fn answer_json(value: &impl serde::Serialize) -> Result<(), CliError> {
     answer(&serde_json::to_string_pretty(value).unwrap_or_default())
 }

@@ -13,13 +13,13 @@ use super::talk;
 use crate::args;
 use crate::console;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::writing;
 
 /// What a planner may cost, where the whole may cost more or nothing is said of it.
 const PLANNING: f64 = 1.0;
 
-pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, CliError> {
     let planning = &args.planning;
     if planning.interactive {
         need_person()?;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, Fault> {
     // What `run` would not understand is reported before anything is spent.
     if run_arguments(args, Path::new("tasks.yaml"), 1)?.detach {
         let message = "after `--`: what is still to be planned cannot be left in the background";
-        return Err(Fault::new(Exit::Usage, message).help("plan it, then `conductor run FILE --detach`"));
+        return Err(CliError::new(Exit::Usage, message).help("plan it, then `conductor run FILE --detach`"));
     }
     if let Some(folder) = &args.output {
         writing::may_write(
@@ -64,9 +64,9 @@ fn write_file(
     args: &args::Orchestrate,
     answered: &Answered,
     requirements: &Requirements,
-) -> Result<PathBuf, Fault> {
-    let hands = Hands::typed(&args.planning);
-    let write = |draft: &_| answered.file(draft, &requirements.text, &hands);
+) -> Result<PathBuf, CliError> {
+    let agent_choice = Hands::typed(&args.planning);
+    let write = |draft: &_| answered.file(draft, &requirements.text, &agent_choice);
     let kept = answered.folder.join("tasks.yaml");
     let mut text = write(&answered.planned.draft);
     if args.planning.interactive {
@@ -79,7 +79,7 @@ fn write_file(
 }
 
 /// As if it had been typed after `run`: variables and defaults count as they do there.
-fn run_arguments(args: &args::Orchestrate, file: &Path, slots: u32) -> Result<Box<args::Run>, Fault> {
+fn run_arguments(args: &args::Orchestrate, file: &Path, slots: u32) -> Result<Box<args::Run>, CliError> {
     let mut words: Vec<std::ffi::OsString> = vec!["conductor".into(), "run".into()];
     words.extend(["-p".into(), slots.to_string().into()]);
     if let Some(most) = args.max_cost {

@@ -5,7 +5,7 @@ mod next;
 use std::path::{Path, PathBuf};
 
 use conductor_core::scheduler::Snapshot;
-use conductor_engine::control::Glance;
+use conductor_engine::control::LiveView;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
 use conductor_engine::merge::short;
@@ -17,7 +17,7 @@ use super::status::text::counted;
 use super::{answer, answer_json, block_on};
 use crate::archive::Archive;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::progress::json::timestamp;
 use crate::{diagnostics, live, taskfile};
 
@@ -32,7 +32,7 @@ struct Overview {
     place: Place,
     file: Option<TaskFile>,
     last: Option<LastRun>,
-    active: Vec<Glance>,
+    active: Vec<LiveView>,
     /// Why runs could not be looked at, where they could not.
     trouble: Option<String>,
 }
@@ -63,7 +63,7 @@ struct LastRun {
     unmerged: Option<String>,
 }
 
-pub(crate) fn run(as_json: bool) -> Result<Exit, Fault> {
+pub(crate) fn run(as_json: bool) -> Result<Exit, CliError> {
     let overview = Overview::take(&std::env::current_dir()?);
     match as_json {
         true => answer_json(&overview.json())?,
@@ -82,13 +82,13 @@ impl Overview {
             active: Vec::new(),
             trouble: None,
         };
-        if let Err(fault) = overview.look_at_runs() {
-            overview.trouble = Some(fault.message().to_owned());
+        if let Err(cli_error) = overview.look_at_runs() {
+            overview.trouble = Some(cli_error.message().to_owned());
         }
         overview
     }
 
-    fn look_at_runs(&mut self) -> Result<(), Fault> {
+    fn look_at_runs(&mut self) -> Result<(), CliError> {
         let Some(home) = Home::existing()? else { return Ok(()) };
         self.active = live::all(&home);
         self.last = block_on(newest(home, &self.active))?;
@@ -150,7 +150,7 @@ impl Overview {
         }
     }
 
-    fn active_words(&self, glance: &Glance) -> String {
+    fn active_words(&self, glance: &LiveView) -> String {
         let place = match glance.directory == self.directory {
             true => String::new(),
             false => format!(", in {}", one_line(&glance.directory.display().to_string())),
@@ -236,7 +236,7 @@ fn task_file(path: PathBuf) -> TaskFile {
     TaskFile { path, tasks: checked.map(|plan| plan.asked().count()) }
 }
 
-async fn newest(home: Home, active: &[Glance]) -> Result<Option<LastRun>, Fault> {
+async fn newest(home: Home, active: &[LiveView]) -> Result<Option<LastRun>, CliError> {
     let archive = Archive::of(home).await?;
     let Some(stored) = archive.here()?.into_iter().next() else { return Ok(None) };
     let id = stored.id.to_string();

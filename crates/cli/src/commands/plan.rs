@@ -21,7 +21,7 @@ use super::{answer, answer_json, talk};
 use crate::args;
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::table::columns;
 use crate::writing;
 
@@ -35,7 +35,7 @@ const SCHEMA: &str = "conductor.plan/1";
 /// How many agents work at once without --budget or a config.
 const USUAL: u32 = 3;
 
-pub(crate) fn run(args: &args::Plan) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Plan) -> Result<Exit, CliError> {
     let planning = &args.planning;
     if planning.interactive {
         need_person()?;
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, Fault> {
     let file = args.output.clone().or_else(|| args.plan.clone()).unwrap_or_else(|| "tasks.yaml".into());
     let folder = folder_of(&file);
     writing::may_write(&[&file, &folder.join("execution_plan.json")], planning.force, writing::ANOTHER_FILE)?;
-    let hands = before.as_ref().map_or_else(Hands::default, |(_, hands)| hands.clone()).under(planning);
+    let agent_choice =
+        before.as_ref().map_or_else(Hands::default, |(_, agent_choice)| agent_choice.clone()).under(planning);
     let draft = before.as_ref().map(|(draft, _)| draft);
     let max_cost = Usd::from_dollars(args.max_cost);
     let answered = ask(planning, &requirements, draft, max_cost, args.json)?;
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, Fault> {
     if !args.json {
         tell(&answered, changed.as_ref());
     }
-    let write = |draft: &_| answered.file(draft, &requirements.text, &hands);
+    let write = |draft: &_| answered.file(draft, &requirements.text, &agent_choice);
     let mut text = write(&answered.planned.draft);
     if planning.interactive {
         text = approve(&answered.folder.join("tasks.yaml"), text, write)?;
@@ -114,8 +115,8 @@ pub(crate) fn workers(plan: &Plan, graph: &Graph, budget: Option<u32>) -> u32 {
 }
 
 /// The graph of a plan that was read from a file, and so has one.
-pub(crate) fn graph(plan: &Plan) -> Result<Graph, Fault> {
-    Graph::new(plan, Strategy::Queue).map_err(|error| Fault::new(Exit::InvalidFile, error))
+pub(crate) fn graph(plan: &Plan) -> Result<Graph, CliError> {
+    Graph::new(plan, Strategy::Queue).map_err(|error| CliError::new(Exit::InvalidFile, error))
 }
 
 /// The tasks, for people.

@@ -8,7 +8,7 @@ use super::{answer, answer_json};
 use crate::args;
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::table::columns;
 
 const SCHEMA: &str = "conductor.prices/1";
@@ -30,7 +30,7 @@ struct Entry {
     origin: Option<String>,
 }
 
-pub(crate) fn run(args: &args::Prices) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Prices) -> Result<Exit, CliError> {
     let plan = match &args.file {
         Some(file) => diagnostics::load(file)?,
         None => diagnostics::without_file()?,

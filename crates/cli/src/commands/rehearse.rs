@@ -22,16 +22,16 @@ use super::{answer, answer_json, block_on, talk};
 use crate::archive::briefly;
 use crate::args::Rehearse;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::taskfile;
 use crate::width;
 
-pub(crate) fn run(args: &Rehearse) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Rehearse) -> Result<Exit, CliError> {
     let file = taskfile::meant(args.file.as_deref())?;
     let mut plan = diagnostics::load(&file)?;
     let history = block_on(remember(&file, &mut plan))?;
     let told = forecast(&plan, &options(&plan), &history, args.parallel)
-        .map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+        .map_err(|error| CliError::new(Exit::InvalidFile, error))?;
     match args.json {
         true => answer_json(&as_json(&plan, &told))?,
         false => answer(&text(&plan, &told, width::room().unwrap_or(width::USUAL).columns))?,
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Rehearse) -> Result<Exit, Fault> {
 }
 
 /// What former runs of the file tell: how long its tasks took, and which of them met in the same files.
-async fn remember(file: &Path, plan: &mut Plan) -> Result<History, Fault> {
+async fn remember(file: &Path, plan: &mut Plan) -> Result<History, CliError> {
     let home = Home::open()?;
     if file.as_os_str() == "-" || !home.database().exists() {
         return Ok(History::new());

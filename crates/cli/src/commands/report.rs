@@ -10,9 +10,9 @@ use super::{answer, block_on};
 use crate::archive::Archive;
 use crate::args::{self, ReportFormat};
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(crate) fn run(args: &args::Report) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Report) -> Result<Exit, CliError> {
     let format = if args.json { ReportFormat::Json } else { args.format };
     let (text, directory) = block_on(tell(args.run.as_deref(), format))?;
     let place = match (&args.output, format) {
@@ -29,20 +29,20 @@ pub(crate) fn run(args: &args::Report) -> Result<Exit, Fault> {
 }
 
 /// The report, and where the run's own files are.
-async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBuf), Fault> {
+async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBuf), CliError> {
     let archive = Archive::open().await?;
     let runs = archive.candidates(run)?;
     let Some(stored) = runs.first() else {
-        return Err(Fault::new(Exit::NothingToDo, "nothing has been run here yet"));
+        return Err(CliError::new(Exit::NothingToDo, "nothing has been run here yet"));
     };
     // What an active run has on disk changes while it is read.
     let live = archive.home.is_live(&stored.id);
     let found = archive.read(stored).await?;
     let (id, run) = (&stored.id, &found.run);
     let graph = &Graph::new(run.plan(), run.options().strategy)
-        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
-    let yard = found.visit(&archive.home).ok().filter(|_| !live);
-    let ledger = yard.as_ref().and_then(|yard| ledger::take(id, run, yard, &[]).ok());
+        .map_err(|error| CliError::new(Exit::Unexpected, error))?;
+    let run_repo = found.context(&archive.home).ok().filter(|_| !live);
+    let ledger = run_repo.as_ref().and_then(|run_repo| ledger::take(id, run, run_repo, &[]).ok());
     let directory = run.options().output.as_ref().map_or_else(|| archive.home.run(id), PathBuf::from);
     let voices = &output::voices(&directory, run);
     let subject = Subject {
@@ -66,10 +66,10 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
     Ok((text, directory))
 }
 
-fn write(place: &Path, text: &str) -> Result<(), Fault> {
+fn write(place: &Path, text: &str) -> Result<(), CliError> {
     conductor_engine::access::replace(place, console::clean(text).as_bytes()).map_err(|error| {
         let message = format!("the report cannot be written to {}: {error}", place.display());
-        Fault::new(Exit::Unexpected, message).help("name another file with -o")
+        CliError::new(Exit::Unexpected, message).help("name another file with -o")
     })?;
     answer(&place.display().to_string())
 }

@@ -17,10 +17,10 @@ use super::left::{self, Asked};
 use super::{answer, answer_either, block_on};
 use crate::archive::{Archive, Found};
 use crate::args::{self, Approve, OfTask, SendBack, Verdict};
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::writing;
 
-pub(crate) fn run(args: &args::Review) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Review) -> Result<Exit, CliError> {
     match &args.verdict {
         None if args.json || !writing::attended() => block_on(list(args)),
         None => walk::walk(args.run.as_deref()),
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &args::Review) -> Result<Exit, Fault> {
     }
 }
 
-async fn list(args: &args::Review) -> Result<Exit, Fault> {
+async fn list(args: &args::Review) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let waiting = waiting::all(&archive, args.run.as_deref()).await?;
     if args.json {
@@ -45,7 +45,7 @@ async fn list(args: &args::Review) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-fn approve(args: &Approve) -> Result<Exit, Fault> {
+fn approve(args: &Approve) -> Result<Exit, CliError> {
     decide(&args.of, |waiting| {
         let seen = args.commit.as_deref().unwrap_or(&waiting.change.commit);
         if !waiting.change.commit.starts_with(seen) {
@@ -54,23 +54,25 @@ fn approve(args: &Approve) -> Result<Exit, Fault> {
                 waiting.task(),
                 waiting.change.commit
             );
-            return Err(Fault::new(Exit::Usage, message).help("look at it again: conductor review"));
+            return Err(CliError::new(Exit::Usage, message).help("look at it again: conductor review"));
         }
         Ok(ReviewVerdict::Approved { commit: waiting.change.commit.clone() })
     })
 }
 
-fn send_back(args: &SendBack) -> Result<Exit, Fault> {
+fn send_back(args: &SendBack) -> Result<Exit, CliError> {
     decide(&args.of, |waiting| {
         let comments = args.message.iter().map(|text| comment(waiting, text)).collect::<Vec<_>>();
         match comments.iter().all(|comment| comment.words.is_empty()) {
-            true => Err(Fault::new(Exit::Usage, "the agent needs a comment: -m \"what is to be changed\"")),
+            true => {
+                Err(CliError::new(Exit::Usage, "the agent needs a comment: -m \"what is to be changed\""))
+            }
             false => Ok(ReviewVerdict::SentBack { comments }),
         }
     })
 }
 
-fn drop_work(of: &OfTask) -> Result<Exit, Fault> {
+fn drop_work(of: &OfTask) -> Result<Exit, CliError> {
     decide(of, |_| Ok(ReviewVerdict::Dropped))
 }
 
@@ -79,7 +81,10 @@ fn comment(waiting: &Waiting, text: &str) -> Comment {
     Comment::parse(text, |file| waiting.change.touched.files.iter().any(|known| known == file))
 }
 
-fn decide(of: &OfTask, verdict: impl Fn(&Waiting) -> Result<ReviewVerdict, Fault>) -> Result<Exit, Fault> {
+fn decide(
+    of: &OfTask,
+    verdict: impl Fn(&Waiting) -> Result<ReviewVerdict, CliError>,
+) -> Result<Exit, CliError> {
     let (waiting, asked) = block_on(async {
         let archive = Archive::open().await?;
         let waiting = find(&archive, of).await?;
@@ -89,13 +94,13 @@ fn decide(of: &OfTask, verdict: impl Fn(&Waiting) -> Result<ReviewVerdict, Fault
     left::follow_up(waiting.run(), asked)
 }
 
-async fn find(archive: &Archive, of: &OfTask) -> Result<Waiting, Fault> {
+async fn find(archive: &Archive, of: &OfTask) -> Result<Waiting, CliError> {
     let fits = |found: &Found, place: usize| waiting::place_of(&found.run, place).is_some();
     let chosen = archive.task(of.run.as_deref(), &of.task, fits).await?;
     let (task, status) = (chosen.task().id.clone(), chosen.progress().state.status());
     Waiting::of(chosen.found, chosen.place).ok_or_else(|| {
         let message = format!("task '{task}' is {status}; it does not wait for a review");
-        Fault::new(Exit::NothingToDo, message)
+        CliError::new(Exit::NothingToDo, message)
     })
 }
 
@@ -105,7 +110,7 @@ async fn record(
     waiting: &Waiting,
     verdict: ReviewVerdict,
     as_json: bool,
-) -> Result<Asked, Fault> {
+) -> Result<Asked, CliError> {
     let (task, commit) = (waiting.task().clone(), &waiting.change.commit);
     let (action, of, words) = match &verdict {
         ReviewVerdict::Approved { .. } => ("approve", commit.clone(), format!("approved as {commit:.10}")),

@@ -35,7 +35,7 @@ use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::merge::{self, Ending};
 use conductor_engine::sessions::Scribe;
 use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, file_name};
-use conductor_engine::workspaces::{WorkspaceError, Yard, empty_trash};
+use conductor_engine::workspaces::{RunRepo, WorkspaceError, empty_trash};
 use conductor_engine::{access, agents, history, ledger, output, planner, process, shortage};
 
 use super::plan::commands;
@@ -45,7 +45,7 @@ use crate::agent_findings;
 use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block::Block;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::progress::Stage;
 use crate::variables;
 use arguments::{Chosen, Resolved};
@@ -53,11 +53,11 @@ pub(crate) use arguments::{machine, typed};
 use audience::Audience;
 use finding::{complete_files, find, is_unfinished, nothing_to_do};
 pub(crate) use finding::{full_name, unmerged_branch};
-use places::{foresee, repository, rooms, world};
+use places::{foresee, repository, workspaces, world};
 use signals::Signalled;
 use watching::Watched;
 
-pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
     if args.detach && !args.detached {
         return detach::start(args);
     }
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, Fault> {
 
 /// Takes up a run in which nothing can begin any more, for its end: what is left of it is ended, saved and reported as
 /// in every run.
-pub(crate) fn conclude(id: &RunId) -> Result<(), Fault> {
+pub(crate) fn conclude(id: &RunId) -> Result<(), CliError> {
     let words = ["conductor", "run", "--ui", "plain", "--resume", id.as_str()];
     let mut typed = typed(words.map(OsString::from).to_vec())?;
     typed.told_elsewhere = true;
@@ -92,14 +92,14 @@ pub(crate) fn conclude(id: &RunId) -> Result<(), Fault> {
 }
 
 /// Takes a run up again.
-pub(crate) fn resume(id: &RunId) -> Result<Exit, Fault> {
+pub(crate) fn resume(id: &RunId) -> Result<Exit, CliError> {
     let words = ["conductor", "run", "--resume", id.as_str()];
     let typed = typed(words.map(OsString::from).to_vec())?;
     run(&typed)
 }
 
 /// As `run`, of a plan that was made elsewhere.
-pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, Fault> {
+pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, CliError> {
     let args = Resolved::new(typed)?;
     if typed.dry_run {
         return dry_run(&args, &made.plan);
@@ -123,13 +123,13 @@ impl Made {
 }
 
 /// Every task needs an agent that can do it, before anything starts. Returns the agents not installed.
-fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, Fault> {
+fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, CliError> {
     let kept = plan.tasks.iter().find_map(|task| Some((task, agents::check_rules(plan, task).err()?)));
     if let Some((task, error)) = kept {
         let message = format!("task '{}': {error}; nothing was started", task.id);
-        return Err(Fault::new(Exit::InvalidFile, message).help(agents::KEPT_BY));
+        return Err(CliError::new(Exit::InvalidFile, message).help(agents::KEPT_BY));
     }
-    absent(plan).map_err(|why| Fault::new(Exit::AgentMissing, format!("{why}; nothing was started")))
+    absent(plan).map_err(|why| CliError::new(Exit::AgentMissing, format!("{why}; nothing was started")))
 }
 
 /// Agents that are named and not installed; an error names a task that no agent can do.
@@ -142,10 +142,11 @@ fn absent(plan: &Plan) -> Result<BTreeSet<String>, String> {
     Ok(absent)
 }
 
-fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
+fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, CliError> {
     let options = args.options(plan, None)?;
     foresee(args, plan, &options, &args.directory)?;
-    let graph = Graph::new(plan, options.strategy).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+    let graph =
+        Graph::new(plan, options.strategy).map_err(|error| CliError::new(Exit::InvalidFile, error))?;
     for absent in agent_findings::absent(plan) {
         let (told, remedy) =
             (agent_findings::told(&absent.error), agent_findings::remedy(plan, &absent.error));
@@ -161,7 +162,7 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> Result<Exit, Fault> {
+async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> Result<Exit, CliError> {
     let Made { mut plan, source, turn } = made;
     let mut options = args.options(&plan, None)?;
     options.absent = absent;
@@ -192,7 +193,7 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     drop(turn);
     process::give_memory_back();
     // Made when the plan is written: while it is, it takes all the room that a large run ever needs.
-    let run = Run::replay([&created]).map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    let run = Run::replay([&created]).map_err(|error| CliError::new(Exit::Unexpected, error))?;
     let run = account_for_planning(&args, &home, &store, &id, run).await?;
     clear_after_the_dead(&home).await;
     empty_trash(home.root());
@@ -204,8 +205,8 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     if let (Some(found), Some(repository)) = (uncommitted, &mut repository) {
         uncommitted::include(&found, repository, claim.directory())?;
     }
-    let rooms = rooms(repository, &options, &home, &id, &args.directory, &run).await?;
-    let world = world(&args, store, claim, rooms, &options, args.directory.clone(), ours);
+    let workspaces = workspaces(repository, &options, &home, &id, &args.directory, &run).await?;
+    let world = world(&args, store, claim, workspaces, &options, args.directory.clone(), ours);
     carry_out(&args, (new.id, new.source), run, Start { options, reopen: false }, world).await
 }
 
@@ -216,35 +217,35 @@ async fn account_for_planning(
     store: &Sqlite,
     id: &RunId,
     mut run: Run,
-) -> Result<Run, Fault> {
+) -> Result<Run, CliError> {
     let Some(planning) = args.typed.planning.clone() else { return Ok(run) };
     let plan = planning.plan.clone();
     let event = Event::PlanningAccounted { planning };
     let record = Record { seq: run.seq() + 1, at: wall(), tick: Tick(0), event };
-    run.apply(&record).map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    run.apply(&record).map_err(|error| CliError::new(Exit::Unexpected, error))?;
     patiently(|| store.append(id, std::slice::from_ref(&record))).await?;
     planner::note_run(home, &plan, id);
     Ok(run)
 }
 
-async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
+async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
     let (stored, claim, run) = match read_back(&args, &home, &store).await {
         Ok(read) => read,
-        Err(fault) => {
+        Err(cli_error) => {
             // Closing the store would fold its log into the file, and a file that is refused stays as it is.
             std::mem::forget(store);
-            return Err(fault);
+            return Err(cli_error);
         }
     };
     let unfinished = is_unfinished(&args, &stored, &run, claim.directory());
     if unfinished {
         talk(format!("run {} was over, but not all of its last steps were done: they are now", stored.id));
-    } else if let Some(fault) = nothing_to_do(&args, &stored, &run) {
+    } else if let Some(cli_error) = nothing_to_do(&args, &stored, &run) {
         issues::settle(&stored.source, &stored.directory, &stored.id, &run, claim.directory());
         complete_files(&stored, &run, claim.directory())?;
-        return Err(fault);
+        return Err(cli_error);
     }
     let (run, edited) = editing::take_over(&args, &stored, &store, run).await?;
     let before = arguments::limited(run.options(), &run.plan().limits, edited.as_ref());
@@ -255,12 +256,12 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, Fault> {
     }
     places::make_output(&options)?;
     let place = match repository(&args, run.plan(), &mut options, &stored.directory) {
-        Ok(repository) => rooms(repository, &options, &home, &stored.id, &stored.directory, &run).await,
-        Err(fault) => Err(fault),
+        Ok(repository) => workspaces(repository, &options, &home, &stored.id, &stored.directory, &run).await,
+        Err(cli_error) => Err(cli_error),
     };
-    let rooms = place.map_err(|fault| places::changed(fault, claim.directory()))?;
+    let workspaces = place.map_err(|cli_error| places::changed(cli_error, claim.directory()))?;
     let ours = uncommitted::ours(&stored.source, &options, &stored.directory, None);
-    let world = world(&args, store, claim, rooms, &options, stored.directory.clone(), ours);
+    let world = world(&args, store, claim, workspaces, &options, stored.directory.clone(), ours);
     args.directory = stored.directory;
     carry_out(
         &args,
@@ -277,15 +278,15 @@ async fn read_back(
     args: &Resolved<'_>,
     home: &Home,
     store: &Sqlite,
-) -> Result<(StoredRun, RunClaim, Run), Fault> {
+) -> Result<(StoredRun, RunClaim, Run), CliError> {
     let stored = find(args, home, &store.runs().await?)?;
     let claim = home.claim(&stored.id)?;
     let run = Run::replay(&store.load(&stored.id).await?).map_err(|error| {
-        Fault::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
+        CliError::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
     })?;
     if !stored.directory.is_dir() {
         let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
-        return Err(Fault::new(Exit::Unexpected, message).help("bring the directory back, then resume"));
+        return Err(CliError::new(Exit::Unexpected, message).help("bring the directory back, then resume"));
     }
     Ok((stored, claim, run))
 }
@@ -308,18 +309,18 @@ async fn carry_out(
     run: Run,
     start: Start,
     mut world: World,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let directory = world.output.clone();
     let home = world.claim.home();
     world.examiner = super::group::examiner(&Home::open()?, &id, &source, &args.directory, run.plan());
-    let yard = world.rooms.yard().cloned();
+    let run_repo = world.workspaces.run_repo().cloned();
     let state = world.claim.directory().to_owned();
     forget_exit(&state);
     if args.typed.detached {
         detach::settle(&id, &state)?;
     }
     let options = start.options.clone();
-    let file = Watched::new(args, source.clone(), &run, world.store.clone(), (&options, yard.is_some()))?;
+    let file = Watched::new(args, source.clone(), &run, world.store.clone(), (&options, run_repo.is_some()))?;
     let (store, patches) = (world.store.clone(), args.typed.output.is_some());
     let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
     let graph = Arc::new(drive.scheduler().graph().clone());
@@ -329,7 +330,7 @@ async fn carry_out(
         let (directory, plan, graph) = (directory.clone(), run.plan().clone(), graph.clone());
         tokio::task::spawn_blocking(move || output::write_plan(&directory, &plan, &graph, slots))
     };
-    let branch = yard.as_ref().map(|yard| merge::short(yard.branch()));
+    let branch = run_repo.as_ref().map(|run_repo| merge::short(run_repo.branch()));
     let scribe = Scribe::follow(&home, &id, &args.directory, branch, &run, drive.subscribe());
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut drive);
     let recorder = Recorder::follow(&args.directory, &run, drive.subscribe());
@@ -353,7 +354,7 @@ async fn carry_out(
     let driven = audience.follow(drive.run(), looks).await;
     let over = std::time::Instant::now();
     let Driven { run: ended, parked, claim: _claim } =
-        driven.map_err(|error| unfinished::fault(&id, error, signalled.received()))?;
+        driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
     scribe.finish();
     let is_written = matches!(plan_file.await, Ok(Ok(())));
@@ -364,7 +365,7 @@ async fn carry_out(
         let write = async || output::write_plan(&directory, plan, &graph, slots);
         shortage::for_a_while(talk, write).await?;
     }
-    let ledger = take_ledger(&id, &ended, yard.as_ref(), parked).await?;
+    let ledger = take_ledger(&id, &ended, run_repo.as_ref(), parked).await?;
     let voices = output::voices(&directory, &ended);
     let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
     let aggregation = u64::try_from(over.elapsed().as_millis()).ok().map(Millis);
@@ -373,14 +374,14 @@ async fn carry_out(
     shortage::for_a_while(talk, async || output::write_summary(&directory, &subject)).await?;
     output::clear_unfinished(&directory);
     output::clear_unfinished(&state);
-    let yard_for_patches = yard.as_ref().filter(|_| patches);
-    if yard_for_patches.is_some() || recorder.is_some() {
+    let repo_for_patches = run_repo.as_ref().filter(|_| patches);
+    if repo_for_patches.is_some() || recorder.is_some() {
         let records = store.load(&id).await?;
-        yard_for_patches.inspect(|yard| write_changes(&directory, &ended, &records, yard));
+        repo_for_patches.inspect(|run_repo| write_changes(&directory, &ended, &records, run_repo));
         write_groups(recorder, &directory, (&id, &ended, &records));
     }
     drop(store);
-    let ending = bring_home(args, yard, &ended).await?;
+    let ending = bring_home(args, run_repo, &ended).await?;
     audience.view().finish(&id, &ended, graph, ledger);
     if args.ui() != Ui::Json && !args.typed.told_elsewhere {
         // A reader that went away changes nothing about what the run came to.
@@ -396,8 +397,8 @@ async fn carry_out(
 }
 
 /// For users who name an output folder. A change that cannot be written can still be shown by `diff`.
-fn write_changes(directory: &Path, ended: &Run, records: &[Record], yard: &Yard) {
-    if let Err(error) = output::write_changes(directory, ended, records, yard) {
+fn write_changes(directory: &Path, ended: &Run, records: &[Record], run_repo: &RunRepo) {
+    if let Err(error) = output::write_changes(directory, ended, records, run_repo) {
         talk(format!("not every change could be written as a patch: {error}; see `conductor diff TASK`"));
     }
 }
@@ -419,8 +420,8 @@ fn write_groups(
 }
 
 /// The graph of a plan that was amended, which is what its files tell from now on.
-fn regraphed(ended: &Run) -> Result<Graph, Fault> {
-    Graph::new(ended.plan(), ended.options().strategy).map_err(|error| Fault::new(Exit::Unexpected, error))
+fn regraphed(ended: &Run) -> Result<Graph, CliError> {
+    Graph::new(ended.plan(), ended.options().strategy).map_err(|error| CliError::new(Exit::Unexpected, error))
 }
 
 /// For a process that waits for the run and did not start it.
@@ -446,37 +447,37 @@ pub(crate) fn exit_of(run: &Run) -> Exit {
 async fn take_ledger(
     id: &RunId,
     run: &Run,
-    yard: Option<&Arc<Yard>>,
+    run_repo: Option<&Arc<RunRepo>>,
     parked: Vec<PathBuf>,
-) -> Result<Option<Ledger>, Fault> {
-    let Some(yard) = yard.cloned() else { return Ok(None) };
+) -> Result<Option<Ledger>, CliError> {
+    let Some(run_repo) = run_repo.cloned() else { return Ok(None) };
     let take = async || {
-        let (id, run, yard, parked) = (id.clone(), run.clone(), yard.clone(), parked.clone());
-        let taken = tokio::task::spawn_blocking(move || ledger::take(&id, &run, &yard, &parked)).await;
+        let (id, run, run_repo, parked) = (id.clone(), run.clone(), run_repo.clone(), parked.clone());
+        let taken = tokio::task::spawn_blocking(move || ledger::take(&id, &run, &run_repo, &parked)).await;
         taken.unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string())))
     };
     let taken = shortage::for_a_while(talk, take).await;
-    taken.map(Some).map_err(|error| Fault::new(Exit::Unexpected, error))
+    taken.map(Some).map_err(|error| CliError::new(Exit::Unexpected, error))
 }
 
 /// A run that is over hands its work over; one that was left keeps its branch for the resume.
 async fn bring_home(
     args: &Resolved<'_>,
-    yard: Option<Arc<Yard>>,
+    run_repo: Option<Arc<RunRepo>>,
     run: &Run,
-) -> Result<Option<Ending>, Fault> {
-    let (Some(yard), true) = (yard, run.all_ended()) else { return Ok(None) };
+) -> Result<Option<Ending>, CliError> {
+    let (Some(run_repo), true) = (run_repo, run.all_ended()) else { return Ok(None) };
     let into_branch = args.typed.merge == args::Merge::Branch;
     let landed = run.tasks().any(|(_, progress)| progress.landed.is_some());
-    let branch = merge::short(yard.branch());
-    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&yard, into_branch, landed)).await;
+    let branch = merge::short(run_repo.branch());
+    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&run_repo, into_branch, landed)).await;
     match ending {
         Ok(Ok(ending)) => Ok(Some(ending)),
         // The work is on the run's branch, and what the run came to stands.
         Ok(Err(error)) => {
             Ok(Some(Ending::Left { branch, why: Some(error.to_string()), in_the_way: Vec::new() }))
         }
-        Err(error) => Err(Fault::new(Exit::Unexpected, error)),
+        Err(error) => Err(CliError::new(Exit::Unexpected, error)),
     }
 }
 

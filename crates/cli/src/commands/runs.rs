@@ -8,10 +8,10 @@ mod show;
 
 use super::{answer, answer_json, block_on, talk};
 use crate::args;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 pub(crate) use list::local;
 
-pub(crate) fn run(args: &args::RunsOrList) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::RunsOrList) -> Result<Exit, CliError> {
     match &args.verb {
         None => block_on(list::list(&args.list)),
         Some(args::Runs::List(args)) => block_on(list::list(args)),

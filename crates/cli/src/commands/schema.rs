@@ -2,9 +2,9 @@ use conductor_core::spec::{config_schema, schema};
 
 use super::answer_json;
 use crate::args::Schema;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(crate) fn run(args: &Schema) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Schema) -> Result<Exit, CliError> {
     answer_json(&if args.config { config_schema() } else { schema() })?;
     Ok(Exit::Done)
 }

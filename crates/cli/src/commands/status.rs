@@ -6,7 +6,7 @@ mod watch;
 
 use conductor_core::costs;
 use conductor_core::scheduler::{AtWork, Snapshot, Waiting, Words};
-use conductor_engine::control::Glance;
+use conductor_engine::control::LiveView;
 use conductor_engine::home::Home;
 use serde_json::{Value, json};
 
@@ -14,13 +14,13 @@ use super::wait::exit_code;
 use super::{answer, answer_json, block_on};
 use crate::archive::{Archive, Found};
 use crate::args;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::live;
 use crate::progress::json::timestamp;
 
 const SCHEMA: &str = "conductor.status/1";
 
-pub(crate) fn run(args: &args::Status) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Status) -> Result<Exit, CliError> {
     let home = Home::open()?;
     match live::meant(&home, args.run.as_deref())? {
         Some(glance) if args.watch => watch::watch(&home, glance, args.json),
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &args::Status) -> Result<Exit, Fault> {
     }
 }
 
-fn show(seen: &Seen, as_json: bool) -> Result<Exit, Fault> {
+fn show(seen: &Seen, as_json: bool) -> Result<Exit, CliError> {
     match as_json {
         true => answer_json(&json(seen))?,
         false => answer(&text::whole(seen))?,
@@ -61,8 +61,8 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn live(glance: Glance) -> Seen {
-        let Glance { run, directory, pid, snapshot, away } = glance;
+    pub(crate) fn live(glance: LiveView) -> Seen {
+        let LiveView { run, directory, pid, snapshot, away } = glance;
         let (run, directory) = (run.to_string(), directory.display().to_string());
         Seen { run, directory, pid: Some(pid), snapshot, away }
     }

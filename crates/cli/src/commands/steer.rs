@@ -5,7 +5,7 @@ use conductor_core::plan::Task;
 use conductor_core::run::{Progress, Run};
 use conductor_core::scheduler::Request;
 use conductor_core::spec::did_you_mean;
-use conductor_engine::control::{self, Glance, Query, View};
+use conductor_engine::control::{self, LiveView, Query, View};
 use conductor_engine::home::Home;
 use serde_json::json;
 
@@ -14,14 +14,14 @@ use super::{answer_either, block_on, left};
 use crate::archive::{Archive, Found, nothing_here};
 use crate::args;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::live;
 
-pub(crate) fn pause(of: &args::OfRun) -> Result<Exit, Fault> {
+pub(crate) fn pause(of: &args::OfRun) -> Result<Exit, CliError> {
     let (home, glance) = find(of.run.as_deref())?;
     let run = &glance.run;
     if glance.snapshot.state == "paused" {
-        return Err(Fault::new(Exit::NothingToDo, format!("run {run} is paused already")));
+        return Err(CliError::new(Exit::NothingToDo, format!("run {run} is paused already")));
     }
     live::ask(&home, run, &Request::Pause)?;
     let at_work = match glance.snapshot.running.len() {
@@ -35,12 +35,12 @@ pub(crate) fn pause(of: &args::OfRun) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-pub(crate) fn resume(of: &args::OfRun) -> Result<Exit, Fault> {
+pub(crate) fn resume(of: &args::OfRun) -> Result<Exit, CliError> {
     let (home, glance) = find(of.run.as_deref())?;
     let run = &glance.run;
     if glance.snapshot.state != "paused" {
         let message = format!("run {run} is not paused; it is {}", glance.snapshot.state);
-        return Err(Fault::new(Exit::NothingToDo, message));
+        return Err(CliError::new(Exit::NothingToDo, message));
     }
     live::ask(&home, run, &Request::Continue)?;
     let value = json!({ "run": run, "state": "running" });
@@ -48,7 +48,7 @@ pub(crate) fn resume(of: &args::OfRun) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, Fault> {
+pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, CliError> {
     let (home, glance) = find(args.run.as_deref())?;
     live::ask(&home, &glance.run, &Request::SetSlots(args.slots))?;
     let (_, now) = find(Some(glance.run.as_str()))?;
@@ -58,7 +58,7 @@ pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, Fault> {
+pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let run = match (live::meant(&home, args.run.as_deref())?, args.run.as_deref()) {
         (Some(glance), _) => glance.run,
@@ -132,7 +132,7 @@ fn is_end(status: &str) -> bool {
 }
 
 /// What was left is cancelled only where it is named: the newest run may not be the one that is meant.
-async fn none_active() -> Result<Fault, Fault> {
+async fn none_active() -> Result<CliError, CliError> {
     let runs = Archive::open().await?.candidates(None)?;
     Ok(runs.first().map_or_else(nothing_here, |run| {
         let run = &run.id;
@@ -142,7 +142,7 @@ async fn none_active() -> Result<Fault, Fault> {
     }))
 }
 
-fn find(run: Option<&str>) -> Result<(Home, Glance), Fault> {
+fn find(run: Option<&str>) -> Result<(Home, LiveView), CliError> {
     let home = Home::open()?;
     let glance = block_on(live::required(&home, run))?;
     Ok((home, glance))
@@ -183,7 +183,7 @@ fn is_known(kind: Kind, word: &str, run: &RunId) -> bool {
     read(run).is_none_or(|found| names(kind, &found.run).contains(&word))
 }
 
-fn unknown(kind: Kind, word: &str, run: &RunId) -> Fault {
+fn unknown(kind: Kind, word: &str, run: &RunId) -> CliError {
     let what = match kind {
         Kind::Task => "task",
         Kind::Group => "group",
@@ -192,7 +192,7 @@ fn unknown(kind: Kind, word: &str, run: &RunId) -> Fault {
     let found = read(run);
     let names = found.as_ref().map_or_else(Vec::new, |found| names(kind, &found.run));
     match did_you_mean(word, names) {
-        Some(meant) => Fault::new(Exit::Usage, message).help(format!("did you mean '{meant}'?")),
-        None => Fault::new(Exit::Usage, message),
+        Some(meant) => CliError::new(Exit::Usage, message).help(format!("did you mean '{meant}'?")),
+        None => CliError::new(Exit::Usage, message),
     }
 }

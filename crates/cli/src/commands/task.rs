@@ -13,12 +13,12 @@ use super::{answer_either, block_on, left, talk};
 use crate::archive::{Archive, Found, FoundTask};
 use crate::args::{self, Answered, OfTask, Send};
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::live;
 
 const SCHEMA: &str = "conductor.task/1";
 
-pub(crate) fn run(args: &args::Task) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Task) -> Result<Exit, CliError> {
     match args {
         args::Task::Approve(args) => block_on(answered(args, true)),
         args::Task::Deny(args) => block_on(answered(args, false)),
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &args::Task) -> Result<Exit, Fault> {
     }
 }
 
-async fn answered(args: &Answered, allow: bool) -> Result<Exit, Fault> {
+async fn answered(args: &Answered, allow: bool) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let asks =
         |found: &Found, place: usize| matches!(found.run.progress(place).state, TaskState::Asking { .. });
@@ -39,7 +39,7 @@ async fn answered(args: &Answered, allow: bool) -> Result<Exit, Fault> {
         TaskState::Asking { question, .. } => question.to_string(),
         state => {
             let message = format!("task '{task}' is {}; it has asked nothing", state.status());
-            return Err(Fault::new(Exit::NothingToDo, message));
+            return Err(CliError::new(Exit::NothingToDo, message));
         }
     };
     let given = Answer { allow, words: args.message.clone(), by: Answerer::Person };
@@ -56,7 +56,7 @@ async fn answered(args: &Answered, allow: bool) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-async fn send(args: &Send) -> Result<Exit, Fault> {
+async fn send(args: &Send) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let open = |found: &Found, place: usize| !found.run.progress(place).state.status().is_end();
     let chosen = archive.task(args.of.run.as_deref(), &args.of.task, open).await?;
@@ -80,7 +80,7 @@ fn wish(
     of: &OfTask,
     request: impl Fn(TaskId) -> Request,
     (action, what): (&str, &str),
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let (run, asked) = block_on(async {
         let archive = Archive::open().await?;
         let live = |found: &Found, _| archive.home.is_live(&found.stored.id);
@@ -101,14 +101,14 @@ async fn record(
     chosen: &FoundTask,
     request: Request,
     events: impl Fn(&conductor_core::run::Run) -> Result<Vec<Event>, Refusal>,
-) -> Result<bool, Fault> {
+) -> Result<bool, CliError> {
     let run = &chosen.found.stored.id;
     match control::ask(&archive.home.run(run), &request) {
         Ok(()) => Ok(true),
         Err(ControlError::NotThere) => {
             let mut amendment = archive.amend(run).await?;
             let events = events(amendment.run())
-                .map_err(|refusal| Fault::new(Exit::NothingToDo, refusal.to_string()))?;
+                .map_err(|refusal| CliError::new(Exit::NothingToDo, refusal.to_string()))?;
             amendment.append(&events).await?;
             Ok(false)
         }
@@ -117,10 +117,10 @@ async fn record(
     }
 }
 
-fn unable(chosen: &FoundTask, error: ControlError) -> Fault {
+fn unable(chosen: &FoundTask, error: ControlError) -> CliError {
     match error {
-        ControlError::Refused(why) => Fault::new(Exit::NothingToDo, why),
-        error => Fault::new(Exit::Unexpected, format!("run {}: {error}", chosen.found.stored.id)),
+        ControlError::Refused(why) => CliError::new(Exit::NothingToDo, why),
+        error => CliError::new(Exit::Unexpected, format!("run {}: {error}", chosen.found.stored.id)),
     }
 }
 

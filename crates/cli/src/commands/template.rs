@@ -14,7 +14,7 @@ use super::{answer, answer_either, answer_json};
 use crate::args::{self, TemplateNew};
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::table::columns;
 use crate::writing;
 
@@ -31,7 +31,7 @@ struct Template {
     text: String,
 }
 
-pub(crate) fn run(template: &args::Template) -> Result<Exit, Fault> {
+pub(crate) fn run(template: &args::Template) -> Result<Exit, CliError> {
     match template {
         args::Template::List(args) => list(args.json),
         args::Template::New(args) => new(args),
@@ -39,7 +39,7 @@ pub(crate) fn run(template: &args::Template) -> Result<Exit, Fault> {
 }
 
 /// The repository's, then the user's, then ours; a name counts where it is found first.
-fn all() -> Result<Vec<Template>, Fault> {
+fn all() -> Result<Vec<Template>, CliError> {
     let here = std::env::current_dir()?;
     let mut found = folder(&subagents::root(&here).join(".conductor/templates"), "repository")?;
     if let Ok(home) = Home::root_of_environment() {
@@ -62,14 +62,14 @@ pub(crate) fn names() -> Vec<(String, String)> {
     all.into_iter().map(|template| (template.name.clone(), template.about())).collect()
 }
 
-fn folder(folder: &Path, from: &str) -> Result<Vec<Template>, Fault> {
+fn folder(folder: &Path, from: &str) -> Result<Vec<Template>, CliError> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().is_some_and(|kind| kind == "yaml" || kind == "yml"));
     files.sort();
     let read = |file: PathBuf| {
         let text = fs::read_to_string(&file).map_err(|error| {
-            Fault::new(Exit::InvalidFile, format!("cannot read the template {}: {error}", file.display()))
+            CliError::new(Exit::InvalidFile, format!("cannot read the template {}: {error}", file.display()))
         })?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Template { name, from: from.to_owned(), text })
@@ -85,7 +85,7 @@ impl Template {
     }
 
     /// Its variables, and whether each must be given: one that has a default somewhere need not be.
-    fn variables(&self) -> Result<BTreeMap<String, bool>, Fault> {
+    fn variables(&self) -> Result<BTreeMap<String, bool>, CliError> {
         let environment = environment();
         let template = environment.template_from_str(&self.text).map_err(|error| self.bad(&error))?;
         let functions: BTreeSet<&str> = environment.globals().map(|(name, _)| name).collect();
@@ -96,16 +96,16 @@ impl Template {
             .collect())
     }
 
-    fn render(&self, given: &BTreeMap<String, String>) -> Result<String, Fault> {
+    fn render(&self, given: &BTreeMap<String, String>) -> Result<String, CliError> {
         let environment = environment();
         let template = environment.template_from_str(&self.text).map_err(|error| self.bad(&error))?;
         let text = template.render(given).map_err(|error| self.bad(&error))?;
         Ok(if text.ends_with('\n') { text } else { text + "\n" })
     }
 
-    fn bad(&self, error: &minijinja::Error) -> Fault {
+    fn bad(&self, error: &minijinja::Error) -> CliError {
         let place = error.line().map(|line| format!(", line {line}")).unwrap_or_default();
-        Fault::new(Exit::InvalidFile, format!("template '{}' ({}{place}): {error}", self.name, self.from))
+        CliError::new(Exit::InvalidFile, format!("template '{}' ({}{place}): {error}", self.name, self.from))
     }
 }
 
@@ -134,7 +134,7 @@ fn has_default(text: &str, name: &str) -> bool {
     })
 }
 
-fn list(as_json: bool) -> Result<Exit, Fault> {
+fn list(as_json: bool) -> Result<Exit, CliError> {
     let templates = all()?;
     if as_json {
         let mut told = Vec::new();
@@ -163,14 +163,15 @@ fn list(as_json: bool) -> Result<Exit, Fault> {
     Ok(Exit::Done)
 }
 
-fn new(args: &TemplateNew) -> Result<Exit, Fault> {
+fn new(args: &TemplateNew) -> Result<Exit, CliError> {
     let templates = all()?;
     let Some(template) = templates.iter().find(|template| template.name == args.name) else {
-        let fault = Fault::new(Exit::Usage, format!("there is no template '{}'", one_line(&args.name)));
+        let cli_error =
+            CliError::new(Exit::Usage, format!("there is no template '{}'", one_line(&args.name)));
         return Err(
             match did_you_mean(&args.name, templates.iter().map(|template| template.name.as_str())) {
-                Some(meant) => fault.help(format!("did you mean '{meant}'?")),
-                None => fault.help("see `conductor template list`"),
+                Some(meant) => cli_error.help(format!("did you mean '{meant}'?")),
+                None => cli_error.help("see `conductor template list`"),
             },
         );
     };
@@ -196,7 +197,7 @@ fn new(args: &TemplateNew) -> Result<Exit, Fault> {
 }
 
 /// Every one that is missing or unknown is named at once.
-fn check_variables(template: &Template, given: &BTreeMap<String, String>) -> Result<(), Fault> {
+fn check_variables(template: &Template, given: &BTreeMap<String, String>) -> Result<(), CliError> {
     let known = template.variables()?;
     let missing: Vec<&str> = known
         .iter()
@@ -206,15 +207,15 @@ fn check_variables(template: &Template, given: &BTreeMap<String, String>) -> Res
     if !missing.is_empty() {
         let wanted: Vec<String> = missing.iter().map(|name| format!("--var {name}=…")).collect();
         let message = format!("template '{}' needs {}", template.name, missing.join(", "));
-        return Err(Fault::new(Exit::Usage, message).help(format!("give {}", wanted.join(" "))));
+        return Err(CliError::new(Exit::Usage, message).help(format!("give {}", wanted.join(" "))));
     }
     if let Some(unknown) = given.keys().find(|name| !known.contains_key(*name)) {
         let names = known.keys().map(String::as_str);
         let message = format!("template '{}' has no variable '{}'", template.name, one_line(unknown));
-        let fault = Fault::new(Exit::Usage, message);
+        let cli_error = CliError::new(Exit::Usage, message);
         return Err(match did_you_mean(unknown, names.clone()) {
-            Some(meant) => fault.help(format!("did you mean '{meant}'?")),
-            None => fault.help(format!("it has {}", names.collect::<Vec<_>>().join(", "))),
+            Some(meant) => cli_error.help(format!("did you mean '{meant}'?")),
+            None => cli_error.help(format!("it has {}", names.collect::<Vec<_>>().join(", "))),
         });
     }
     Ok(())

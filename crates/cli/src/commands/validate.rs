@@ -6,7 +6,7 @@ use super::doctor::troubles;
 use super::{answer, answer_json, talk};
 use crate::args::Validate;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::{taskfile, variables};
 
 /// Reports what would fail because of git's configuration here, before anything starts.
@@ -25,7 +25,7 @@ fn tell_of_git() {
     }
 }
 
-pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Validate) -> Result<Exit, CliError> {
     variables::warn_of_unknown();
     let file = taskfile::meant(args.file.as_deref())?;
     let (plan, mut findings) = diagnostics::check(&file)?;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Validate) -> Result<Exit, Fault> {
         return Ok(if plan.is_some() { Exit::Done } else { Exit::InvalidFile });
     }
     findings.show();
-    let plan = plan.ok_or_else(|| findings.fault())?;
+    let plan = plan.ok_or_else(|| findings.cli_error())?;
     tell_of_git();
     let batches = Graph::new(&plan, Strategy::Queue).map_or(0, |graph| graph.batches().len());
     answer(&format!(

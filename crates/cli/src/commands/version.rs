@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::{answer, answer_json, block_on};
 use crate::args::Version;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(crate) fn run(args: &Version) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Version) -> Result<Exit, CliError> {
     let version = env!("CARGO_PKG_VERSION");
     match args.json {
         true => {

@@ -16,16 +16,18 @@ use super::run::{exit_of, noted_exit};
 use super::{answer_either, block_on};
 use crate::archive::{Archive, Found};
 use crate::args::{self, Awaited};
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::live;
 
-pub(crate) fn run(args: &args::Wait) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Wait) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let deadline = args.timeout.map(|time| Instant::now() + Duration::from_millis(time.0));
     let (run, seen) = match live::meant(&home, args.run.as_deref()) {
         Ok(Some(glance)) => (glance.run, Some(glance.snapshot.seq)),
         // One that does not answer can still be waited for.
-        Err(fault) if fault.exit != Exit::StillRunning || args.what == Awaited::Any => return Err(fault),
+        Err(cli_error) if cli_error.exit != Exit::StillRunning || args.what == Awaited::Any => {
+            return Err(cli_error);
+        }
         Ok(None) | Err(_) => (block_on(newest(args.run.as_deref()))?, None),
     };
     let teller = Teller { run: &run, as_json: args.json };
@@ -40,10 +42,10 @@ pub(crate) fn run(args: &args::Wait) -> Result<Exit, Fault> {
     }
 }
 
-async fn newest(run: Option<&str>) -> Result<RunId, Fault> {
+async fn newest(run: Option<&str>) -> Result<RunId, CliError> {
     let archive = Archive::open().await?;
     let runs = archive.candidates(run)?;
-    runs.first().map(|run| run.id.clone()).ok_or_else(|| Fault::silent(Exit::NothingToDo))
+    runs.first().map(|run| run.id.clone()).ok_or_else(|| CliError::silent(Exit::NothingToDo))
 }
 
 /// Says what the waiting came to: for programs in an object, for people only what the exit code does not say.
@@ -53,28 +55,28 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    fn object(&self, fields: Value) -> Result<(), Fault> {
+    fn object(&self, fields: Value) -> Result<(), CliError> {
         match self.as_json {
             true => answer_either(true, "", "conductor.wait/1", fields),
             false => Ok(()),
         }
     }
 
-    fn still_running(&self) -> Result<Exit, Fault> {
+    fn still_running(&self) -> Result<Exit, CliError> {
         super::talk(format!("run {} is still being worked on", self.run));
         self.ended(Exit::StillRunning, false)
     }
 
-    fn over(&self, exit: Exit) -> Result<Exit, Fault> {
+    fn over(&self, exit: Exit) -> Result<Exit, CliError> {
         self.ended(exit, true)
     }
 
-    fn ended(&self, exit: Exit, ended: bool) -> Result<Exit, Fault> {
+    fn ended(&self, exit: Exit, ended: bool) -> Result<Exit, CliError> {
         self.object(json!({ "run": self.run, "ended": ended, "exit_code": exit as u8 }))?;
         Ok(exit)
     }
 
-    fn task(&self, task: &TaskId, how: &str, exit: Exit) -> Result<Exit, Fault> {
+    fn task(&self, task: &TaskId, how: &str, exit: Exit) -> Result<Exit, CliError> {
         let value = json!({ "run": self.run, "task": task, "status": how, "exit_code": exit as u8 });
         answer_either(self.as_json, &format!("{task} {how}"), "conductor.wait/1", value)?;
         Ok(exit)
@@ -82,7 +84,7 @@ impl Teller<'_> {
 }
 
 /// Waits until the run is not active any more; false where the deadline came first.
-fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<bool, Fault> {
+fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<bool, CliError> {
     let (sender, left) = mpsc::channel();
     let (home, run) = (home.clone(), run.clone());
     std::thread::spawn(move || sender.send(home.wait_until_left(&run)));
@@ -93,7 +95,9 @@ fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<boo
     match waited {
         Ok(left) => Ok(left.map(|()| true)?),
         Err(RecvTimeoutError::Timeout) => Ok(false),
-        Err(RecvTimeoutError::Disconnected) => Err(Fault::new(Exit::Unexpected, "the waiting was cut short")),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(CliError::new(Exit::Unexpected, "the waiting was cut short"))
+        }
     }
 }
 
@@ -103,7 +107,7 @@ fn any_end(
     teller: &Teller<'_>,
     seen: u64,
     deadline: Option<Instant>,
-) -> Result<Option<Exit>, Fault> {
+) -> Result<Option<Exit>, CliError> {
     let run = teller.run;
     let following = control::follow(&home.run(run));
     // What is read after this has everything that is not followed.
@@ -141,14 +145,14 @@ fn first_end<'r>(
     teller: &Teller<'_>,
     mut records: impl Iterator<Item = &'r Record>,
     beside: &HashSet<TaskId>,
-) -> Result<Option<Exit>, Fault> {
+) -> Result<Option<Exit>, CliError> {
     match records.find_map(|record| end(record).filter(|(task, ..)| !beside.contains(*task))) {
         Some((task, how, exit)) => teller.task(task, how, exit).map(Some),
         None => Ok(None),
     }
 }
 
-async fn read(run: &RunId) -> Result<Found, Fault> {
+async fn read(run: &RunId) -> Result<Found, CliError> {
     let archive = Archive::open().await?;
     archive.read(&archive.named(run.as_str())?).await
 }
@@ -169,12 +173,12 @@ fn end(record: &Record) -> Option<(&TaskId, &'static str, Exit)> {
 }
 
 /// What it said when it ended; where it could not say anything, what its log makes of it.
-pub(super) async fn exit_code(home: &Home, run: &RunId) -> Result<Exit, Fault> {
+pub(super) async fn exit_code(home: &Home, run: &RunId) -> Result<Exit, CliError> {
     if let Some(exit) = noted_exit(&home.run(run)) {
         return Ok(exit);
     }
     match exit_of(&read(run).await?.run) {
-        Exit::Unexpected => Err(Fault::new(Exit::Unexpected, format!("run {run} was left in the middle"))
+        Exit::Unexpected => Err(CliError::new(Exit::Unexpected, format!("run {run} was left in the middle"))
             .help(format!("resume it with `conductor run --resume {run}`"))),
         exit => Ok(exit),
     }

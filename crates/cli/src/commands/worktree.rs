@@ -12,9 +12,9 @@ pub(crate) use clean::{clear_after_the_dead, clear_all};
 
 use super::{answer, answer_either, answer_json, block_on, talk};
 use crate::args::Worktree;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(crate) fn run(args: &Worktree) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Worktree) -> Result<Exit, CliError> {
     match args {
         Worktree::List(args) => block_on(list::list(args)),
         Worktree::Path(args) => block_on(path::path(args)),

@@ -115,7 +115,7 @@ mod tests {
                 task,
                 attempt: Attempt(1),
                 executor: 1,
-                hand: None,
+                choice: None,
                 on: Default::default(),
             });
         }

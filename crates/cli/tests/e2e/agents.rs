@@ -1,4 +1,4 @@
-//! What agents do wrong (C of the list of faults), and that only they suffer from it.
+//! What agents do wrong (C of the list of faults): only their own task fails.
 
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
@@ -226,7 +226,8 @@ fn a_task_has_nothing_to_read() {
     assert_eq!(world.transcript("reader"), b"");
 }
 
-/// An agent may be a conductor itself. Killed, it cannot see to its own, who carry another run's mark.
+/// An agent may be a conductor itself. Once killed, it cannot end its processes, which carry another run's
+/// mark.
 #[test]
 fn what_an_inner_conductor_started_does_not_outlive_the_outer_run() {
     let mut world = World::with("tasks: [{ id: outer, run: CONDUCTOR run inner.yaml }]");

@@ -1,5 +1,5 @@
-//! What agents do with git in their workspaces: nothing that landed before is taken back by it, and what git marked as a
-//! conflict does not land. A command plays the agent.
+//! What agents do with git in their workspaces: it undoes nothing that has landed, and conflict markers do
+//! not land. A command plays the agent.
 
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn touched(world: &World, task: usize) -> serde_json::Value {
     world.summary()["results"][task]["files_touched"].clone()
 }
 
-/// Wherever its HEAD is, what the agent did is what differs from where that left the run's branch.
+/// Wherever its HEAD is, the agent's work is the difference from where its HEAD left the run's branch.
 #[test]
 fn an_agent_that_goes_back_to_main_takes_nothing_back_that_landed() {
     for acts in [
@@ -129,7 +129,8 @@ fn an_edit_of_what_landed_made_on_main_is_a_conflict() {
     assert_eq!((on_branch(&world, "one.txt"), on_branch(&world, "two.txt")), ("1".into(), "2".into()));
 }
 
-/// Where nothing tells what the agent started from, its work is refused and kept, and both are said.
+/// If it cannot be determined what the agent started from, its work is refused and kept, and the message says
+/// so.
 #[test]
 fn work_whose_start_cannot_be_told_is_refused_and_kept() {
     for (acts, isolation, words) in [
@@ -296,7 +297,7 @@ fn marks_that_mending_left_never_land_and_the_recommended_way_works() {
     expect_tidy(&world);
 }
 
-/// A person who wants the marks says so by the file's name, and by no other.
+/// Conflict markers land only in a file that the user names.
 #[test]
 fn marks_land_where_a_person_names_the_file() {
     let world = unmended();
@@ -384,7 +385,8 @@ fn headings_binaries_and_marks_that_were_there_before_land() {
     }
 }
 
-/// Its own merge, in which git still has several versions of a file that holds no marks: which of them is meant is open.
+/// In the agent's own merge, git still has several versions of a file without markers: the result is not
+/// decided.
 #[test]
 fn a_merge_that_an_agent_left_unfinished_is_a_failure_that_names_the_files() {
     let acts = "git checkout -qb side; git rm -q f.txt; git commit -qm side; git checkout -q -; \

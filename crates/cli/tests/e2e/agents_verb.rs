@@ -1,4 +1,4 @@
-//! `conductor agents`: who there is, and a test that really engages them.
+//! `conductor agents`: the list of agents, and a test that really starts them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -26,7 +26,7 @@ fn of<'a>(listing: &'a Value, name: &str) -> &'a Value {
     listing["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()
 }
 
-/// Does as it is told: the word and the file are in what it is asked.
+/// Does the task: the word and the file are in its prompt.
 const OBEDIENT: &str = r#"#!/bin/sh
 read -r task
 word=$(printf '%s' "$task" | sed 's/.*Write the word \([a-z]*\) into.*/\1/')

@@ -1,4 +1,4 @@
-//! `--strategy batch`: each batch is told, kept and summed up.
+//! `--strategy batch`: each batch is reported, recorded and summed up.
 
 use crate::harness::{World, wait_for};
 

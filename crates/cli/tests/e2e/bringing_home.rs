@@ -1,4 +1,5 @@
-//! `--merge branch`: the user's branch and checkout go along as one, or are left as they are, with the command to run.
+//! `--merge branch`: the user's branch and checkout move together, or stay as they are, with the command to
+//! run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::harness::{World, wait_for};
 use crate::repository::{command, conductor, git, repository};
 
-/// What lands is not ignored any more, and is there, still ignored, in the user's checkout.
+/// A file that lands and is no longer ignored, while the user's checkout has an ignored file of that name.
 const ENV: &str = "tasks: [{ id: a, run: 'echo landed > .env; echo other > .gitignore; echo 1 > a.txt; AGENT make HERE/at; AGENT await HERE/go' }]";
 
 fn ignoring(tasks: &str) -> World {

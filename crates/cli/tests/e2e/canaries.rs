@@ -1,7 +1,8 @@
-//! Canaries: secrets of every kind in everything that can be said, and not one that can be read in what is kept or told.
+//! Canaries: secrets of every kind in every text that reaches Conductor, and none readable in what is stored
+//! or shown.
 //!
-//! Each stands for the place it is said in. What can be read is what is left once escapes are decoded, and what a
-//! terminal does not show is left out.
+//! Each canary stands for one place. A text is read with escapes decoded, and without what a terminal does
+//! not show.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

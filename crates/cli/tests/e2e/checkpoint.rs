@@ -1,4 +1,4 @@
-//! `conductor checkpoint`: branches remembered and set back, and what a run makes of it.
+//! `conductor checkpoint`: branches are saved and rolled back, and a run goes on from there.
 
 use crate::harness::World;
 use crate::repository::{command, conductor, expect_tidy, git, on_branch, repository, status};

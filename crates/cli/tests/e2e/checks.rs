@@ -1,4 +1,5 @@
-//! Checks: sent back when they fail, found by themselves, proved on damaged work, and a culprit found among many.
+//! Checks: sent back when they fail, found by `auto`, proved on damaged work, and bisection on the merge
+//! train.
 
 use crate::harness::{World, wait_for};
 use crate::repository::{command, expect_tidy, git, repository};
@@ -157,8 +158,8 @@ tasks:
     expect_tidy(&world);
 }
 
-/// Six wait while the first is being merged, so that they travel together; one of them makes the whole red. The others
-/// land, and the check ran fewer times than one by one.
+/// Six tasks wait while the first is being merged, so they are landed together; one of them makes the checks
+/// fail. The others land, and the check runs fewer times than one by one.
 #[test]
 fn the_culprit_among_many_is_found_by_halving_and_taken_out() {
     let mut tasks = String::from(
@@ -201,7 +202,7 @@ tasks:
     expect_tidy(&world);
 }
 
-/// A check of the combined tree that hangs is ended with its task's time, and one that lasts is put off by a stop.
+/// A check of the combined tree that hangs ends at its task's timeout; a long one is interrupted by a stop.
 #[test]
 fn a_check_of_the_combined_tree_neither_hangs_nor_outlasts_a_stop() {
     let tasks = |timeout: &str| {

@@ -1,4 +1,4 @@
-//! Config files, variables and flags: who wins, as it shows in runs, and `conductor config`.
+//! Config files, variables and flags: their precedence in runs, and `conductor config`.
 
 use std::fs;
 

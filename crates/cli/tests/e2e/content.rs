@@ -1,4 +1,5 @@
-//! What lands is what the user's own git would have stored, and what an agent plants in git's configuration is told.
+//! Work lands as the user's own git would have stored it, and changes that an agent makes to git's
+//! configuration are reported.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -129,7 +130,7 @@ fn doctor_and_validate_say_which_filters_do_not_run() {
     run(&world, &[]).ended().expect(100).says("a.key: git's filter 'own' cannot be run safely");
 }
 
-/// A9: named at once, with file and key, and again where the user is told what to do next.
+/// A9: reported at once, with file and key, and again in the end block.
 #[test]
 fn what_an_agent_plants_in_gits_configuration_is_told_at_once_and_at_the_end() {
     let world = repository(
@@ -162,7 +163,8 @@ tasks:
     assert!(report.contains("git's configuration was changed while plants worked"), "{report}");
 }
 
-/// The copy it is compared with is kept without passwords; what changed is told as ever, a password too.
+/// The copy it is compared with is kept without passwords; every change is still reported, also of a
+/// password.
 #[test]
 fn a_change_is_told_where_gits_configuration_holds_a_password() {
     for (change, told) in [
@@ -202,7 +204,7 @@ tasks:
     assert_eq!(on_branch(&world, "c.txt"), "1");
 }
 
-/// A9: what git itself cannot work with is told with what was changed.
+/// A9: if git cannot work with the configuration any more, the message names the change.
 #[test]
 fn a_run_whose_repository_was_said_to_be_bare_or_elsewhere_says_what_was_changed() {
     for (key, value) in [("core.bare", "true"), ("core.worktree", "/nowhere")] {

@@ -21,7 +21,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Three faults and how each was met, the ledger, who played the model, and what to type next.
+/// Three faults and how each was handled, the ledger, the stand-in for the model, and the next command.
 #[track_caller]
 fn expect_the_whole_show(ended: Ended) -> Ended {
     let conflict = "did not merge with what landed meanwhile: sent back, mended";

@@ -38,7 +38,7 @@ tasks:
     assert_eq!(empty.stdout, "");
 }
 
-/// Those that land together, or with commits of their own, are still told apart.
+/// Changes of tasks that land together, or with their own commits, are still shown separately.
 #[test]
 fn every_way_of_landing_shows_the_whole_of_a_task_and_nothing_else() {
     let commit = "git -c user.name=A -c user.email=a@x commit -q";

@@ -1,4 +1,4 @@
-//! What a run came to, as a person sees it at its end: what failed, the verdict and the next command are last.
+//! The end block of a run on a user's screen: failed tasks, the verdict and the next command come last.
 
 use crate::harness::World;
 use crate::repository::{conductor, repository};

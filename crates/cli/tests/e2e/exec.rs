@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use crate::harness::{World, expect_no_leftovers};
 use crate::repository::{conductor, on_branch, repository};
 
-/// Begins wrong, and mends it when it is told so. What it was told is put aside.
+/// Does wrong work first, and corrects it in the next round. Keeps its prompts in files.
 const TOOL: &str = r#"#!/bin/sh
 echo "$1 $2 $4 $MY_KEY" >> HERE/calls
 case $1 in

@@ -1,4 +1,4 @@
-//! `conductor group execute` and its kin: groups carried out, told while they are and after, and closed in beads.
+//! `conductor group execute` and related commands: groups are run, reported, and closed in beads.
 
 use std::collections::BTreeSet;
 
@@ -114,7 +114,7 @@ fn a_group_with_a_hyphen_works_end_to_end() {
     expect_tidy(&world);
 }
 
-/// A name that a person gives is shown; where a path or an id is due, a safe one stands for it, and either is understood.
+/// The user's name of a group is shown; paths and ids use a safe form of it, and commands take either.
 #[test]
 fn a_group_with_a_persons_name_works_end_to_end() {
     let world = with_tasks(
@@ -221,7 +221,7 @@ fn what_blocks_a_group_is_looked_up_before_it_begins() {
     assert_eq!(closed(&world), names(&["slow-1", "app-3", "app-4", "app-5", "gate-1"]));
 }
 
-/// Where beads does not answer any more, what was known at the start counts, and that is told.
+/// If beads no longer answers, the state at the start of the run counts, and a line says so.
 #[test]
 fn without_an_answer_of_beads_what_was_known_counts() {
     let world = tracker(&json!([
@@ -467,7 +467,7 @@ fn a_context_that_fails_or_takes_too_long_does_not_stop_the_group() {
     }
 }
 
-/// What the refresh said is in what the group's agents are told.
+/// The output of the refresh is in the prompts of the group.
 #[test]
 fn agents_of_a_group_are_told_how_the_project_stands() {
     let world = with_scribe(with_tasks(
@@ -508,7 +508,7 @@ fn a_real_agent_sums_up_before_its_group() {
     assert!(!stand_in.requests("summary").is_empty());
 }
 
-/// Killed in the middle, it is taken up, and the files tell the end.
+/// A run that was killed in the middle is resumed, and the files show its end.
 #[test]
 fn a_group_survives_its_coordinator() {
     let world = with_tasks(AUTH_FLOW);

@@ -1,4 +1,5 @@
-//! Files that are wrong, hostile or absent: each is refused with the right code and a clear word, and nothing happens.
+//! Files that are wrong, hostile or absent: each is refused with its exit code and a clear message, and
+//! nothing starts.
 
 use std::fmt::Write as _;
 use std::fs;

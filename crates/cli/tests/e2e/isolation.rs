@@ -1,4 +1,5 @@
-//! A task never works in less than a worktree without the user's word: where git cannot be asked, nothing starts.
+//! A task works in a worktree at least, unless the user says otherwise: if git cannot read the repository,
+//! nothing starts.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -129,7 +130,7 @@ fn a_branch_that_cannot_be_read_is_not_begun_anew() {
     assert_eq!(world.read("repo/.git/refs/heads/main"), "garbage\n");
 }
 
-/// What is asked of former runs there goes on, and says what it does not see.
+/// Commands about former runs still work there, and say what they cannot see.
 #[test]
 fn former_runs_are_told_in_a_repository_git_does_not_read() {
     let mut world = repository(TASKS);

@@ -52,7 +52,7 @@ fn what_a_finished_run_had_not_done_is_done_by_a_resume() {
     }
 }
 
-/// As soon as the log says that it is over, and later and later.
+/// The first kill comes as soon as the log says that the run is over, each further one a little later.
 #[test]
 fn killed_at_any_point_of_its_end_one_resume_completes_it() {
     let mut cut = 0;

@@ -60,7 +60,7 @@ impl Client {
         }
     }
 
-    /// What a tool answers, and whether that is bad news.
+    /// What a tool answers, and whether that is an error.
     fn call(&mut self, tool: &str, given: Value) -> (String, bool) {
         let told = self.request("tools/call", json!({ "name": tool, "arguments": given }));
         let text = told["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();

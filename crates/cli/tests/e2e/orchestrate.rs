@@ -1,4 +1,4 @@
-//! `conductor orchestrate`: from words to landed work, with one cap on all of it.
+//! `conductor orchestrate`: from a description to landed work, with one cap on all of it.
 
 use std::fs;
 use std::path::Path;
@@ -121,7 +121,7 @@ fn kinds(sheet: &Value) -> Vec<(String, String, u64)> {
     sheet["lines"].as_array().unwrap().iter().map(line).collect()
 }
 
-/// A plan that becomes a run, one that never does, and one that nothing comes of.
+/// A plan that becomes a run, one that is not run, and one that fails.
 #[test]
 fn what_planning_costs_is_seen_wherever_costs_are() {
     let world = world(&[("analysis", SIX), ("plan", &todo(|_| String::new()))]);

@@ -14,11 +14,11 @@ use crate::backends::{Bench, prompt};
 use crate::harness::{Live, World, carries, children, is_alive, leftovers, wait_for};
 use crate::repository::command;
 
-/// Far below the minute that commands get. What is meant is a second; the tests print what it was.
+/// Far below the minute that commands get. The aim is a second; the tests print the time.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// A world with an agent `talker` that is told its task and then carries out a script.
-fn talking(tasks: &str, script: &str) -> World {
+fn conversation(tasks: &str, script: &str) -> World {
     let mut world = World::in_place(tasks);
     let bin = world.path("bin");
     fs::create_dir(&bin).unwrap();
@@ -48,7 +48,7 @@ fn of_task(run: &str, task: &str) -> Vec<u32> {
 
 #[test]
 fn agents_that_held_the_pipe_of_a_killed_coordinator_are_ended_at_once_and_commands_get_their_grace() {
-    let world = talking(
+    let world = conversation(
         "
 config: { agent: talker }
 tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; exec sleep 600' }]
@@ -71,7 +71,7 @@ tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; e
 
 #[test]
 fn an_agent_is_ended_with_a_coordinator_that_dies_before_it_is_noted() {
-    let world = talking(
+    let world = conversation(
         "{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }",
         "echo up > up; while :; do sleep 0.02; done",
     );
@@ -100,7 +100,7 @@ fn three_claudes_ask_nothing_more_once_their_coordinator_is_killed() {
     assert!(took < BOUND, "{took:?}");
 }
 
-/// Says what it used, once for each time it is asked, and notes that beside.
+/// Reports its usage after each request, and counts it in a file.
 const SPENDER: &str = r#"
 spend() {
   echo '{"type":"usage","model":"claude-opus-5-5","input":1000,"output":0,"turns":1}'
@@ -115,7 +115,7 @@ touch spent
 exec sleep 600
 "#;
 
-/// Has the agent spend while the coordinator hears nothing, and kills that.
+/// Lets the agent spend while the coordinator is stopped, and then kills the coordinator.
 fn spend_unheard(world: &World, live: Live) {
     live.signal(Signal::STOP);
     world.write("go", "");
@@ -134,7 +134,8 @@ fn recorded(world: &World) -> u64 {
 
 #[test]
 fn what_agents_spent_unheard_is_counted_when_the_run_is_taken_up() {
-    let world = talking("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", SPENDER);
+    let world =
+        conversation("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", SPENDER);
     let live = world.start(&["run", "tasks.yaml"]);
     wait_for("what it said first", || (recorded(&world) == 1000).then_some(()));
     spend_unheard(&world, live);
@@ -157,7 +158,7 @@ fn what_agents_spent_unheard_is_counted_when_the_run_is_taken_up() {
 
 #[test]
 fn what_was_heard_is_not_counted_twice_though_an_attempt_opens_several_streams() {
-    let world = talking(
+    let world = conversation(
         "
 config: { agent: talker, fix_rounds: 1 }
 tasks: [{ id: agent, prompt: 'work', verify: ['test -e again'] }]
@@ -177,7 +178,7 @@ tasks: [{ id: agent, prompt: 'work', verify: ['test -e again'] }]
 
 #[test]
 fn a_run_whose_cap_was_passed_unheard_starts_nothing_more() {
-    let world = talking(
+    let world = conversation(
         "{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }, { id: next, prompt: 'work' }] }",
         SPENDER,
     );
@@ -271,17 +272,17 @@ fn a_daemon_that_wiped_its_mark_in_the_last_moment_does_not_outlive_a_killed_coo
         let daemon = daemon(&world);
         let groups = may_make_groups(&world);
         // It is started with the first command that lasts.
-        let keeper = |child: &u32| {
-            fs::read_to_string(format!("/proc/{child}/cmdline")).is_ok_and(|line| line.contains("keeper"))
+        let reaper = |child: &u32| {
+            fs::read_to_string(format!("/proc/{child}/cmdline")).is_ok_and(|line| line.contains("reaper"))
         };
-        let keeper = wait_for("the keeper", || children(live.pid()).into_iter().find(keeper));
+        let reaper = wait_for("the reaper", || children(live.pid()).into_iter().find(reaper));
         if !groups {
             return;
         }
         if !was_let_out {
             // As if the coordinator had been killed a moment earlier.
             live.signal(Signal::STOP);
-            fs::write(group(&world).unwrap().join("cgroup.procs"), keeper.to_string()).unwrap();
+            fs::write(group(&world).unwrap().join("cgroup.procs"), reaper.to_string()).unwrap();
         }
         kill(live);
         if resumed {
@@ -379,7 +380,8 @@ fn a_daemon_that_wiped_its_mark_is_ended_when_its_run_is_taken_up() {
 #[test]
 fn a_daemon_of_an_agent_goes_with_it_when_the_coordinator_is_killed() {
     let script = format!("{WIPES}; while :; do sleep 0.1; done").replace("AGENT", &crate::harness::agent());
-    let world = talking("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", &script);
+    let world =
+        conversation("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", &script);
     let live = world.start(&["run", "tasks.yaml"]);
     let daemon = daemon(&world);
     wait_until_seen(&world, daemon);

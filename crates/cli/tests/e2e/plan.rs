@@ -1,4 +1,4 @@
-//! `conductor plan`: what an agent answers becomes a task file, or a reason why not; and nothing is ever run.
+//! `conductor plan`: an agent's answer becomes a task file, or is refused with a reason; nothing is ever run.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn execution_plan(world: &World) -> Value {
     serde_json::from_str(&file(world, "execution_plan.json")).unwrap()
 }
 
-/// Nothing was written, and what was answered is where the user is told.
+/// Nothing was written, and the message names the folder with the answers.
 #[track_caller]
 fn expect_nothing_but_answers(world: &World, ended: &Ended) {
     assert!(!world.path("repo/tasks.yaml").exists() && !world.path("repo/execution_plan.json").exists());

@@ -1,4 +1,4 @@
-//! Progress where there is no terminal: plain lines with a heartbeat, and what GitHub makes something of.
+//! Progress where there is no terminal: plain lines with a heartbeat, and commands for GitHub Actions.
 
 use crate::harness::World;
 

@@ -1,11 +1,11 @@
-//! Agents that need a person, another agent, or to be stopped.
+//! Agents that ask the user, hand over to another agent, or have to be stopped.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::harness::{Live, World, wait_for};
 use crate::repository::{command, conductor, expect_tidy, git, repository};
 
-/// Asks whether it may, and writes down what it was told.
+/// Asks for permission, and writes the answer to a file.
 pub(crate) const ASKER: &str = r#"
 read -r task
 printf '%s\n' "$task" >> HERE/tasks
@@ -165,28 +165,28 @@ fn what_a_killed_coordinator_left_is_ended_if_the_run_is_not_resumed() {
     let begun = std::time::Instant::now();
     wait_for("the end of what was left", || crate::harness::leftovers(&run).is_empty().then_some(()));
     println!("ended after {:?} of 2 s", begun.elapsed());
-    wait_for("the keeper's end", || keepers(&run).is_empty().then_some(()));
+    wait_for("the reaper's end", || reapers(&run).is_empty().then_some(()));
     // The processes of a run that is resumed in time belong to its new coordinator.
     std::fs::remove_file(world.path("working")).unwrap();
     let live = world.spawn(&mut command(&world, &["run", "--resume"]));
     world.wait_for_file("working");
-    wait_for("its keeper", || (!keepers(&run).is_empty()).then_some(()));
+    wait_for("its reaper", || (!reapers(&run).is_empty()).then_some(()));
     live.signal(rustix::process::Signal::INT);
     live.wait_for_stderr("again to stop it now");
     live.signal(rustix::process::Signal::INT);
     live.ended().expect(130);
-    assert_eq!(keepers(&run), Vec::<String>::new(), "an orderly end needs none");
+    assert_eq!(reapers(&run), Vec::<String>::new(), "an orderly end needs none");
 }
 
 /// Keepers of a run, by their command lines.
-fn keepers(run: &str) -> Vec<String> {
+fn reapers(run: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
     let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(&format!(" keeper {run}"))).collect()
+    lines.filter(|line| line.contains(&format!(" reaper {run}"))).collect()
 }
 
-/// Waits to be told, and writes it down.
+/// Waits for a message, and writes it to a file.
 const LISTENER: &str = r#"
 read -r task
 echo ready > HERE/listening

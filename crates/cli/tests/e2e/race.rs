@@ -1,4 +1,4 @@
-//! Several race for one task, and one lands.
+//! Several agents race for one task, and one lands.
 
 use std::os::unix::fs::PermissionsExt as _;
 

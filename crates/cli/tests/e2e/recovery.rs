@@ -1,4 +1,4 @@
-//! Failures and the ways out of them; what is made safe before risky work; time that runs out.
+//! Failures and how they are handled; checkpoints before risky work; warnings before a budget is used up.
 
 use std::time::Duration;
 
@@ -280,7 +280,7 @@ fn outside_of_a_repository_there_is_nothing_to_remember_or_to_set_back() {
     assert_eq!(world.logged("checkpoint_made"), Vec::<String>::new());
 }
 
-/// What cannot be made safe does not begin.
+/// Without its checkpoint, risky work does not begin.
 #[test]
 fn without_its_checkpoint_nothing_risky_begins() {
     let world =

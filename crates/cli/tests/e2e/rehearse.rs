@@ -1,4 +1,4 @@
-//! `conductor rehearse`: what it says, what that rests on, and whether a real run bears it out.
+//! `conductor rehearse`: its estimate, the basis of it, and whether a real run confirms it.
 
 use std::fmt::Write as _;
 use std::time::Duration;

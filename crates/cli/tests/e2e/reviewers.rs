@@ -1,10 +1,10 @@
-//! Reviewers among those who do tasks: how many of an agent are at work at once holds for both.
+//! The limit of an agent counts reviewers and agents that do tasks together.
 
 use crate::questions;
 use crate::repository::expect_tidy;
 
-/// Notes whether another of its name is at work already: `beta` is slower, so that what `alpha` has done is to be reviewed by
-/// one of them while another is still at work. Reviews by accepting, does a task by writing a file.
+/// Records if another agent of its name is at work already. `beta` is slower, so that a review by `beta` is
+/// due while another `beta` still works. Reviews by accepting, does a task by writing a file.
 const EITHER: &str = r#"
 name=${0##*-}
 mkdir "HERE/$name.busy" 2>/dev/null || echo "$name" >> HERE/crowded

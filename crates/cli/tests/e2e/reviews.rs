@@ -1,4 +1,4 @@
-//! A person's review before work lands (`land: approve`).
+//! The user's review before work lands (`land: approve`).
 
 use serde_json::Value;
 

@@ -62,7 +62,7 @@ fn a_folder_without_a_run_goes() {
     assert_eq!(world.runs(), [kept]);
 }
 
-/// Kept work outlives its run, unless it is asked to go along, and all of it that nothing else holds.
+/// Kept work outlives its run, unless `--refs` removes it, and `--unreachable` what nothing else holds.
 #[test]
 fn kept_work_and_checkpoints_stay_unless_they_are_named() {
     for (flags, left) in [(0, true), (2, false)] {
@@ -106,8 +106,8 @@ fn work_in_workspaces_is_saved_first() {
     assert!(world.runs().is_empty());
 }
 
-/// A branch that was merged goes by a flag of its own, and says who holds it; kept work that nothing else holds stays, and so
-/// does a branch that was not merged.
+/// A merged branch is removed with `--branches`, and the output names what holds its commits. A branch that
+/// was not merged stays, and so does kept work that nothing else holds.
 #[test]
 fn a5_only_what_is_held_elsewhere_is_taken_away_unless_the_rest_is_asked_for() {
     let world = conflicted();

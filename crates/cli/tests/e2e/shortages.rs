@@ -1,4 +1,4 @@
-//! B16: what the machine is short of is waited for. No task fails for it.
+//! B16: when the machine runs short of something, Conductor waits. No task fails for it.
 
 use std::fs;
 

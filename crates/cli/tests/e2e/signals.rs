@@ -1,4 +1,4 @@
-//! Ctrl-C once drains, twice stops, thrice kills; whatever is left can be resumed.
+//! Ctrl-C once drains, twice stops, three times kills; the run can be resumed in each case.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Specialists, skills and models: what an agent is really told, and with which model.
+//! Specialists, skills and models: which prompt and which model an agent really gets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,7 +22,7 @@ fn with_files(tasks: &str, files: &[(&str, &str)]) -> World {
     world
 }
 
-/// An agent that keeps what it is told, for us to read.
+/// An agent that keeps its prompt for the test to read.
 pub(crate) fn with_scribe(mut world: World) -> World {
     let bin = world.root().join("bin");
     fs::create_dir_all(&bin).unwrap();
@@ -49,8 +49,8 @@ const SKILL: (&str, &str) = (
     "---\nname: plan-it\ndescription: Plans\n---\n[[script:skill]] Plan this: $ARGUMENTS\n",
 );
 
-/// Its instructions are its system prompt, its model is the specialist's, the skill runs first in the same place and
-/// what it says is in the prompt.
+/// The instructions are in the system prompt, the model is the specialist's, the skill runs first in the same
+/// workspace, and its answer is in the prompt.
 #[test]
 fn a_real_agent_hears_its_specialist_and_runs_the_skill_before_the_work() {
     let Some(bin) = or_skip(Agent::Claude) else { return };
@@ -109,7 +109,7 @@ fn a_specialist_that_is_not_there_is_found_out_before_anything_starts() {
     assert!(world.runs().is_empty());
 }
 
-/// The first run's bad work with a small model is what the second run begins with a better one for.
+/// Since the small model failed in the first run, the second run begins with a better one.
 #[test]
 fn models_are_chosen_where_the_file_asks_and_former_runs_teach() {
     let tasks = r#"
@@ -127,7 +127,7 @@ tasks:
 "#;
     let world = with_scribe(with_files(tasks, &[]));
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
-    let hands = |run: &str| {
+    let agent_choice = |run: &str| {
         let query = format!(
             "SELECT json_extract(body, '$.attempt_started.hand.model') FROM events \
              WHERE run = (SELECT key FROM runs WHERE id = '{run}') AND json_extract(body, '$.attempt_started') IS NOT NULL"
@@ -137,9 +137,12 @@ tasks:
         models
     };
     let first = world.run_id();
-    assert_eq!(hands(&first), ["middling", "middling", "middling", "middling-2", "tiny", "tiny", "tiny"]);
+    assert_eq!(
+        agent_choice(&first),
+        ["middling", "middling", "middling", "middling-2", "tiny", "tiny", "tiny"]
+    );
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
     let second = world.runs().into_iter().find(|run| *run != first).unwrap();
     let expect = ["middling", "middling", "middling", "middling-2"];
-    assert_eq!(hands(&second), expect, "small never succeeded here");
+    assert_eq!(agent_choice(&second), expect, "small never succeeded here");
 }

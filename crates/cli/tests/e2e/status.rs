@@ -1,4 +1,4 @@
-//! Looking at a run from outside: `status`, `logs`, `events`, `wait`; and telling it what to do.
+//! Watching a run from outside: `status`, `logs`, `events`, `wait`; and steering it.
 
 use std::time::{Duration, Instant};
 
@@ -208,7 +208,7 @@ fn secrets_are_not_shown_while_they_are_said() {
     assert!(!follower.ended().expect(0).stdout.contains("hunter2"));
 }
 
-/// What an agent says for people, and what it says to us; and what it has cost so far.
+/// An agent's text for users, its protocol, and its cost so far.
 #[test]
 fn an_agent_is_followed_in_its_own_words_too() {
     let agent = r#"

@@ -1,4 +1,4 @@
-//! `conductor template`: ours and others', filled in and never over anything.
+//! `conductor template`: built-in templates and the user's, filled in, and no file is overwritten.
 
 use std::fs;
 

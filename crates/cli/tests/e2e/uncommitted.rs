@@ -80,7 +80,7 @@ fn a2_what_cannot_be_included_is_refused_before_anything_is_made() {
     assert!(world.runs().is_empty(), "nothing was begun");
 }
 
-/// In place it can only be told whether anything changed, and what the run itself wrote is nothing that an agent did.
+/// In place it is only known whether anything changed; files that the run itself wrote do not count.
 #[test]
 fn a2_where_output_is_sent_is_not_what_a_task_did() {
     let world = crate::harness::World::in_place("tasks: [{ id: a, run: echo much ado, changes: required }]");

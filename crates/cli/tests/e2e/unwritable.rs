@@ -100,7 +100,7 @@ fn a_terminal_that_is_closed_while_it_is_drawn_on_does_not_end_the_run() {
     expect_no_leftovers(&world.run_id());
 }
 
-/// What is wrong cannot be told, but its code can.
+/// The message cannot be written, but the exit code is right.
 #[test]
 fn an_error_that_cannot_be_told_keeps_its_exit_code() {
     let world = World::with("tasks: [{ id: a, run: 'true', dependencies: [b] }]");

@@ -68,7 +68,8 @@ fn a_good_file_is_said_to_be_good() {
     assert!(!world.database().exists(), "validating leaves no state");
 }
 
-/// Rules are for agents that can be kept to them: its own, those that may take over, and those that race.
+/// Every agent that may do the task must be able to keep its rules: its own, its fallbacks, and those that
+/// race.
 #[test]
 fn a_rule_that_an_agent_cannot_keep_is_refused_before_anything_starts() {
     const TOOL: &str = "agents: { tool: { command: [sh, -c, 'true'] } }";
@@ -124,7 +125,7 @@ fn an_agent_that_does_not_exist_is_told_with_its_place() {
     told.says(".conductor/config.yaml:2: there is no agent 'cluade'").says("did you mean 'claude'?");
 }
 
-/// On another machine it may be there, so that the file is good; here nothing would start.
+/// The agent may be installed on another machine, so the file is valid; on this machine nothing starts.
 #[test]
 fn an_agent_that_is_not_installed_is_a_warning_until_something_is_to_run() {
     let mut world = World::in_place(
@@ -153,7 +154,7 @@ fn an_agent_that_is_not_installed_is_a_warning_until_something_is_to_run() {
     doctor.says("tasks.yaml: task 'a': codex is not installed");
 }
 
-/// Known keys that change nothing are told with their place, before anything starts and never twice.
+/// Known keys without effect are reported with their place, before anything starts and only once.
 #[test]
 fn keys_without_effect_are_told() {
     let world = World::with(

@@ -1,4 +1,4 @@
-//! What a task finds in its workspace, and who shares one.
+//! What a task finds in its workspace, and which tasks share one.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn landed(world: &World, file: &str) -> String {
     git(world, &["show", &format!("conductor/{}:{file}", world.run_id())])
 }
 
-/// What is typed counts for this run, over what its tasks say.
+/// A flag counts for this run, over the settings of its tasks.
 #[test]
 fn typed_isolation_wins_over_the_tasks_own() {
     let place = "if [ \"$(pwd -P)\" = HERErepo ]; then echo none; elif [ -f .git ]; then echo worktree; else echo clone; fi";
@@ -172,7 +172,7 @@ tasks:
     expect_tidy(&world);
 }
 
-/// Where one of its tasks fails, nothing of an epic lands, and all of it does when that one is done.
+/// If one of its tasks fails, nothing of an epic lands; all of it lands when that task is done.
 #[test]
 fn an_epic_lands_as_a_whole_or_not_at_all() {
     let world = repository(
@@ -203,11 +203,11 @@ fn a_workspace_with_a_process_in_it_stays_and_is_named() {
         repository("tasks: [{ id: a, run: 'pwd > HERE/where; echo 1 > a.txt; AGENT await HERE/go' }]");
     let live = run(&world, &[]);
     wait_for("the task", || (!world.read("where").is_empty()).then_some(()));
-    let mut guest =
+    let mut request =
         world.command_of("sleep").arg("600").current_dir(world.read("where").trim()).spawn().unwrap();
     world.write("go", "");
     let ended = live.ended().expect(0).says("in use:");
     assert!(fs::exists(world.read("where").trim()).unwrap(), "{}", ended.stdout);
-    guest.kill().unwrap();
-    guest.wait().unwrap();
+    request.kill().unwrap();
+    request.wait().unwrap();
 }

@@ -119,10 +119,10 @@ impl Log<'_> {
     fn note(&mut self, task: &TaskId, event: &Event) {
         let of = Some(task);
         match event {
-            Event::AttemptStarted { attempt, hand: Some(hand), .. } => {
-                let model = hand.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
-                let why = if hand.why.is_empty() { "the first that may do it" } else { &hand.why };
-                self.say(of, format!("attempt {} by {}{model}", attempt.0, hand.agent), why);
+            Event::AttemptStarted { attempt, choice: Some(choice), .. } => {
+                let model = choice.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
+                let why = if choice.why.is_empty() { "the first that may do it" } else { &choice.why };
+                self.say(of, format!("attempt {} by {}{model}", attempt.0, choice.agent), why);
             }
             Event::StopRequested { why, .. } => self.say(of, "is stopped", stopped(*why)),
             Event::MergeFailed { failure, .. } => self.say(of, "is not merged", failure.message.clone()),

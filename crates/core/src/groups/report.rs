@@ -138,7 +138,10 @@ fn line(run: &Run, place: usize) -> Line {
         task_id: task.id.to_string(),
         name: task.name.clone(),
         status: progress.state.status().name(),
-        agent: run.hand(run.doer(place)).map_or_else(|| task.agent_name(), |hand| &hand.agent).to_owned(),
+        agent: run
+            .agent_choice(run.doer(place))
+            .map_or_else(|| task.agent_name(), |choice| &choice.agent)
+            .to_owned(),
         attempts: progress.last_attempt + entrants.map(|place| run.progress(place).last_attempt).sum::<u32>(),
         worked_ms: run.took(place),
         commit: landed.map(|landed| landed.commit.clone()),

@@ -9,7 +9,7 @@ use super::profile::{AttemptProfile, Shares};
 use super::races::Contest;
 use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
 use crate::costs;
-use crate::event::{BatchResult, Failure, Hand, Planning, Usage};
+use crate::event::{AgentChoice, BatchResult, Failure, Planning, Usage};
 use crate::forecast::{Basis, foretold};
 use crate::graph::{Graph, Strategy};
 use crate::ids::{Attempt, RunId, TaskId};
@@ -402,7 +402,7 @@ impl<'a> TaskResult<'a> {
     pub fn new(run: &'a Run, place: usize) -> TaskResult<'a> {
         let (task, progress): (&Task, &Progress) = run.task(place);
         let doer = run.doer(place);
-        let hand = run.hand(doer);
+        let choice = run.agent_choice(doer);
         let landed = progress.landed.as_deref();
         let measured: Option<&Measured> = landed.and_then(|landed| landed.measured.as_deref());
         let each = |of: fn(&Progress) -> u32| {
@@ -423,8 +423,8 @@ impl<'a> TaskResult<'a> {
             attempts: progress.last_attempt + each(|one| one.last_attempt),
             interruptions: progress.interruptions + each(|one| one.interruptions),
             executor: run.progress(doer).executor,
-            agent: hand.map_or_else(|| task.agent_name(), |hand: &Hand| &hand.agent),
-            model: run.model(doer).or_else(|| hand.and_then(|hand| hand.model.as_deref())),
+            agent: choice.map_or_else(|| task.agent_name(), |choice: &AgentChoice| &choice.agent),
+            model: run.model(doer).or_else(|| choice.and_then(|choice| choice.model.as_deref())),
             worked_ms: if run.is_raced(place) { run.took(place) } else { progress.worked },
             profile: AttemptProfile::all(run, place),
             estimate: Expectation::new(run, place),

@@ -75,14 +75,14 @@ impl<'a> Contest<'a> {
 impl<'a> Contestant<'a> {
     fn new(run: &'a Run, race: usize, place: usize) -> Contestant<'a> {
         let (task, progress) = run.task(place);
-        let hand = run.hand(place);
+        let choice = run.agent_choice(place);
         let standings = run.verdict(race).map(|verdict| verdict.standings.as_slice()).unwrap_or_default();
         let standing = standings.iter().find(|standing| standing.task == task.id);
         Contestant {
             task: &task.id,
             place,
-            agent: hand.map_or_else(|| task.agent_name(), |hand| &hand.agent),
-            model: run.model(place).or_else(|| hand.and_then(|hand| hand.model.as_deref())),
+            agent: choice.map_or_else(|| task.agent_name(), |choice| &choice.agent),
+            model: run.model(place).or_else(|| choice.and_then(|choice| choice.model.as_deref())),
             end: end(&progress.state, progress.last_attempt > 0, standing.is_some()),
             score: standing.and_then(|standing| standing.score),
             words: standing.map(|standing| standing.words.as_str()).unwrap_or_default(),

@@ -81,19 +81,19 @@ impl Run {
     /// An agent that is passed over is not chosen again; one that is to try again is, though others could.
     fn account_fitness(&mut self, task: &TaskId, strategy: Strategy) {
         let Some(node) = self.places.get(task).copied() else { return };
-        let Some(hand) = self.hands.get(&node) else { return };
+        let Some(choice) = self.agent_choice.get(&node) else { return };
         let absent = &self.options.absent;
         let agents = || self.plan.tasks[node as usize].agents();
         match strategy {
-            Strategy::Alternative if agents().any(|agent| agent == hand.agent) => {
+            Strategy::Alternative if agents().any(|agent| agent == choice.agent) => {
                 let unfit = &mut self.repeats.entry(node).or_default().unfit;
-                if !unfit.contains(&hand.agent) {
-                    unfit.push(hand.agent.clone());
+                if !unfit.contains(&choice.agent) {
+                    unfit.push(choice.agent.clone());
                 }
             }
             Strategy::Model => {
                 if let Some(repeats) = self.repeats.get_mut(&node) {
-                    repeats.unfit.retain(|agent| *agent != hand.agent);
+                    repeats.unfit.retain(|agent| *agent != choice.agent);
                 }
             }
             Strategy::Retry | Strategy::Rollback | Strategy::Ask | Strategy::Escalate => {
@@ -102,7 +102,7 @@ impl Run {
                         !absent.contains(agent) && !repeats.unfit.iter().any(|known| known == agent)
                     })
                 {
-                    repeats.unfit.retain(|agent| *agent != hand.agent);
+                    repeats.unfit.retain(|agent| *agent != choice.agent);
                 }
             }
             _ => {}

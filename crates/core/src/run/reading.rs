@@ -7,7 +7,7 @@ use super::{
     Batch, Foreseen, Issue, Outage, Progress, Repeats, Run, SettingsTouched, Stage, Status, Stray, TaskState,
     Times,
 };
-use crate::event::{Capped, Hand, ModelUsage, Options, Planning, RunOutcome, Usage};
+use crate::event::{AgentChoice, Capped, ModelUsage, Options, Planning, RunOutcome, Usage};
 use crate::graph::Node;
 use crate::ids::{Places, TaskId};
 use crate::plan::{Plan, Task};
@@ -162,8 +162,8 @@ impl Run {
     }
 
     /// The agent and model of its last attempt; nothing for a command.
-    pub fn hand(&self, place: usize) -> Option<&Hand> {
-        self.hands.get(&(place as Node))
+    pub fn agent_choice(&self, place: usize) -> Option<&AgentChoice> {
+        self.agent_choice.get(&(place as Node))
     }
 
     /// The model that was last heard of at work on it.

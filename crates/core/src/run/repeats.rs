@@ -67,7 +67,7 @@ impl Run {
             self.account_failure(place, failure);
         }
         match event {
-            Event::MergeFailed { failure, .. } if self.hands.contains_key(&node) => {
+            Event::MergeFailed { failure, .. } if self.agent_choice.contains_key(&node) => {
                 self.repeats.entry(node).or_default().set_back = Some(failure.clone());
             }
             Event::AttemptStarted { on, .. } => {
@@ -86,9 +86,9 @@ impl Run {
             }
             Event::SessionStarted { session, .. } => {
                 let agent = self
-                    .hands
+                    .agent_choice
                     .get(&node)
-                    .map_or_else(|| self.plan.tasks[place].agent_name(), |hand| &hand.agent);
+                    .map_or_else(|| self.plan.tasks[place].agent_name(), |choice| &choice.agent);
                 let session = (agent.to_owned(), session.clone());
                 let executor = self.tasks[place].executor;
                 let repeats = self.repeats.entry(node).or_default();
@@ -130,7 +130,7 @@ impl Run {
                 }
             }
             Event::TaskFailed { failure, .. }
-                if failure.class == FailureClass::HeldBack && self.hands.contains_key(&node) =>
+                if failure.class == FailureClass::HeldBack && self.agent_choice.contains_key(&node) =>
             {
                 let change = self.tasks[place].state.landing().map(|landing| landing.change.clone());
                 let repeats = self.repeats.entry(node).or_default();
@@ -152,7 +152,7 @@ impl Run {
             }
             Event::AttemptEnded { outcome: Outcome::Interrupted | Outcome::Asked(_), .. } => {}
             Event::AttemptEnded { outcome: outcome @ Outcome::Failed(failure), change, .. }
-                if failure.class.cuts_short() && self.hands.contains_key(&node) =>
+                if failure.class.cuts_short() && self.agent_choice.contains_key(&node) =>
             {
                 self.account_unfit(node, outcome);
                 let repeats = self.repeats.entry(node).or_default();
@@ -162,7 +162,9 @@ impl Run {
                     .or(repeats.round.take());
                 repeats.cut_short = true;
             }
-            Event::AttemptEnded { outcome, .. } if !self.repeats.is_empty() || !self.hands.is_empty() => {
+            Event::AttemptEnded { outcome, .. }
+                if !self.repeats.is_empty() || !self.agent_choice.is_empty() =>
+            {
                 let failed = matches!(outcome, Outcome::Failed(_));
                 self.account_unfit(node, outcome);
                 if let Some(repeats) = self.repeats.get_mut(&node) {
@@ -189,13 +191,15 @@ impl Run {
     }
 
     fn account_unfit(&mut self, node: Node, outcome: &Outcome) {
-        let (Outcome::Failed(failure), Some(hand)) = (outcome, self.hands.get(&node)) else { return };
+        let (Outcome::Failed(failure), Some(choice)) = (outcome, self.agent_choice.get(&node)) else {
+            return;
+        };
         if !failure.class.is_agents_own() {
             self.repeats.entry(node).or_default().bad_tries += 1;
         } else {
             let unfit = &mut self.repeats.entry(node).or_default().unfit;
-            if !unfit.contains(&hand.agent) {
-                unfit.push(hand.agent.clone());
+            if !unfit.contains(&choice.agent) {
+                unfit.push(choice.agent.clone());
             }
         }
     }

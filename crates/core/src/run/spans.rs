@@ -158,7 +158,7 @@ impl Run {
     fn engaged(&self, place: usize) -> Option<Box<str>> {
         let task = &self.plan.tasks[place];
         let by_plan = || matches!(task.work, Work::Prompt(_)).then(|| task.agent_name());
-        self.hand(place).map(|hand| hand.agent.as_str()).or_else(by_plan).map(Box::from)
+        self.agent_choice(place).map(|choice| choice.agent.as_str()).or_else(by_plan).map(Box::from)
     }
 }
 

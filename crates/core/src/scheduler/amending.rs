@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::stacks::Stacks;
-use super::{Refusal, Scheduler, hands, timeouts};
+use super::{Refusal, Scheduler, agent_choice, timeouts};
 use crate::event::Event;
 use crate::graph::{Graph, GraphError, Node};
 use crate::ids::{Places, TaskId};
@@ -65,7 +65,7 @@ impl Scheduler {
         self.graph = graph;
         self.epics.grow(self.run.plan());
         self.stacks = Stacks::new(&self.run);
-        self.shared = hands::shared(self.run.plan());
+        self.shared = agent_choice::shared(self.run.plan());
         self.timeouts = timeouts(self.run.plan());
         then(self);
         self.rebuild(now);

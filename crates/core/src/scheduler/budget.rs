@@ -22,8 +22,8 @@ impl Scheduler {
         let Some((place, _)) = self.current(&task, attempt) else { return };
         let doubted = self
             .run
-            .hand(place)
-            .map(|hand| &hand.agent)
+            .agent_choice(place)
+            .map(|choice| &choice.agent)
             .filter(|agent| self.run.parked().contains_key(*agent));
         let doubted = doubted.cloned();
         self.emit(now, Event::UsageReported { task, attempt, usage, model, taken_back });

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Car, LeftBehind, Refusal, Request, Stacked, Unlanded};
 use crate::event::{
-    Answer, Change, Failure, Hand, Outcome, Phases, Process, Question, Record, Report, Round, StopReason,
-    Usage,
+    AgentChoice, Answer, Change, Failure, Outcome, Phases, Process, Question, Record, Report, Round,
+    StopReason, Usage,
 };
 use crate::ids::{Attempt, TaskId};
 use crate::run::IllegalEvent;
@@ -124,8 +124,8 @@ pub enum Action {
         task: TaskId,
         attempt: Attempt,
         executor: u32,
-        hand: Option<Box<Hand>>,
-        beginning: Option<Box<Beginning>>,
+        choice: Option<Box<AgentChoice>>,
+        start_from: Option<Box<StartFrom>>,
     },
     /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
     Stop { task: TaskId, attempt: Attempt, why: StopReason },
@@ -143,7 +143,7 @@ pub enum Action {
 
 /// Where an attempt begins, if not simply at the tip of the run's branch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Beginning {
+pub struct StartFrom {
     /// What the tasks of its epic have done so far.
     pub onto: Option<String>,
     /// Work that has not landed and that it builds on, the lowest first.
@@ -180,7 +180,7 @@ pub struct Decision {
 
 /// What a run that was left is taken up with.
 #[derive(Debug, Clone, Default)]
-pub struct Legacy {
+pub struct ResumeState {
     /// Whether everything that failed, was skipped or cancelled is set back to pending.
     pub reopen: bool,
     /// What those had done who were at work, where they can go on with it.

@@ -276,7 +276,7 @@ mod tests {
     fn in_a_crowd_no_set_is_lonely() {
         let set = |n: usize| Some(FileSet::new(&[format!("src/{n}_*")]));
         assert_eq!(lonely(&[set(1), set(2)]), [true, true]);
-        let crowd: Vec<_> = (0..=LOOKED_AT + 1).map(set).collect();
-        assert!(!lonely(&crowd).contains(&true));
+        let many: Vec<_> = (0..=LOOKED_AT + 1).map(set).collect();
+        assert!(!lonely(&many).contains(&true));
     }
 }

@@ -20,7 +20,9 @@ impl Scheduler {
     /// it is over. No task waits longer than the run's patience.
     pub(super) fn waited_out(&mut self, now: Now, place: usize, outcome: Outcome) -> Outcome {
         let Outcome::Failed(failure) = &outcome else { return outcome };
-        let Some(agent) = self.run.hand(place).map(|hand| hand.agent.clone()) else { return outcome };
+        let Some(agent) = self.run.agent_choice(place).map(|choice| choice.agent.clone()) else {
+            return outcome;
+        };
         let patience = self.run.options().limits.outage_patience.unwrap_or_default();
         let outage = self.run.outage(&agent);
         let waited = outage.map_or(Millis::default(), |outage| now.at - outage.since);
@@ -45,10 +47,10 @@ impl Scheduler {
         if failure.class != FailureClass::Unauthorized {
             return;
         }
-        let Some(agent) = self.run.hand(place).map(|hand| hand.agent.clone()) else { return };
+        let Some(agent) = self.run.agent_choice(place).map(|choice| choice.agent.clone()) else { return };
         self.drain(now, DrainReason::Unauthorized);
         for other in self.running() {
-            if other != place && self.run.hand(other).is_some_and(|hand| hand.agent == agent) {
+            if other != place && self.run.agent_choice(other).is_some_and(|choice| choice.agent == agent) {
                 self.stop(now, other, StopReason::Interrupted);
             }
         }

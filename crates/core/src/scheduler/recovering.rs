@@ -2,7 +2,7 @@
 //! decision is recorded with its reason, right before what follows from it.
 
 use super::Scheduler;
-use crate::event::{Again, DrainReason, Event, Failure, FailureClass, Hand, Question};
+use crate::event::{Again, AgentChoice, DrainReason, Event, Failure, FailureClass, Question};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
 use crate::plan::Isolation;
@@ -162,10 +162,12 @@ impl Scheduler {
     }
 
     /// Records, once, that another agent does the task because its first one is not available now.
-    pub(super) fn tell_of_stand_in(&mut self, now: Now, place: usize, hand: &Hand) {
+    pub(super) fn tell_of_stand_in(&mut self, now: Now, place: usize, choice: &AgentChoice) {
         let task = &self.run.plan().tasks[place];
         let first = task.agent_name();
-        if first == hand.agent || self.run.hand(place).is_some_and(|before| before.agent == hand.agent) {
+        if first == choice.agent
+            || self.run.agent_choice(place).is_some_and(|before| before.agent == choice.agent)
+        {
             return;
         }
         let (nature, why) = match self.run.options().absent.contains(first) {
@@ -176,7 +178,7 @@ impl Scheduler {
             // An agent that could not do it was passed over by a decision of its own.
             false => return,
         };
-        let reason = format!("{first} {why}; {} does it", hand.agent);
+        let reason = format!("{first} {why}; {} does it", choice.agent);
         let attempt = Attempt(self.run.progress(place).last_attempt + 1);
         let (task, strategy) = (task.id.clone(), Strategy::Alternative);
         self.emit(now, Event::RecoveryDecided { task, attempt, nature, strategy, reason });

@@ -228,16 +228,17 @@ fn at_work(run: &Run, place: usize, running: &Running, now: Option<Now>) -> AtWo
         Running { process: None, .. } => Phase::Preparing,
         _ => Phase::Working,
     };
-    let hand = run.hand(place);
-    let model = run.model(place).map(str::to_owned).or_else(|| hand.and_then(|hand| hand.model.clone()));
+    let choice = run.agent_choice(place);
+    let model =
+        run.model(place).map(str::to_owned).or_else(|| choice.and_then(|choice| choice.model.clone()));
     AtWork {
         task: task.id.clone(),
         epic: task.epic.clone(),
         attempt: running.attempt,
         phase,
         since: now.map(|now| now.tick - running.since),
-        agent: hand.map(|hand| hand.agent.clone()),
-        model: model.filter(|_| hand.is_some()),
+        agent: choice.map(|choice| choice.agent.clone()),
+        model: model.filter(|_| choice.is_some()),
         pid: running.process.filter(|_| !running.ended).map(|process| process.pid),
         spent: progress.usage,
     }

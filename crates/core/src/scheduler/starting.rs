@@ -1,7 +1,7 @@
 //! Who starts next, and with what.
 
-use super::{Action, Beginning, Scheduler, Unlanded, hands};
-use crate::event::{DrainReason, Event, Hand};
+use super::{Action, Scheduler, StartFrom, Unlanded, agent_choice};
+use crate::event::{AgentChoice, DrainReason, Event};
 use crate::graph::Node;
 use crate::ids::{Attempt, TaskId};
 use crate::run::{Stage, TaskState};
@@ -34,50 +34,51 @@ impl Scheduler {
     fn start_attempt(&mut self, now: Now, place: usize) {
         let task = self.graph.id(place as Node).clone();
         let attempt = Attempt(self.run.progress(place).last_attempt + 1);
-        let hand = self.hand(place);
-        let executor = self.executors.take(self.where_it_talked(place, hand.as_deref()));
-        if let Some(hand) = &hand {
+        let choice = self.agent_choice(place);
+        let executor = self.executors.take(self.where_it_talked(place, choice.as_deref()));
+        if let Some(choice) = &choice {
             self.tell_of_other_specialist(now, place);
-            self.tell_of_stand_in(now, place, hand);
+            self.tell_of_stand_in(now, place, choice);
         }
         let stack = self.stack_under(place);
         let on = stack.iter().map(|below| (below.task.clone(), below.commit.clone())).collect();
-        let started = Event::AttemptStarted { task: task.clone(), attempt, executor, hand: hand.clone(), on };
+        let started =
+            Event::AttemptStarted { task: task.clone(), attempt, executor, choice: choice.clone(), on };
         self.emit_about(now, Some(place), started);
         self.arm_timeout(now, place);
-        let beginning = self.beginning(place, executor, hand.as_deref(), stack);
-        self.act(Action::Start { task, attempt, executor, hand, beginning });
+        let start_from = self.start_from(place, executor, choice.as_deref(), stack);
+        self.act(Action::Start { task, attempt, executor, choice, start_from });
     }
 
     /// The conversation it can go on with, and the executor that began it.
-    fn conversation(&self, place: usize, hand: Option<&Hand>) -> Option<(&str, Option<u32>)> {
+    fn conversation(&self, place: usize, choice: Option<&AgentChoice>) -> Option<(&str, Option<u32>)> {
         let repeats = self.run.repeats(place)?;
         let (with, session) = repeats.session.as_ref()?;
-        (*with == hand?.agent).then_some((session, repeats.session_of))
+        (*with == choice?.agent).then_some((session, repeats.session_of))
     }
 
     /// Some agents go on with a conversation only where they began it.
-    fn where_it_talked(&self, place: usize, hand: Option<&Hand>) -> Option<u32> {
-        let (_, begun_by) = self.conversation(place, hand)?;
+    fn where_it_talked(&self, place: usize, choice: Option<&AgentChoice>) -> Option<u32> {
+        let (_, begun_by) = self.conversation(place, choice)?;
         begun_by.filter(|executor| *executor <= self.run.options().at_once())
     }
 
-    fn beginning(
+    fn start_from(
         &self,
         place: usize,
         executor: u32,
-        hand: Option<&Hand>,
+        choice: Option<&AgentChoice>,
         stack: Vec<Unlanded>,
-    ) -> Option<Box<Beginning>> {
+    ) -> Option<Box<StartFrom>> {
         let repeats = self.run.repeats(place);
         let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
         let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
         let told = self.run.raced_by(place).and_then(|race| self.run.repeats(race));
         let words = told.into_iter().chain(repeats).flat_map(|repeats| repeats.words.clone()).collect();
-        let session = self.conversation(place, hand);
+        let session = self.conversation(place, choice);
         let moved = session.is_some_and(|(_, begun_by)| begun_by.is_some_and(|by| by != executor));
         let set_back = repeats.and_then(|repeats| repeats.set_back.clone()).filter(|_| round.is_none());
-        let beginning = Beginning {
+        let start_from = StartFrom {
             onto: self.onto(place),
             stack,
             round,
@@ -86,11 +87,11 @@ impl Scheduler {
             moved,
             answers,
             words,
-            before: hands::before(&self.run, place),
+            before: agent_choice::before(&self.run, place),
             context: self.context(place),
             secure: self.to_secure(place),
         };
-        (beginning != Beginning::default()).then(|| Box::new(beginning))
+        (start_from != StartFrom::default()).then(|| Box::new(start_from))
     }
 
     /// The step before its group, if that went well.

@@ -1,8 +1,8 @@
 //! Scripts: what comes in, and what the scheduler makes of it, written as one line of words.
 
+mod agent_choice;
 mod amending;
 mod budget;
-mod hands;
 mod illegal;
 mod landing;
 mod left;
@@ -621,7 +621,8 @@ fn starting_again_reopens_what_ended_badly() {
     s.ok("c");
     let run = Run::replay(&s.log).unwrap();
     let (scheduler, decision) =
-        Scheduler::take_up(run, queue(2), now(0), Legacy { reopen: true, ..Legacy::default() }).unwrap();
+        Scheduler::take_up(run, queue(2), now(0), ResumeState { reopen: true, ..ResumeState::default() })
+            .unwrap();
     assert_eq!(s.told(decision), "reopen a, reopen b, start a#2");
     assert_eq!(scheduler.run().count(Status::Completed), 1);
 }

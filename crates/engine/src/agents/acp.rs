@@ -18,7 +18,7 @@ use super::talk::{
     Ending, Heard, MOST, Said, Tokens, Translator, class_of, line, plain, purpose, said, text,
 };
 use super::{AgentError, Brief, Engagement};
-use crate::mcp::{self, Pass};
+use crate::mcp::{self, ToolToken};
 use crate::process::Exit;
 
 /// `acp:` and the program with its arguments is the name of such an agent.
@@ -76,7 +76,7 @@ fn command(task: &Task) -> impl Iterator<Item = &str> {
     task.agent_name().strip_prefix(PREFIX).unwrap_or_default().split_whitespace()
 }
 
-fn server(pass: &Pass) -> Value {
+fn server(pass: &ToolToken) -> Value {
     let headers = json!([{ "name": "Authorization", "value": format!("Bearer {}", pass.token) }]);
     json!({ "type": "http", "name": mcp::NAME, "url": pass.url, "headers": headers })
 }
@@ -115,7 +115,7 @@ struct Acp {
 impl Acp {
     fn new(brief: &Brief<'_>) -> Acp {
         Acp {
-            directory: json!(brief.seat.directory),
+            directory: json!(brief.workspace.directory),
             servers: brief.tools.map_or_else(|| json!([]), |pass| json!([server(pass)])),
             known: brief.session.begun.then(|| brief.session.id.clone()),
             prompt: brief.words.clone(),

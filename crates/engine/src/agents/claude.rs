@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::sieve::Sieve;
 use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
-use crate::mcp::{self, Pass};
+use crate::mcp::{self, ToolToken};
 use crate::process::Exit;
 use usage::Counted;
 
@@ -181,7 +181,7 @@ fn arguments(task: &Task, session: &Session) -> Vec<String> {
 }
 
 /// Our tools, in sight from the start instead of behind a search.
-fn server(pass: &Pass) -> String {
+fn server(pass: &ToolToken) -> String {
     let headers = json!({ "Authorization": format!("Bearer ${{{}}}", mcp::TOKEN) });
     let server = json!({ "type": "http", "url": pass.url, "headers": headers, "alwaysLoad": true });
     json!({ "mcpServers": { mcp::NAME: server } }).to_string()

@@ -69,7 +69,7 @@ fn filled(command: &[String], brief: &Brief<'_>, file: Option<&Path>) -> Result<
         "prompt_file" => file.map(|file| file.display().to_string()),
         "model" => Some(brief.task.model.clone().unwrap_or_default()),
         "session" => Some(brief.session.id.clone()),
-        "directory" => Some(brief.seat.directory.display().to_string()),
+        "directory" => Some(brief.workspace.directory.display().to_string()),
         _ => None,
     };
     let mut words: Vec<String> = Vec::new();

@@ -34,10 +34,10 @@ use conductor_core::review;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::mcp::{self, Pass};
+use crate::mcp::{self, ToolToken};
 use crate::process::Launch;
 use crate::redact::{self, Redactor};
-use crate::workspaces::Seat;
+use crate::workspaces::Workspace;
 use policy::InWorkspace;
 
 pub use plugin::PROTOCOL;
@@ -66,7 +66,7 @@ pub enum AgentError {
 /// What an agent is asked to do, in which folder, and with which prompt.
 pub struct Brief<'a> {
     pub task: &'a Task,
-    pub seat: &'a Seat,
+    pub workspace: &'a Workspace,
     pub caller: &'a Caller,
     /// The prompt, with all there is to know; nothing for a command.
     pub words: String,
@@ -79,14 +79,14 @@ pub struct Brief<'a> {
     /// How to work, beside what to do, for an agent that `knows_specialists`.
     pub manner: Option<&'a str>,
     /// Where it can say more than its work does, for an agent that `takes_tools`.
-    pub(crate) tools: Option<&'a Pass>,
+    pub(crate) tools: Option<&'a ToolToken>,
 }
 
 impl Brief<'_> {
     /// How to start the agent's program in the task's folder. Only this program gets these keys of the
     /// caller; what the task sets overrides keys and settings.
     fn launch(&self, program: &str, args: Vec<String>, keys: &[&str], settings: &[(&str, &str)]) -> Launch {
-        let mut env = self.caller.environment(self.task, self.seat).as_ref().clone();
+        let mut env = self.caller.environment(self.task, self.workspace).as_ref().clone();
         let keys = keys.iter().chain(&NETWORK).filter_map(|name| self.caller.variable(name));
         if let Some(pass) = self.tools {
             env.insert(mcp::TOKEN.into(), pass.token.clone().into());
@@ -99,17 +99,18 @@ impl Brief<'_> {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             env: Arc::new(env),
-            directory: self.seat.directory.clone(),
+            directory: self.workspace.directory.clone(),
             memory: self.task.resources.get("memory").copied(),
-            talks: true,
+            converses: true,
             together: false,
         }
     }
 
     fn policy(&self) -> InWorkspace {
-        let temporary = self.seat.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| path.into());
+        let temporary =
+            self.workspace.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| path.into());
         let rules = self.task.permissions.as_deref().cloned().unwrap_or_default();
-        InWorkspace::new(self.seat.directory.clone(), temporary).with(rules, self.questions.clone())
+        InWorkspace::new(self.workspace.directory.clone(), temporary).with(rules, self.questions.clone())
     }
 }
 
@@ -232,8 +233,8 @@ pub(crate) fn listener() -> Box<dyn Translator> {
 }
 
 /// A command of ours, such as a check, in a task's place and environment.
-pub fn command(line: &str, task: &Task, seat: &Seat, caller: &Caller) -> Launch {
-    shell::launch(&Command::Line(line.to_owned()), task, seat, caller)
+pub fn command(line: &str, task: &Task, workspace: &Workspace, caller: &Caller) -> Launch {
+    shell::launch(&Command::Line(line.to_owned()), task, workspace, caller)
 }
 
 /// Whether this agent can do the task, without starting anything.
@@ -446,13 +447,13 @@ impl Caller {
 
     /// The environment of a task's program. Later ones win: what every program gets, what the
     /// workspace sets, what the task asks for, what the task sets.
-    fn environment(&self, task: &Task, seat: &Seat) -> Arc<BTreeMap<OsString, OsString>> {
-        if task.env.is_empty() && task.env_pass.is_empty() && seat.env.is_empty() {
+    fn environment(&self, task: &Task, workspace: &Workspace) -> Arc<BTreeMap<OsString, OsString>> {
+        if task.env.is_empty() && task.env_pass.is_empty() && workspace.env.is_empty() {
             return self.passed.clone();
         }
         let asked = |name: &OsString| task.env_pass.iter().any(|pattern| names(pattern, name));
         let mut environment = self.passed.as_ref().clone();
-        environment.extend(seat.env.iter().map(|(name, value)| (name.into(), value.into())));
+        environment.extend(workspace.env.iter().map(|(name, value)| (name.into(), value.into())));
         environment.extend(self.held_back.iter().filter(|(name, _)| asked(name)).cloned());
         environment.extend(task.env.iter().map(|(name, value)| (name.into(), value.into())));
         Arc::new(environment)
@@ -488,7 +489,7 @@ mod tests {
         ];
         let caller = caller.into_iter().map(|(name, value)| (name.into(), value.into()));
         let shown: Vec<String> = Caller::new(caller)
-            .environment(&task, &Seat::default())
+            .environment(&task, &Workspace::default())
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();
@@ -501,10 +502,10 @@ mod tests {
         task.env.insert("OPENAI_BASE_URL".into(), "mine".into());
         let caller = [("OPENAI_API_KEY", "sk"), ("OPENAI_BASE_URL", "theirs"), ("GEMINI_API_KEY", "g")];
         let caller = Caller::new(caller.into_iter().map(|(name, value)| (name.into(), value.into())));
-        let (seat, session) = (Seat::default(), Session { id: "s".into(), begun: false });
+        let (workspace, session) = (Workspace::default(), Session { id: "s".into(), begun: false });
         let brief = Brief {
             task: &task,
-            seat: &seat,
+            workspace: &workspace,
             caller: &caller,
             words: String::new(),
             anew: None,

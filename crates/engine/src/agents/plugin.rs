@@ -74,7 +74,7 @@ impl Plugin {
             "protocol": PROTOCOL,
             "id": brief.task.id.as_str(),
             "words": brief.words,
-            "directory": brief.seat.directory,
+            "directory": brief.workspace.directory,
             "model": brief.task.model,
             "session": session,
         });

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::talk::{Heard, Tokens, Translator};
 use super::{Brief, Caller, Session};
 use crate::process::Exit;
-use crate::workspaces::Seat;
+use crate::workspaces::Workspace;
 pub(super) use havoc::withstands;
 
 /// A line of a recording.
@@ -175,11 +175,11 @@ pub(super) fn shape(message: &Value) -> Value {
 /// Makes a translator for a prompt in a directory.
 pub(super) fn asked<T>(directory: &str, session: Session, and: impl FnOnce(&Brief<'_>) -> T) -> T {
     let task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("do it".to_owned()));
-    let seat = Seat { directory: directory.into(), ..Seat::default() };
+    let workspace = Workspace { directory: directory.into(), ..Workspace::default() };
     let (caller, words) = (Caller::default(), "do it".to_owned());
     and(&Brief {
         task: &task,
-        seat: &seat,
+        workspace: &workspace,
         caller: &caller,
         words,
         anew: None,

@@ -13,8 +13,12 @@ pub(super) struct ScratchFile(PathBuf);
 
 impl ScratchFile {
     pub(super) fn new(brief: &Brief<'_>, name: &str, kind: &str, text: &str) -> io::Result<ScratchFile> {
-        let own =
-            brief.seat.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, path)| PathBuf::from(path));
+        let own = brief
+            .workspace
+            .env
+            .iter()
+            .find(|(name, _)| name == "TMPDIR")
+            .map(|(_, path)| PathBuf::from(path));
         let folder = own.unwrap_or_else(std::env::temp_dir);
         let path = folder.join(format!("conductor-{name}-{:016x}.{kind}", fastrand::u64(..)));
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;

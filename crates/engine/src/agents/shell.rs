@@ -7,7 +7,7 @@ use conductor_core::plan::{Command, Task, Work};
 
 use super::{Agent, AgentError, Brief, Caller, Ending, Engagement, Heard, Translator};
 use crate::process::{Exit, Launch};
-use crate::workspaces::Seat;
+use crate::workspaces::Workspace;
 
 pub(super) struct Shell;
 
@@ -23,7 +23,7 @@ impl Agent for Shell {
 
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         let Work::Run(command) = &brief.task.work else { return Err(unfit()) };
-        let launch = launch(command, brief.task, brief.seat, brief.caller);
+        let launch = launch(command, brief.task, brief.workspace, brief.caller);
         Ok(Engagement { launch, translator: Box::new(Listener) })
     }
 
@@ -57,15 +57,15 @@ impl Translator for Listener {
 }
 
 /// A command in a task's place and environment.
-pub(super) fn launch(command: &Command, task: &Task, seat: &Seat, caller: &Caller) -> Launch {
+pub(super) fn launch(command: &Command, task: &Task, workspace: &Workspace, caller: &Caller) -> Launch {
     let mut argv = argv(command).into_iter();
     Launch {
         program: argv.next().unwrap_or_default(),
         args: argv.collect(),
-        env: caller.environment(task, seat),
-        directory: seat.directory.clone(),
+        env: caller.environment(task, workspace),
+        directory: workspace.directory.clone(),
         memory: task.resources.get("memory").copied(),
-        talks: false,
+        converses: false,
         together: false,
     }
 }

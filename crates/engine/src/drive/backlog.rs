@@ -60,9 +60,10 @@ impl Drive {
     /// Whether it is enough that a turn's records are written, for now.
     pub(super) fn is_enough_written(&self, turn: &Turn) -> bool {
         let is_local = |action: &Action| match action {
-            Action::Start { task, hand: None, .. } => {
+            Action::Start { task, choice: None, .. } => {
                 let run = self.scheduler.run();
-                run.place(task).is_some_and(|place| !self.worker.rooms.is_apart(&run.plan().tasks[place]))
+                run.place(task)
+                    .is_some_and(|place| !self.worker.workspaces.is_apart(&run.plan().tasks[place]))
             }
             _ => false,
         };

@@ -6,7 +6,7 @@ use conductor_core::scheduler::Input;
 use tokio::time::Instant;
 
 use super::{Drive, DriveError, Message, ask};
-use crate::control::Counter;
+use crate::control::ControlServer;
 use crate::process;
 use crate::stores::StoreError;
 use crate::worker::Stop;
@@ -18,7 +18,7 @@ const KILLED: Duration = Duration::from_secs(2);
 
 impl Drive {
     /// Answers nothing any more: what is asked too late is dropped, and the client is told that the run has ended.
-    pub(super) async fn close(&mut self, counter: Counter) {
+    pub(super) async fn close(&mut self, counter: ControlServer) {
         let closing = counter.close();
         tokio::pin!(closing);
         loop {
@@ -79,7 +79,7 @@ impl Drive {
                 if self.attempts.get(task).is_some_and(|(current, _)| current == attempt) =>
             {
                 self.attempts.remove(task);
-                drop(self.worker.mail.take(task));
+                drop(self.worker.message_queue.take(task));
                 self.at_work.ends(task);
             }
             Input::MergesPrepared { .. }

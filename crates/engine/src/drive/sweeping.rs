@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::Drive;
-use crate::workspaces::Yard;
+use crate::workspaces::RunRepo;
 
 pub(super) struct Sweeps {
     /// By executor: being cleared, or cleared and not used since.
@@ -23,13 +23,13 @@ impl Default for Sweeps {
 }
 
 impl Sweeps {
-    fn begin(&mut self, yard: &Arc<Yard>, executor: u32) {
-        let (yard, turn) = (yard.clone(), self.turn.clone());
+    fn begin(&mut self, run_repo: &Arc<RunRepo>, executor: u32) {
+        let (run_repo, turn) = (run_repo.clone(), self.turn.clone());
         self.begun.entry(executor).or_insert_with(|| {
             tokio::spawn(async move {
                 let Ok(_turn) = turn.acquire_owned().await else { return };
                 // What cannot be cleared now is tried again, and told, at the end of the run.
-                let _ = tokio::task::spawn_blocking(move || yard.clear_spare(executor)).await;
+                let _ = tokio::task::spawn_blocking(move || run_repo.clear_spare(executor)).await;
             })
         });
     }
@@ -48,9 +48,9 @@ impl Sweeps {
 
 impl Drive {
     pub(super) fn sweep_spare(&mut self) {
-        let Some(yard) = self.yard() else { return };
+        let Some(run_repo) = self.run_repo() else { return };
         for executor in self.scheduler.spare_executors() {
-            self.sweeps.begin(&yard, executor);
+            self.sweeps.begin(&run_repo, executor);
         }
     }
 }

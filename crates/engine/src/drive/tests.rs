@@ -9,7 +9,7 @@ use conductor_core::units::Now;
 use super::*;
 use crate::home::Home;
 use crate::stores::{NewRun, Sqlite, StoredRun, Task as Stored};
-use crate::workspaces::{Guest, InPlace, Rescued, Seat, WorkspaceError, Workspaces};
+use crate::workspaces::{InPlace, Rescued, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest};
 
 /// What a store does with the events of a process that has started.
 #[derive(Clone, Copy)]
@@ -65,16 +65,16 @@ impl Store for Fickle {
 /// A place that cannot be made without a panic.
 struct Mistaken;
 
-impl Workspaces for Mistaken {
-    fn prepare(&self, _: &Guest) -> Result<Seat, WorkspaceError> {
+impl WorkspaceBackend for Mistaken {
+    fn prepare(&self, _: &WorkspaceRequest) -> Result<Workspace, WorkspaceError> {
         panic!("there is a mistake in this place")
     }
 
-    fn collect(&self, _: &Guest, _: &Seat) -> Result<Option<Change>, WorkspaceError> {
+    fn collect(&self, _: &WorkspaceRequest, _: &Workspace) -> Result<Option<Change>, WorkspaceError> {
         Ok(None)
     }
 
-    fn rescue(&self, _: &Guest) -> Result<Option<Rescued>, WorkspaceError> {
+    fn rescue(&self, _: &WorkspaceRequest) -> Result<Option<Rescued>, WorkspaceError> {
         Ok(None)
     }
 }
@@ -84,7 +84,7 @@ async fn driven(
     name: &str,
     command: &str,
     manner: Manner,
-    place: Option<Arc<dyn Workspaces>>,
+    place: Option<Arc<dyn WorkspaceBackend>>,
 ) -> (RunId, Result<Driven, DriveError>) {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::at(folder.path()).unwrap();
@@ -98,13 +98,13 @@ async fn driven(
     let world = World {
         store: Arc::new(Fickle { inner: store, manner }),
         claim: home.claim(&id).unwrap(),
-        rooms: Rooms { in_place, grounds: None, default: Isolation::None },
+        workspaces: Workspaces { in_place, grounds: None, default: Isolation::None },
         directory: folder.path().to_owned(),
         output: folder.path().join("out"),
         ours: Vec::new(),
-        lookout: None,
+        conflict_monitor: None,
         examiner: None,
-        keeper: None,
+        reaper: None,
     };
     let start = Start { options: Options::with_slots(1), reopen: false };
     let (drive, _notices) = Drive::new(id.clone(), run, start, world).unwrap();

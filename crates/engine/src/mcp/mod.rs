@@ -4,11 +4,11 @@
 //! any other: the scheduler grants or refuses it, and it is in the log before the agent hears so.
 
 mod catalogue;
-mod desk;
-mod office;
+mod tool_handler;
+mod tool_server;
 
-pub(crate) use desk::{Desk, Pass};
-pub(crate) use office::Office;
+pub(crate) use tool_handler::ToolHandler;
+pub(crate) use tool_server::{ToolServer, ToolToken};
 
 /// What agents call the server by.
 pub(crate) const NAME: &str = "conductor";

@@ -1,11 +1,11 @@
 //! The control group of a coordinator: whatever its attempts start is in it, however it hides.
 //!
 //! A coordinator makes a group below its own and moves into it before it starts anything; every process is born there,
-//! and none that wipes its environment or leaves its session gets out. Only the keeper is let out. When the coordinator
-//! is killed, what is left in the group can only be its: the keeper ends it, or the next coordinator. Many users may not
+//! and none that wipes its environment or leaves its session gets out. Only the reaper is let out. When the coordinator
+//! is killed, what is left in the group can only be its: the reaper ends it, or the next coordinator. Many users may not
 //! make groups; for them there is the descent alone, which misses what was never seen.
 //!
-//! Where it is, is written down in the run's folder, in a file of its own: a keeper and the next coordinator may forget a
+//! Where it is, is written down in the run's folder, in a file of its own: a reaper and the next coordinator may forget a
 //! group at the same time. Its name holds the coordinator's, so that no two are ever the same.
 
 use std::collections::HashSet;

@@ -6,7 +6,7 @@
 //! only be of attempts whose main process is as old as itself: it is ended when none of those is at work any more.
 //!
 //! When the coordinator is killed, its orphans go to init and nothing leads to them. So what was seen without a mark is
-//! also written to a file in the run's folder, for the keeper and for the next coordinator. A process is only ever ended
+//! also written to a file in the run's folder, for the reaper and for the next coordinator. A process is only ever ended
 //! by number and start time, in the same boot. One that wiped its mark less than a look before the kill is not found.
 
 use std::collections::{HashMap, HashSet};
@@ -35,7 +35,7 @@ struct Seen {
 #[derive(Debug, Clone)]
 struct Origin {
     mark: Mark,
-    talks: bool,
+    converses: bool,
     written: bool,
 }
 
@@ -52,7 +52,8 @@ struct Entry {
     start_time: u64,
     boot: String,
     /// It came from an agent that is spoken to.
-    talks: bool,
+    #[serde(rename = "talks")]
+    converses: bool,
 }
 
 /// From here on, what attempts start is looked at and what has no mark is written down in this folder of the run.
@@ -96,9 +97,9 @@ pub(super) fn look() {
         }
         let name = (pid, stat.start_time);
         if !seen.processes.contains_key(&name)
-            && let Some((mark, talks)) = origin(pid, &table, &roots, &seen.processes)
+            && let Some((mark, converses)) = origin(pid, &table, &roots, &seen.processes)
         {
-            seen.processes.insert(name, Origin { mark, talks, written: false });
+            seen.processes.insert(name, Origin { mark, converses, written: false });
         }
         let Seen { file, processes } = &mut *seen;
         // One that was marked when it was seen first may have wiped that since.
@@ -107,7 +108,7 @@ pub(super) fn look() {
             && tree::is_unmarked(pid)
         {
             // What cannot be written now is tried again at the next look.
-            origin.written = write(file, pid, stat.start_time, origin.talks).is_ok();
+            origin.written = write(file, pid, stat.start_time, origin.converses).is_ok();
         }
     }
 }
@@ -124,7 +125,8 @@ fn origin(
     for _ in 0..table.len() {
         let stat = table.get(&current)?;
         let found = roots.get(&current).cloned();
-        let recorded = || known.get(&(current, stat.start_time)).map(|from| (from.mark.clone(), from.talks));
+        let recorded =
+            || known.get(&(current, stat.start_time)).map(|from| (from.mark.clone(), from.converses));
         if let Some(found) = found.or_else(recorded) {
             return Some(found);
         }
@@ -133,8 +135,8 @@ fn origin(
     None
 }
 
-fn write(file: &Path, pid: u32, start_time: u64, talks: bool) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(&Entry { pid, start_time, boot: boot(), talks })?;
+fn write(file: &Path, pid: u32, start_time: u64, converses: bool) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(&Entry { pid, start_time, boot: boot(), converses })?;
     line.push(b'\n');
     File::options().create(true).append(true).open(file)?.write_all(&line)
 }
@@ -167,7 +169,7 @@ impl Recorded {
         let boot = boot();
         let lines = fs::read_to_string(&self.file).unwrap_or_default();
         let entries = lines.lines().filter_map(|line| serde_json::from_str::<Entry>(line).ok());
-        let entries = entries.filter(|entry| entry.boot == boot && (entry.talks || !only_talking));
+        let entries = entries.filter(|entry| entry.boot == boot && (entry.converses || !only_talking));
         let mut alive: HashSet<u32> = entries
             .filter(|entry| {
                 tree::stat(entry.pid)
@@ -239,7 +241,7 @@ mod tests {
         // The number of a stranger that was used before, and one of before the machine was started anew.
         write(&file, theirs.id(), started(&theirs) - 1, false).unwrap();
         let (pid, start_time) = (theirs.id(), started(&theirs));
-        let old = Entry { pid, start_time, boot: "another".into(), talks: false };
+        let old = Entry { pid, start_time, boot: "another".into(), converses: false };
         let line = format!("{}\nnot json\n", serde_json::to_string(&old).unwrap());
         File::options().append(true).open(&file).unwrap().write_all(line.as_bytes()).unwrap();
         assert!(Recorded::of(folder.path()).is_over());

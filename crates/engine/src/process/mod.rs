@@ -7,7 +7,7 @@ mod control_group;
 mod descent;
 mod exit;
 mod hearing;
-mod keeper;
+mod reaper;
 mod teardown;
 mod tree;
 
@@ -29,8 +29,8 @@ use rustix::process::{Pid, Signal};
 pub(crate) use control_group::current as control_group;
 pub(crate) use descent::record as record_descent;
 pub use hearing::{Heard, hear_beside};
-use keeper::Keeper;
-pub use keeper::{GRACE_OF_ORPHANS, keep};
+use reaper::Reaper;
+pub use reaper::{GRACE_OF_ORPHANS, keep};
 pub(crate) use teardown::{Teardown, sweep};
 pub use tree::{Mark, adopt_orphans, alive, described, end_leftovers, exists, inside, sweep_all, under_way};
 
@@ -48,7 +48,7 @@ pub struct Launch {
     /// Bytes of memory any one of its processes may use.
     pub memory: Option<u64>,
     /// It is spoken to: its standard input is ours to write to, and its standard output is kept apart.
-    pub talks: bool,
+    pub converses: bool,
     /// What it says on its standard error belongs to what it says.
     pub together: bool,
 }
@@ -93,9 +93,9 @@ impl Running {
             .args(&launch.args)
             .env_clear()
             .envs(launch.env.iter())
-            .envs(mark.variables(launch.talks))
+            .envs(mark.variables(launch.converses))
             .current_dir(&launch.directory)
-            .stdin(if launch.talks { Stdio::piped() } else { Stdio::null() })
+            .stdin(if launch.converses { Stdio::piped() } else { Stdio::null() })
             .stdout(output)
             .stderr(errors)
             .process_group(0);
@@ -104,7 +104,7 @@ impl Running {
         }
         let starting = tree::starting();
         let child = command.spawn()?;
-        tree::remember_attempt(child.id(), mark.clone(), launch.talks);
+        tree::remember_attempt(child.id(), mark.clone(), launch.converses);
         drop(starting);
         let group = pid(child.id()).ok_or_else(|| io::Error::other("the process has no number"))?;
         Ok(Running { child, group, mark, is_over: false })

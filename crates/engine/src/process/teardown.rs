@@ -7,7 +7,7 @@ use std::process::Command;
 use conductor_core::ids::RunId;
 
 use super::control_group::Group;
-use super::{Keeper, Mark, tree};
+use super::{Mark, Reaper, tree};
 
 /// Held by what starts processes for a run. By `finish` where it comes to its end; where it is dropped without that (an
 /// error, a panic), everything that carries the run's mark is ended there and then.
@@ -15,7 +15,7 @@ pub(crate) struct Teardown {
     run: RunId,
     /// Where it is written down which of its processes carry no mark.
     folder: PathBuf,
-    keeper: Option<Keeper>,
+    reaper: Option<Reaper>,
     /// What we and all that we start are in, where the system lets us make one.
     group: Option<Group>,
     is_finished: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Teardown {
 
 impl Teardown {
     pub(crate) fn new(run: RunId, folder: &Path) -> Teardown {
-        Teardown { run, folder: folder.to_owned(), keeper: None, group: None, is_finished: false }
+        Teardown { run, folder: folder.to_owned(), reaper: None, group: None, is_finished: false }
     }
 
     /// Whatever is started from here on can be found by where it is.
@@ -33,15 +33,15 @@ impl Teardown {
 
     /// Starts the process that ends what is left behind if we are killed.
     pub(crate) fn keep(&mut self, command: &mut Command) -> io::Result<()> {
-        let keeper = Keeper::start(command)?;
+        let reaper = Reaper::start(command)?;
         if let Some(group) = &self.group {
-            group.let_out(keeper.process());
+            group.let_out(reaper.process());
         }
-        self.keeper = Some(keeper);
+        self.reaper = Some(reaper);
         Ok(())
     }
 
-    /// Every process of the run that is still there is ended, and only then is the keeper told that all is well.
+    /// Every process of the run that is still there is ended, and only then is the reaper told that all is well.
     pub(crate) async fn finish(&mut self) {
         tree::sweep_all(&self.run).await;
         self.is_finished = true;
@@ -55,12 +55,12 @@ impl Teardown {
         }
     }
 
-    /// The keeper stays where something could not be ended: it tries again.
+    /// The reaper stays where something could not be ended: it tries again.
     fn dismiss(&mut self) {
-        if let Some(keeper) = self.keeper.take()
+        if let Some(reaper) = self.reaper.take()
             && tree::alive(&self.run).is_empty()
         {
-            keeper.dismiss();
+            reaper.dismiss();
         }
     }
 }

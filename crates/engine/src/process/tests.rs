@@ -20,7 +20,7 @@ fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
         env: std::sync::Arc::new([("PATH".into(), std::env::var_os("PATH").unwrap())].into()),
         directory: directory.to_owned(),
         memory: None,
-        talks: false,
+        converses: false,
         together: false,
     };
     let output = fs::File::create(directory.join("out")).unwrap();

@@ -44,14 +44,14 @@ pub struct Mark {
 }
 
 impl Mark {
-    pub(super) fn variables(&self, talks: bool) -> impl Iterator<Item = (&'static str, OsString)> {
+    pub(super) fn variables(&self, converses: bool) -> impl Iterator<Item = (&'static str, OsString)> {
         let all = [
             (RUN, self.run.as_str().into()),
             (TASK, self.task.as_str().into()),
             (ATTEMPT, self.attempt.to_string().into()),
             (COORDINATOR, us().into()),
         ];
-        all.into_iter().chain(talks.then(|| (TALKS, "1".into())))
+        all.into_iter().chain(converses.then(|| (TALKS, "1".into())))
     }
 
     fn is_on(&self, environment: &[u8]) -> bool {
@@ -117,8 +117,8 @@ pub(super) fn remember(process: u32) {
     known().insert(process, None);
 }
 
-pub(super) fn remember_attempt(process: u32, mark: Mark, talks: bool) {
-    known().insert(process, Some((mark, talks)));
+pub(super) fn remember_attempt(process: u32, mark: Mark, converses: bool) {
+    known().insert(process, Some((mark, converses)));
 }
 
 /// The main processes of attempts at work.
@@ -131,8 +131,8 @@ pub(super) fn mark_own(command: &mut std::process::Command) {
     command.env(OWN, us());
 }
 
-/// Whether it is a program of that coordinator's own, what one left running on purpose, or this very process: a keeper
-/// whose coordinator was killed before it let the keeper out is in the group that it clears.
+/// Whether it is a program of that coordinator's own, what one left running on purpose, or this very process: a reaper
+/// whose coordinator was killed before it let the reaper out is in the group that it clears.
 pub(super) fn is_own(process: u32, coordinator: &str) -> bool {
     let is_waited_for = || known().contains_key(&process) || beside().contains(&process);
     process == std::process::id() || has_variable(&environment(process), OWN, coordinator) || is_waited_for()

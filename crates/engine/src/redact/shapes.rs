@@ -31,7 +31,7 @@ pub(super) const LONGEST: usize = 16 << 10;
 /// The secret that begins here, or that what begins here announces. A word may begin and end at every seam.
 pub(super) fn secret_at(bytes: &[u8], at: usize, is_seam: impl Fn(usize) -> bool) -> Option<Range<usize>> {
     let here = &bytes[at..];
-    let begins = |beginning: &str| here.starts_with(beginning.as_bytes());
+    let begins = |prefix: &str| here.starts_with(prefix.as_bytes());
     match here.first()? {
         b'-' if begins("-----BEGIN ") => pem(bytes, at),
         b'u' | b'U' if begins("uthorization") || begins("UTHORIZATION") => {
@@ -59,7 +59,7 @@ fn is_inside_word(bytes: &[u8], at: usize) -> bool {
 /// Whether a key is one even right behind a letter.
 fn is_unmistakable(key: &[u8]) -> bool {
     let beginnings = ["sk-ant-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox"];
-    beginnings.iter().any(|beginning| key.starts_with(beginning.as_bytes())) && is_mixed(key)
+    beginnings.iter().any(|prefix| key.starts_with(prefix.as_bytes())) && is_mixed(key)
 }
 
 /// A key of a service that gives its keys a beginning of their own.
@@ -185,15 +185,15 @@ mod tests {
     use super::super::Redactor;
 
     /// Put together here, so that no scanner takes this file for a leak.
-    fn made(beginning: &str, length: usize) -> String {
+    fn made(prefix: &str, length: usize) -> String {
         let body: String = "aB3dE6gH9".chars().cycle().take(length).collect();
-        format!("{beginning}{body}")
+        format!("{prefix}{body}")
     }
 
     #[test]
     fn keys_of_well_known_services_are_found() {
         let plain = Redactor::of_shapes();
-        for (beginning, length) in [
+        for (prefix, length) in [
             ("sk-ant-api03-", 80),
             ("sk-", 48),
             ("sk-proj-", 100),
@@ -206,12 +206,12 @@ mod tests {
             ("glpat-", 20),
             ("npm_", 36),
         ] {
-            let key = made(beginning, length);
+            let key = made(prefix, length);
             for text in
                 [key.clone(), format!("x={key} y"), format!("{{\"key\":\"{key}\"}}"), format!("({key})")]
             {
                 let shown = plain.text(&text);
-                assert!(!shown.contains(beginning) && !shown.contains("aB3d"), "{text}: {shown}");
+                assert!(!shown.contains(prefix) && !shown.contains("aB3d"), "{text}: {shown}");
                 assert_eq!(shown.replace('*', "").len(), text.len() - key.len());
             }
         }

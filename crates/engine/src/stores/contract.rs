@@ -52,7 +52,7 @@ fn attempt_started(seq: u64, task: &str) -> Record {
             task: task_id(task),
             attempt: Attempt(1),
             executor: 1,
-            hand: None,
+            choice: None,
             on: Default::default(),
         },
     )

@@ -21,7 +21,7 @@ use super::lines::Lines;
 use crate::agents::{self, Brief, Caller, Heard, Questions, Session, Translator};
 use crate::prices;
 use crate::transcript::{Speaker, Transcript};
-use crate::workspaces::Seat;
+use crate::workspaces::Workspace;
 
 /// What attempts under way have reported.
 #[derive(Default)]
@@ -78,7 +78,7 @@ pub(crate) fn left_usage(run: &Run, output: &std::path::Path) -> (Vec<LeftUsage>
     let (mut left, mut troubles) = (Vec::new(), Vec::new());
     for (place, (task, progress)) in run.tasks().enumerate() {
         let TaskState::Running(running) = &progress.state else { continue };
-        if running.ended || run.hand(place).is_none() {
+        if running.ended || run.agent_choice(place).is_none() {
             continue;
         }
         let (executor, attempt) = (running.executor, running.attempt);
@@ -133,7 +133,7 @@ fn translator(plan: &Plan, task: &Task, note: &Note) -> Result<Box<dyn Translato
     let session = Session { id: session.clone(), begun: *begun };
     let brief = Brief {
         task: &task,
-        seat: &Seat::default(),
+        workspace: &Workspace::default(),
         caller: &Caller::default(),
         words: String::new(),
         anew: None,

@@ -8,14 +8,14 @@ use conductor_core::ids::{Attempt, RunId};
 use conductor_core::plan::{Isolation, Plan};
 use tokio::sync::{mpsc, watch};
 
-use super::talks::new_session;
-use super::{Order, Stop, Visit, Worker, unfit};
+use super::session_state::new_session;
+use super::{AttemptContext, Order, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Caller, Questions, Session};
-use crate::board::Course;
+use crate::board::PhaseTimer;
 use crate::drive::Message;
 use crate::prompt;
 use crate::transcript::Transcript;
-use crate::workspaces::Rooms;
+use crate::workspaces::Workspaces;
 
 /// As much of what a program said is its answer, where it does not tell which of its words are the last.
 const LINES: usize = 100_000;
@@ -34,22 +34,22 @@ impl Worker {
         Worker {
             run,
             plan: Arc::new(plan).into(),
-            rooms: Rooms::new(place, None, Isolation::None),
+            workspaces: Workspaces::new(place, None, Isolation::None),
             caller: Caller::new(std::env::vars_os()),
             output,
             ours: Default::default(),
-            mail: Default::default(),
+            message_queue: Default::default(),
             marks: Default::default(),
             board: Default::default(),
             notices,
             reports,
             warned: Default::default(),
             accounts: Default::default(),
-            debuts: Default::default(),
+            first_starts: Default::default(),
             baselines: Default::default(),
             base_checks: Default::default(),
-            crowd: Default::default(),
-            desk: Default::default(),
+            agent_limits: Default::default(),
+            tool_server: Default::default(),
             supplies: Default::default(),
             secured: Default::default(),
             limits: Default::default(),
@@ -68,55 +68,56 @@ impl Worker {
         let plan = &*self.plan.get();
         let task = &plan.tasks[0];
         let (place, attempt) = (0, Attempt(number));
-        let order = Order { place, task: task.id.clone(), attempt, executor: 1, hand: None, beginning: None };
-        let guest = self.guest(&order);
-        let workspaces = self.rooms.in_place.clone();
-        let seat = workspaces.prepare(&guest).map_err(|error| super::no_workspace(&error))?;
-        let seat = self.at_home(task, seat, stop).await?;
-        let course = Course::begin(&self.board, &task.id, attempt);
-        let visit = Visit {
+        let order =
+            Order { place, task: task.id.clone(), attempt, executor: 1, choice: None, start_from: None };
+        let request = self.request(&order);
+        let workspaces = self.workspaces.in_place.clone();
+        let workspace = workspaces.prepare(&request).map_err(|error| super::no_workspace(&error))?;
+        let workspace = self.at_home(task, workspace, stop).await?;
+        let timer = PhaseTimer::begin(&self.board, &task.id, attempt);
+        let context = AttemptContext {
             order: &order,
             plan,
             task,
-            guest,
-            seat,
+            request,
+            workspace,
             workspaces,
             blocks: false,
             in_place: OnceLock::new(),
             skills: OnceLock::new(),
-            course: &course,
+            timer: &timer,
         };
         let opened = self.open_transcript(&self.speaker(&order), stop).await?;
         let mut transcript = opened.redacted(self.caller.redactor(plan, task));
-        let answer = self.answered(&visit, words, session, &mut transcript, stop).await;
+        let answer = self.answered(&context, words, session, &mut transcript, stop).await;
         let _ = transcript.finish();
         answer
     }
 
     async fn answered(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         words: String,
         session: &mut Option<String>,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<String, Outcome> {
-        let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
         let begun = session.is_some();
         let current = Session { id: session.take().unwrap_or_else(new_session), begun };
         let questions = Questions::default();
         let brief = Brief {
-            task: visit.task,
-            seat: &visit.seat,
+            task: context.task,
+            workspace: &context.workspace,
             caller: &self.caller,
             words,
             anew: None,
             session: &current,
             questions: &questions,
-            manner: prompt::manner(visit.plan, visit.task),
+            manner: prompt::manner(context.plan, context.task),
             tools: None,
         };
-        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, false).await?;
+        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, false).await?;
         let name = talk.session().unwrap_or(&current.id).to_owned();
         let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
         let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
@@ -127,7 +128,7 @@ impl Worker {
             (Some(cut), _) => Err(cut),
             (None, Outcome::Succeeded) => {
                 *session = agent.abilities().resumes.then_some(name);
-                let by_template = visit.plan.agents.contains_key(visit.task.agent_name());
+                let by_template = context.plan.agents.contains_key(context.task.agent_name());
                 Ok(match ending.result {
                     Some(words) if !by_template => words,
                     _ => transcript.last_lines(LINES).join("\n"),

@@ -8,7 +8,7 @@ use conductor_core::event::{Failure, FailureClass, Outcome};
 use conductor_core::plan::{Task, Work};
 use tokio::sync::{OnceCell, watch};
 
-use super::{Stop, Visit, Worker};
+use super::{AttemptContext, Stop, Worker};
 use crate::gates;
 use crate::transcript::Transcript;
 
@@ -42,12 +42,13 @@ pub(super) struct FailsOnBase(Vec<(String, Said)>);
 
 impl FailsOnBase {
     /// Whether a check has failed now exactly as on the base.
-    pub(super) fn knows(&self, failure: &Failure, seat: &std::path::Path) -> bool {
+    pub(super) fn knows(&self, failure: &Failure, workspace: &std::path::Path) -> bool {
         let lines: Vec<&str> = failure.evidence.lines().collect();
         failure.class == FailureClass::Unverified
             && self.0.iter().any(|(command, said)| {
                 let why = said.why.as_deref().unwrap_or_default();
-                failure.message == failed(command, why) && normal(&of(command, &lines), seat) == said.lines
+                failure.message == failed(command, why)
+                    && normal(&of(command, &lines), workspace) == said.lines
             })
     }
 }
@@ -66,19 +67,19 @@ impl Worker {
     /// work: `untouched` is the commit from which that counts.
     pub(super) async fn check_base(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         untouched: &mut Option<String>,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<FailsOnBase, Outcome> {
-        let (task, seat) = (visit.task, &visit.seat);
-        let Some(base) = seat.base.clone().filter(|_| is_checked(task)) else {
+        let (task, workspace) = (context.task, &context.workspace);
+        let Some(base) = workspace.base.clone().filter(|_| is_checked(task)) else {
             return Ok(FailsOnBase::default());
         };
         // One that goes on does not start from the base.
-        let starts = visit.guest.round.is_none();
+        let starts = context.request.round.is_none();
         // Where they cannot even be told, that is said when the work is looked at.
-        let commands = gates::expand(&task.verify, &seat.directory).unwrap_or_default();
+        let commands = gates::expand(&task.verify, &workspace.directory).unwrap_or_default();
         let (mut failing, mut has_run) = (Vec::new(), false);
         for command in commands {
             let cell = self.base_checks.cell(&base, &command);
@@ -86,7 +87,7 @@ impl Worker {
                 has_run = true;
             }
             let said = match starts {
-                true => cell.get_or_try_init(|| self.said_of_base(visit, &command, transcript, stop)).await,
+                true => cell.get_or_try_init(|| self.said_of_base(context, &command, transcript, stop)).await,
                 false => match cell.get() {
                     Some(said) => Ok(said),
                     None => continue,
@@ -103,8 +104,11 @@ impl Worker {
             }
         }
         if has_run {
-            let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), seat.clone());
-            let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
+            let (workspaces, request, workspace) =
+                (context.workspaces.clone(), context.request.clone(), workspace.clone());
+            let change = self
+                .started_at(context.blocks, stop, move || workspaces.collect(&request, &workspace))
+                .await?;
             *untouched = change.map(|change| change.commit).or(untouched.take());
         }
         Ok(FailsOnBase(failing))
@@ -112,18 +116,19 @@ impl Worker {
 
     async fn said_of_base(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         command: &str,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Said, Failure> {
-        let ended = self.command(visit.order, visit.task, command, &visit.seat, transcript, stop).await?;
+        let ended =
+            self.command(context.order, context.task, command, &context.workspace, transcript, stop).await?;
         if *stop.borrow() != Stop::No {
             return Err(Failure::new(FailureClass::Killed, "interrupted"));
         }
         let said = transcript.last_lines(super::checks::EVIDENCE_LINES);
         let lines: Vec<&str> = said.iter().map(String::as_str).collect();
-        let lines = normal(&of(command, &lines), &visit.seat.directory);
+        let lines = normal(&of(command, &lines), &context.workspace.directory);
         if let Some(why) = &ended {
             transcript.note(&format!("[conductor: {} on the untouched base]", failed(command, why)));
         }
@@ -139,8 +144,8 @@ fn of<'a>(command: &str, lines: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Without what is different each time: numbers, and where it happened.
-fn normal(lines: &[&str], seat: &std::path::Path) -> Vec<String> {
-    let place = seat.display().to_string();
+fn normal(lines: &[&str], workspace: &std::path::Path) -> Vec<String> {
+    let place = workspace.display().to_string();
     let lines = lines.iter().filter(|line| !line.starts_with("[conductor: "));
     lines
         .map(|line| {

@@ -7,14 +7,14 @@ use conductor_core::plan::Task;
 use conductor_core::recovery;
 use tokio::sync::watch;
 
-use super::{Order, Stop, Visit, Worker, base};
+use super::{AttemptContext, Order, Stop, Worker, base};
 use crate::access;
 use crate::agents;
 use crate::gates;
 use crate::process::Exit;
 use crate::redact;
 use crate::transcript::{self, Transcript};
-use crate::workspaces::{Seat, WorkspaceError, file};
+use crate::workspaces::{Workspace, WorkspaceError, file};
 
 /// How much of a failing check's output goes along with it.
 pub(super) const EVIDENCE_LINES: usize = 40;
@@ -44,34 +44,38 @@ impl Worker {
     /// Runs the task's `setup:`; gives the commit that holds what it changed, so that this is not taken for the work.
     pub(super) async fn set_up(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<String>, Outcome> {
-        if visit.task.setup().is_empty() {
+        if context.task.setup().is_empty() {
             return Ok(None);
         }
-        for command in visit.task.setup() {
-            let ended = self.command(visit.order, visit.task, command, &visit.seat, transcript, stop).await;
+        for command in context.task.setup() {
+            let ended = self
+                .command(context.order, context.task, command, &context.workspace, transcript, stop)
+                .await;
             if let Some(why) = ended.map_err(Outcome::Failed)? {
                 let failure = Failure::new(FailureClass::Exit, format!("setup `{command}` failed: {why}"));
-                return Err(Outcome::Failed(with_telling_line(visit.task, failure, transcript)));
+                return Err(Outcome::Failed(with_telling_line(context.task, failure, transcript)));
             }
         }
-        let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), visit.seat.clone());
-        let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
+        let (workspaces, request, workspace) =
+            (context.workspaces.clone(), context.request.clone(), context.workspace.clone());
+        let change =
+            self.started_at(context.blocks, stop, move || workspaces.collect(&request, &workspace)).await?;
         Ok(change.map(|change| change.commit))
     }
 
     pub(super) async fn verify(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Failure> {
         let checks: Vec<Check<'_>> =
-            visit.task.verify.iter().map(|command| Check { task: visit.task, command }).collect();
-        self.check(visit.order, &checks, &visit.seat, transcript, stop).await
+            context.task.verify.iter().map(|command| Check { task: context.task, command }).collect();
+        self.check(context.order, &checks, &context.workspace, transcript, stop).await
     }
 
     /// The combined tree, looked at before it lands. What is said goes into a transcript of its own.
@@ -79,7 +83,7 @@ impl Worker {
         &self,
         order: &Order,
         checks: &[Check<'_>],
-        seat: &Seat,
+        workspace: &Workspace,
         mut stop: watch::Receiver<Stop>,
     ) -> Result<(), Failure> {
         let lost = |error: Outcome| match error {
@@ -87,7 +91,7 @@ impl Worker {
             _ => Failure::new(FailureClass::Killed, "interrupted"),
         };
         let mut transcript = self.open_transcript(&self.speaker(order), &stop).await.map_err(lost)?;
-        let checked = self.check(order, checks, seat, &mut transcript, &mut stop).await;
+        let checked = self.check(order, checks, workspace, &mut transcript, &mut stop).await;
         let _ = transcript.finish();
         checked.map_err(|failure| Failure {
             message: format!("on the combined tree: {}", failure.message),
@@ -99,15 +103,15 @@ impl Worker {
         &self,
         order: &Order,
         checks: &[Check<'_>],
-        seat: &Seat,
+        workspace: &Workspace,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Failure> {
         for Check { task, command } in checks {
-            let commands = gates::expand(std::slice::from_ref(*command), &seat.directory)
+            let commands = gates::expand(std::slice::from_ref(*command), &workspace.directory)
                 .map_err(|error| Failure::new(FailureClass::Unverified, error.to_string()))?;
             for command in &commands {
-                if let Some(why) = self.command(order, task, command, seat, transcript, stop).await? {
+                if let Some(why) = self.command(order, task, command, workspace, transcript, stop).await? {
                     let failure = Failure::new(FailureClass::Unverified, base::failed(command, &why));
                     let failure = transcript.redactor().failure(failure);
                     return Err(failure.with(transcript.last_lines(EVIDENCE_LINES).join("\n")));
@@ -123,13 +127,13 @@ impl Worker {
         order: &Order,
         task: &Task,
         command: &str,
-        seat: &Seat,
+        workspace: &Workspace,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<String>, Failure> {
         transcript.redact(self.caller.redactor(&self.plan.get(), task));
         transcript.note(&format!("$ {command}"));
-        let launch = agents::command(command, task, seat, &self.caller);
+        let launch = agents::command(command, task, workspace, &self.caller);
         Ok(match self.run_process(order, &launch, transcript, stop).await? {
             Exit::Code(0) => None,
             Exit::Code(code) => Some(format!("exit code {code}")),
@@ -141,30 +145,30 @@ impl Worker {
     /// where there is no check, no file to damage, or no way to tell.
     pub(super) async fn prove_gate(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         change: &Change,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Option<Gate> {
-        if visit.task.verify.is_empty() {
+        if context.task.verify.is_empty() {
             return None;
         }
-        let yard = self.rooms.yard()?.clone();
-        let (name, change) = (format!("gate-{}", visit.guest.seat()), change.clone());
+        let run_repo = self.workspaces.run_repo()?.clone();
+        let (name, change) = (format!("gate-{}", context.request.workspace_name()), change.clone());
         let damaged = self.patiently(stop, move || {
-            let seat = yard.scratch(&name, &change.commit)?;
-            let root = yard.workspace_root(&name);
+            let workspace = run_repo.scratch(&name, &change.commit)?;
+            let root = run_repo.workspace_root(&name);
             let there = |path: &&String| root.join(path).is_file();
             let files: Vec<String> = change.touched.files.iter().filter(there).cloned().collect();
             let Some(path) = gates::weak_spot(&files) else { return Ok(None) };
             gates::damage(&root.join(path)).map_err(|source| file(&root, source))?;
-            Ok(Some((seat, path.to_owned())))
+            Ok(Some((workspace, path.to_owned())))
         });
-        let (seat, path) = damaged.await.ok().flatten()?;
+        let (workspace, path) = damaged.await.ok().flatten()?;
         transcript.note(&format!("[conductor: proving the checks on a damaged {path}]"));
         let checks: Vec<Check<'_>> =
-            visit.task.verify.iter().map(|command| Check { task: visit.task, command }).collect();
-        let holds = match self.check(visit.order, &checks, &seat, transcript, stop).await {
+            context.task.verify.iter().map(|command| Check { task: context.task, command }).collect();
+        let holds = match self.check(context.order, &checks, &workspace, transcript, stop).await {
             Ok(()) => false,
             Err(failure) if failure.class == FailureClass::Unverified => true,
             Err(_) => return None,
@@ -172,30 +176,30 @@ impl Worker {
         if !holds {
             self.notice(format!(
                 "the checks of {} still pass with {path} damaged: they prove nothing",
-                visit.task.id
+                context.task.id
             ));
         }
         Some(Gate { file: path, holds })
     }
 
-    /// The seat, with what the agent or command there has to know of an earlier round.
+    /// The workspace, with what the agent or command there has to know of an earlier round.
     pub(super) fn with_feedback(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         feedback: Option<&(u32, Failure)>,
-    ) -> Result<Seat, WorkspaceError> {
-        let mut seat = visit.seat.clone();
+    ) -> Result<Workspace, WorkspaceError> {
+        let mut workspace = context.workspace.clone();
         if let Some((round, failure)) = feedback {
             let folder = self.output.join("feedback");
             access::create_dir_all(&folder).map_err(|source| file(&folder, source))?;
-            let path = folder.join(format!("{}.{}.{round}.txt", visit.task.id, visit.order.attempt));
+            let path = folder.join(format!("{}.{}.{round}.txt", context.task.id, context.order.attempt));
             let text = format!("{}\n\n{}\n", failure.message, failure.evidence);
             let text = transcript::shown(redact::known().text(&text).as_bytes());
             access::write(&path, text).map_err(|source| file(&path, source))?;
-            seat.env.push(("CONDUCTOR_ROUND".to_owned(), round.to_string()));
-            seat.env.push(("CONDUCTOR_FEEDBACK".to_owned(), shown(&path)));
+            workspace.env.push(("CONDUCTOR_ROUND".to_owned(), round.to_string()));
+            workspace.env.push(("CONDUCTOR_FEEDBACK".to_owned(), shown(&path)));
         }
-        Ok(seat)
+        Ok(workspace)
     }
 }
 

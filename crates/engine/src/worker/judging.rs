@@ -7,9 +7,9 @@ use conductor_core::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::plan::{Changes, Task};
 use tokio::sync::watch;
 
-use super::{Stop, Visit, Worker};
+use super::{AttemptContext, Stop, Worker};
 use crate::transcript::Transcript;
-use crate::workspaces::{Guest, Look};
+use crate::workspaces::{Look, WorkspaceRequest};
 
 /// The user's own directory, in which a task works.
 pub(super) struct Watched {
@@ -22,84 +22,90 @@ impl Worker {
     /// What the work left, if that is what the task was to leave.
     pub(super) async fn judged(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         untouched: Option<&str>,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
-        if visit.task.changes == Changes::Discarded {
+        if context.task.changes == Changes::Discarded {
             return Ok(None);
         }
-        let (workspaces, guest, seat) = (visit.workspaces.clone(), visit.guest.clone(), visit.seat.clone());
-        let change = self.seated(visit.blocks, stop, move || workspaces.collect(&guest, &seat)).await?;
+        let (workspaces, request, workspace) =
+            (context.workspaces.clone(), context.request.clone(), context.workspace.clone());
+        let change =
+            self.started_at(context.blocks, stop, move || workspaces.collect(&request, &workspace)).await?;
         // What `setup:` changed is not the task's work.
         let change = change.filter(|change| untouched.is_none_or(|untouched| untouched != change.commit));
-        if visit.seat.base.is_none() {
-            return self.due_in_place(visit).map(|()| None);
+        if context.workspace.base.is_none() {
+            return self.due_in_place(context).map(|()| None);
         }
-        let mut change = due(visit.task, change)?;
+        let mut change = due(context.task, change)?;
         if let Some(change) = &mut change
-            && visit.task.gate_proof
+            && context.task.gate_proof
         {
-            change.gate = self.prove_gate(visit, change, transcript, stop).await;
+            change.gate = self.prove_gate(context, change, transcript, stop).await;
         }
         if let Some(change) = &mut change {
-            change.reviewed = self.reviewed(visit, change, transcript, stop).await?.map(Box::new);
-            change.measured = self.measured(visit, change, transcript, stop).await.map(Box::new);
+            change.reviewed = self.reviewed(context, change, transcript, stop).await?.map(Box::new);
+            change.measured = self.measured(context, change, transcript, stop).await.map(Box::new);
         }
         Ok(change)
     }
 
     /// In the user's own directory it can only be told whether anything changed while the task was at work. Where
     /// nothing did, neither did the task.
-    fn due_in_place(&self, visit: &Visit<'_>) -> Result<(), Outcome> {
-        match visit.in_place.get().is_some_and(|watched| !watched.changed.load(Ordering::Relaxed)) {
-            true => due(visit.task, None).map(drop),
+    fn due_in_place(&self, context: &AttemptContext<'_>) -> Result<(), Outcome> {
+        match context.in_place.get().is_some_and(|watched| !watched.changed.load(Ordering::Relaxed)) {
+            true => due(context.task, None).map(drop),
             false => Ok(()),
         }
     }
 
     /// What is there before the work itself begins: setting up is not the task's work.
-    pub(super) async fn look_before(&self, visit: &Visit<'_>) {
-        if visit.task.changes != Changes::Required || visit.blocks || visit.in_place.get().is_some() {
+    pub(super) async fn look_before(&self, context: &AttemptContext<'_>) {
+        if context.task.changes != Changes::Required || context.blocks || context.in_place.get().is_some() {
             return;
         }
-        let (directory, ours) = (visit.seat.directory.clone(), self.ours.clone());
+        let (directory, ours) = (context.workspace.directory.clone(), self.ours.clone());
         match tokio::task::spawn_blocking(move || Look::at(&directory, &ours)).await {
             Ok(Some(before)) => {
-                let _ = visit.in_place.set(Watched { before: before.into(), changed: Default::default() });
+                let _ = context.in_place.set(Watched { before: before.into(), changed: Default::default() });
             }
             _ => self.notice(format!(
                 "{} holds too many files to look at: whether {} changes any of them cannot be told",
-                visit.seat.directory.display(),
-                visit.order.task
+                context.workspace.directory.display(),
+                context.order.task
             )),
         }
     }
 
     /// What is there after it, before our own checks write anything.
-    pub(super) async fn look_after(&self, visit: &Visit<'_>) {
-        let Some(watched) = visit.in_place.get() else { return };
+    pub(super) async fn look_after(&self, context: &AttemptContext<'_>) {
+        let Some(watched) = context.in_place.get() else { return };
         let (before, directory, ours) =
-            (watched.before.clone(), visit.seat.directory.clone(), self.ours.clone());
+            (watched.before.clone(), context.workspace.directory.clone(), self.ours.clone());
         let changed = tokio::task::spawn_blocking(move || before.is_changed(&directory, &ours)).await;
         watched.changed.fetch_or(changed.unwrap_or(true), Ordering::Relaxed);
     }
 
     /// Sets a workspace back: its changes are to be discarded. If that fails, they are kept like any.
-    pub(super) async fn discard(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) {
-        let Visit { workspaces, guest, .. } = &visit;
-        let (workspaces, guest) = (workspaces.clone(), Guest { round: None, ..guest.clone() });
-        if self.patiently(stop, move || workspaces.prepare(&guest)).await.is_err() {
-            self.rescue(visit, stop).await;
+    pub(super) async fn discard(&self, context: AttemptContext<'_>, stop: &watch::Receiver<Stop>) {
+        let AttemptContext { workspaces, request, .. } = &context;
+        let (workspaces, request) = (workspaces.clone(), WorkspaceRequest { round: None, ..request.clone() });
+        if self.patiently(stop, move || workspaces.prepare(&request)).await.is_err() {
+            self.rescue(context, stop).await;
         }
     }
 
     /// Keeps whatever it did. If that fails, the worktree itself stays for the user to look at.
-    pub(super) async fn rescue(&self, visit: Visit<'_>, stop: &watch::Receiver<Stop>) -> Option<Change> {
-        let Visit { workspaces, guest, .. } = visit;
-        let task = guest.task.clone();
-        match self.patiently(stop, move || workspaces.rescue(&guest)).await {
+    pub(super) async fn rescue(
+        &self,
+        context: AttemptContext<'_>,
+        stop: &watch::Receiver<Stop>,
+    ) -> Option<Change> {
+        let AttemptContext { workspaces, request, .. } = context;
+        let task = request.task.clone();
+        match self.patiently(stop, move || workspaces.rescue(&request)).await {
             Ok(rescued) => rescued.map(|rescued| rescued.change),
             Err(error) => {
                 let message = "could not be saved and is still in its workspace";

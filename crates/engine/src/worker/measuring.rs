@@ -15,12 +15,12 @@ use conductor_core::units::Millis;
 use tokio::sync::watch;
 
 use super::baselines::Figures;
-use super::{Order, Stop, Visit, Worker};
+use super::{AttemptContext, Order, Stop, Worker};
 use crate::agents;
 use crate::gates;
 use crate::process::Exit;
 use crate::transcript::Transcript;
-use crate::workspaces::Seat;
+use crate::workspaces::Workspace;
 
 /// More of a report is not read.
 const REPORT: u64 = 32 << 20;
@@ -41,26 +41,27 @@ struct Asked {
 struct Place<'a> {
     order: &'a Order,
     task: &'a Task,
-    seat: &'a Seat,
+    workspace: &'a Workspace,
 }
 
 impl Worker {
     /// Of work that passed all that looked at it. The workspace holds nothing but the work afterwards.
     pub(super) async fn measured(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         change: &Change,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Option<Measured> {
-        let measure = visit.task.measure.as_deref()?;
-        let (task, attempt) = (visit.order.task.clone(), visit.order.attempt);
+        let measure = context.task.measure.as_deref()?;
+        let (task, attempt) = (context.order.task.clone(), context.order.attempt);
         self.report(Input::WorkAccepted { task, attempt });
-        let asked = self.settled(measure, &visit.seat.directory);
-        let measured = self.compared(visit, change, &asked, transcript, stop).await;
-        let (yard, name, commit) = (self.rooms.yard()?.clone(), visit.guest.seat(), change.commit.clone());
-        if let Err(error) = self.patiently(stop, move || yard.tidy(&name, &commit)).await {
-            let task = &visit.order.task;
+        let asked = self.settled(measure, &context.workspace.directory);
+        let measured = self.compared(context, change, &asked, transcript, stop).await;
+        let (run_repo, name, commit) =
+            (self.workspaces.run_repo()?.clone(), context.request.workspace_name(), change.commit.clone());
+        if let Err(error) = self.patiently(stop, move || run_repo.tidy(&name, &commit)).await {
+            let task = &context.order.task;
             self.notice(format!("what measuring {task} left in its workspace could not be removed: {error}"));
         }
         measured.unwrap_or_else(|Stopped| {
@@ -71,7 +72,7 @@ impl Worker {
 
     async fn compared(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         change: &Change,
         asked: &Asked,
         transcript: &mut Transcript,
@@ -81,7 +82,7 @@ impl Worker {
             return Ok(None);
         }
         transcript.note("[conductor: measuring the work]");
-        let here = Place { order: visit.order, task: visit.task, seat: &visit.seat };
+        let here = Place { order: context.order, task: context.task, workspace: &context.workspace };
         let after = self.figures(&here, asked, transcript, stop).await?;
         // What says nothing of the work is not asked of what was before.
         let asked = Asked {
@@ -92,20 +93,20 @@ impl Worker {
         if asked.coverage.is_none() && asked.lint.is_empty() {
             return Ok(None);
         }
-        let before = self.baseline(visit, &change.base, &asked, transcript, stop).await?;
+        let before = self.baseline(context, &change.base, &asked, transcript, stop).await?;
         Ok(after.since(before))
     }
 
     /// The first attempt that needs it measures it; the others wait for the result.
     async fn baseline(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         base: &str,
         asked: &Asked,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Figures, Stopped> {
-        let key = format!("{base} {asked:?} {:?} {:?}", visit.task.setup(), visit.task.env);
+        let key = format!("{base} {asked:?} {:?} {:?}", context.task.setup(), context.task.env);
         let cell = self.baselines.cell(key);
         if let Some(known) = cell.get() {
             return Ok(*known);
@@ -113,7 +114,7 @@ impl Worker {
         let (mut left, is_ours) = (stop.clone(), AtomicBool::new(false));
         let measuring = cell.get_or_try_init(|| {
             is_ours.store(true, Ordering::Relaxed);
-            self.of_base(visit, base, asked, transcript, stop)
+            self.of_base(context, base, asked, transcript, stop)
         });
         tokio::pin!(measuring);
         tokio::select! {
@@ -131,24 +132,24 @@ impl Worker {
     /// In a folder that holds the base and nothing else, made ready as the task's own was.
     async fn of_base(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         base: &str,
         asked: &Asked,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Figures, Stopped> {
-        let Some(yard) = self.rooms.yard().cloned() else { return Ok(Figures::default()) };
-        let (name, commit) = (format!("base-{}", visit.guest.seat()), base.to_owned());
-        let seat = match self.patiently(stop, move || yard.scratch(&name, &commit)).await {
-            Ok(seat) => seat,
+        let Some(run_repo) = self.workspaces.run_repo().cloned() else { return Ok(Figures::default()) };
+        let (name, commit) = (format!("base-{}", context.request.workspace_name()), base.to_owned());
+        let workspace = match self.patiently(stop, move || run_repo.scratch(&name, &commit)).await {
+            Ok(workspace) => workspace,
             Err(error) => {
                 self.tell_once(transcript, &format!("what it started from is not measured: {error}"));
                 return Ok(Figures::default());
             }
         };
         transcript.note("[conductor: measuring what it started from]");
-        let there = Place { order: visit.order, task: visit.task, seat: &seat };
-        for command in visit.task.setup() {
+        let there = Place { order: context.order, task: context.task, workspace: &workspace };
+        for command in context.task.setup() {
             match self.said(&there, command, asked.within, transcript, stop).await? {
                 Some((0, _)) => {}
                 _ => {
@@ -192,8 +193,10 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Percent>, Stopped> {
-        let report = wish.report.as_deref().map(|report| place.seat.directory.join(report));
-        if let Some(old) = report.as_deref().and_then(|report| within_reach(&place.seat.directory, report)) {
+        let report = wish.report.as_deref().map(|report| place.workspace.directory.join(report));
+        if let Some(old) =
+            report.as_deref().and_then(|report| within_reach(&place.workspace.directory, report))
+        {
             // What lies there from before tells nothing of this.
             let _ = fs::remove_file(old);
         }
@@ -202,7 +205,9 @@ impl Worker {
         };
         let text = match report {
             None => said,
-            Some(report) => match within_reach(&place.seat.directory, &report).and_then(|path| read(&path)) {
+            Some(report) => match within_reach(&place.workspace.directory, &report)
+                .and_then(|path| read(&path))
+            {
                 Some(text) => text,
                 None => {
                     let name = wish.report.as_deref().unwrap_or_default();
@@ -256,7 +261,7 @@ impl Worker {
         }
         transcript.note(&format!("$ {command}"));
         let from = transcript.length();
-        let launch = agents::command(command, place.task, place.seat, &self.caller);
+        let launch = agents::command(command, place.task, place.workspace, &self.caller);
         let (wish, mut heard) = watch::channel(Stop::No);
         let mut late = false;
         let exit = {

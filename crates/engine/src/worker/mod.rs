@@ -1,27 +1,27 @@
 //! One attempt at one task: workspace, process, transcript, our own look at the result, report.
 
 mod accounts;
+mod agent_limits;
 mod asking;
 mod base;
 mod baselines;
 mod bill;
 mod checks;
-mod crowd;
-mod debut;
+mod conversation;
+mod first_start;
 mod judging;
 mod lines;
-mod mail;
 mod measuring;
+mod message_queue;
 mod parking;
 mod plan;
 mod repetition;
 mod reviewing;
 mod running;
 mod securing;
+mod session_state;
 mod skills;
 mod supplies;
-mod talking;
-mod talks;
 
 use std::borrow::Cow;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -30,42 +30,44 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use conductor_core::costs;
-use conductor_core::event::{Change, Failure, FailureClass, Hand, Outcome, Usage};
+use conductor_core::event::{AgentChoice, Change, Failure, FailureClass, Outcome, Usage};
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Changes, Limits, Plan, Task, Work};
-use conductor_core::scheduler::{Beginning, Input};
+use conductor_core::scheduler::{Input, StartFrom};
 use conductor_core::units::Usd;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
-use crate::board::{Board, Course, Phase};
+use crate::board::{Board, Phase, PhaseTimer};
 use crate::checkpoints::Checkpoint;
 use crate::clock::wall;
 use crate::drive::{Control, Message};
-use crate::mcp::{Desk, Office, Pass};
+use crate::mcp::{ToolHandler, ToolServer, ToolToken};
 use crate::merge::short;
 use crate::process::{self, Exit, Mark};
 use crate::prompt::{self, Facts, Footing, Offered};
 use crate::redact;
 use crate::skills::Applied;
 use crate::transcript::{Marks, Speaker, Transcript};
-use crate::workspaces::{Guest, Rooms, Seat, SettingsNews, WorkspaceError, Workspaces};
+use crate::workspaces::{
+    SettingsNews, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest, Workspaces,
+};
 use bill::Difference;
+use conversation::Conversation;
 use judging::Watched;
 use parking::Parked;
-use talking::Conversation;
-use talks::Talks;
+use session_state::SessionState;
 
 pub(crate) use accounts::{Accounts, left_usage};
+pub(crate) use agent_limits::AgentLimits;
 pub(crate) use base::BaseChecks;
 pub(crate) use baselines::Baselines;
 pub(crate) use checks::Check;
-pub(crate) use crowd::Crowd;
-pub(crate) use debut::Debuts;
-pub(crate) use mail::Mail;
+pub use conversation::overhear;
+pub(crate) use first_start::FirstStarts;
+pub(crate) use message_queue::MessageQueue;
 pub use plan::CurrentPlan;
 pub(crate) use supplies::Supplies;
-pub use talking::overhear;
 
 /// What is to be done, by whom, as which try, from where.
 #[derive(Debug, Clone)]
@@ -75,17 +77,17 @@ pub struct Order {
     pub attempt: Attempt,
     pub executor: u32,
     /// None for a command.
-    pub hand: Option<Box<Hand>>,
-    pub beginning: Option<Box<Beginning>>,
+    pub choice: Option<Box<AgentChoice>>,
+    pub start_from: Option<Box<StartFrom>>,
 }
 
 impl Order {
     /// The task with the agent and model that were chosen for this attempt.
     fn task<'p>(&self, plan: &'p Plan) -> Cow<'p, Task> {
         let task = &plan.tasks[self.place];
-        match self.hand.as_deref() {
-            Some(hand) if task.agent.as_ref() != Some(&hand.agent) || task.model != hand.model => {
-                let (agent, model) = (Some(hand.agent.clone()), hand.model.clone());
+        match self.choice.as_deref() {
+            Some(choice) if task.agent.as_ref() != Some(&choice.agent) || task.model != choice.model => {
+                let (agent, model) = (Some(choice.agent.clone()), choice.model.clone());
                 Cow::Owned(Task { agent, model, ..task.clone() })
             }
             _ => Cow::Borrowed(task),
@@ -105,12 +107,12 @@ pub enum Stop {
 pub struct Worker {
     pub run: RunId,
     pub plan: CurrentPlan,
-    pub rooms: Rooms,
+    pub workspaces: Workspaces,
     pub caller: Caller,
     pub output: PathBuf,
     /// Files and folders in the user's directory that are ours to write to.
     pub(crate) ours: Vec<PathBuf>,
-    pub(crate) mail: Mail,
+    pub(crate) message_queue: MessageQueue,
     pub(crate) marks: Marks,
     pub(crate) board: Board,
     pub(crate) notices: mpsc::UnboundedSender<String>,
@@ -118,11 +120,11 @@ pub struct Worker {
     /// What the user was told and need not hear again.
     pub(crate) warned: std::sync::Mutex<std::collections::BTreeSet<String>>,
     pub(crate) accounts: Accounts,
-    pub(crate) debuts: Debuts,
+    pub(crate) first_starts: FirstStarts,
     pub(crate) baselines: Baselines,
     pub(crate) base_checks: BaseChecks,
-    pub(crate) crowd: Crowd,
-    pub(crate) desk: Desk,
+    pub(crate) agent_limits: AgentLimits,
+    pub(crate) tool_server: ToolServer,
     pub(crate) supplies: Supplies,
     /// The checkpoint that was made last before something risky.
     pub(crate) secured: Arc<std::sync::Mutex<Option<Checkpoint>>>,
@@ -131,27 +133,27 @@ pub struct Worker {
 }
 
 /// An attempt under way: who works where.
-struct Visit<'a> {
+struct AttemptContext<'a> {
     order: &'a Order,
     /// As it was when the attempt began: nothing about its own task changes after that.
     plan: &'a Plan,
     task: &'a Task,
-    guest: Guest,
-    seat: Seat,
-    workspaces: Arc<dyn Workspaces>,
+    request: WorkspaceRequest,
+    workspace: Workspace,
+    workspaces: Arc<dyn WorkspaceBackend>,
     blocks: bool,
     /// What was in the directory before the work, where a change in it is due and cannot be told otherwise.
     in_place: OnceLock<Watched>,
     skills: OnceLock<Vec<Applied>>,
-    course: &'a Course<'a>,
+    timer: &'a PhaseTimer<'a>,
 }
 
 impl Worker {
     /// Carries the order out and reports how it ended, whatever happens.
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
-        let course = Course::begin(&self.board, &order.task, order.attempt);
+        let timer = PhaseTimer::begin(&self.board, &order.task, order.attempt);
         let begun = Instant::now();
-        let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, &course, stop).await {
+        let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, &timer, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
             Err((outcome, kept)) => {
                 let plan = self.plan.get();
@@ -159,7 +161,7 @@ impl Worker {
                 (self.excused(&order.task, begun, outcome), kept)
             }
         };
-        let phases = Some(course.finish());
+        let phases = Some(timer.finish());
         let change = change.map(Box::new);
         let (task, attempt) = (order.task, order.attempt);
         self.report(Input::AttemptEnded { task, attempt, outcome, change, phases });
@@ -169,44 +171,44 @@ impl Worker {
     async fn attempt(
         &self,
         order: &Order,
-        course: &Course<'_>,
+        timer: &PhaseTimer<'_>,
         mut stop: watch::Receiver<Stop>,
     ) -> Result<Option<Change>, (Outcome, Option<Change>)> {
         let plan = &*self.plan.get();
         let task = &*order.task(plan);
         self.secure(order, task, &stop).await.map_err(|outcome| (outcome, None))?;
-        let (workspaces, blocks) = self.rooms.of(task).map_err(|error| (no_workspace(&error), None))?;
-        let guest = self.guest(order);
-        let seat = {
-            let (workspaces, guest) = (workspaces.clone(), guest.clone());
-            let seated = self.seated(blocks, &stop, move || workspaces.prepare(&guest)).await;
-            seated.map_err(|outcome| (outcome, None))?
+        let (workspaces, blocks) = self.workspaces.of(task).map_err(|error| (no_workspace(&error), None))?;
+        let request = self.request(order);
+        let workspace = {
+            let (workspaces, request) = (workspaces.clone(), request.clone());
+            let started_at = self.started_at(blocks, &stop, move || workspaces.prepare(&request)).await;
+            started_at.map_err(|outcome| (outcome, None))?
         };
-        // Not before: making its workspace takes away what the last guest left there.
+        // Not before: making its workspace takes away what the last attempt left there.
         self.wait_for_room(&stop).await;
-        let seat = self.at_home(task, seat, &stop).await.map_err(|outcome| (outcome, None))?;
-        let visit = Visit {
+        let workspace = self.at_home(task, workspace, &stop).await.map_err(|outcome| (outcome, None))?;
+        let context = AttemptContext {
             order,
             plan,
             task,
-            guest,
-            seat,
+            request,
+            workspace,
             workspaces,
             blocks,
             in_place: OnceLock::new(),
             skills: OnceLock::new(),
-            course,
+            timer,
         };
         let goes_on = matches!(task.work, Work::Prompt(_));
-        let done = self.perform(&visit, &mut stop).await;
+        let done = self.perform(&context, &mut stop).await;
         self.look_at_settings(blocks);
         match done {
             done if blocks && task.changes == Changes::Discarded => {
-                self.discard(visit, &stop).await;
+                self.discard(context, &stop).await;
                 done.map_err(|outcome| (outcome, None))
             }
             Err(outcome) if blocks => {
-                let kept = self.rescue(visit, &stop).await;
+                let kept = self.rescue(context, &stop).await;
                 Err((outcome, kept.filter(|_| goes_on)))
             }
             ended => ended.map_err(|outcome| (outcome, None)),
@@ -215,7 +217,8 @@ impl Worker {
 
     /// Whether what the user's git is configured by is still what it was: told before anything comes of the work.
     fn look_at_settings(&self, is_apart: bool) {
-        let news = self.rooms.yard().filter(|_| is_apart).and_then(|yard| yard.settings_news());
+        let news =
+            self.workspaces.run_repo().filter(|_| is_apart).and_then(|run_repo| run_repo.settings_news());
         if let Some(SettingsNews { what, undo, earlier }) = news {
             self.report(Input::GitSettingsTouched { what, undo, earlier });
         }
@@ -225,14 +228,15 @@ impl Worker {
     /// comes of it is collected while the transcript can still be written to.
     async fn perform(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
-        let transcript = self.open_transcript(&self.speaker(visit.order), stop).await?;
-        self.marks.begin(visit.order.executor);
-        let mark = self.marks.transcript(visit.order.executor);
-        let mut transcript = transcript.redacted(self.caller.redactor(visit.plan, visit.task)).marked(mark);
-        let done = self.rounds(visit, &mut transcript, stop).await;
+        let transcript = self.open_transcript(&self.speaker(context.order), stop).await?;
+        self.marks.begin(context.order.executor);
+        let mark = self.marks.transcript(context.order.executor);
+        let mut transcript =
+            transcript.redacted(self.caller.redactor(context.plan, context.task)).marked(mark);
+        let done = self.rounds(context, &mut transcript, stop).await;
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
         done
@@ -240,30 +244,33 @@ impl Worker {
 
     async fn rounds(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
-        let mut untouched = self.set_up(visit, transcript, stop).await?;
-        let on_base = self.check_base(visit, &mut untouched, transcript, stop).await?;
-        let mut talks = Talks::new(visit);
-        talks.questions = self.guarded(visit, talks.questions);
-        self.apply_skills(visit, &talks, transcript, stop).await?;
-        self.look_before(visit).await;
-        let mut feedback = talks.feedback(visit);
+        let mut untouched = self.set_up(context, transcript, stop).await?;
+        let on_base = self.check_base(context, &mut untouched, transcript, stop).await?;
+        let mut session_state = SessionState::new(context);
+        session_state.questions = self.guarded(context, session_state.questions);
+        self.apply_skills(context, &session_state, transcript, stop).await?;
+        self.look_before(context).await;
+        let mut feedback = session_state.feedback(context);
         loop {
             let round = feedback.as_ref().map_or(0, |(number, _)| *number);
-            let found = match self.one_round(visit, feedback.as_ref(), &mut talks, transcript, stop).await {
-                Ok(()) => self.judged(visit, untouched.as_deref(), transcript, stop).await,
+            let found = match self
+                .one_round(context, feedback.as_ref(), &mut session_state, transcript, stop)
+                .await
+            {
+                Ok(()) => self.judged(context, untouched.as_deref(), transcript, stop).await,
                 Err(outcome) => Err(outcome),
             };
             match found {
-                Err(Outcome::Failed(failure)) if talks.begin_anew(&failure) => {
+                Err(Outcome::Failed(failure)) if session_state.begin_anew(&failure) => {
                     transcript.note("[conductor: the conversation cannot be gone on with; a new one begins]");
                 }
                 Err(Outcome::Failed(failure))
-                    if round >= visit.task.fix_rounds.min(1)
-                        && on_base.knows(&failure, &visit.seat.directory) =>
+                    if round >= context.task.fix_rounds.min(1)
+                        && on_base.knows(&failure, &context.workspace.directory) =>
                 {
                     let message = format!("{}, as on the untouched base", failure.message);
                     return Err(Outcome::Failed(Failure {
@@ -272,9 +279,9 @@ impl Worker {
                         ..failure
                     }));
                 }
-                Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < visit.task.fix_rounds => {
+                Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < context.task.fix_rounds => {
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
-                    let task = &visit.order.task;
+                    let task = &context.order.task;
                     self.notice(format!("{task} goes back to be mended: {}", failure.message));
                     feedback = Some((round + 1, failure));
                 }
@@ -289,87 +296,92 @@ impl Worker {
     /// The agent's work, then the commands that check it.
     async fn one_round(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         feedback: Option<&(u32, Failure)>,
-        talks: &mut Talks,
+        session_state: &mut SessionState,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
-        let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
-        let seat = self.supplied(stop, || self.with_feedback(visit, feedback)).await;
-        let seat = seat.map_err(|error| no_workspace(&error))?;
-        let Talks { session, questions, .. } = &*talks;
+        let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
+        let workspace = self.supplied(stop, || self.with_feedback(context, feedback)).await;
+        let workspace = workspace.map_err(|error| no_workspace(&error))?;
+        let SessionState { session, questions, .. } = &*session_state;
         let known = session.begun && agent.abilities().resumes;
         let round = feedback.map_or(0, |(round, _)| *round);
-        let remarks = talks.remarks(&self.mail, &visit.order.task);
+        let remarks = session_state.remarks(&self.message_queue, &context.order.task);
         let words = |known: bool| {
-            let told = self.words(visit, &seat, (feedback, talks.footing(round)), known)?;
+            let told = self.words(context, &workspace, (feedback, session_state.footing(round)), known)?;
             Ok(told + &remarks)
         };
         let (anew, words) = (known.then(|| words(false)).transpose()?, words(known)?);
         if !session.begun && !agent.names_conversations() {
-            self.tell_session(visit, &session.id);
+            self.tell_session(context, &session.id);
         }
-        let (task, caller) = (visit.task, &self.caller);
-        let manner = prompt::manner(visit.plan, task);
-        let pass = self.pass(visit, questions).await?;
+        let (task, caller) = (context.task, &self.caller);
+        let manner = prompt::manner(context.plan, task);
+        let pass = self.pass(context, questions).await?;
         let tools = pass.as_ref();
-        let brief = Brief { task, seat: &seat, caller, words, anew, session, questions, manner, tools };
-        visit.course.enter(Phase::Working);
-        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, true).await?;
-        visit.course.enter(Phase::Verifying);
+        let brief =
+            Brief { task, workspace: &workspace, caller, words, anew, session, questions, manner, tools };
+        context.timer.enter(Phase::Working);
+        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, true).await?;
+        context.timer.enter(Phase::Verifying);
         let name = talk.session().unwrap_or(&session.id).to_owned();
-        talks.session = Session { id: name, begun: true };
+        session_state.session = Session { id: name, begun: true };
         let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
-        talks.spent |= talk.spent();
+        session_state.spent |= talk.spent();
         let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
         if let Some(cut) = cut {
             return Err(cut);
         }
         if let Some(until) = ending.parked {
-            self.park(visit.task, until);
+            self.park(context.task, until);
             return Err(Outcome::Interrupted);
         }
         match ending.outcome {
             Outcome::Succeeded => {}
-            Outcome::Failed(failure) if matches!(visit.task.work, Work::Run(_)) => {
-                return Err(Outcome::Failed(checks::with_telling_line(visit.task, failure, transcript)));
+            Outcome::Failed(failure) if matches!(context.task.work, Work::Run(_)) => {
+                return Err(Outcome::Failed(checks::with_telling_line(context.task, failure, transcript)));
             }
             other => return Err(other),
         }
-        if matches!(visit.task.work, Work::Prompt(_)) {
-            let (task, attempt) = (visit.order.task.clone(), visit.order.attempt);
+        if matches!(context.task.work, Work::Prompt(_)) {
+            let (task, attempt) = (context.order.task.clone(), context.order.attempt);
             self.report(Input::WorkHandedIn { task, attempt });
         }
-        self.look_after(visit).await;
-        self.verify(visit, transcript, stop).await.map_err(Outcome::Failed)
+        self.look_after(context).await;
+        self.verify(context, transcript, stop).await.map_err(Outcome::Failed)
     }
 
     /// A way in for its agent to say more than its work does, where the run takes that.
-    async fn pass(&self, visit: &Visit<'_>, questions: &agents::Questions) -> Result<Option<Pass>, Outcome> {
-        let Some(Offered { adds }) = Offered::of(visit.plan, visit.task, &self.limits) else {
+    async fn pass(
+        &self,
+        context: &AttemptContext<'_>,
+        questions: &agents::Questions,
+    ) -> Result<Option<ToolToken>, Outcome> {
+        let Some(Offered { adds }) = Offered::of(context.plan, context.task, &self.limits) else {
             return Ok(None);
         };
-        let office = Office {
-            task: visit.order.task.clone(),
-            attempt: visit.order.attempt,
+        let tool_handler = ToolHandler {
+            task: context.order.task.clone(),
+            attempt: context.order.attempt,
             plan: self.plan.clone(),
             control: Control::new(self.reports.clone()),
             questions: questions.clone(),
             board: self.board.clone(),
-            redactor: self.caller.redactor(visit.plan, visit.task),
+            redactor: self.caller.redactor(context.plan, context.task),
             reports: Default::default(),
             adds,
             asks: self.limits.asks_about_follow_ups(),
         };
-        self.desk.admit(office).await.map(Some).map_err(|error| unfit_stream(&error))
+        self.tool_server.admit(tool_handler).await.map(Some).map_err(|error| unfit_stream(&error))
     }
 
     /// Engages an agent and listens until its process is gone. `goes_on` where the task's next attempt may go on with
     /// the conversation.
     async fn converse(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         agent: &dyn Agent,
         brief: &Brief<'_>,
         transcript: &mut Transcript,
@@ -377,33 +389,34 @@ impl Worker {
         goes_on: bool,
     ) -> Result<(Conversation, Result<Exit, Failure>), Outcome> {
         let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
-        let speaker = self.speaker(visit.order);
-        let stream =
-            self.supplied(stop, || launch.talks.then(|| Transcript::open_stream(&speaker)).transpose()).await;
+        let speaker = self.speaker(context.order);
+        let stream = self
+            .supplied(stop, || launch.converses.then(|| Transcript::open_stream(&speaker)).transpose())
+            .await;
         let stream = stream.map_err(|error| unfit_stream(&error))?;
         if stream.is_some()
             && let Err(error) = self.accounts.note(&speaker, brief.task, brief.session)
         {
-            let task = &visit.order.task;
+            let task = &context.order.task;
             self.notice(format!("what {task} spends if we are killed could not be counted later: {error}"));
         }
-        let mark = self.marks.stream(visit.order.executor);
+        let mark = self.marks.stream(context.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
         talk.told = (goes_on && matches!(brief.task.work, Work::Prompt(_))).then(|| brief.session.id.clone());
         let _place = tokio::select! {
             biased;
-            place = self.crowd.place(brief.task.agent_name()) => place,
+            place = self.agent_limits.place(brief.task.agent_name()) => place,
             _ = stop.wait_for(|wish| *wish != Stop::No) => return Err(Outcome::Interrupted),
         };
         if agent.sets_up_its_home() {
             let stopped = stop.wait_for(|wish| *wish != Stop::No);
             tokio::select! {
-                debut = self.debuts.next(brief.task.agent_name()) => talk.debut = debut,
+                first_start = self.first_starts.next(brief.task.agent_name()) => talk.first_start = first_start,
                 _ = stopped => return Err(Outcome::Interrupted),
             }
         }
-        let exit = self.run_talking(visit.order, &launch, transcript, stop, Some(&mut talk)).await;
+        let exit = self.run_talking(context.order, &launch, transcript, stop, Some(&mut talk)).await;
         Ok((talk, exit))
     }
 
@@ -411,9 +424,9 @@ impl Worker {
     async fn at_home(
         &self,
         task: &Task,
-        mut seat: Seat,
+        mut workspace: Workspace,
         stop: &watch::Receiver<Stop>,
-    ) -> Result<Seat, Outcome> {
+    ) -> Result<Workspace, Outcome> {
         if task.has_own_agent_home()
             && let Some(name) =
                 agents::agent(&self.plan.get(), task.agent_name()).map_err(unfit)?.home_variable()
@@ -421,15 +434,15 @@ impl Worker {
             let home = self.output.join("agent_homes").join(task.id.as_str());
             let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home);
             self.supplied(stop, make).await.map_err(|error| unfit_stream(&error))?;
-            seat.env.push((name.to_owned(), home.display().to_string()));
+            workspace.env.push((name.to_owned(), home.display().to_string()));
         }
-        Ok(seat)
+        Ok(workspace)
     }
 
     /// By which name a conversation can be gone on with; a command has none.
-    fn tell_session(&self, visit: &Visit<'_>, name: &str) {
-        if matches!(visit.task.work, Work::Prompt(_)) {
-            let (task, attempt) = (visit.order.task.clone(), visit.order.attempt);
+    fn tell_session(&self, context: &AttemptContext<'_>, name: &str) {
+        if matches!(context.task.work, Work::Prompt(_)) {
+            let (task, attempt) = (context.order.task.clone(), context.order.attempt);
             self.report(Input::SessionStarted { task, attempt, session: name.to_owned() });
         }
     }
@@ -444,45 +457,50 @@ impl Worker {
     /// What a prompt is told, with all there is to know now.
     fn words(
         &self,
-        visit: &Visit<'_>,
-        seat: &Seat,
+        context: &AttemptContext<'_>,
+        workspace: &Workspace,
         (feedback, footing): (Option<&(u32, Failure)>, Footing),
         known: bool,
     ) -> Result<String, Outcome> {
-        if matches!(visit.task.work, Work::Run(_)) {
+        if matches!(context.task.work, Work::Run(_)) {
             return Ok(String::new());
         }
-        let apart = visit.seat.base.is_some();
+        let apart = context.workspace.base.is_some();
         let facts = Facts {
-            before: visit.order.beginning.as_ref().map_or(&[][..], |beginning| &beginning.before),
-            branch: self.rooms.yard().filter(|_| apart).map(|yard| short(yard.branch())),
-            ports: seat
+            before: context.order.start_from.as_ref().map_or(&[][..], |start_from| &start_from.before),
+            branch: self.workspaces.run_repo().filter(|_| apart).map(|run_repo| short(run_repo.branch())),
+            ports: workspace
                 .env
                 .iter()
                 .find(|(name, _)| name == "CONDUCTOR_PORTS")
                 .map(|(_, ports)| ports.as_str()),
-            tools: Offered::of(visit.plan, visit.task, &self.limits),
-            skills: visit.skills.get().map_or(&[][..], Vec::as_slice),
+            tools: Offered::of(context.plan, context.task, &self.limits),
+            skills: context.skills.get().map_or(&[][..], Vec::as_slice),
             feedback,
             footing,
             known,
-            ..Facts::of(visit.plan, self.rooms.isolation(visit.task))
+            ..Facts::of(context.plan, self.workspaces.isolation(context.task))
         };
-        prompt::words(visit.task, &facts, &seat.directory)
+        prompt::words(context.task, &facts, &workspace.directory)
             .map_err(|error| Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string())))
     }
 
     /// Who sits where, and what is to be done there.
-    pub fn guest(&self, order: &Order) -> Guest {
+    pub fn request(&self, order: &Order) -> WorkspaceRequest {
         let plan = self.plan.get();
         let task = &plan.tasks[order.place];
-        let beginning = order.beginning.as_deref().cloned().unwrap_or_default();
-        let isolation = self.rooms.isolation(task);
-        let guest = Guest::of(&plan, isolation, task, order.executor, order.attempt);
-        Guest { onto: beginning.onto, stack: beginning.stack, round: beginning.round, ..guest }
+        let start_from = order.start_from.as_deref().cloned().unwrap_or_default();
+        let isolation = self.workspaces.isolation(task);
+        let request = WorkspaceRequest::of(&plan, isolation, task, order.executor, order.attempt);
+        WorkspaceRequest {
+            onto: start_from.onto,
+            stack: start_from.stack,
+            round: start_from.round,
+            ..request
+        }
     }
 
-    async fn seated<T: Send + 'static>(
+    async fn started_at<T: Send + 'static>(
         &self,
         blocks: bool,
         stop: &watch::Receiver<Stop>,

@@ -6,8 +6,8 @@ use conductor_core::plan::{Review, Task};
 use conductor_core::review::{self, Verdict};
 use tokio::sync::watch;
 
-use super::talks::new_session;
-use super::{Stop, Visit, Worker, unfit};
+use super::session_state::new_session;
+use super::{AttemptContext, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Questions, Session};
 use crate::transcript::Transcript;
 
@@ -16,19 +16,19 @@ impl Worker {
     /// cannot run, or gives no readable answer, is reported and does not hold up the task.
     pub(super) async fn reviewed(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         change: &Change,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Reviewed>, Outcome> {
-        let Some(review) = visit.task.review.as_deref() else { return Ok(None) };
-        let reviewer = review::reviewer(visit.task, review);
+        let Some(review) = context.task.review.as_deref() else { return Ok(None) };
+        let reviewer = review::reviewer(context.task, review);
         let by = match &reviewer.model {
             Some(model) => format!("{} ({model})", reviewer.agent_name()),
             None => reviewer.agent_name().to_owned(),
         };
         transcript.note(&format!("[conductor: review by {by}]"));
-        let told = match self.review(visit, review, &reviewer, change, transcript, stop).await {
+        let told = match self.review(context, review, &reviewer, change, transcript, stop).await {
             Ok(answer) => review::read(&answer, &by),
             Err(outcome @ (Outcome::Interrupted | Outcome::Cancelled)) => return Err(outcome),
             Err(Outcome::Failed(failure)) => Err(failure.message),
@@ -45,7 +45,7 @@ impl Worker {
             }
             Err(why) => {
                 transcript.note(&format!("[conductor: no review: {why}]"));
-                self.notice(format!("{}: no review by {by}: {why}", visit.order.task));
+                self.notice(format!("{}: no review by {by}: {why}", context.order.task));
                 Ok(None)
             }
         }
@@ -53,28 +53,28 @@ impl Worker {
 
     async fn review(
         &self,
-        visit: &Visit<'_>,
+        context: &AttemptContext<'_>,
         review: &Review,
         reviewer: &Task,
         change: &Change,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<String, Outcome> {
-        let agent = agents::agent(visit.plan, reviewer.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(context.plan, reviewer.agent_name()).map_err(unfit)?;
         let patch = self.patch(change).await?;
         let session = Session { id: new_session(), begun: false };
         let brief = Brief {
             task: reviewer,
-            seat: &visit.seat,
+            workspace: &context.workspace,
             caller: &self.caller,
-            words: review::words(visit.task, review, &patch),
+            words: review::words(context.task, review, &patch),
             anew: None,
             session: &session,
             questions: &Questions::default(),
             manner: None,
             tools: None,
         };
-        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, false).await?;
+        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, false).await?;
         if let Some(cut) = talk.cut() {
             return Err(transcript.redactor().outcome(cut));
         }
@@ -89,9 +89,9 @@ impl Worker {
     }
 
     async fn patch(&self, change: &Change) -> Result<String, Outcome> {
-        let Some(yard) = self.rooms.yard().cloned() else { return Ok(String::new()) };
+        let Some(run_repo) = self.workspaces.run_repo().cloned() else { return Ok(String::new()) };
         let (base, commit) = (change.base.clone(), change.commit.clone());
-        let patch = tokio::task::spawn_blocking(move || yard.shadow().patch(&base, &commit)).await;
+        let patch = tokio::task::spawn_blocking(move || run_repo.shadow().patch(&base, &commit)).await;
         match patch {
             Ok(Ok(patch)) => Ok(String::from_utf8_lossy(&patch).into_owned()),
             Ok(Err(error)) => Err(unreadable(&error)),

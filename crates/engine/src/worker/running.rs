@@ -9,7 +9,7 @@ use conductor_core::event::{Failure, FailureClass, Outcome};
 use conductor_core::scheduler::Input;
 use tokio::sync::watch;
 
-use super::talking::Conversation;
+use super::conversation::Conversation;
 use super::{Order, Stop, Worker};
 use crate::process::{self, Exit, GRACE, Launch, Running};
 use crate::shortage::PAUSE;
@@ -31,7 +31,7 @@ static CORES: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
 
 /// Reads a process's output while it runs.
-struct Ear<'a> {
+struct OutputReader<'a> {
     worker: &'a Worker,
     order: &'a Order,
     talk: &'a mut Conversation,
@@ -75,10 +75,17 @@ impl Worker {
             Err(_) => {
                 let (task, attempt, process) = (order.task.clone(), order.attempt, running.name());
                 self.report(Input::ProcessStarted { task, attempt, process });
-                let mut ear = talk.as_deref_mut().map(|talk| Ear { worker: self, order, talk });
-                supervise(&mut running, transcript, stop, ear.as_mut(), &mut Glance::new(self, order))
-                    .await
-                    .map_err(lost)?;
+                let mut output_reader =
+                    talk.as_deref_mut().map(|talk| OutputReader { worker: self, order, talk });
+                supervise(
+                    &mut running,
+                    transcript,
+                    stop,
+                    output_reader.as_mut(),
+                    &mut LiveView::new(self, order),
+                )
+                .await
+                .map_err(lost)?;
             }
         }
         let (exit, took) = running.finish(started.elapsed()).await.map_err(lost)?;
@@ -125,8 +132,8 @@ async fn supervise(
     running: &mut Running,
     transcript: &mut Transcript,
     stop: &mut watch::Receiver<Stop>,
-    mut ear: Option<&mut Ear<'_>>,
-    glance: &mut Glance<'_>,
+    mut output_reader: Option<&mut OutputReader<'_>>,
+    glance: &mut LiveView<'_>,
 ) -> io::Result<()> {
     let mut hear = tokio::time::interval(HEAR);
     hear.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -141,7 +148,7 @@ async fn supervise(
             Ok(()) = stop.changed() => {
                 let wish = *stop.borrow_and_update();
                 if wish >= Stop::Ask {
-                    leave.ask(running, ear.as_deref_mut());
+                    leave.ask(running, output_reader.as_deref_mut());
                 }
                 if wish == Stop::Kill {
                     return running.kill().await;
@@ -152,18 +159,18 @@ async fn supervise(
                 running.ask_to_end();
             }
             () = until(leave.deadline) => return running.kill().await,
-            _ = hear.tick(), if ear.is_some() => {
-                let Some(ear) = ear.as_deref_mut() else { continue };
-                ear.talk.listen(ear.worker, ear.order, transcript)?;
-                ear.talk.deliver(&ear.worker.mail, ear.order, transcript);
-                if ear.talk.cut().is_some() {
-                    leave.ask(running, Some(ear));
+            _ = hear.tick(), if output_reader.is_some() => {
+                let Some(output_reader) = output_reader.as_deref_mut() else { continue };
+                output_reader.talk.listen(output_reader.worker, output_reader.order, transcript)?;
+                output_reader.talk.deliver(&output_reader.worker.message_queue, output_reader.order, transcript);
+                if output_reader.talk.cut().is_some() {
+                    leave.ask(running, Some(output_reader));
                 }
             }
             _ = trim.tick() => {
                 transcript.trim();
                 glance.worker.glance_at_disks();
-                if ear.as_ref().is_none_or(|ear| ear.talk.stream().is_none()) {
+                if output_reader.as_ref().is_none_or(|output_reader| output_reader.talk.stream().is_none()) {
                     glance.take(transcript);
                 }
             }
@@ -172,19 +179,19 @@ async fn supervise(
 }
 
 /// Looks at what a command says, for those who look on.
-struct Glance<'a> {
+struct LiveView<'a> {
     worker: &'a Worker,
     order: &'a Order,
     ticks: u32,
     seen: u64,
 }
 
-impl<'a> Glance<'a> {
+impl<'a> LiveView<'a> {
     /// Every so many looks at its length.
     const EVERY: u32 = 4;
 
-    fn new(worker: &'a Worker, order: &'a Order) -> Glance<'a> {
-        Glance { worker, order, ticks: 0, seen: 0 }
+    fn new(worker: &'a Worker, order: &'a Order) -> LiveView<'a> {
+        LiveView { worker, order, ticks: 0, seen: 0 }
     }
 
     fn take(&mut self, transcript: &Transcript) {
@@ -207,13 +214,13 @@ struct Leave {
 
 impl Leave {
     /// In its own language first, where it has one. Said once.
-    fn ask(&mut self, running: &Running, ear: Option<&mut Ear<'_>>) {
+    fn ask(&mut self, running: &Running, output_reader: Option<&mut OutputReader<'_>>) {
         if self.deadline.is_some() {
             return;
         }
         let now = tokio::time::Instant::now();
         self.deadline = Some(now + GRACE);
-        match ear.is_some_and(|ear| ear.talk.interrupt()) {
+        match output_reader.is_some_and(|output_reader| output_reader.talk.interrupt()) {
             true => self.signal = Some(now + COURTESY),
             false => running.ask_to_end(),
         }

@@ -9,7 +9,7 @@ use conductor_core::recovery;
 use conductor_core::scheduler::Input;
 use tokio::sync::{oneshot, watch};
 
-use super::{Order, Stop, Visit, Worker};
+use super::{AttemptContext, Order, Stop, Worker};
 use crate::agents::Questions;
 use crate::checkpoints::{self, Checkpoint};
 use crate::drive::Message;
@@ -22,12 +22,14 @@ impl Worker {
         task: &Task,
         stop: &watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
-        let reason = order.beginning.as_ref().and_then(|beginning| beginning.secure.as_deref());
-        let (Some(reason), Some(yard)) = (reason, self.rooms.yard().cloned()) else { return Ok(()) };
+        let reason = order.start_from.as_ref().and_then(|start_from| start_from.secure.as_deref());
+        let (Some(reason), Some(run_repo)) = (reason, self.workspaces.run_repo().cloned()) else {
+            return Ok(());
+        };
         let reason = self.caller.redactor(&self.plan.get(), task).text(reason).into_owned();
         let what = format!("{}: {reason}", order.task);
         let last = self.secured.clone();
-        let made = self.patiently(stop, move || checkpoints::secure(&yard, &last, &what)).await;
+        let made = self.patiently(stop, move || checkpoints::secure(&run_repo, &last, &what)).await;
         let made = made.map_err(|error| unsafe_to_begin(&reason, &error))?;
         let (waits, recorded) = oneshot::channel();
         let _ = self.reports.send(Message::Told(told(order, made, reason), waits));
@@ -37,10 +39,10 @@ impl Worker {
 
     /// What an agent is allowed to do is made safe before it does it, once for each risk in an attempt. The event follows:
     /// an agent that waits for leave is not kept until the log is written.
-    pub(super) fn guarded(&self, visit: &Visit<'_>, questions: Questions) -> Questions {
-        let Some(yard) = self.rooms.yard().cloned() else { return questions };
-        let (order, last, reports) = (visit.order.clone(), self.secured.clone(), self.reports.clone());
-        let redactor = self.caller.redactor(visit.plan, visit.task);
+    pub(super) fn guarded(&self, context: &AttemptContext<'_>, questions: Questions) -> Questions {
+        let Some(run_repo) = self.workspaces.run_repo().cloned() else { return questions };
+        let (order, last, reports) = (context.order.clone(), self.secured.clone(), self.reports.clone());
+        let redactor = self.caller.redactor(context.plan, context.task);
         let known = Mutex::new(BTreeSet::new());
         questions.guarded(move |tool, what| {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +52,7 @@ impl Worker {
                     continue;
                 }
                 let reason = format!("{} ({words})", risk.name());
-                match checkpoints::secure(&yard, &last, &format!("{}: {reason}", order.task)) {
+                match checkpoints::secure(&run_repo, &last, &format!("{}: {reason}", order.task)) {
                     Ok(made) => drop(reports.send(Message::Input(told(&order, made, reason)))),
                     Err(error) => {
                         known.remove(&risk);

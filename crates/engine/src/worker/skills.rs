@@ -6,8 +6,8 @@ use conductor_core::event::Outcome;
 use conductor_core::plan::Work;
 use tokio::sync::watch;
 
-use super::talks::new_session;
-use super::{Stop, Talks, Visit, Worker, unfit};
+use super::session_state::new_session;
+use super::{AttemptContext, SessionState, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Session};
 use crate::prompt;
 use crate::skills::{self, Applied, Skill};
@@ -25,30 +25,31 @@ impl Worker {
     /// result anyway. If the provider refuses a skill, the attempt ends: it would refuse the work too.
     pub(super) async fn apply_skills(
         &self,
-        visit: &Visit<'_>,
-        talks: &Talks,
+        context: &AttemptContext<'_>,
+        session_state: &SessionState,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
-        let goes_on = talks.session.begun || visit.guest.round.is_some();
-        let Work::Prompt(task) = &visit.task.work else { return Ok(()) };
-        let mut applied: Vec<Applied> = self.context(visit).into_iter().filter(|_| !goes_on).collect();
-        if goes_on || visit.task.applicable_skills.is_empty() {
-            let _ = visit.skills.set(applied);
+        let goes_on = session_state.session.begun || context.request.round.is_some();
+        let Work::Prompt(task) = &context.task.work else { return Ok(()) };
+        let mut applied: Vec<Applied> = self.context(context).into_iter().filter(|_| !goes_on).collect();
+        if goes_on || context.task.applicable_skills.is_empty() {
+            let _ = context.skills.set(applied);
             return Ok(());
         }
-        let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
-        for name in &visit.task.applicable_skills {
-            let Some(skill) = skills::find(name, &visit.seat.directory) else {
+        let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
+        for name in &context.task.applicable_skills {
+            let Some(skill) = skills::find(name, &context.workspace.directory) else {
                 self.tell(
-                    visit,
+                    context,
                     transcript,
                     &format!("there is no skill '{name}', the work begins without it"),
                 );
                 continue;
             };
             match agent.knows_specialists() {
-                true => applied.extend(self.run_skill(visit, talks, &skill, task, transcript, stop).await?),
+                true => applied
+                    .extend(self.run_skill(context, session_state, &skill, task, transcript, stop).await?),
                 false => {
                     transcript.note(&format!("[conductor: skill {name} goes into the prompt]"));
                     let words = skill.instructions(task);
@@ -59,13 +60,13 @@ impl Worker {
                 return Err(Outcome::Interrupted);
             }
         }
-        let _ = visit.skills.set(applied);
+        let _ = context.skills.set(applied);
         Ok(())
     }
 
     /// What was said when its group was brought up to date.
-    fn context(&self, visit: &Visit<'_>) -> Option<Applied> {
-        let (task, executor, attempt) = visit.order.beginning.as_ref()?.context.as_ref()?;
+    fn context(&self, context: &AttemptContext<'_>) -> Option<Applied> {
+        let (task, executor, attempt) = context.order.start_from.as_ref()?.context.as_ref()?;
         let speaker = Speaker { output: &self.output, executor: *executor, task, attempt: *attempt };
         let lines = last_lines(&speaker.transcript(), CONTEXT_LINES);
         let ours = |line: &&String| line.starts_with("[conductor:") || line.starts_with("$ ");
@@ -77,34 +78,34 @@ impl Worker {
 
     async fn run_skill(
         &self,
-        visit: &Visit<'_>,
-        talks: &Talks,
+        context: &AttemptContext<'_>,
+        session_state: &SessionState,
         skill: &Skill,
         task: &str,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Applied>, Outcome> {
         transcript.note(&format!("[conductor: skill {}]", skill.name));
-        let agent = agents::agent(visit.plan, visit.task.agent_name()).map_err(unfit)?;
+        let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
         let session = Session { id: new_session(), begun: false };
         let brief = Brief {
-            task: visit.task,
-            seat: &visit.seat,
+            task: context.task,
+            workspace: &context.workspace,
             caller: &self.caller,
             words: format!("/{} {}", skill.name, task.trim()),
             anew: None,
             session: &session,
-            questions: &talks.questions,
-            manner: prompt::manner(visit.plan, visit.task),
+            questions: &session_state.questions,
+            manner: prompt::manner(context.plan, context.task),
             tools: None,
         };
-        let (talk, exit) = self.converse(visit, agent, &brief, transcript, stop, false).await?;
+        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, false).await?;
         if let Some(asked @ Outcome::Asked(_)) = talk.cut() {
             return Err(transcript.redactor().outcome(asked));
         }
         let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
         if let Some(until) = ending.parked {
-            self.park(visit.task, until);
+            self.park(context.task, until);
             return Err(Outcome::Interrupted);
         }
         match ending.outcome {
@@ -116,7 +117,7 @@ impl Worker {
             Outcome::Failed(failure) if !failure.class.is_agents_own() => {
                 let message =
                     format!("skill '{}' failed: {}; the work begins without it", skill.name, failure.message);
-                self.tell(visit, transcript, &message);
+                self.tell(context, transcript, &message);
                 Ok(None)
             }
             other => Err(other),
@@ -124,8 +125,8 @@ impl Worker {
     }
 
     /// Reports to the reader of the transcript and to the user who watches the run.
-    fn tell(&self, visit: &Visit<'_>, transcript: &mut Transcript, what: &str) {
+    fn tell(&self, context: &AttemptContext<'_>, transcript: &mut Transcript, what: &str) {
         transcript.note(&format!("[conductor: {what}]"));
-        self.notice(format!("{}: {what}", visit.order.task));
+        self.notice(format!("{}: {what}", context.order.task));
     }
 }

@@ -104,9 +104,9 @@ impl Worker {
 
     /// The disk that is full, of those this run works on.
     fn full_disk(&self) -> Option<PathBuf> {
-        let yard = self.rooms.yard();
-        let workspaces = yard.map(|yard| yard.workspaces_folder());
-        let root = yard.map(|yard| yard.repository().root.clone());
+        let run_repo = self.workspaces.run_repo();
+        let workspaces = run_repo.map(|run_repo| run_repo.workspaces_folder());
+        let root = run_repo.map(|run_repo| run_repo.repository().root.clone());
         let folders = [Some(self.output.clone()), workspaces, root].into_iter().flatten();
         let full = shortage::full_disk(folders.collect::<Vec<_>>().iter().map(PathBuf::as_path));
         let mut seen = self.supplies.seen();

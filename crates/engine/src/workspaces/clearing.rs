@@ -9,14 +9,14 @@ use super::modules::Taken;
 use super::names::rescue_refs;
 use super::ports;
 use super::resolving::is_resolving;
+use super::run_repo::{RunRepo, locked};
 use super::turns::side_by_side;
-use super::yard::{Yard, locked};
 use super::{WorkspaceError, file};
 use crate::access;
 use crate::process;
 use crate::shortage::Passing as _;
 
-impl Yard {
+impl RunRepo {
     /// Out of the way at once, off the disk later.
     pub(super) fn throw_away(&self, path: &Path) -> Result<(), WorkspaceError> {
         let trash = self.layout.home.join("trash");
@@ -97,16 +97,16 @@ impl Yard {
     }
 
     fn clear_folders(&self, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let desk = self.layout.desk();
-        let found = folders(&desk).map_err(|source| file(&desk, source))?;
-        let gone = side_by_side(&found, |(seat, folder)| {
-            let is_open = !all && is_resolving(seat) && folder.exists();
-            if is_open { Ok(false) } else { self.clear_folder(seat, folder) }
+        let notes = self.layout.notes();
+        let found = folders(&notes).map_err(|source| file(&notes, source))?;
+        let gone = side_by_side(&found, |(workspace, folder)| {
+            let is_open = !all && is_resolving(workspace) && folder.exists();
+            if is_open { Ok(false) } else { self.clear_folder(workspace, folder) }
         })?;
         let stay: Vec<PathBuf> =
             found.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|((_, folder), _)| folder).collect();
         if stay.is_empty() {
-            self.throw_away(&desk)?;
+            self.throw_away(&notes)?;
         }
         self.repository.prune_worktrees()?;
         Ok(stay)
@@ -114,20 +114,20 @@ impl Yard {
 
     /// Takes away an executor's workspace that nothing needs any more, while the run goes on.
     pub(crate) fn clear_spare(&self, executor: u32) -> Result<(), WorkspaceError> {
-        for seat in [executor.to_string(), format!("{executor}c")] {
-            let folder = self.layout.workspace(&seat);
-            if folder.exists() && !self.unsaved(&seat).exists() && self.may_go(&seat, &folder)? {
+        for workspace in [executor.to_string(), format!("{executor}c")] {
+            let folder = self.layout.workspace(&workspace);
+            if folder.exists() && !self.unsaved(&workspace).exists() && self.may_go(&workspace, &folder)? {
                 self.throw_away(&folder)?;
                 // The next task in this place finds nothing there, and no word of what was there.
-                self.notes_of(&seat).for_each(|note| drop(fs::remove_file(note)));
+                self.notes_of(&workspace).for_each(|note| drop(fs::remove_file(note)));
             }
         }
         Ok(())
     }
 
     /// Whether it is gone.
-    fn clear_folder(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
-        match self.may_go(seat, folder) {
+    fn clear_folder(&self, workspace: &str, folder: &Path) -> Result<bool, WorkspaceError> {
+        match self.may_go(workspace, folder) {
             Ok(true) => self.throw_away(folder).map(|()| true),
             Ok(false) => Ok(false),
             Err(error) if error.shortage().is_some() => Err(error),
@@ -140,45 +140,45 @@ impl Yard {
     }
 
     /// A folder may go when no process is in it and a ref holds a commit of everything in it.
-    fn may_go(&self, seat: &str, folder: &Path) -> Result<bool, WorkspaceError> {
+    fn may_go(&self, workspace: &str, folder: &Path) -> Result<bool, WorkspaceError> {
         if !folder.exists() {
             return Ok(true);
         }
         if !process::inside(folder).is_empty() {
             return Ok(false);
         }
-        let desk = self.layout.desk();
-        let base = fs::read_to_string(desk.join(format!("{seat}.base")));
-        if base.is_err() && !seat.starts_with("aside") {
+        let notes = self.layout.notes();
+        let base = fs::read_to_string(notes.join(format!("{workspace}.base")));
+        if base.is_err() && !workspace.starts_with("aside") {
             // Only ever a copy of what is on a branch.
             return Ok(true);
         }
         let base = base.unwrap_or_else(|_| self.repository.head.clone());
-        let saved = fs::read_to_string(desk.join(format!("{seat}.saved"))).unwrap_or_default();
-        let work = self.folder_of(seat, folder.to_owned(), PathBuf::new(), None);
-        let message = format!("Left in workspace {seat}\n\nConductor-Run: {}\n", self.run);
+        let saved = fs::read_to_string(notes.join(format!("{workspace}.saved"))).unwrap_or_default();
+        let work = self.folder_of(workspace, folder.to_owned(), PathBuf::new(), None);
+        let message = format!("Left in workspace {workspace}\n\nConductor-Run: {}\n", self.run);
         let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(&work), &message))?;
         if tree != saved && tree != self.tree_of_commit(&base)? {
             let commit = self.shadow.commit(&tree, &[&base], &message)?;
-            let name = self.keep_commit(&format!("workspace-{seat}/left"), &commit)?;
+            let name = self.keep_commit(&format!("workspace-{workspace}/left"), &commit)?;
             self.pin(&pins, &name)?;
         }
         Ok(true)
     }
 }
 
-/// The folders that notes in a run's own folder speak of, by the names of their seats.
-pub fn folders(desk: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+/// The folders that notes in a run's own folder speak of, by the names of their workspace.
+pub fn folders(notes: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     use std::os::unix::ffi::OsStringExt;
     let mut found = Vec::new();
-    let entries = match fs::read_dir(desk) {
+    let entries = match fs::read_dir(notes) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         entries => entries?,
     };
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.extension().is_some_and(|kind| kind == "folder") {
-            let seat = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            found.push((seat, PathBuf::from(std::ffi::OsString::from_vec(fs::read(path)?))));
+            let workspace = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            found.push((workspace, PathBuf::from(std::ffi::OsString::from_vec(fs::read(path)?))));
         }
     }
     found.sort();

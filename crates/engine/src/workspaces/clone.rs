@@ -1,7 +1,7 @@
 //! Private clones: a folder with a git directory of its own that reads the repository's objects and writes none.
 //!
 //! For work that is not trusted with the repository: hooks, configuration and refs it writes are its clone's. The clone
-//! is made anew for every guest; only its files are used again.
+//! is made anew for every attempt; only its files are used again.
 
 use std::sync::Arc;
 
@@ -9,54 +9,58 @@ use conductor_core::event::Change;
 
 use super::layout::Folder;
 use super::private::Private;
-use super::yard::Yard;
-use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces};
+use super::run_repo::RunRepo;
+use super::{Rescued, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest};
 
 pub struct Clones {
-    yard: Arc<Yard>,
+    run_repo: Arc<RunRepo>,
 }
 
 impl Clones {
-    pub fn new(yard: Arc<Yard>) -> Clones {
-        Clones { yard }
+    pub fn new(run_repo: Arc<RunRepo>) -> Clones {
+        Clones { run_repo }
     }
 
-    fn folder(&self, guest: &Guest) -> Folder {
-        let seat = guest.seat();
-        let tree = self.yard.layout.workspace(&seat);
+    fn folder(&self, request: &WorkspaceRequest) -> Folder {
+        let workspace = request.workspace_name();
+        let tree = self.run_repo.layout.workspace(&workspace);
         let git = tree.join(".git");
         let objects = git.join("objects");
-        self.yard.folder_of(&seat, tree, git, Some(objects))
+        self.run_repo.folder_of(&workspace, tree, git, Some(objects))
     }
 
-    fn make(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<(), WorkspaceError> {
-        self.yard.note_folder(&guest.seat(), &folder.tree)?;
-        self.yard.throw_away(&folder.git)?;
-        let branch = self.yard.task_branch(&guest.task);
+    fn make(&self, request: &WorkspaceRequest, folder: &Folder, base: &str) -> Result<(), WorkspaceError> {
+        self.run_repo.note_folder(&request.workspace_name(), &folder.tree)?;
+        self.run_repo.throw_away(&folder.git)?;
+        let branch = self.run_repo.task_branch(&request.task);
         Private {
-            of: &self.yard.repository.common,
+            of: &self.run_repo.repository.common,
             head: format!("ref: {branch}"),
             refs: format!("{base} {branch}\n"),
-            shadow: &self.yard.shadow,
+            shadow: &self.run_repo.shadow,
         }
         .make(&folder.git)
     }
 }
 
-impl Workspaces for Clones {
-    fn prepare(&self, guest: &Guest) -> Result<Seat, WorkspaceError> {
-        let base = self.yard.start_of(guest)?;
-        self.yard.make_way(&guest.seat())?;
-        let folder = self.folder(guest);
-        self.make(guest, &folder, &base)?;
-        self.yard.seat(guest, &folder, &base)
+impl WorkspaceBackend for Clones {
+    fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace, WorkspaceError> {
+        let base = self.run_repo.start_of(request)?;
+        self.run_repo.make_way(&request.workspace_name())?;
+        let folder = self.folder(request);
+        self.make(request, &folder, &base)?;
+        self.run_repo.workspace(request, &folder, &base)
     }
 
-    fn collect(&self, guest: &Guest, seat: &Seat) -> Result<Option<Change>, WorkspaceError> {
-        self.yard.collect(guest, &self.folder(guest), seat)
+    fn collect(
+        &self,
+        request: &WorkspaceRequest,
+        workspace: &Workspace,
+    ) -> Result<Option<Change>, WorkspaceError> {
+        self.run_repo.collect(request, &self.folder(request), workspace)
     }
 
-    fn rescue(&self, guest: &Guest) -> Result<Option<Rescued>, WorkspaceError> {
-        self.yard.rescue_or_part(guest, &self.folder(guest))
+    fn rescue(&self, request: &WorkspaceRequest) -> Result<Option<Rescued>, WorkspaceError> {
+        self.run_repo.rescue_or_part(request, &self.folder(request))
     }
 }

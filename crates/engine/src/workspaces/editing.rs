@@ -11,21 +11,21 @@ use conductor_core::ids::TaskId;
 
 use super::names::branch_word;
 use super::private::Private;
-use super::yard::Yard;
+use super::run_repo::RunRepo;
 use super::{WorkspaceError, file};
 use crate::access;
 
 /// The folder in which the work of one task is edited. All of it blocks.
 pub struct Editing<'a> {
-    yard: &'a Yard,
+    run_repo: &'a RunRepo,
     task: &'a TaskId,
     place: PathBuf,
 }
 
 impl<'a> Editing<'a> {
-    pub fn of(yard: &'a Yard, task: &'a TaskId) -> Editing<'a> {
-        let place = yard.layout.state.join("review").join(branch_word(task.as_str()));
-        Editing { yard, task, place }
+    pub fn of(run_repo: &'a RunRepo, task: &'a TaskId) -> Editing<'a> {
+        let place = run_repo.layout.state.join("review").join(branch_word(task.as_str()));
+        Editing { run_repo, task, place }
     }
 
     pub fn folder(&self) -> PathBuf {
@@ -48,13 +48,13 @@ impl<'a> Editing<'a> {
         let (folder, git) = (self.folder(), self.folder().join(".git"));
         access::create_private_dir_all(&folder).map_err(|source| file(&folder, source))?;
         Private {
-            of: &self.yard.repository.common,
+            of: &self.run_repo.repository.common,
             head: commit.to_owned(),
             refs: String::new(),
-            shadow: &self.yard.shadow,
+            shadow: &self.run_repo.shadow,
         }
         .make(&git)?;
-        self.yard.shadow.check_out(commit, &folder, &self.index(), &[])?;
+        self.run_repo.shadow.check_out(commit, &folder, &self.index(), &[])?;
         let own = git.join("index");
         fs::copy(self.index(), &own).map_err(|source| file(&own, source))?;
         // Last, for with this it counts as laid out.
@@ -65,15 +65,15 @@ impl<'a> Editing<'a> {
     /// The work with all that is in the folder now; nothing where that is what it was before. A ref of ours holds it.
     pub fn take(&self, before: &Change) -> Result<Option<Change>, WorkspaceError> {
         let (folder, index) = (self.folder(), self.index());
-        self.yard.shadow.add_all(&folder, &index)?;
-        let tree = self.yard.shadow.tree_of(&folder, &index)?;
-        if tree == self.yard.shadow.tree_of_commit(&before.commit)? {
+        self.run_repo.shadow.add_all(&folder, &index)?;
+        let tree = self.run_repo.shadow.tree_of(&folder, &index)?;
+        if tree == self.run_repo.shadow.tree_of_commit(&before.commit)? {
             return Ok(None);
         }
-        let message = format!("Edit {} in its review\n\nConductor-Run: {}\n", self.task, self.yard.run());
-        let commit = self.yard.shadow.commit(&tree, &[&before.commit], &message)?;
-        self.yard.keep_commit(&format!("{}/edited", branch_word(self.task.as_str())), &commit)?;
-        let touched = self.yard.shadow.touched(&before.base, &commit)?;
+        let message = format!("Edit {} in its review\n\nConductor-Run: {}\n", self.task, self.run_repo.run());
+        let commit = self.run_repo.shadow.commit(&tree, &[&before.commit], &message)?;
+        self.run_repo.keep_commit(&format!("{}/edited", branch_word(self.task.as_str())), &commit)?;
+        let touched = self.run_repo.shadow.touched(&before.base, &commit)?;
         let (base, stacked) = (before.base.clone(), before.stacked);
         Ok(Some(Change { touched, stacked, edited: true, ..Change::new(base, commit) }))
     }

@@ -7,18 +7,18 @@ use conductor_core::event::Change;
 
 use super::layout::Folder;
 use super::names::branch_word;
-use super::yard::Yard;
-use super::{Guest, Rescued, WorkspaceError};
+use super::run_repo::RunRepo;
+use super::{Rescued, WorkspaceError, WorkspaceRequest};
 
-impl Yard {
+impl RunRepo {
     /// As `rescue`. The folder is not used again where not all of it could be kept.
     pub(super) fn rescue_or_part(
         &self,
-        guest: &Guest,
+        request: &WorkspaceRequest,
         folder: &Folder,
     ) -> Result<Option<Rescued>, WorkspaceError> {
         let mut filters: Vec<String> = Vec::new();
-        let mut done = self.rescue(guest, folder);
+        let mut done = self.rescue(request, folder);
         while let Err(WorkspaceError::Git(error)) = &done
             && error.is_of_filters()
         {
@@ -28,10 +28,10 @@ impl Yard {
                 break;
             }
             filters.extend(more);
-            done = self.rescue_but(&filters, guest, folder);
+            done = self.rescue_but(&filters, request, folder);
         }
         if let (Ok(_), false) = (&done, filters.is_empty()) {
-            self.tell_left(&filters, guest, folder);
+            self.tell_left(&filters, request, folder);
         }
         done
     }
@@ -39,7 +39,7 @@ impl Yard {
     fn rescue_but(
         &self,
         filters: &[String],
-        guest: &Guest,
+        request: &WorkspaceRequest,
         folder: &Folder,
     ) -> Result<Option<Rescued>, WorkspaceError> {
         let Ok(base) = fs::read_to_string(&folder.base) else { return Ok(None) };
@@ -50,21 +50,21 @@ impl Yard {
         if tree == self.tree_of_commit(&base)? {
             return Ok(None);
         }
-        let commit = self.shadow.commit(&tree, &[&base], &guest.message(&self.run))?;
+        let commit = self.shadow.commit(&tree, &[&base], &request.message(&self.run))?;
         let touched = self.shadow.touched(&base, &commit)?;
-        let word = branch_word(guest.task.as_str());
-        let name = self.keep_commit(&format!("{word}/{}", guest.attempt), &commit)?;
-        let stacked = !guest.stack.is_empty();
+        let word = branch_word(request.task.as_str());
+        let name = self.keep_commit(&format!("{word}/{}", request.attempt), &commit)?;
+        let stacked = !request.stack.is_empty();
         Ok(Some(Rescued { name, change: Change { touched, stacked, ..Change::new(&base, commit) } }))
     }
 
-    fn tell_left(&self, filters: &[String], guest: &Guest, folder: &Folder) {
+    fn tell_left(&self, filters: &[String], request: &WorkspaceRequest, folder: &Folder) {
         let changed = |name: &String| self.shadow.changed_under(name, &folder.tree, &folder.index);
         let left: Vec<String> = filters.iter().filter_map(|name| changed(name).ok()).flatten().collect();
         self.notice(format!(
             "{} of {} cannot be stored without the filter {} and stays in its workspace",
             left.join(", "),
-            guest.task,
+            request.task,
             filters.join(", ")
         ));
     }

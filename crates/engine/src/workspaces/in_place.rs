@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::event::Change;
 
-use super::{Guest, Rescued, Seat, WorkspaceError, Workspaces};
+use super::{Rescued, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest};
 
 pub struct InPlace {
     directory: PathBuf,
@@ -20,16 +20,16 @@ impl InPlace {
     }
 }
 
-impl Workspaces for InPlace {
-    fn prepare(&self, _: &Guest) -> Result<Seat, WorkspaceError> {
-        Ok(Seat { directory: self.directory.clone(), ..Seat::default() })
+impl WorkspaceBackend for InPlace {
+    fn prepare(&self, _: &WorkspaceRequest) -> Result<Workspace, WorkspaceError> {
+        Ok(Workspace { directory: self.directory.clone(), ..Workspace::default() })
     }
 
-    fn collect(&self, _: &Guest, _: &Seat) -> Result<Option<Change>, WorkspaceError> {
+    fn collect(&self, _: &WorkspaceRequest, _: &Workspace) -> Result<Option<Change>, WorkspaceError> {
         Ok(None)
     }
 
-    fn rescue(&self, _: &Guest) -> Result<Option<Rescued>, WorkspaceError> {
+    fn rescue(&self, _: &WorkspaceRequest) -> Result<Option<Rescued>, WorkspaceError> {
         Ok(None)
     }
 }

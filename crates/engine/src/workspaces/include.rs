@@ -268,7 +268,7 @@ mod tests {
     struct Lab {
         _dir: tempfile::TempDir,
         repo: PathBuf,
-        seat: PathBuf,
+        workspace: PathBuf,
     }
 
     impl Lab {
@@ -276,14 +276,14 @@ mod tests {
         fn new(ignored: &str, included: &str) -> Lab {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path().canonicalize().unwrap();
-            let lab = Lab { repo: root.join("repo"), seat: root.join("seat"), _dir: dir };
+            let lab = Lab { repo: root.join("repo"), workspace: root.join("workspace"), _dir: dir };
             fs::create_dir(&lab.repo).unwrap();
             git(&lab.repo, &["init", "-q", "-b", "main", "."]);
             lab.write(".gitignore", ignored);
             lab.write("src/main", "code");
             git(&lab.repo, &["add", "."]);
             git(&lab.repo, &["commit", "-q", "-m", "start"]);
-            git(&lab.repo, &["worktree", "add", "-q", "--detach", lab.seat.to_str().unwrap()]);
+            git(&lab.repo, &["worktree", "add", "-q", "--detach", lab.workspace.to_str().unwrap()]);
             lab.write(PATTERNS, included);
             lab
         }
@@ -295,16 +295,16 @@ mod tests {
         }
 
         fn copy(&self) -> Included {
-            copy_included(&self.repo, &self.seat, &self.repo.join(".git/info/exclude")).unwrap()
+            copy_included(&self.repo, &self.workspace, &self.repo.join(".git/info/exclude")).unwrap()
         }
 
-        fn seat(&self, path: impl AsRef<Path>) -> Option<String> {
-            fs::read_to_string(self.seat.join(path)).ok()
+        fn workspace(&self, path: impl AsRef<Path>) -> Option<String> {
+            fs::read_to_string(self.workspace.join(path)).ok()
         }
 
         /// What came into the workspace.
         fn arrived(&self) -> Vec<PathBuf> {
-            list_files(&self.seat, &["--others"]).unwrap()
+            list_files(&self.workspace, &["--others"]).unwrap()
         }
     }
 
@@ -341,8 +341,8 @@ mod tests {
         let bytes = expected.iter().map(|name| name.len() as u64).sum();
         assert_eq!(lab.copy(), Included { files: 5, bytes, left: Vec::new() });
         assert_eq!(lab.arrived(), paths(&expected));
-        assert!(expected.iter().all(|name| lab.seat(name).as_deref() == Some(name)));
-        assert_eq!(lab.seat("src/main").as_deref(), Some("code"));
+        assert!(expected.iter().all(|name| lab.workspace(name).as_deref() == Some(name)));
+        assert_eq!(lab.workspace("src/main").as_deref(), Some("code"));
     }
 
     #[test]
@@ -371,11 +371,11 @@ mod tests {
         symlink("/etc/nothing there", lab.repo.join("link.x")).unwrap();
         symlink("src", lab.repo.join("out")).unwrap();
         assert_eq!(lab.copy().files, 6);
-        assert!(odd.iter().all(|name| lab.seat(name).as_deref() == Some("odd")));
-        let [from, to] = [&lab.repo, &lab.seat].map(|root| fs::metadata(root.join("run.x")).unwrap());
+        assert!(odd.iter().all(|name| lab.workspace(name).as_deref() == Some("odd")));
+        let [from, to] = [&lab.repo, &lab.workspace].map(|root| fs::metadata(root.join("run.x")).unwrap());
         assert_eq!((from.mode(), from.modified().unwrap()), (to.mode(), to.modified().unwrap()));
-        assert_eq!(fs::read_link(lab.seat.join("link.x")).unwrap(), Path::new("/etc/nothing there"));
-        assert_eq!(fs::read_link(lab.seat.join("out")).unwrap(), Path::new("src"));
+        assert_eq!(fs::read_link(lab.workspace.join("link.x")).unwrap(), Path::new("/etc/nothing there"));
+        assert_eq!(fs::read_link(lab.workspace.join("out")).unwrap(), Path::new("src"));
     }
 
     #[test]
@@ -385,12 +385,12 @@ mod tests {
         symlink("a", lab.repo.join("link")).unwrap();
         assert_eq!(lab.copy().files, 2);
         assert_eq!(lab.copy().files, 0);
-        fs::write(lab.seat.join(".env"), "by the last guest").unwrap();
-        fs::remove_file(lab.seat.join("link")).unwrap();
-        symlink(lab.repo.join("src/main"), lab.seat.join("link")).unwrap();
+        fs::write(lab.workspace.join(".env"), "by the last attempt").unwrap();
+        fs::remove_file(lab.workspace.join("link")).unwrap();
+        symlink(lab.repo.join("src/main"), lab.workspace.join("link")).unwrap();
         assert_eq!(lab.copy().files, 2);
-        assert_eq!(lab.seat(".env").as_deref(), Some("one"));
-        assert_eq!(fs::read_link(lab.seat.join("link")).unwrap(), Path::new("a"));
+        assert_eq!(lab.workspace(".env").as_deref(), Some("one"));
+        assert_eq!(fs::read_link(lab.workspace.join("link")).unwrap(), Path::new("a"));
     }
 
     #[test]
@@ -399,22 +399,22 @@ mod tests {
         let outside = lab.repo.with_file_name("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("precious"), "keep").unwrap();
-        symlink(&outside, lab.seat.join("conf")).unwrap();
-        symlink(outside.join("precious"), lab.seat.join(".env")).unwrap();
-        fs::write(lab.seat.join("kept"), "landed").unwrap();
-        fs::write(lab.seat.join("block"), "a file").unwrap();
-        fs::create_dir(lab.seat.join("folder")).unwrap();
-        git(&lab.seat, &["add", "-f", "kept"]);
+        symlink(&outside, lab.workspace.join("conf")).unwrap();
+        symlink(outside.join("precious"), lab.workspace.join(".env")).unwrap();
+        fs::write(lab.workspace.join("kept"), "landed").unwrap();
+        fs::write(lab.workspace.join("block"), "a file").unwrap();
+        fs::create_dir(lab.workspace.join("folder")).unwrap();
+        git(&lab.workspace, &["add", "-f", "kept"]);
         for name in ["conf/precious", "conf/new", "kept", "folder", "block/file", ".env"] {
             lab.write(name, "from the checkout");
         }
         let done = lab.copy();
         assert_eq!(done.left, paths(&["block/file", "conf/new", "conf/precious", "folder", "kept"]));
         assert_eq!(done.files, 1, "a link in a file's own place is replaced");
-        assert!(!lab.seat.join(".env").is_symlink());
+        assert!(!lab.workspace.join(".env").is_symlink());
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
         assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "keep");
-        assert_eq!(lab.seat("kept").as_deref(), Some("landed"));
+        assert_eq!(lab.workspace("kept").as_deref(), Some("landed"));
     }
 
     #[test]
@@ -426,8 +426,8 @@ mod tests {
             git(&lab.repo.join(place), &["init", "-q", "."]);
         }
         assert_eq!(lab.copy().files, 1);
-        assert!(lab.seat.join("vendor/file").exists());
-        assert!(!lab.seat.join("vendor/nested").exists() && !lab.seat.join("inner").exists());
+        assert!(lab.workspace.join("vendor/file").exists());
+        assert!(!lab.workspace.join("vendor/nested").exists() && !lab.workspace.join("inner").exists());
     }
 
     /// Ignored by rules that are the user's own, it would land on the branch with the first task's work.

@@ -58,17 +58,17 @@ impl Layout {
         }
     }
 
-    pub(super) fn workspace(&self, seat: &str) -> PathBuf {
-        PathBuf::from(self.workspaces.to_string_lossy().replace("{n}", seat))
+    pub(super) fn workspace(&self, workspace: &str) -> PathBuf {
+        PathBuf::from(self.workspaces.to_string_lossy().replace("{n}", workspace))
     }
 
     /// What belongs to workspaces and is not in them: indexes, notes, trash.
-    pub(super) fn desk(&self) -> PathBuf {
+    pub(super) fn notes(&self) -> PathBuf {
         self.state.join("workspaces")
     }
 
-    pub(super) fn temporary(&self, seat: &str) -> PathBuf {
-        self.state.join("tmp").join(seat)
+    pub(super) fn temporary(&self, workspace: &str) -> PathBuf {
+        self.state.join("tmp").join(workspace)
     }
 }
 

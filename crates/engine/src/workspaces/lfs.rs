@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::WorkspaceError;
-use super::yard::Yard;
+use super::run_repo::RunRepo;
 use crate::git::Shadow;
 use crate::shortage::Passing as _;
 
-impl Yard {
+impl RunRepo {
     /// Says how many files of a checkout are not what they seem.
     pub(super) fn tell_pointers(&self, count: usize) {
         if count > 0 {
@@ -19,7 +19,7 @@ impl Yard {
         }
     }
 
-    /// Takes over what is kept for commits made in a git directory of a guest's own. Only these commits would miss it.
+    /// Takes over what is kept for commits made in a git directory of an attempt's own. Only these commits would miss it.
     pub(super) fn take_contents(&self, shadow: &Shadow, git: &Path) -> Result<(), WorkspaceError> {
         match shadow.take_contents(git) {
             Err(error) if error.shortage().is_none() => {

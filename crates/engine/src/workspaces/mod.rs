@@ -1,12 +1,12 @@
 //! Where a task works: a directory made ready for it, and what becomes of its work afterwards.
 
-mod census;
 mod clearing;
 mod clone;
 mod editing;
 mod filtered;
 mod in_place;
 mod include;
+mod inventory;
 mod layout;
 mod lfs;
 mod modules;
@@ -15,13 +15,13 @@ mod own_work;
 mod ports;
 mod private;
 mod resolving;
+mod run_repo;
 mod saving;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod turns;
 mod worktree;
-mod yard;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -37,17 +37,17 @@ use thiserror::Error;
 use crate::git::{GitError, Repository};
 use crate::shortage::{Passing, Shortage};
 
-pub use census::{Rescue, Workspace, census, rescues, sitter};
 pub use clearing::{empty_trash, folders};
 pub use clone::Clones;
 pub use editing::Editing;
 pub use in_place::{InPlace, Look};
+pub use inventory::{FoundWorkspace, Rescue, inventory, rescues, task_at_work_in};
 pub use layout::Layout;
 pub use names::{RunRefs, branch_word, rescue_refs, run_of_branch, run_of_task_branch};
-pub use resolving::{Resolution, Resolving, Solved, resolving_seat};
+pub use resolving::{Resolution, Resolving, Solved, resolving_name};
+pub use run_repo::RunRepo;
 pub use settings::SettingsNews;
 pub use worktree::Worktrees;
-pub use yard::Yard;
 
 /// How the failure of a task begins whose agent left a merge unfinished: there is nothing else to know it by later.
 pub const UNFINISHED_MERGE: &str = "a merge is left unfinished in its workspace";
@@ -109,7 +109,7 @@ pub(crate) fn file(path: &Path, source: std::io::Error) -> WorkspaceError {
 
 /// Who is to be seated: which attempt at which task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guest {
+pub struct WorkspaceRequest {
     pub executor: u32,
     /// The number of its epic, where that shares a workspace.
     pub epic: Option<usize>,
@@ -128,12 +128,18 @@ pub struct Guest {
     pub round: Option<(u32, Round)>,
 }
 
-impl Guest {
+impl WorkspaceRequest {
     /// Who sits where: an executor's next task, or an epic's.
-    pub fn of(plan: &Plan, isolation: Isolation, task: &Task, executor: u32, attempt: Attempt) -> Guest {
+    pub fn of(
+        plan: &Plan,
+        isolation: Isolation,
+        task: &Task,
+        executor: u32,
+        attempt: Attempt,
+    ) -> WorkspaceRequest {
         let shared = plan.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic);
         let epic = shared.enumerate().find(|(_, epic)| Some(&epic.id) == task.epic.as_ref());
-        Guest {
+        WorkspaceRequest {
             executor,
             epic: epic.map(|(number, _)| number),
             private: isolation == Isolation::Clone,
@@ -148,7 +154,7 @@ impl Guest {
     }
 
     /// Its workspace's name: an executor's, or an epic's; private ones never take over what others had.
-    pub fn seat(&self) -> String {
+    pub fn workspace_name(&self) -> String {
         let kind = if self.private { "c" } else { "" };
         match self.epic {
             Some(epic) => format!("e{epic}{kind}"),
@@ -157,14 +163,14 @@ impl Guest {
     }
 
     fn message(&self, run: &RunId) -> String {
-        let Guest { task, title, .. } = self;
+        let WorkspaceRequest { task, title, .. } = self;
         format!("{title}\n\nConductor-Run: {run}\nConductor-Task: {task}\n")
     }
 }
 
 /// A place to work, made ready.
 #[derive(Debug, Clone, Default)]
-pub struct Seat {
+pub struct Workspace {
     pub directory: PathBuf,
     /// The commit it started from, where there is one.
     pub base: Option<String>,
@@ -180,35 +186,39 @@ pub struct Rescued {
 }
 
 /// The backends, one line each: `InPlace`, `Worktrees`, `Clones`. All of it blocks; callers see to that.
-pub trait Workspaces: Send + Sync {
-    /// A directory the guest can work in now, holding everything its dependencies have landed.
-    fn prepare(&self, guest: &Guest) -> Result<Seat, WorkspaceError>;
+pub trait WorkspaceBackend: Send + Sync {
+    /// A directory the attempt can work in now, holding everything its dependencies have landed.
+    fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace, WorkspaceError>;
 
-    /// All the guest did, as a commit that nothing will sweep away; nothing where nothing changed.
-    fn collect(&self, guest: &Guest, seat: &Seat) -> Result<Option<Change>, WorkspaceError>;
+    /// All the attempt did, as a commit that nothing will sweep away; nothing where nothing changed.
+    fn collect(
+        &self,
+        request: &WorkspaceRequest,
+        workspace: &Workspace,
+    ) -> Result<Option<Change>, WorkspaceError>;
 
-    /// Keeps what a guest leaves that is not to be merged, under a rescue ref, if there was anything.
-    fn rescue(&self, guest: &Guest) -> Result<Option<Rescued>, WorkspaceError>;
+    /// Keeps what an attempt leaves that is not to be merged, under a rescue ref, if there was anything.
+    fn rescue(&self, request: &WorkspaceRequest) -> Result<Option<Rescued>, WorkspaceError>;
 }
 
 /// The workspaces of one run: one backend for each isolation its tasks ask for.
-pub struct Rooms {
-    pub in_place: Arc<dyn Workspaces>,
-    pub grounds: Option<Grounds>,
+pub struct Workspaces {
+    pub in_place: Arc<dyn WorkspaceBackend>,
+    pub grounds: Option<GitWorkspaces>,
     /// For tasks that do not say it.
     pub default: Isolation,
 }
 
 /// What there is in a repository.
-pub struct Grounds {
-    pub yard: Arc<Yard>,
+pub struct GitWorkspaces {
+    pub run_repo: Arc<RunRepo>,
     worktrees: Arc<Worktrees>,
     clones: Arc<Clones>,
 }
 
 /// A run as far as it decides where its tasks work.
 #[derive(Debug, Clone, Copy)]
-pub struct Tenant<'a> {
+pub struct RunPlace<'a> {
     /// The state directory of all runs.
     pub home: &'a Path,
     pub id: &'a RunId,
@@ -217,7 +227,7 @@ pub struct Tenant<'a> {
     pub directory: &'a Path,
 }
 
-impl Tenant<'_> {
+impl RunPlace<'_> {
     fn layout(&self, repository: &Repository) -> Layout {
         let template = self.run.plan().workspace_path.as_deref();
         Layout::new(self.home, self.id, repository, self.directory, template)
@@ -232,15 +242,15 @@ impl Tenant<'_> {
     }
 
     /// Makes what a run needs of a repository, or takes it up again.
-    pub fn move_in(&self, repository: Repository) -> Result<Yard, WorkspaceError> {
+    pub fn move_in(&self, repository: Repository) -> Result<RunRepo, WorkspaceError> {
         let layout = self.layout(&repository);
-        Yard::open(repository, self.id, layout, self.keep(), self.run.tip())
+        RunRepo::open(repository, self.id, layout, self.keep(), self.run.tip())
     }
 
     /// Opens it for another process than the coordinator, during or after the run. Creates nothing.
-    pub fn visit(&self, repository: Repository) -> Result<Yard, WorkspaceError> {
+    pub fn context(&self, repository: Repository) -> Result<RunRepo, WorkspaceError> {
         let layout = self.layout(&repository);
-        Yard::look(repository, self.id, layout, self.keep(), self.run.tip())
+        RunRepo::look(repository, self.id, layout, self.keep(), self.run.tip())
     }
 }
 
@@ -250,17 +260,21 @@ pub fn works(run: &Run) -> HashSet<String> {
     landed.map(|landed| landed.work.clone()).collect()
 }
 
-impl Grounds {
-    pub fn new(yard: Yard) -> Grounds {
-        let yard = Arc::new(yard);
-        let (worktrees, clones) = (Worktrees::new(yard.clone()), Clones::new(yard.clone()));
-        Grounds { yard, worktrees: Arc::new(worktrees), clones: Arc::new(clones) }
+impl GitWorkspaces {
+    pub fn new(run_repo: RunRepo) -> GitWorkspaces {
+        let run_repo = Arc::new(run_repo);
+        let (worktrees, clones) = (Worktrees::new(run_repo.clone()), Clones::new(run_repo.clone()));
+        GitWorkspaces { run_repo, worktrees: Arc::new(worktrees), clones: Arc::new(clones) }
     }
 }
 
-impl Rooms {
-    pub fn new(directory: PathBuf, yard: Option<Yard>, default: Isolation) -> Rooms {
-        Rooms { in_place: Arc::new(InPlace::new(directory)), grounds: yard.map(Grounds::new), default }
+impl Workspaces {
+    pub fn new(directory: PathBuf, run_repo: Option<RunRepo>, default: Isolation) -> Workspaces {
+        Workspaces {
+            in_place: Arc::new(InPlace::new(directory)),
+            grounds: run_repo.map(GitWorkspaces::new),
+            default,
+        }
     }
 
     pub fn isolation(&self, task: &Task) -> Isolation {
@@ -273,7 +287,7 @@ impl Rooms {
     }
 
     /// The backend for a task, and whether using it blocks.
-    pub fn of(&self, task: &Task) -> Result<(Arc<dyn Workspaces>, bool), WorkspaceError> {
+    pub fn of(&self, task: &Task) -> Result<(Arc<dyn WorkspaceBackend>, bool), WorkspaceError> {
         match (self.isolation(task), &self.grounds) {
             (Isolation::None, _) => Ok((self.in_place.clone(), false)),
             (Isolation::Worktree, Some(grounds)) => Ok((grounds.worktrees.clone(), true)),
@@ -283,8 +297,8 @@ impl Rooms {
         }
     }
 
-    pub fn yard(&self) -> Option<&Arc<Yard>> {
-        self.grounds.as_ref().map(|grounds| &grounds.yard)
+    pub fn run_repo(&self) -> Option<&Arc<RunRepo>> {
+        self.grounds.as_ref().map(|grounds| &grounds.run_repo)
     }
 
     /// Keeps what interrupted attempts had done, before their workspaces are used again or cleared. What could not be
@@ -297,9 +311,9 @@ impl Rooms {
                 && let Ok((workspaces, true)) = self.of(task)
             {
                 let (executor, attempt) = (running.executor, running.attempt);
-                let guest = Guest::of(run.plan(), self.isolation(task), task, executor, attempt);
-                let guest = Guest { stack: begun_on(run, &task.id), ..guest };
-                match workspaces.rescue(&guest) {
+                let request = WorkspaceRequest::of(run.plan(), self.isolation(task), task, executor, attempt);
+                let request = WorkspaceRequest { stack: begun_on(run, &task.id), ..request };
+                match workspaces.rescue(&request) {
                     Ok(Some(rescued)) if matches!(task.work, Work::Prompt(_)) => {
                         left.insert(task.id.clone(), rescued.change);
                     }

@@ -11,8 +11,8 @@ use conductor_core::counted::counted;
 use conductor_core::divergence::{self, Start};
 
 use super::layout::Folder;
-use super::yard::{Yard, is_name};
-use super::{Guest, WorkspaceError};
+use super::run_repo::{RunRepo, is_name};
+use super::{WorkspaceError, WorkspaceRequest};
 use crate::git::{GitError, Merge, head_of, head_text, ref_of};
 use crate::merge::short;
 use crate::shortage::Passing as _;
@@ -20,7 +20,7 @@ use crate::workspaces::names::branch_word;
 
 /// A workspace as its agent left it.
 pub(super) struct Left<'a> {
-    pub(super) guest: &'a Guest,
+    pub(super) request: &'a WorkspaceRequest,
     pub(super) folder: &'a Folder,
     /// The commit it was given.
     pub(super) base: &'a str,
@@ -50,10 +50,10 @@ struct Head {
     on_run_branch: bool,
 }
 
-impl Yard {
+impl RunRepo {
     pub(super) fn own_work(&self, left: &Left<'_>) -> Result<OwnWork, WorkspaceError> {
         let Left { folder, base, tree, .. } = left;
-        let branch = self.own_branch(left.guest, folder)?.filter(|commit| commit != base);
+        let branch = self.own_branch(left.request, folder)?.filter(|commit| commit != base);
         if *tree == self.tree_of_commit(base)? && branch.is_none() {
             return Ok(OwnWork::Nothing);
         }
@@ -81,7 +81,7 @@ impl Yard {
         work: OwnWork,
     ) -> Result<OwnWork, WorkspaceError> {
         let held = |by: &str| by == branch || self.shadow.contains(by, branch).unwrap_or(false);
-        let saved = fs::read_to_string(self.saved_note(left.guest)).unwrap_or_default();
+        let saved = fs::read_to_string(self.saved_note(left.request)).unwrap_or_default();
         if head.is_some_and(|head| held(&head.commit)) || !self.is_commit(left, branch)? {
             return Ok(work);
         }
@@ -96,7 +96,7 @@ impl Yard {
             }),
             OwnWork::Found { ref commit, .. } if held(commit) => Ok(work),
             work => {
-                let Guest { task, attempt, .. } = left.guest;
+                let WorkspaceRequest { task, attempt, .. } = left.request;
                 let name = format!("{}/{attempt}-branch", branch_word(task.as_str()));
                 let name = self.keep_commit(&name, branch)?;
                 self.notice_once(format!(
@@ -202,7 +202,7 @@ impl Yard {
         common: &str,
         commit: String,
     ) -> Result<OwnWork, WorkspaceError> {
-        if left.guest.onto.is_none() && left.guest.stack.is_empty() {
+        if left.request.onto.is_none() && left.request.stack.is_empty() {
             return Ok(OwnWork::Found { base: common.to_owned(), commit });
         }
         match self.shadow.merge(left.base, &commit, None)? {
@@ -211,7 +211,7 @@ impl Yard {
                 Ok(OwnWork::Found { base: left.base.to_owned(), commit })
             }
             Merge::Conflict { files, .. } => {
-                let what = match left.guest.onto {
+                let what = match left.request.onto {
                     Some(_) => "what its epic has done",
                     None => "the work it is built on",
                 };
@@ -269,8 +269,12 @@ impl Yard {
     }
 
     /// Where the branch is that the agent was given.
-    fn own_branch(&self, guest: &Guest, folder: &Folder) -> Result<Option<String>, WorkspaceError> {
-        let name = self.task_branch(&guest.task);
+    fn own_branch(
+        &self,
+        request: &WorkspaceRequest,
+        folder: &Folder,
+    ) -> Result<Option<String>, WorkspaceError> {
+        let name = self.task_branch(&request.task);
         let commit = match &folder.objects {
             Some(_) => ref_of(&folder.git, &name),
             None => self.repository.read_ref(&name)?,
@@ -298,7 +302,7 @@ impl Yard {
             let commits = counted(count, "commit");
             self.notice_once(format!(
                 "{} builds on {commits} of {} that the run did not start from; its work brings them along",
-                left.guest.task,
+                left.request.task,
                 short(branch)
             ));
         }

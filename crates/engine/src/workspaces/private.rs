@@ -1,6 +1,6 @@
 //! Git directories of a workspace's own: they read the objects of one of the user's and write none there.
 //!
-//! What `git clone --shared` would leave, without a remote to push to. Whatever a guest configures or commits in one
+//! What `git clone --shared` would leave, without a remote to push to. Whatever an attempt configures or commits in one
 //! stays in it until its work is taken out.
 
 use std::fs;

@@ -12,21 +12,21 @@ use conductor_core::ids::TaskId;
 use super::clearing::folders;
 use super::layout::Folder;
 use super::names::{branch_word, rescue_refs};
+use super::run_repo::RunRepo;
 use super::worktree::Worktrees;
-use super::yard::Yard;
 use super::{WorkspaceError, file};
 use crate::conflict_markers::{self, Look};
 use crate::git::Merge;
 
 const SEAT: &str = "resolve-";
 
-/// The seat in which a task's conflict is solved.
-pub fn resolving_seat(task: &TaskId) -> String {
+/// The workspace in which a task's conflict is solved.
+pub fn resolving_name(task: &TaskId) -> String {
     format!("{SEAT}{}", branch_word(task.as_str()))
 }
 
-pub(super) fn is_resolving(seat: &str) -> bool {
-    seat.starts_with(SEAT)
+pub(super) fn is_resolving(workspace: &str) -> bool {
+    workspace.starts_with(SEAT)
 }
 
 /// A conflict that is being solved.
@@ -53,17 +53,17 @@ pub struct Solved {
 
 /// The conflicts of one run. All of it blocks.
 pub struct Resolving {
-    yard: Arc<Yard>,
+    run_repo: Arc<RunRepo>,
     worktrees: Worktrees,
 }
 
-impl Yard {
+impl RunRepo {
     /// Whose conflicts are being solved, by the last part of their branches' names.
     pub fn resolving(&self) -> Result<Vec<String>, WorkspaceError> {
-        let desk = self.layout.desk();
-        let found = folders(&desk).map_err(|source| file(&desk, source))?;
+        let notes = self.layout.notes();
+        let found = folders(&notes).map_err(|source| file(&notes, source))?;
         let open = found.into_iter().filter(|(_, folder)| folder.exists());
-        Ok(open.filter_map(|(seat, _)| seat.strip_prefix(SEAT).map(str::to_owned)).collect())
+        Ok(open.filter_map(|(workspace, _)| workspace.strip_prefix(SEAT).map(str::to_owned)).collect())
     }
 
     /// Where work of a task is kept.
@@ -72,14 +72,14 @@ impl Yard {
     }
 
     /// Takes a folder away with everything that was noted of it.
-    pub(crate) fn take_away(&self, seat: &str) -> Result<(), WorkspaceError> {
+    pub(crate) fn take_away(&self, workspace: &str) -> Result<(), WorkspaceError> {
         self.alone(|| {
-            self.throw_away(&self.layout.workspace(seat))?;
-            let desk = self.layout.desk();
-            for entry in fs::read_dir(&desk).into_iter().flatten().flatten() {
+            self.throw_away(&self.layout.workspace(workspace))?;
+            let notes = self.layout.notes();
+            for entry in fs::read_dir(&notes).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                let kind = name.strip_prefix(seat).and_then(|rest| rest.strip_prefix('.'));
-                // What follows after another dot is of a seat whose name begins like this one's.
+                let kind = name.strip_prefix(workspace).and_then(|rest| rest.strip_prefix('.'));
+                // What follows after another dot is of a workspace whose name begins like this one's.
                 if kind.is_some_and(|kind| !kind.contains('.')) {
                     fs::remove_file(entry.path()).map_err(|source| file(&entry.path(), source))?;
                 }
@@ -92,10 +92,10 @@ impl Yard {
 
     /// Notes are of no use when none of the folders is there any more.
     pub(crate) fn leave_desk(&self) {
-        let desk = self.layout.desk();
+        let notes = self.layout.notes();
         let empty = |found: Vec<(String, PathBuf)>| found.iter().all(|(_, folder)| !folder.exists());
-        if folders(&desk).is_ok_and(empty) {
-            let _ = self.throw_away(&desk);
+        if folders(&notes).is_ok_and(empty) {
+            let _ = self.throw_away(&notes);
             let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
             super::empty_trash(&self.layout.home);
         }
@@ -103,15 +103,15 @@ impl Yard {
 }
 
 impl Resolving {
-    pub fn new(yard: Arc<Yard>) -> Resolving {
-        Resolving { worktrees: Worktrees::new(yard.clone()), yard }
+    pub fn new(run_repo: Arc<RunRepo>) -> Resolving {
+        Resolving { worktrees: Worktrees::new(run_repo.clone()), run_repo }
     }
 
     /// The conflict as it was laid out, if it was.
     pub fn open(&self, task: &TaskId) -> Result<Option<Resolution>, WorkspaceError> {
-        let (seat, folder) = self.place(task);
+        let (workspace, folder) = self.place(task);
         let noted = |path: &Path| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
-        match (folder.tree.exists(), noted(&folder.base), noted(&self.note(&seat, "kept"))) {
+        match (folder.tree.exists(), noted(&folder.base), noted(&self.note(&workspace, "kept"))) {
             (true, Some(base), Some(kept)) => {
                 let (files, clean) = self.conflicts(&base, &kept)?;
                 Ok(Some(Resolution { folder: folder.tree, base, kept, files, clean }))
@@ -123,20 +123,20 @@ impl Resolving {
     /// Lays out the merge of a task's work with what has landed. Whatever the task's branch held is under a rescue ref
     /// before the branch is taken for this.
     pub fn lay_out(&self, task: &TaskId, kept: &str) -> Result<Resolution, WorkspaceError> {
-        let (seat, base) = (resolving_seat(task), self.yard.tip()?);
+        let (workspace, base) = (resolving_name(task), self.run_repo.tip()?);
         self.hold(task, "unmerged", kept)?;
-        let folder = self.worktrees.make(&seat, &base)?;
-        let branch = self.yard.task_branch(task);
-        self.yard.repository.set_ref(&branch, &base)?;
+        let folder = self.worktrees.make(&workspace, &base)?;
+        let branch = self.run_repo.task_branch(task);
+        self.run_repo.repository.set_ref(&branch, &base)?;
         self.worktrees.put_on(&branch, &folder)?;
-        self.yard.shadow.check_out(&base, &folder.tree, &folder.index, &[])?;
+        self.run_repo.shadow.check_out(&base, &folder.tree, &folder.index, &[])?;
         let theirs = format!("task/{}", branch_word(task.as_str()));
         let sides = [("landed", base.as_str()), (theirs.as_str(), kept)];
-        let tree = self.yard.shadow.lay_out_merge(sides[0], sides[1], &folder.tree, &folder.index)?;
+        let tree = self.run_repo.shadow.lay_out_merge(sides[0], sides[1], &folder.tree, &folder.index)?;
         self.tell_git(task, kept, &folder)?;
-        write(&self.note(&seat, "laid"), &tree)?;
+        write(&self.note(&workspace, "laid"), &tree)?;
         // Last, for with these it counts as laid out.
-        write(&self.note(&seat, "kept"), kept)?;
+        write(&self.note(&workspace, "kept"), kept)?;
         write(&folder.base, &base)?;
         let (files, clean) = self.conflicts(&base, kept)?;
         Ok(Resolution { folder: folder.tree, base, kept: kept.to_owned(), files, clean })
@@ -159,22 +159,22 @@ impl Resolving {
         allowed: &[String],
     ) -> Result<Solved, WorkspaceError> {
         let (_, folder) = self.place(task);
-        let tree = self.yard.tree_of(&folder)?;
-        if tree == self.yard.tree_of_commit(&open.base)? {
+        let tree = self.run_repo.tree_of(&folder)?;
+        if tree == self.run_repo.tree_of_commit(&open.base)? {
             return Err(WorkspaceError::Emptied(open.folder.clone()));
         }
         let look = Look { allowed, laid_out: true };
-        let marked = conflict_markers::between(&self.yard, &open.base, &tree, look)?;
+        let marked = conflict_markers::between(&self.run_repo, &open.base, &tree, look)?;
         if !marked.is_empty() {
             return Err(WorkspaceError::Markers(marked.join(", ")));
         }
         let own = fs::read_to_string(folder.git.join("HEAD")).unwrap_or_default();
         let own = match own.trim().strip_prefix("ref: ") {
-            Some(branch) => self.yard.repository.read_ref(branch)?,
+            Some(branch) => self.run_repo.repository.read_ref(branch)?,
             None => Some(own.trim().to_owned()),
         };
         let holds_both = |commit: &String| {
-            let holds = |old: &str| self.yard.shadow.contains(commit, old).unwrap_or(false);
+            let holds = |old: &str| self.run_repo.shadow.contains(commit, old).unwrap_or(false);
             holds(&open.base) && holds(&open.kept)
         };
         Ok(Solved { tree, commit: own.filter(holds_both).unwrap_or_else(|| open.kept.clone()) })
@@ -182,24 +182,24 @@ impl Resolving {
 
     /// Keeps what was made of it so far, where that is more than what was laid out; the ref that holds it.
     pub fn save(&self, task: &TaskId, open: &Resolution) -> Result<Option<String>, WorkspaceError> {
-        let (seat, folder) = self.place(task);
-        let tree = self.yard.tree_of(&folder)?;
-        let laid_out = fs::read_to_string(self.note(&seat, "laid")).unwrap_or_default();
-        if tree == laid_out || tree == self.yard.tree_of_commit(&open.base)? {
+        let (workspace, folder) = self.place(task);
+        let tree = self.run_repo.tree_of(&folder)?;
+        let laid_out = fs::read_to_string(self.note(&workspace, "laid")).unwrap_or_default();
+        if tree == laid_out || tree == self.run_repo.tree_of_commit(&open.base)? {
             return Ok(None);
         }
-        let message = format!("Unfinished merge of {task}\n\nConductor-Run: {}\n", self.yard.run);
-        let commit = self.yard.shadow.commit(&tree, &[&open.base], &message)?;
+        let message = format!("Unfinished merge of {task}\n\nConductor-Run: {}\n", self.run_repo.run);
+        let commit = self.run_repo.shadow.commit(&tree, &[&open.base], &message)?;
         let name = format!("{}/unfinished", branch_word(task.as_str()));
-        self.yard.keep_commit(&name, &commit).map(Some)
+        self.run_repo.keep_commit(&name, &commit).map(Some)
     }
 
     /// Takes the folder and the task's branch away.
     pub fn close(&self, task: &TaskId) -> Result<(), WorkspaceError> {
-        self.yard.take_away(&resolving_seat(task))?;
-        let branch = self.yard.task_branch(task);
-        if self.yard.repository.read_ref(&branch)?.is_some() {
-            self.yard.repository.delete_ref(&branch)?;
+        self.run_repo.take_away(&resolving_name(task))?;
+        let branch = self.run_repo.task_branch(task);
+        if self.run_repo.repository.read_ref(&branch)?.is_some() {
+            self.run_repo.repository.delete_ref(&branch)?;
         }
         Ok(())
     }
@@ -207,11 +207,11 @@ impl Resolving {
     /// Lets go of what is kept of a task and has landed: what the branch holds, and these, which are there in another
     /// form.
     pub(crate) fn release(&self, task: &TaskId, landed: &[String]) -> Result<(), WorkspaceError> {
-        let (prefix, tip) = (self.yard.rescues_of(task), self.yard.tip()?);
-        for (name, commit) in self.yard.rescued()? {
-            let is_there = || Ok::<bool, WorkspaceError>(self.yard.shadow.contains(&tip, &commit)?);
+        let (prefix, tip) = (self.run_repo.rescues_of(task), self.run_repo.tip()?);
+        for (name, commit) in self.run_repo.rescued()? {
+            let is_there = || Ok::<bool, WorkspaceError>(self.run_repo.shadow.contains(&tip, &commit)?);
             if name.starts_with(&prefix) && (landed.contains(&commit) || is_there()?) {
-                self.yard.repository.delete_ref(&name)?;
+                self.run_repo.repository.delete_ref(&name)?;
             }
         }
         Ok(())
@@ -219,34 +219,34 @@ impl Resolving {
 
     /// Sees to it that some ref of ours holds a commit.
     pub(crate) fn hold(&self, task: &TaskId, name: &str, commit: &str) -> Result<(), WorkspaceError> {
-        if !self.yard.rescued()?.iter().any(|(_, held)| held == commit) {
-            self.yard.keep_commit(&format!("{}/{name}", branch_word(task.as_str())), commit)?;
+        if !self.run_repo.rescued()?.iter().any(|(_, held)| held == commit) {
+            self.run_repo.keep_commit(&format!("{}/{name}", branch_word(task.as_str())), commit)?;
         }
         Ok(())
     }
 
     fn place(&self, task: &TaskId) -> (String, Folder) {
-        let seat = resolving_seat(task);
-        let folder = self.worktrees.folder(&seat);
-        (seat, folder)
+        let workspace = resolving_name(task);
+        let folder = self.worktrees.folder(&workspace);
+        (workspace, folder)
     }
 
-    fn note(&self, seat: &str, kind: &str) -> PathBuf {
-        self.yard.layout.desk().join(format!("{seat}.{kind}"))
+    fn note(&self, workspace: &str, kind: &str) -> PathBuf {
+        self.run_repo.layout.notes().join(format!("{workspace}.{kind}"))
     }
 
     /// Where there is something to solve in work that is merged with what has landed.
     pub fn to_solve(&self, kept: &str) -> Result<Vec<String>, WorkspaceError> {
-        Ok(self.conflicts(&self.yard.tip()?, kept)?.0)
+        Ok(self.conflicts(&self.run_repo.tip()?, kept)?.0)
     }
 
     /// The files to solve, and whether it merges all the same.
     fn conflicts(&self, base: &str, kept: &str) -> Result<(Vec<String>, bool), WorkspaceError> {
-        let (tree, mut files, clean) = match self.yard.shadow.merge(base, kept, None)? {
+        let (tree, mut files, clean) = match self.run_repo.shadow.merge(base, kept, None)? {
             Merge::Clean { tree } => (tree, Vec::new(), true),
             Merge::Conflict { tree, files, .. } => (tree, files, false),
         };
-        let marked = conflict_markers::between(&self.yard, base, &tree, Look::default())?;
+        let marked = conflict_markers::between(&self.run_repo, base, &tree, Look::default())?;
         files.extend(marked.into_iter().filter(|path| !files.contains(path)).collect::<Vec<_>>());
         Ok((files, clean))
     }

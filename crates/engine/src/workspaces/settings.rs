@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::yard::{Yard, locked};
+use super::run_repo::{RunRepo, locked};
 use crate::git::Refused;
 
 /// What differs and was not told before.
@@ -25,7 +25,7 @@ pub(super) struct ToldSettings {
     late: bool,
 }
 
-impl Yard {
+impl RunRepo {
     /// Compares once when a run is taken up: our git goes by what was, and the user is told what is.
     pub(super) fn compare_settings(&self, goes_on: bool) {
         let baseline = self.shadow.baseline();

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use super::yard::locked;
+use super::run_repo::locked;
 
 /// Lets as many through at once as there are cores: more checkouts than that only get in each other's way.
 pub(super) struct Turns {

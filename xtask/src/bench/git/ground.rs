@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_engine::git::Repository;
-use conductor_engine::workspaces::{Guest, Layout, Worktrees, Yard};
+use conductor_engine::workspaces::{Layout, RunRepo, WorkspaceRequest, Worktrees};
 
 use crate::Result;
 use crate::bench::scratch::Scratch;
@@ -102,19 +102,19 @@ impl Ground {
         let repository = Repository::of(&self.repository)?;
         let run = RunId::parse("bench").ok_or("no name for a run")?;
         let layout = Layout::new(&self.directory.join("home"), &run, &repository, &self.repository, None);
-        let yard = Arc::new(Yard::open(repository, &run, layout, Vec::new(), None)?);
-        Ok(Site { worktrees: Worktrees::new(yard.clone()), yard })
+        let run_repo = Arc::new(RunRepo::open(repository, &run, layout, Vec::new(), None)?);
+        Ok(Site { worktrees: Worktrees::new(run_repo.clone()), run_repo })
     }
 }
 
 pub(super) struct Site {
-    pub(super) yard: Arc<Yard>,
+    pub(super) run_repo: Arc<RunRepo>,
     pub(super) worktrees: Worktrees,
 }
 
 /// The task of this number, on the executor of this number.
-pub(super) fn guest(executor: usize, task: usize) -> Result<Guest> {
-    Ok(Guest {
+pub(super) fn request(executor: usize, task: usize) -> Result<WorkspaceRequest> {
+    Ok(WorkspaceRequest {
         conflict_markers: Default::default(),
         executor: u32::try_from(executor)?,
         epic: None,

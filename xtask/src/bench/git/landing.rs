@@ -7,7 +7,7 @@ use conductor_core::ids::Attempt;
 use conductor_core::plan::{self, Task, Work};
 use conductor_core::scheduler::Car;
 use conductor_engine::merge;
-use conductor_engine::workspaces::Yard;
+use conductor_engine::workspaces::RunRepo;
 
 use super::ground::{Ground, task_id, work};
 use super::{Pair, Size};
@@ -42,12 +42,12 @@ fn ours(ground: &Ground, many: usize) -> Result<f64> {
     let mut cars = Vec::new();
     for (number, commit) in commits(ground, many)?.into_iter().enumerate() {
         let change = Change::new(base.clone(), commit);
-        merge::is_unmarked(&site.yard, &change)?;
+        merge::is_unmarked(&site.run_repo, &change)?;
         cars.push(car(number, change)?);
     }
     let begun = Instant::now();
     for (task, car) in &cars {
-        land(&site.yard, task, car)?;
+        land(&site.run_repo, task, car)?;
     }
     Ok(begun.elapsed().as_secs_f64())
 }
@@ -63,10 +63,10 @@ pub(super) fn car(number: usize, change: Change) -> Result<(Task, Car)> {
 }
 
 /// As the train does where one comes alone.
-pub(super) fn land(yard: &Yard, task: &Task, car: &Car) -> Result {
-    let stack = merge::stack(yard, &[(task, car)])?;
+pub(super) fn land(run_repo: &RunRepo, task: &Task, car: &Car) -> Result {
+    let stack = merge::stack(run_repo, &[(task, car)])?;
     let step = stack.steps.first().ok_or("the work does not fit")?;
-    match yard.move_tip(&stack.from, &step.to)? {
+    match run_repo.move_tip(&stack.from, &step.to)? {
         true => Ok(()),
         false => Err("another process moved the branch".into()),
     }

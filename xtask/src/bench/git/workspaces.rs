@@ -5,9 +5,9 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use conductor_engine::workspaces::{Guest, Seat, Workspaces as _};
+use conductor_engine::workspaces::{Workspace, WorkspaceBackend as _, WorkspaceRequest};
 
-use super::ground::{Ground, Site, guest};
+use super::ground::{Ground, Site, request};
 use super::{Pair, Size, landing};
 use crate::Result;
 use crate::bench::scratch::Scratch;
@@ -75,7 +75,7 @@ fn add_bare(ground: &Ground, number: usize) -> Result {
 }
 
 fn prepare(site: &Site, number: usize) -> Result {
-    site.worktrees.prepare(&guest(number, number)?)?;
+    site.worktrees.prepare(&request(number, number)?)?;
     Ok(())
 }
 
@@ -90,55 +90,55 @@ pub(super) fn reuse(size: Size, scratch: &mut Scratch) -> Result<Reuse> {
     let ground = Ground::new(size.files, 0, scratch)?;
     let site = ground.site()?;
     let mut reuse = Reuse { new: 0.0, again: 0.0 };
-    let mut seated = Vec::new();
+    let mut started_at = Vec::new();
     for number in 0..SINGLE {
         let begun = Instant::now();
-        seated.push(site.worktrees.prepare(&guest(number, number)?)?);
+        started_at.push(site.worktrees.prepare(&request(number, number)?)?);
         reuse.new += begun.elapsed().as_secs_f64() / SINGLE as f64;
     }
     std::thread::sleep(WORK);
-    for (number, seat) in seated.iter().enumerate() {
-        ground.change(&seat.directory, number)?;
-        site.worktrees.collect(&guest(number, number)?, seat)?.ok_or("the work was not seen")?;
+    for (number, workspace) in started_at.iter().enumerate() {
+        ground.change(&workspace.directory, number)?;
+        site.worktrees.collect(&request(number, number)?, workspace)?.ok_or("the work was not seen")?;
     }
     for number in 0..SINGLE {
-        let guest = guest(number, SINGLE + number)?;
+        let request = request(number, SINGLE + number)?;
         let begun = Instant::now();
-        site.worktrees.prepare(&guest)?;
+        site.worktrees.prepare(&request)?;
         reuse.again += begun.elapsed().as_secs_f64() / SINGLE as f64;
     }
     Ok(reuse)
 }
 
 /// Attempts that ask for a workspace at the same moment, and the workspaces they got.
-pub(super) struct Crowd {
+pub(super) struct AgentLimits {
     ground: Ground,
     site: Site,
-    seats: Vec<(usize, Seat)>,
+    workspaces: Vec<(usize, Workspace)>,
     pub(super) failed: usize,
 }
 
-impl Crowd {
-    pub(super) fn gather(size: Size, scratch: &mut Scratch) -> Result<Crowd> {
+impl AgentLimits {
+    pub(super) fn gather(size: Size, scratch: &mut Scratch) -> Result<AgentLimits> {
         let ground = Ground::new(size.files, 0, scratch)?;
         let site = ground.site()?;
-        let guests: Vec<Guest> =
-            (0..size.at_once).map(|number| guest(number, number)).collect::<Result<_>>()?;
-        let mut crowd = Crowd { ground, site, seats: Vec::new(), failed: 0 };
-        let worktrees = &crowd.site.worktrees;
+        let guests: Vec<WorkspaceRequest> =
+            (0..size.at_once).map(|number| request(number, number)).collect::<Result<_>>()?;
+        let mut agent_limits = AgentLimits { ground, site, workspaces: Vec::new(), failed: 0 };
+        let worktrees = &agent_limits.site.worktrees;
         let answers: Vec<_> = std::thread::scope(|scope| {
             let callers: Vec<_> =
-                guests.iter().map(|guest| scope.spawn(move || worktrees.prepare(guest))).collect();
+                guests.iter().map(|request| scope.spawn(move || worktrees.prepare(request))).collect();
             callers.into_iter().map(|caller| caller.join()).collect()
         });
         for (number, answer) in answers.into_iter().enumerate() {
             match answer {
-                Ok(Ok(seat)) => crowd.seats.push((number, seat)),
-                Ok(Err(error)) => crowd.fail(&error.to_string()),
-                Err(_) => crowd.fail("it panicked"),
+                Ok(Ok(workspace)) => agent_limits.workspaces.push((number, workspace)),
+                Ok(Err(error)) => agent_limits.fail(&error.to_string()),
+                Err(_) => agent_limits.fail("it panicked"),
             }
         }
-        Ok(crowd)
+        Ok(agent_limits)
     }
 
     fn fail(&mut self, why: &str) {
@@ -149,11 +149,11 @@ impl Crowd {
     /// Every workspace had a task, and its work has landed.
     fn work(&self) -> Result {
         std::thread::sleep(WORK);
-        for (number, seat) in &self.seats {
-            self.ground.change(&seat.directory, *number)?;
-            let change = self.site.worktrees.collect(&guest(*number, *number)?, seat)?;
+        for (number, workspace) in &self.workspaces {
+            self.ground.change(&workspace.directory, *number)?;
+            let change = self.site.worktrees.collect(&request(*number, *number)?, workspace)?;
             let (task, car) = landing::car(*number, change.ok_or("the work was not seen")?)?;
-            landing::land(&self.site.yard, &task, &car)?;
+            landing::land(&self.site.run_repo, &task, &car)?;
         }
         Ok(())
     }
@@ -161,14 +161,14 @@ impl Crowd {
     /// Mean seconds of moving a folder out of the way. Each comes back.
     fn rename(&self) -> Result<f64> {
         let mut seconds = 0.0;
-        for (_, seat) in &self.seats {
+        for (_, workspace) in &self.workspaces {
             let away = self.ground.directory.join("away");
             let begun = Instant::now();
-            fs::rename(&seat.directory, &away)?;
+            fs::rename(&workspace.directory, &away)?;
             seconds += begun.elapsed().as_secs_f64();
-            fs::rename(&away, &seat.directory)?;
+            fs::rename(&away, &workspace.directory)?;
         }
-        Ok(seconds / self.seats.len() as f64)
+        Ok(seconds / self.workspaces.len() as f64)
     }
 }
 
@@ -180,12 +180,12 @@ pub(super) struct Removal {
     pub(super) rename: f64,
 }
 
-pub(super) fn removal(crowd: &Crowd) -> Result<Removal> {
-    crowd.work()?;
-    let rename = crowd.rename()?;
+pub(super) fn removal(agent_limits: &AgentLimits) -> Result<Removal> {
+    agent_limits.work()?;
+    let rename = agent_limits.rename()?;
     let begun = Instant::now();
-    let left = crowd.site.yard.clear(&HashSet::new())?;
-    let clear = begun.elapsed().as_secs_f64() / crowd.seats.len() as f64;
+    let left = agent_limits.site.run_repo.clear(&HashSet::new())?;
+    let clear = begun.elapsed().as_secs_f64() / agent_limits.workspaces.len() as f64;
     // What deletes the folders was left behind; nothing else of ours is to be waited for.
     nix::sys::wait::wait()?;
     match left.is_empty() {

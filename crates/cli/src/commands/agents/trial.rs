@@ -11,7 +11,7 @@ use conductor_engine::{agents, process};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::variables;
 
 const FILE: &str = "conductor-test.txt";
@@ -56,15 +56,15 @@ pub(super) struct Trial<'a> {
 
 impl Trial<'_> {
     /// Tests all agents at once, each in a folder of its own.
-    pub(super) fn hold(&self, names: &[String]) -> std::result::Result<Vec<Result>, Fault> {
+    pub(super) fn hold(&self, names: &[String]) -> std::result::Result<Vec<Result>, CliError> {
         std::thread::scope(|scope| {
             let held: Vec<_> = names.iter().map(|name| scope.spawn(move || self.one(name))).collect();
-            let panicked = || Fault::new(Exit::Unexpected, "a test came to an unexpected end");
+            let panicked = || CliError::new(Exit::Unexpected, "a test came to an unexpected end");
             held.into_iter().map(|held| held.join().unwrap_or_else(|_| Err(panicked()))).collect()
         })
     }
 
-    fn one(&self, name: &str) -> std::result::Result<Result, Fault> {
+    fn one(&self, name: &str) -> std::result::Result<Result, CliError> {
         let begun = Instant::now();
         let done = |verdict, spent: (u64, Option<f64>), message| Result {
             agent: name.to_owned(),
@@ -101,14 +101,14 @@ impl Trial<'_> {
     }
 
     /// A run like any other, by this very program.
-    fn drive(&self, name: &str, place: &Place) -> std::result::Result<std::process::Output, Fault> {
+    fn drive(&self, name: &str, place: &Place) -> std::result::Result<std::process::Output, CliError> {
         let word: String = (0..12).map(|_| fastrand::lowercase()).collect();
         std::fs::write(place.0.join("tasks.json"), self.tasks(name, &word).to_string())?;
         let repository = place.0.join("repository");
         let made = process::run_own(Command::new("git").args(["init", "-q"]).arg(&repository), b"")?;
         if !made.status.success() {
             let said = String::from_utf8_lossy(&made.stderr).into_owned();
-            return Err(Fault::new(Exit::Unexpected, format!("no repository for the test: {said}")));
+            return Err(CliError::new(Exit::Unexpected, format!("no repository for the test: {said}")));
         }
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["run", "../tasks.json", "--first-commit", "--ui", "plain"]).current_dir(repository);

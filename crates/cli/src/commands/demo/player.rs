@@ -12,16 +12,16 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// The most turns of one conversation, so that it ends.
 const TURNS: usize = 50;
 
-pub(crate) fn run(args: &args::DemoAgent) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::DemoAgent) -> Result<Exit, CliError> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     let task: Value = serde_json::from_str(&line)
-        .map_err(|error| Fault::new(Exit::Usage, format!("the first line is no task: {error}")))?;
+        .map_err(|error| CliError::new(Exit::Usage, format!("the first line is no task: {error}")))?;
     let result = match Player::new(args, &task).and_then(|mut player| player.play()) {
         Ok(words) => json!({"type": "result", "ok": true, "text": words}),
         Err(error) => json!({"type": "result", "ok": false, "class": "provider", "text": error.to_string()}),

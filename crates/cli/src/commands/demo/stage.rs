@@ -7,7 +7,7 @@ use std::process::Command;
 
 use conductor_standin::{Script, StandIn, Usage};
 
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// A project as small as can be that still has checks which fail.
 const FILES: [(&str, &str); 6] = [
@@ -28,9 +28,9 @@ const RULES: &str = include_str!("later/rules.sh");
 const THINKING: u64 = 400;
 
 /// Makes the repository.
-pub(super) fn set(repository: &Path, agent: &str) -> Result<(), Fault> {
+pub(super) fn set(repository: &Path, agent: &str) -> Result<(), CliError> {
     let failed = |error: io::Error| {
-        Fault::new(Exit::Unexpected, format!("cannot write to {}: {error}", repository.display()))
+        CliError::new(Exit::Unexpected, format!("cannot write to {}: {error}", repository.display()))
     };
     fs::create_dir_all(repository.join("lib")).map_err(failed)?;
     for (name, text) in FILES {
@@ -54,16 +54,16 @@ fn chosen(agent: &str) -> String {
     }
 }
 
-fn git(directory: &Path, args: &[&str]) -> Result<(), Fault> {
+fn git(directory: &Path, args: &[&str]) -> Result<(), CliError> {
     let output = Command::new("git").current_dir(directory).args(args).output().map_err(|error| {
-        Fault::new(Exit::Unexpected, format!("git cannot be started: {error}"))
+        CliError::new(Exit::Unexpected, format!("git cannot be started: {error}"))
             .help("install git, or make sure it is on PATH")
     })?;
     match output.status.success() {
         true => Ok(()),
         false => {
             let why = String::from_utf8_lossy(&output.stderr);
-            Err(Fault::new(Exit::Unexpected, format!("git {} failed: {}", args.join(" "), why.trim())))
+            Err(CliError::new(Exit::Unexpected, format!("git {} failed: {}", args.join(" "), why.trim())))
         }
     }
 }

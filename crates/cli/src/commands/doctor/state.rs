@@ -12,7 +12,7 @@ use conductor_engine::home::Home;
 use conductor_engine::process;
 use conductor_engine::stores::{Sqlite, Store as _, StoredRun, integrity};
 use conductor_engine::subagents;
-use conductor_engine::workspaces::{census, empty_trash};
+use conductor_engine::workspaces::{empty_trash, inventory};
 
 use super::{Finding, witnesses};
 use crate::agent_findings;
@@ -22,7 +22,7 @@ use crate::diagnostics;
 pub(super) fn configs() -> Vec<Finding> {
     let configs = match config::read() {
         Ok(configs) => configs,
-        Err(fault) => return vec![Finding::problem("config", fault.message())],
+        Err(cli_error) => return vec![Finding::problem("config", cli_error.message())],
     };
     if configs.is_empty() {
         return vec![Finding::ok("config", "there are no config files; everything is as built in")];
@@ -268,7 +268,7 @@ async fn workspaces(
     fix: bool,
 ) -> Option<Finding> {
     let over: Vec<RunId> = dead.iter().filter(|run| is_over(run)).cloned().collect();
-    let before = census(home, &over).ok()?.len();
+    let before = inventory(home, &over).ok()?.len();
     if before == 0 {
         return None;
     }
@@ -278,7 +278,7 @@ async fn workspaces(
         return Some(finding);
     }
     crate::commands::worktree::clear_after_the_dead(home).await;
-    let after = census(home, &over).ok()?.len();
+    let after = inventory(home, &over).ok()?.len();
     match after < before {
         true if after == 0 => Some(finding.mended(format!("cleared {before}, what was in them is saved"))),
         true => {

@@ -24,7 +24,7 @@ fn one(file: &Path) -> Vec<Finding> {
                     .remedy(format!("`conductor validate {name}` shows them")),
             ];
         }
-        Err(fault) => return vec![Finding::warning("tasks", fault.message())],
+        Err(cli_error) => return vec![Finding::warning("tasks", cli_error.message())],
     };
     let absent = agent_findings::absent(&plan);
     if absent.is_empty() {

@@ -4,7 +4,7 @@ use conductor_core::event::FailureClass;
 use conductor_core::spec::{self, did_you_mean};
 use serde_json::{Value, json};
 
-use crate::fault::Exit;
+use crate::error::Exit;
 
 const CLASSES: [FailureClass; 25] = [
     FailureClass::Exit,

@@ -151,10 +151,10 @@ fn agent(subject: &Subject) -> String {
     if let Some(why) = &subject.undoable {
         told += &format!("\nno agent can do it: {why}");
     }
-    if let Some(hand) = subject.hand() {
-        let model = hand.model.as_deref().map(|model| format!(" with {model}")).unwrap_or_default();
-        let why = if hand.why.is_empty() { String::new() } else { format!(" ({})", hand.why) };
-        told += &format!("\nlast done by {}{model}{why}", hand.agent);
+    if let Some(choice) = subject.agent_choice() {
+        let model = choice.model.as_deref().map(|model| format!(" with {model}")).unwrap_or_default();
+        let why = if choice.why.is_empty() { String::new() } else { format!(" ({})", choice.why) };
+        told += &format!("\nlast done by {}{model}{why}", choice.agent);
     }
     told
 }

@@ -12,14 +12,14 @@ use crate::args::{GroupDetect, Shown};
 use crate::commands::{answer, answer_json, talk};
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// The texts a mark may be in, the one that counts most first.
 const TEXTS: [&str; 4] = ["description", "name", "title", "prompt"];
 
-pub(super) fn run(args: &GroupDetect) -> Result<Exit, Fault> {
+pub(super) fn run(args: &GroupDetect) -> Result<Exit, CliError> {
     let (source, value) = diagnostics::values(&args.tasks_file)?;
-    let bad = |why: String| Fault::new(Exit::InvalidFile, format!("{}: {why}", source.name()));
+    let bad = |why: String| CliError::new(Exit::InvalidFile, format!("{}: {why}", source.name()));
     let tasks = tasks(&value).map_err(bad)?;
     let declared = declared(&value);
     let ids: Vec<String> = tasks.iter().map(|task| id(task)).collect();

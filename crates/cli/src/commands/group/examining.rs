@@ -14,7 +14,7 @@ use conductor_engine::stores::{EarlierRuns, Sqlite};
 
 use super::readiness::Beads;
 use crate::archive::patiently;
-use crate::fault::Fault;
+use crate::error::CliError;
 
 /// What a run is, as far as others must be told from it.
 struct Own {
@@ -38,12 +38,12 @@ pub(crate) fn examiner(
     changes.then(|| -> Examiner {
         Arc::new(move |about| {
             let runtime = tokio::runtime::Handle::current();
-            runtime.block_on(look(&own, about)).map_err(|fault| fault.message().to_owned())
+            runtime.block_on(look(&own, about)).map_err(|error| error.message().to_owned())
         })
     })
 }
 
-async fn look(own: &Own, about: &AboutToBegin) -> Result<BTreeMap<TaskId, String>, Fault> {
+async fn look(own: &Own, about: &AboutToBegin) -> Result<BTreeMap<TaskId, String>, CliError> {
     let Own { home, id, source, directory } = own;
     let store = patiently(|| Sqlite::open_to_look(home)).await?;
     let beads = Beads::others(directory, home, &store, id).await?;

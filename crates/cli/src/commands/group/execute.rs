@@ -16,7 +16,7 @@ use crate::args::{self, GroupExecute, OfGroup, Shown};
 use crate::commands::run::{self, Made};
 use crate::commands::{answer, answer_json, block_on, talk};
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// The slash command that brings an agent up to date, where it has one.
 const SUMMARY: &str = "/flow:summary";
@@ -27,7 +27,7 @@ const MOST: usize = 8;
 /// The word for no such step.
 const NONE: &str = "none";
 
-pub(super) fn run(args: &GroupExecute) -> Result<Exit, Fault> {
+pub(super) fn run(args: &GroupExecute) -> Result<Exit, CliError> {
     let directory = std::env::current_dir()?;
     let (plan, elsewhere) = diagnostics::load_open(&args.tasks_file)?;
     let mut chosen =
@@ -38,7 +38,7 @@ pub(super) fn run(args: &GroupExecute) -> Result<Exit, Fault> {
     }
     let typed = run_arguments(args, 1)?;
     if typed.detach || typed.resume.is_some() || typed.only.is_some() || typed.watch || typed.from.is_some() {
-        return Err(Fault::new(
+        return Err(CliError::new(
             Exit::Usage,
             "--detach, --resume, --only, --watch and --from do not go with groups",
         )
@@ -60,7 +60,7 @@ pub(super) fn run(args: &GroupExecute) -> Result<Exit, Fault> {
 }
 
 /// How the group stands that was meant, or all of them.
-async fn tell(group: Option<&str>) -> Result<(), Fault> {
+async fn tell(group: Option<&str>) -> Result<(), CliError> {
     let archive = Archive::open().await?;
     match group {
         Some(group) => {
@@ -85,7 +85,7 @@ fn slots(plan: &Plan) -> u32 {
     plan.parallel.unwrap_or(largest.unwrap_or(1).clamp(1, MOST) as u32)
 }
 
-fn run_arguments(args: &GroupExecute, slots: u32) -> Result<Box<args::Run>, Fault> {
+fn run_arguments(args: &GroupExecute, slots: u32) -> Result<Box<args::Run>, CliError> {
     let slots = args.parallel.unwrap_or(slots).to_string();
     let mut words: Vec<OsString> = vec!["conductor".into(), "run".into(), "-p".into(), slots.into()];
     if args.stats {
@@ -141,15 +141,15 @@ fn tests(args: &GroupExecute, directory: &Path) -> Vec<String> {
     }
 }
 
-fn unarranged(error: ArrangeError, plan: &Plan) -> Fault {
+fn unarranged(error: ArrangeError, plan: &Plan) -> CliError {
     match &error {
         ArrangeError::NoGroup { .. } => {
             let mut names: Vec<&str> =
                 plan.tasks.iter().map(|task| task.group.as_deref().unwrap_or(SEQUENTIAL)).collect();
             names.sort_unstable();
             names.dedup();
-            Fault::new(Exit::Usage, error).help(format!("its groups are: {}", names.join(", ")))
+            CliError::new(Exit::Usage, error).help(format!("its groups are: {}", names.join(", ")))
         }
-        _ => Fault::new(Exit::InvalidFile, error),
+        _ => CliError::new(Exit::InvalidFile, error),
     }
 }

@@ -7,7 +7,7 @@ use conductor_core::spec::did_you_mean;
 use crate::archive::{Archive, Found};
 use crate::args::OfGroup;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// How many runs are looked through.
 const LOOK_BACK: usize = 100;
@@ -21,7 +21,7 @@ pub(super) struct Carried {
 }
 
 /// Every group of the runs here, each as its newest run has it, the newest first.
-pub(super) async fn all(archive: &Archive) -> Result<Vec<Carried>, Fault> {
+pub(super) async fn all(archive: &Archive) -> Result<Vec<Carried>, CliError> {
     let mut groups: Vec<Carried> = Vec::new();
     for stored in archive.here()?.iter().take(LOOK_BACK) {
         let Some(found) = archive.read_or_leave_out(stored).await else { continue };
@@ -38,7 +38,7 @@ pub(super) async fn all(archive: &Archive) -> Result<Vec<Carried>, Fault> {
 }
 
 /// The group that is meant, and the run it is in.
-pub(super) async fn meant(archive: &Archive, of: &OfGroup) -> Result<(Found, Metadata), Fault> {
+pub(super) async fn meant(archive: &Archive, of: &OfGroup) -> Result<(Found, Metadata), CliError> {
     let mut others = vec![SEQUENTIAL.to_owned()];
     for stored in archive.candidates(of.run.as_deref())?.iter().take(LOOK_BACK) {
         let found = match of.run {
@@ -56,10 +56,10 @@ pub(super) async fn meant(archive: &Archive, of: &OfGroup) -> Result<(Found, Met
         others.extend(known.flat_map(|name| [name, plan.group_id(name)]).map(str::to_owned));
     }
     let message = format!("no run here has carried out a group '{}'", one_line(&of.group_id));
-    let fault = Fault::new(Exit::Usage, message);
+    let error = CliError::new(Exit::Usage, message);
     Err(match did_you_mean(&of.group_id, others.iter().map(String::as_str)) {
-        Some(meant) if meant != of.group_id => fault.help(format!("did you mean '{meant}'?")),
-        _ => fault.help("`conductor group list` names those there are"),
+        Some(meant) if meant != of.group_id => error.help(format!("did you mean '{meant}'?")),
+        _ => error.help("`conductor group list` names those there are"),
     })
 }
 

@@ -6,9 +6,9 @@ use super::finding::{Carried, all};
 use crate::archive::Archive;
 use crate::args::{GroupList, Shown};
 use crate::commands::{answer, answer_json, block_on};
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) fn run(args: &GroupList) -> Result<Exit, Fault> {
+pub(super) fn run(args: &GroupList) -> Result<Exit, CliError> {
     block_on(async {
         let archive = Archive::open().await?;
         let mut groups = all(&archive).await?;

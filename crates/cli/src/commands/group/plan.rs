@@ -12,19 +12,19 @@ use crate::args::{GroupPlan, Order, Shown};
 use crate::commands::{answer, answer_json, talk};
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::taskfile;
 use crate::writing;
 
 const SCHEMA: &str = "conductor.group-plan/1";
 
-pub(super) fn run(args: &GroupPlan) -> Result<Exit, Fault> {
+pub(super) fn run(args: &GroupPlan) -> Result<Exit, CliError> {
     let (source, value) = diagnostics::values(&taskfile::meant(args.file.as_deref())?)?;
     let plan = diagnostics::load_text(source.name(), source.text().to_owned())?;
     let strategy = args.strategy.into();
     let most = args.max_group_size.map(|most| most as usize);
     let ordering = ordering::order(&plan, strategy, most)
-        .map_err(|error| Fault::new(Exit::InvalidFile, format!("{}: {error}", source.name())))?;
+        .map_err(|error| CliError::new(Exit::InvalidFile, format!("{}: {error}", source.name())))?;
     if let Some(file) = &args.write {
         let text = written(&source, value, &plan, &ordering)?;
         if file.as_os_str() == "-" {
@@ -91,7 +91,7 @@ fn as_text(plan: &Plan, strategy: Strategy, ordering: &Ordering) -> String {
 }
 
 /// The file with its order: the same text and a section more where that can be, else all of it as JSON.
-fn written(source: &Source, value: Value, plan: &Plan, ordering: &Ordering) -> Result<String, Fault> {
+fn written(source: &Source, value: Value, plan: &Plan, ordering: &Ordering) -> Result<String, CliError> {
     let steps: Vec<Vec<&TaskId>> = ordering
         .groups
         .iter()
@@ -99,7 +99,7 @@ fn written(source: &Source, value: Value, plan: &Plan, ordering: &Ordering) -> R
         .collect();
     if value.get("execution_order").is_some() {
         let message = format!("{} has an execution_order of its own; nothing was written", source.name());
-        return Err(Fault::new(Exit::Usage, message).help("take it out of the file first"));
+        return Err(CliError::new(Exit::Usage, message).help("take it out of the file first"));
     }
     let fits = |text: &String| {
         let read =
@@ -112,7 +112,8 @@ fn written(source: &Source, value: Value, plan: &Plan, ordering: &Ordering) -> R
     [appended(source.text(), &steps), rewritten(value, &steps)].into_iter().flatten().find(fits).ok_or_else(
         || {
             let message = format!("cannot write {} with another order", source.name());
-            Fault::new(Exit::Unexpected, message).help("see it with --output json and write it in yourself")
+            CliError::new(Exit::Unexpected, message)
+                .help("see it with --output json and write it in yourself")
         },
     )
 }

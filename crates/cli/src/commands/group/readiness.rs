@@ -22,7 +22,7 @@ use crate::commands::import::Tracker;
 use crate::commands::run::issues::claimed;
 use crate::commands::talk;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// What is to be done, and why some of it cannot be.
 pub(super) struct Ready {
@@ -38,7 +38,7 @@ pub(super) async fn of(
     directory: &Path,
     args: &GroupExecute,
     only_looks: bool,
-) -> Result<Ready, Fault> {
+) -> Result<Ready, CliError> {
     let home = Home::open()?;
     let turn = beads::turn(&home)?;
     let store = patiently(|| Sqlite::open(&home)).await?;
@@ -80,7 +80,7 @@ pub(super) async fn of(
     Ok(Ready { plan: chosen.plan, circumstances, turn })
 }
 
-async fn refuse_twice(store: &Sqlite, directory: &Path, chosen: &Chosen) -> Result<(), Fault> {
+async fn refuse_twice(store: &Sqlite, directory: &Path, chosen: &Chosen) -> Result<(), CliError> {
     let named = chosen.plan.tasks.iter().filter_map(|task| task.group.as_deref());
     let mut ids: Vec<&str> = named.map(|group| chosen.plan.group_id(group)).collect();
     ids.dedup();
@@ -88,7 +88,7 @@ async fn refuse_twice(store: &Sqlite, directory: &Path, chosen: &Chosen) -> Resu
         None => Ok(()),
         Some((run, group)) => {
             let message = format!("group {group} is being carried out in run {run}, or was left in it");
-            Err(Fault::new(Exit::StillRunning, message).help(format!(
+            Err(CliError::new(Exit::StillRunning, message).help(format!(
                 "wait for it: conductor group wait --group-id {group}; resume it: conductor run --resume {run}; give \
                  it up: conductor cancel --all --run {run}"
             )))
@@ -97,25 +97,25 @@ async fn refuse_twice(store: &Sqlite, directory: &Path, chosen: &Chosen) -> Resu
 }
 
 /// A group that follows others begins with their work.
-fn refuse_unmerged(done: &[Done], before: &BTreeMap<String, Former>) -> Result<(), Fault> {
+fn refuse_unmerged(done: &[Done], before: &BTreeMap<String, Former>) -> Result<(), CliError> {
     let objection = |done: &Done| {
         let task = done.task.as_str();
         before.get(task).and_then(|former| former.objection(task))
     };
     match done.iter().find_map(objection) {
-        Some(why) => Err(Fault::new(Exit::NothingToDo, format!("what follows cannot begin: {why}"))
+        Some(why) => Err(CliError::new(Exit::NothingToDo, format!("what follows cannot begin: {why}"))
             .help("merge it first; or do all of it anew with --again")),
         None => Ok(()),
     }
 }
 
-fn leave_out(chosen: &mut Chosen, done: &[Done]) -> Result<(), Fault> {
+fn leave_out(chosen: &mut Chosen, done: &[Done]) -> Result<(), CliError> {
     if done.is_empty() {
         return Ok(());
     }
     let names = done.iter().map(|done| done.task.as_str()).collect::<Vec<_>>().join(", ");
     if done.len() == chosen.plan.asked().count() {
-        return Err(Fault::new(Exit::NothingToDo, format!("all of it has been done before: {names}"))
+        return Err(CliError::new(Exit::NothingToDo, format!("all of it has been done before: {names}"))
             .help("--again does again what has landed; what is closed in beads is opened there"));
     }
     talk(format!("done before, and not done again: {names}"));
@@ -132,7 +132,12 @@ pub(super) struct Beads {
 }
 
 impl Beads {
-    async fn read(directory: &Path, home: &Home, store: &Sqlite, only_looks: bool) -> Result<Beads, Fault> {
+    async fn read(
+        directory: &Path,
+        home: &Home,
+        store: &Sqlite,
+        only_looks: bool,
+    ) -> Result<Beads, CliError> {
         if !beads::is_here(directory) {
             return Ok(Beads { all: Vec::new(), claims: Claims::default(), closes: false });
         }
@@ -140,7 +145,8 @@ impl Beads {
         let (all, bd) = match &tracker {
             Tracker::Bd(bd) => (bd.all()?, Some(bd)),
             Tracker::Export(path) => {
-                let all = beads::read_export(path).map_err(|error| Fault::new(Exit::InvalidFile, error))?;
+                let all =
+                    beads::read_export(path).map_err(|error| CliError::new(Exit::InvalidFile, error))?;
                 (all, None)
             }
         };
@@ -154,14 +160,14 @@ impl Beads {
         home: &Home,
         store: &Sqlite,
         own: &RunId,
-    ) -> Result<Beads, Fault> {
+    ) -> Result<Beads, CliError> {
         if !beads::is_here(directory) {
             return Ok(Beads { all: Vec::new(), claims: Claims::default(), closes: false });
         }
         let all = match &Tracker::find(directory, home)? {
             Tracker::Bd(bd) => bd.all()?,
             Tracker::Export(path) => {
-                beads::read_export(path).map_err(|error| Fault::new(Exit::InvalidFile, error))?
+                beads::read_export(path).map_err(|error| CliError::new(Exit::InvalidFile, error))?
             }
         };
         let claims = claimed(None, home, store, directory, Some(own)).await?;
@@ -210,7 +216,7 @@ impl Beads {
     }
 
     /// Who does what, and what waits for what, as beads says it; which of them cannot be done now.
-    fn enrich(&self, chosen: &mut Chosen, directory: &Path) -> Result<BTreeMap<TaskId, String>, Fault> {
+    fn enrich(&self, chosen: &mut Chosen, directory: &Path) -> Result<BTreeMap<TaskId, String>, CliError> {
         let mut blocked = BTreeMap::new();
         if self.all.is_empty() {
             return Ok(blocked);
@@ -248,7 +254,7 @@ impl Beads {
             }
             if let Some(name) = draft.subagent_type {
                 assign(&mut chosen.plan, place, &name, &draft.fallback_agents, &known).map_err(|name| {
-                    Fault::new(
+                    CliError::new(
                         Exit::InvalidFile,
                         format!("issue {id} is for {name}, and there is no such subagent"),
                     )

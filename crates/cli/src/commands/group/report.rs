@@ -6,14 +6,14 @@ use super::finding::meant;
 use crate::archive::Archive;
 use crate::args::{GroupReport, GroupReportFormat};
 use crate::commands::{answer, block_on};
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) fn run(args: &GroupReport) -> Result<Exit, Fault> {
+pub(super) fn run(args: &GroupReport) -> Result<Exit, CliError> {
     block_on(async {
         let archive = Archive::open().await?;
         let (found, _) = meant(&archive, &args.of).await?;
         let report = Report::of(&found.stored.id, &found.run, &found.records, &args.of.group_id)
-            .ok_or_else(|| Fault::silent(Exit::NothingToDo))?;
+            .ok_or_else(|| CliError::silent(Exit::NothingToDo))?;
         match args.json || args.format == GroupReportFormat::Json {
             true => answer(&report.json())?,
             false => answer(&report.markdown())?,

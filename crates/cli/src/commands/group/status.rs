@@ -7,9 +7,9 @@ use crate::archive::{Archive, Found};
 use crate::args::{GroupStatus, Shown};
 use crate::commands::{answer, block_on};
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) fn run(args: &GroupStatus) -> Result<Exit, Fault> {
+pub(super) fn run(args: &GroupStatus) -> Result<Exit, CliError> {
     block_on(async {
         let archive = Archive::open().await?;
         let (found, metadata) = meant(&archive, &args.of).await?;

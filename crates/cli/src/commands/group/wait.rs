@@ -13,10 +13,10 @@ use super::finding::{exit, meant};
 use crate::archive::Archive;
 use crate::args::GroupWait;
 use crate::commands::{answer, block_on, talk};
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::live;
 
-pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
+pub(super) fn run(args: &GroupWait) -> Result<Exit, CliError> {
     let deadline = Instant::now() + Duration::from_millis(args.timeout.0);
     let group = &args.of.group_id;
     let (home, found, metadata) = block_on(async {
@@ -47,7 +47,7 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, Fault> {
             Some(Ok(record)) if record.seq <= run.seq() => {}
             Some(Ok(record)) => {
                 let broken =
-                    |error| Fault::new(Exit::Unexpected, format!("run {id} cannot be followed: {error}"));
+                    |error| CliError::new(Exit::Unexpected, format!("run {id} cannot be followed: {error}"));
                 run.apply(&record).map_err(broken)?;
             }
             Some(Err(error)) if is_late(&error) => {}
@@ -61,7 +61,7 @@ fn is_late(error: &io::Error) -> bool {
 }
 
 /// The run as it is in the store now.
-fn again(id: &RunId) -> Result<Run, Fault> {
+fn again(id: &RunId) -> Result<Run, CliError> {
     block_on(async {
         let archive = Archive::open().await?;
         let stored = archive.named(id.as_str())?;
@@ -70,18 +70,20 @@ fn again(id: &RunId) -> Result<Run, Fault> {
 }
 
 /// The run's coordinator does not speak any more: the group has come to its end, or was left.
-fn ended(home: &Home, args: &GroupWait, id: &RunId) -> Result<Exit, Fault> {
+fn ended(home: &Home, args: &GroupWait, id: &RunId) -> Result<Exit, CliError> {
     let group = &args.of.group_id;
     let run = again(id)?;
     match Metadata::of(&run, group) {
         Some(metadata) if metadata.status.is_end() => told(&run, &metadata, args.json),
         _ if home.is_live(id) => Err(live::silent(home, id)),
-        _ => Err(Fault::new(Exit::Unexpected, format!("group {group} was left in the middle, in run {id}"))
-            .help(format!("resume it with `conductor run --resume {id}`"))),
+        _ => {
+            Err(CliError::new(Exit::Unexpected, format!("group {group} was left in the middle, in run {id}"))
+                .help(format!("resume it with `conductor run --resume {id}`")))
+        }
     }
 }
 
-fn told(run: &Run, metadata: &Metadata, as_json: bool) -> Result<Exit, Fault> {
+fn told(run: &Run, metadata: &Metadata, as_json: bool) -> Result<Exit, CliError> {
     if as_json {
         answer(&metadata.text())?;
         return Ok(exit(metadata.status));

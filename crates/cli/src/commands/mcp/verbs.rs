@@ -248,7 +248,7 @@ fn flag(given: &JsonObject, name: &str) -> Result<bool, String> {
 /// Whether a coordinator drives the run that is meant.
 fn is_active(run: Option<&str>) -> Result<bool, String> {
     let home = Home::open().map_err(|error| error.to_string())?;
-    let meant = live::meant(&home, run).map_err(|fault| fault.message().to_owned())?;
+    let meant = live::meant(&home, run).map_err(|cli_error| cli_error.message().to_owned())?;
     Ok(meant.is_some())
 }
 

@@ -12,20 +12,24 @@ use super::table;
 use crate::commands::talk;
 use crate::console;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::writing::{self, ask};
 
 /// Asked before anything is spent.
-pub(crate) fn need_person() -> Result<(), Fault> {
+pub(crate) fn need_person() -> Result<(), CliError> {
     match writing::attended() {
         true => Ok(()),
-        false => Err(Fault::new(Exit::Usage, "--interactive needs a terminal to ask its questions on")
+        false => Err(CliError::new(Exit::Usage, "--interactive needs a terminal to ask its questions on")
             .help("leave --interactive out, and look at the task file yourself")),
     }
 }
 
 /// The file as it was approved in the end, which stands at `place` meanwhile. `write` makes one of a draft.
-pub(crate) fn approve(place: &Path, text: String, write: impl Fn(&Draft) -> String) -> Result<String, Fault> {
+pub(crate) fn approve(
+    place: &Path,
+    text: String,
+    write: impl Fn(&Draft) -> String,
+) -> Result<String, CliError> {
     writing::write(place, &text)?;
     loop {
         let plan = diagnostics::load(place)?;
@@ -46,12 +50,12 @@ pub(crate) fn approve(place: &Path, text: String, write: impl Fn(&Draft) -> Stri
     }
 }
 
-fn refused(place: &Path) -> Fault {
-    Fault::new(Exit::NothingToDo, "the plan was not approved")
+fn refused(place: &Path) -> CliError {
+    CliError::new(Exit::NothingToDo, "the plan was not approved")
         .help(format!("nothing was started; the plan is kept in {}", place.display()))
 }
 
-fn drop_task(place: &Path, id: &str, write: &impl Fn(&Draft) -> String) -> Result<(), Fault> {
+fn drop_task(place: &Path, id: &str, write: &impl Fn(&Draft) -> String) -> Result<(), CliError> {
     let Some((mut draft, _)) = written_in(place)? else {
         talk("this file says more than a planner can by now; drop the task in the editor");
         return Ok(());
@@ -89,7 +93,7 @@ fn with_dependents(draft: &Draft, id: &str) -> HashSet<String> {
 }
 
 /// Until there are no mistakes left, or the person gives up; then the file is as it was before.
-fn edit(place: &Path) -> Result<(), Fault> {
+fn edit(place: &Path) -> Result<(), CliError> {
     let before = std::fs::read_to_string(place)?;
     loop {
         open_editor(place)?;
@@ -106,7 +110,7 @@ fn edit(place: &Path) -> Result<(), Fault> {
     }
 }
 
-fn open_editor(place: &Path) -> Result<(), Fault> {
+fn open_editor(place: &Path) -> Result<(), CliError> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
     // As every program does: the variable may hold options too.

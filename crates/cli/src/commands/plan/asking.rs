@@ -18,10 +18,10 @@ use super::existing::Hands;
 use super::requirements::Requirements;
 use crate::args::Planning;
 use crate::commands::run::new_id;
-use crate::commands::{block_on, keeper, talk};
+use crate::commands::{block_on, reaper, talk};
 use crate::config;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// What a planner came to.
 pub(crate) struct Answered {
@@ -42,14 +42,14 @@ impl Answered {
     }
 
     /// The task file of a draft of its making.
-    pub(crate) fn file(&self, draft: &Draft, requirements: &str, hands: &Hands) -> String {
+    pub(crate) fn file(&self, draft: &Draft, requirements: &str, agent_choice: &Hands) -> String {
         let head = Head {
             requirements,
             planner: &self.agent,
             model: self.model.as_deref(),
             cost: self.cost(),
-            agent: hands.agent.as_deref(),
-            agent_model: hands.model.as_deref(),
+            agent: agent_choice.agent.as_deref(),
+            agent_model: agent_choice.model.as_deref(),
             analysis: self.planned.analysis.as_ref(),
         };
         task_file(draft, &head)
@@ -63,14 +63,14 @@ pub(crate) fn ask(
     existing: Option<&Draft>,
     max_cost: Usd,
     quiet: bool,
-) -> Result<Answered, Fault> {
+) -> Result<Answered, CliError> {
     let home = Home::open()?;
     let plan = one_task(args)?;
     let id = new_id();
     let allowance = Allowance { timeout: args.timeout, max_cost };
-    let keeper = keeper::command_in(home.root(), &id);
+    let reaper = reaper::command_in(home.root(), &id);
     let mut planner =
-        Planner::new(&home, plan, id, allowance, keeper).map_err(|error| fault(&error, None))?;
+        Planner::new(&home, plan, id, allowance, reaper).map_err(|error| cli_error(&error, None))?;
     let repository = describe(&std::env::current_dir()?, MOST_TOKENS);
     let request = Request {
         requirements: &requirements.text,
@@ -91,8 +91,8 @@ pub(crate) fn ask(
     });
     planner.notices().into_iter().for_each(talk);
     match planned? {
-        (_, Some(exit)) => Err(Fault::new(exit, "planning was stopped; nothing was written")),
-        (Err(error), None) => Err(fault(&error, Some(&planner))),
+        (_, Some(exit)) => Err(CliError::new(exit, "planning was stopped; nothing was written")),
+        (Err(error), None) => Err(cli_error(&error, Some(&planner))),
         (Ok(planned), None) => Ok(Answered {
             planned,
             agent: planner.agent(),
@@ -105,7 +105,7 @@ pub(crate) fn ask(
 }
 
 /// The planner's own task, for the agent that the config files and the arguments name.
-fn one_task(args: &Planning) -> Result<Plan, Fault> {
+fn one_task(args: &Planning) -> Result<Plan, CliError> {
     let mut task = serde_json::json!({ "id": "plan", "prompt": "Plan it." });
     if let Some(agent) = &args.agent {
         task["agent"] = agent.as_str().into();
@@ -115,7 +115,7 @@ fn one_task(args: &Planning) -> Result<Plan, Fault> {
     }
     let text = serde_json::json!({ "tasks": [task] }).to_string();
     let layers: Vec<_> = config::good()?.into_iter().filter_map(|config| config.layer).collect();
-    let wrong = |found: &str| Fault::new(Exit::Usage, format!("the planner cannot be chosen so: {found}"));
+    let wrong = |found: &str| CliError::new(Exit::Usage, format!("the planner cannot be chosen so: {found}"));
     let source = Source::new("planner", text.into_bytes()).map_err(|found| wrong(&found.message))?;
     let loaded = spec::load_over(&source, &layers, &[]);
     let first =
@@ -150,7 +150,7 @@ fn listen(stop: watch::Sender<Stop>) -> watch::Receiver<Option<Exit>> {
 }
 
 /// With what can be done about it, and where the answers are.
-fn fault(error: &PlannerError, planner: Option<&Planner>) -> Fault {
+fn cli_error(error: &PlannerError, planner: Option<&Planner>) -> CliError {
     let (exit, remedy) = match error {
         PlannerError::Agent(_) => {
             (Exit::AgentMissing, "see `conductor agents list`, or name another: --agent")
@@ -174,12 +174,13 @@ fn fault(error: &PlannerError, planner: Option<&Planner>) -> Fault {
             (Exit::Unexpected, "set CONDUCTOR_HOME to a directory that can be written")
         }
     };
-    let fault = Fault::new(exit, one_line(&format!("{error}; nothing was written")));
+    let cli_error = CliError::new(exit, one_line(&format!("{error}; nothing was written")));
     match planner {
-        None => fault.help(remedy),
+        None => cli_error.help(remedy),
         Some(planner) => {
             let cost = spent(planner.used());
-            fault.help(format!("{remedy}; what it said is in {}; it used {cost}", planner.folder().display()))
+            cli_error
+                .help(format!("{remedy}; what it said is in {}; it used {cost}", planner.folder().display()))
         }
     }
 }

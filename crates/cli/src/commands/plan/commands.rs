@@ -9,12 +9,12 @@ use conductor_engine::planner::new_commands;
 
 use crate::commands::talk;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::writing;
 
 /// Commands of a draft that are still in the plan made of it, and new to the project. What the user wrote into the plan
 /// meanwhile is not among them.
-pub(crate) fn proposed(draft: &Draft, plan: &Plan, file: &Path) -> Result<Vec<String>, Fault> {
+pub(crate) fn proposed(draft: &Draft, plan: &Plan, file: &Path) -> Result<Vec<String>, CliError> {
     let kept: Vec<&String> = plan.tasks.iter().flat_map(|task| &task.verify).collect();
     let all = draft.tasks.iter().flat_map(|task| &task.verify).filter(|command| kept.contains(command));
     Ok(new_commands(&std::env::current_dir()?, &all.cloned().collect::<Vec<_>>(), Some(file)))
@@ -41,7 +41,7 @@ pub(crate) fn of_plan(plan: &Plan, directory: &Path, file: Option<&Path>) -> Vec
 }
 
 /// Shows new commands and asks for leave to run them.
-pub(crate) fn consent(new: &[String], allowed: bool, asks: bool, file: &Path) -> Result<(), Fault> {
+pub(crate) fn consent(new: &[String], allowed: bool, asks: bool, file: &Path) -> Result<(), CliError> {
     if new.is_empty() {
         return Ok(());
     }
@@ -59,29 +59,29 @@ pub(crate) fn consent(new: &[String], allowed: bool, asks: bool, file: &Path) ->
     let answer = writing::ask(&mut io::stdin().lock(), "Run them where tasks are checked? [y/N] ")?;
     match matches!(answer.to_lowercase().as_str(), "y" | "yes") {
         true => Ok(()),
-        false => Err(Fault::new(Exit::NothingToDo, "the commands were not approved; nothing was started")
+        false => Err(CliError::new(Exit::NothingToDo, "the commands were not approved; nothing was started")
             .help(format!("the plan is kept in {}", file.display()))),
     }
 }
 
 /// For a start on behalf of a model: no person may have seen the file.
-pub(crate) fn refuse(new: &[String], file: &Path) -> Result<(), Fault> {
+pub(crate) fn refuse(new: &[String], file: &Path) -> Result<(), CliError> {
     if new.is_empty() {
         return Ok(());
     }
     let shown: Vec<String> = new.iter().map(|command| escaped(command)).collect();
     let message = format!("{}: {}", refused(new.len(), file).message(), shown.join("; "));
-    Err(Fault::new(Exit::Asked, message)
+    Err(CliError::new(Exit::Asked, message)
         .help("show them to the user; with their leave, leave out --known-commands"))
 }
 
-fn refused(number: usize, file: &Path) -> Fault {
+fn refused(number: usize, file: &Path) -> CliError {
     let commands = if number == 1 { "a command" } else { "commands" };
     let message = format!(
         "{} has {commands} that this project does not use yet, and a person has to allow that; nothing was started",
         file.display()
     );
-    Fault::new(Exit::Asked, message)
+    CliError::new(Exit::Asked, message)
 }
 
 /// On one line, with nothing in it that a terminal would act on.

@@ -8,7 +8,7 @@ use conductor_core::spec::{self, Source};
 
 use crate::args::Planning;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// Whom a task file names for all its tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,17 +29,18 @@ impl Hands {
 }
 
 /// The plan of a file, where a planner could have written it; a file that says more would lose it.
-pub(crate) fn existing(file: &Path) -> Result<(Draft, Hands), Fault> {
+pub(crate) fn existing(file: &Path) -> Result<(Draft, Hands), CliError> {
     diagnostics::load(file)?;
     written_in(file)?.ok_or_else(|| {
         let message =
             format!("{} says more than a planner can: commands, groups or settings", file.display());
-        Fault::new(Exit::Usage, message).help("change it by hand; what a planner does not know would be lost")
+        CliError::new(Exit::Usage, message)
+            .help("change it by hand; what a planner does not know would be lost")
     })
 }
 
 /// As `existing`, for a file that is known to be good. Config files and specialists are not its own words.
-pub(crate) fn written_in(file: &Path) -> Result<Option<(Draft, Hands)>, Fault> {
+pub(crate) fn written_in(file: &Path) -> Result<Option<(Draft, Hands)>, CliError> {
     let name = file.display().to_string();
     let source = Source::new(name.clone(), diagnostics::read(file, &name)?).ok();
     let plan = source.and_then(|source| spec::load(&source).ok());

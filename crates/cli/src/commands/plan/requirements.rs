@@ -8,7 +8,7 @@ use conductor_core::counted::counted;
 use conductor_core::planner::{self, Bounds};
 
 use crate::args::Planning;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// No planner reads more than this; a longer file is a mistake.
 const LONGEST: u64 = 256 << 10;
@@ -20,7 +20,7 @@ pub(crate) struct Requirements {
 }
 
 impl Requirements {
-    pub(crate) fn read(args: &Planning) -> Result<Requirements, Fault> {
+    pub(crate) fn read(args: &Planning) -> Result<Requirements, CliError> {
         let bounds = Bounds { least: 1, most: args.max_tasks as usize };
         match (&args.requirements, &args.file, &args.from_issues) {
             (_, _, Some(file)) => Requirements::of_issues(file, bounds),
@@ -29,15 +29,15 @@ impl Requirements {
                 Requirements::new(&bounded(io::stdin().lock(), "standard input")?, "standard input", bounds)
             }
             (Some(words), None, None) => Requirements::new(words, "the requirements", bounds),
-            (None, None, None) => Err(Fault::new(Exit::Usage, "nothing to plan").help(
+            (None, None, None) => Err(CliError::new(Exit::Usage, "nothing to plan").help(
                 "say what is to be done: conductor plan \"build …\", or -f FILE, or - for standard input",
             )),
         }
     }
 
-    pub(crate) fn new(text: &str, place: &str, bounds: Bounds) -> Result<Requirements, Fault> {
+    pub(crate) fn new(text: &str, place: &str, bounds: Bounds) -> Result<Requirements, CliError> {
         if text.trim().is_empty() {
-            return Err(Fault::new(
+            return Err(CliError::new(
                 Exit::Usage,
                 format!("{place}: there is not a word of what is to be done"),
             )
@@ -49,16 +49,16 @@ impl Requirements {
         Ok(Requirements { text: text.trim().to_owned(), bounds })
     }
 
-    fn of_issues(file: &Path, bounds: Bounds) -> Result<Requirements, Fault> {
+    fn of_issues(file: &Path, bounds: Bounds) -> Result<Requirements, CliError> {
         let place = shown(file);
         let issues = planner::issues(&from_file(file)?)
-            .map_err(|why| Fault::new(Exit::Usage, format!("{place}: {why}")))?;
+            .map_err(|why| CliError::new(Exit::Usage, format!("{place}: {why}")))?;
         if issues.len() > bounds.most {
             let issues = counted(issues.len(), "issue");
             let message =
                 format!("{place} has {issues}, and at most {} may be planned", counted(bounds.most, "task"));
             return Err(
-                Fault::new(Exit::Usage, message).help("allow more with --max-tasks, or plan a part of it")
+                CliError::new(Exit::Usage, message).help("allow more with --max-tasks, or plan a part of it")
             );
         }
         let words: Vec<String> = issues.iter().map(planner::Issue::words).collect();
@@ -71,29 +71,32 @@ fn shown(file: &Path) -> String {
     file.display().to_string()
 }
 
-fn from_file(file: &Path) -> Result<String, Fault> {
+fn from_file(file: &Path) -> Result<String, CliError> {
     if file.as_os_str() == "-" {
         return bounded(io::stdin().lock(), "standard input");
     }
     let place = shown(file);
     let opened = File::open(file);
-    bounded(opened.map_err(|error| Fault::new(Exit::Usage, format!("cannot read {place}: {error}")))?, &place)
+    bounded(
+        opened.map_err(|error| CliError::new(Exit::Usage, format!("cannot read {place}: {error}")))?,
+        &place,
+    )
 }
 
 /// No more than fits is read: a device never ends.
-fn bounded(from: impl Read, place: &str) -> Result<String, Fault> {
+fn bounded(from: impl Read, place: &str) -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let read = from.take(LONGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Fault::new(Exit::Usage, format!("cannot read {place}: {error}")))?;
+    read.map_err(|error| CliError::new(Exit::Usage, format!("cannot read {place}: {error}")))?;
     if bytes.len() as u64 > LONGEST {
         return Err(too_long(place));
     }
     String::from_utf8(bytes).map_err(|_| {
-        Fault::new(Exit::Usage, format!("{place} is not UTF-8 text")).help("save it as UTF-8 first")
+        CliError::new(Exit::Usage, format!("{place} is not UTF-8 text")).help("save it as UTF-8 first")
     })
 }
 
-fn too_long(place: &str) -> Fault {
-    Fault::new(Exit::Usage, format!("{place}: more than {} KiB are too much to plan from", LONGEST >> 10))
+fn too_long(place: &str) -> CliError {
+    CliError::new(Exit::Usage, format!("{place}: more than {} KiB are too much to plan from", LONGEST >> 10))
         .help("say what is to be done in fewer words; agents read details in the repository themselves")
 }

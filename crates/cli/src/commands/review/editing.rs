@@ -11,11 +11,11 @@ use crate::args;
 use crate::commands::left::{self, Asked};
 use crate::commands::{answer_either, block_on, talk};
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 const SCHEMA: &str = "conductor.review-edit/1";
 
-pub(super) fn edit(args: &args::Edit) -> Result<Exit, Fault> {
+pub(super) fn edit(args: &args::Edit) -> Result<Exit, CliError> {
     let done = block_on(async {
         let archive = Archive::open().await?;
         let waiting = find(&archive, &args.of).await?;
@@ -42,9 +42,9 @@ pub(super) fn edit(args: &args::Edit) -> Result<Exit, Fault> {
 }
 
 /// What is laid out already is left as it is, unless it is of other work by now.
-pub(super) fn lay_out(archive: &Archive, waiting: &Waiting, as_json: bool) -> Result<(), Fault> {
-    let yard = waiting.found.visit(&archive.home)?;
-    let editing = Editing::of(&yard, waiting.task());
+pub(super) fn lay_out(archive: &Archive, waiting: &Waiting, as_json: bool) -> Result<(), CliError> {
+    let run_repo = waiting.found.context(&archive.home)?;
+    let editing = Editing::of(&run_repo, waiting.task());
     let (task, run) = (waiting.task(), waiting.run());
     if editing.open().as_ref() != Some(&waiting.change.commit) {
         editing.lay_out(&waiting.change.commit)?;
@@ -58,26 +58,29 @@ pub(super) fn lay_out(archive: &Archive, waiting: &Waiting, as_json: bool) -> Re
     Ok(())
 }
 
-pub(super) async fn proceed(archive: &Archive, waiting: &Waiting, as_json: bool) -> Result<Asked, Fault> {
+pub(super) async fn proceed(archive: &Archive, waiting: &Waiting, as_json: bool) -> Result<Asked, CliError> {
     let (task, run) = (waiting.task(), waiting.run());
-    let yard = waiting.found.visit(&archive.home)?;
-    let editing = Editing::of(&yard, task);
+    let run_repo = waiting.found.context(&archive.home)?;
+    let editing = Editing::of(&run_repo, task);
     if editing.open().as_ref() != Some(&waiting.change.commit) {
-        return Err(Fault::new(Exit::NothingToDo, format!("the work of '{task}' is not laid out"))
+        return Err(CliError::new(Exit::NothingToDo, format!("the work of '{task}' is not laid out"))
             .help(format!("begin with: conductor review edit {task} --run {run}")));
     }
     let Some(change) = editing.take(&waiting.change)? else {
-        return Err(Fault::new(Exit::NothingToDo, format!("the work of '{task}' is as its agent left it"))
-            .help(format!("conductor review approve {task} --run {run}")));
+        return Err(CliError::new(
+            Exit::NothingToDo,
+            format!("the work of '{task}' is as its agent left it"),
+        )
+        .help(format!("conductor review approve {task} --run {run}")));
     };
     let asked = record(archive, waiting, ReviewVerdict::Edited { change: Box::new(change) }, as_json).await?;
     editing.close()?;
     Ok(asked)
 }
 
-pub(super) fn abort(archive: &Archive, waiting: &Waiting) -> Result<(), Fault> {
-    let yard = waiting.found.visit(&archive.home)?;
-    Editing::of(&yard, waiting.task()).close()?;
+pub(super) fn abort(archive: &Archive, waiting: &Waiting) -> Result<(), CliError> {
+    let run_repo = waiting.found.context(&archive.home)?;
+    Editing::of(&run_repo, waiting.task()).close()?;
     talk(format!("{} waits for its review as before", waiting.task()));
     Ok(())
 }

@@ -7,10 +7,10 @@ use conductor_engine::transcript;
 
 use crate::commands::diff::painted;
 use crate::console;
-use crate::fault::Fault;
+use crate::error::CliError;
 
 /// Returns when the user has left the pager. Without one the patch is printed.
-pub(super) fn show(patch: &[u8]) -> Result<(), Fault> {
+pub(super) fn show(patch: &[u8]) -> Result<(), CliError> {
     let text = painted(&transcript::shown(patch));
     let text = console::clean(&text);
     if io::stdout().is_terminal() && page(&text).is_ok() {

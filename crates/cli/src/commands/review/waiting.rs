@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::archive::{Archive, Found};
 use crate::end_block::one_line;
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::progress::json::timestamp;
 use crate::table::columns;
 
@@ -38,7 +38,7 @@ pub(super) fn place_of(run: &Run, place: usize) -> Option<usize> {
 }
 
 /// Everything that waits in the run that is named, or in those of this repository, newest run first.
-pub(super) async fn all(archive: &Archive, run: Option<&str>) -> Result<Vec<Waiting>, Fault> {
+pub(super) async fn all(archive: &Archive, run: Option<&str>) -> Result<Vec<Waiting>, CliError> {
     let mut all = Vec::new();
     for stored in archive.candidates(run)?.iter().take(LOOK_BACK) {
         let Some(found) = archive.read_or_leave_out(stored).await else { continue };
@@ -74,8 +74,8 @@ impl Waiting {
     }
 
     /// The commit is held by a ref of its own from now on.
-    pub(super) fn keep(&self, home: &Home) -> Result<String, Fault> {
-        Ok(self.found.visit(home)?.hold_work(self.task(), self.attempt, &self.change.commit)?)
+    pub(super) fn keep(&self, home: &Home) -> Result<String, CliError> {
+        Ok(self.found.context(home)?.hold_work(self.task(), self.attempt, &self.change.commit)?)
     }
 
     /// What a reviewer sees before the patch.
@@ -117,9 +117,9 @@ impl Waiting {
         transcript::last_lines(&speaker.transcript(), 8)
     }
 
-    pub(super) fn patch(&self, home: &Home) -> Result<Vec<u8>, Fault> {
-        let yard = self.found.visit(home)?;
-        Ok(yard.shadow().patch(&self.change.base, &self.change.commit)?)
+    pub(super) fn patch(&self, home: &Home) -> Result<Vec<u8>, CliError> {
+        let run_repo = self.found.context(home)?;
+        Ok(run_repo.shadow().patch(&self.change.base, &self.change.commit)?)
     }
 }
 

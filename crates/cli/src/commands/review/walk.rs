@@ -11,12 +11,12 @@ use crate::archive::Archive;
 use crate::commands::left::{self, Asked};
 use crate::commands::{block_on, run, talk};
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::writing::{self, ask};
 
 const CHOICES: &str = "[a]pprove, [s]end back, [e]dit, [d]rop, [v]iew again, [l]ater, [q]uit? ";
 
-pub(super) fn walk(wanted: Option<&str>) -> Result<Exit, Fault> {
+pub(super) fn walk(wanted: Option<&str>) -> Result<Exit, CliError> {
     let given = block_on(async {
         let archive = Archive::open().await?;
         let waiting = waiting::all(&archive, wanted).await?;
@@ -45,7 +45,7 @@ enum Decided {
 }
 
 /// What is refused is said, and the user chooses again: another person, or the run itself, may have been faster.
-async fn decided(archive: &Archive, one: &Waiting) -> Result<Decided, Fault> {
+async fn decided(archive: &Archive, one: &Waiting) -> Result<Decided, CliError> {
     loop {
         let asked = match choose(archive, one)? {
             Choice::Verdict(verdict) => record(archive, one, verdict, false).await,
@@ -55,7 +55,7 @@ async fn decided(archive: &Archive, one: &Waiting) -> Result<Decided, Fault> {
         };
         match asked {
             Ok(asked) => return Ok(Decided::Given(asked)),
-            Err(fault) => talk(fault.message()),
+            Err(error) => talk(error.message()),
         }
     }
 }
@@ -67,7 +67,7 @@ enum Choice {
     Quit,
 }
 
-fn choose(archive: &Archive, one: &Waiting) -> Result<Choice, Fault> {
+fn choose(archive: &Archive, one: &Waiting) -> Result<Choice, CliError> {
     loop {
         let answer = ask(&mut io::stdin().lock(), CHOICES)?;
         match answer.as_str() {
@@ -97,7 +97,7 @@ fn choose(archive: &Archive, one: &Waiting) -> Result<Choice, Fault> {
 }
 
 /// Whether the user has edited the work, and wants it to land.
-fn edited(archive: &Archive, one: &Waiting) -> Result<bool, Fault> {
+fn edited(archive: &Archive, one: &Waiting) -> Result<bool, CliError> {
     editing::lay_out(archive, one, false)?;
     let answer = ask(&mut io::stdin().lock(), "Enter when you are done, or g to give it up: ")?;
     match answer.as_str() {
@@ -107,7 +107,7 @@ fn edited(archive: &Archive, one: &Waiting) -> Result<bool, Fault> {
 }
 
 /// One comment a line; an empty line ends them.
-fn comments(one: &Waiting) -> Result<Option<ReviewVerdict>, Fault> {
+fn comments(one: &Waiting) -> Result<Option<ReviewVerdict>, CliError> {
     console::say("What is to be changed? FILE:LINE: before it names a place.");
     console::say("One comment a line; an empty line ends them.");
     let mut comments = Vec::new();
@@ -126,7 +126,7 @@ fn comments(one: &Waiting) -> Result<Option<ReviewVerdict>, Fault> {
 }
 
 /// Runs that are not active go on, if the user wants it, with what was decided.
-fn go_on(given: Vec<(RunId, Asked)>) -> Result<Exit, Fault> {
+fn go_on(given: Vec<(RunId, Asked)>) -> Result<Exit, CliError> {
     let mut last: Vec<(RunId, Asked)> = Vec::new();
     for (run, asked) in given {
         last.retain(|(known, _)| *known != run);

@@ -15,7 +15,7 @@ use super::full_name;
 use crate::args::{self, Arguments, Command, Strategy, Ui};
 use crate::commands::talk;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::taskfile;
 
 /// How long an agent's question waits without a user at a terminal.
@@ -41,9 +41,9 @@ pub(super) struct Resolved<'a> {
 }
 
 impl<'a> Resolved<'a> {
-    pub(super) fn new(typed: &'a args::Run) -> Result<Resolved<'a>, Fault> {
+    pub(super) fn new(typed: &'a args::Run) -> Result<Resolved<'a>, CliError> {
         let directory = std::env::current_dir().map_err(|error| {
-            Fault::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
+            CliError::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
         })?;
         let mut resolved =
             Resolved { typed, file: typed.file.clone(), resume: typed.resume.clone(), directory };
@@ -52,7 +52,7 @@ impl<'a> Resolved<'a> {
             resolved.resume = Some(String::new());
         }
         if typed.watch && resolved.file.as_deref() == Some(Path::new("-")) {
-            return Err(Fault::new(Exit::Usage, "--watch needs a task file to look at")
+            return Err(CliError::new(Exit::Usage, "--watch needs a task file to look at")
                 .help("name a file that stays there while the run goes on"));
         }
         if resolved.file.is_none() && resolved.resume.is_none() && typed.from.is_none() {
@@ -81,14 +81,14 @@ impl<'a> Resolved<'a> {
         self.file.as_ref().map(|file| full_name(&self.directory, file)).unwrap_or_default()
     }
 
-    pub(super) fn plan(&mut self) -> Result<Plan, Fault> {
+    pub(super) fn plan(&mut self) -> Result<Plan, CliError> {
         let file = self.file.clone().unwrap_or_default();
         let chosen = Chosen::of(self.typed, None);
         Ok(chosen.of_plan(diagnostics::load(&file)?)?)
     }
 
     /// What the flags say, over what was so before, over what the config files say, over what is built in.
-    pub(super) fn options(&self, plan: &Plan, before: Option<&Options>) -> Result<Options, Fault> {
+    pub(super) fn options(&self, plan: &Plan, before: Option<&Options>) -> Result<Options, CliError> {
         let typed = self.typed;
         let mut options = match before {
             Some(before) => before.clone(),
@@ -162,18 +162,18 @@ pub(super) fn limited(before: &Options, written: &Limits, edited: Option<&Limits
 }
 
 /// Arguments of `run` made by another command; the last of them are what the user typed after `--`.
-pub(crate) fn typed(words: Vec<OsString>) -> Result<Box<args::Run>, Fault> {
+pub(crate) fn typed(words: Vec<OsString>) -> Result<Box<args::Run>, CliError> {
     match Arguments::read(words) {
         Ok(arguments) if !arguments.global.is_untouched() => {
             let message = "-C, --quiet, --verbose and --color belong before `--`";
-            Err(Fault::new(Exit::Usage, message))
+            Err(CliError::new(Exit::Usage, message))
         }
         Ok(Arguments { command: Some(Command::Run(run)), .. }) => Ok(run),
-        Ok(_) => Err(Fault::new(Exit::Usage, "what follows `--` is not for `run`")),
+        Ok(_) => Err(CliError::new(Exit::Usage, "what follows `--` is not for `run`")),
         Err(error) => {
             let told = error.to_string();
             let told = told.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            Err(Fault::new(Exit::Usage, format!("after `--`: {told}")).help("see `conductor run --help`"))
+            Err(CliError::new(Exit::Usage, format!("after `--`: {told}")).help("see `conductor run --help`"))
         }
     }
 }

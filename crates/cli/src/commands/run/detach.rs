@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{self, words::place_of_command};
 use crate::commands::{answer, answer_json};
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::globals;
 
 const SCHEMA: &str = "conductor.detached/1";
@@ -31,7 +31,7 @@ struct Begun {
     log: PathBuf,
 }
 
-pub(super) fn start(args: &args::Run) -> Result<Exit, Fault> {
+pub(super) fn start(args: &args::Run) -> Result<Exit, CliError> {
     let mut words: Vec<_> = std::env::args_os().skip(1).collect();
     words.insert(place_of_command(&words) + 1, "--detached".into());
     let mut command = Command::new(std::env::current_exe()?);
@@ -47,7 +47,7 @@ pub(super) fn start(args: &args::Run) -> Result<Exit, Fault> {
     let Ok(begun) = serde_json::from_str::<Begun>(&line) else {
         let code = child.wait()?.code().and_then(|code| Exit::of(u8::try_from(code).ok()?));
         // It has said why.
-        return Err(Fault::silent(code.filter(|exit| *exit != Exit::Done).unwrap_or(Exit::Unexpected)));
+        return Err(CliError::silent(code.filter(|exit| *exit != Exit::Done).unwrap_or(Exit::Unexpected)));
     };
     until_it_answers(&begun, &mut child);
     if args.json || args.ui == args::Ui::Json {
@@ -80,7 +80,7 @@ fn until_it_answers(begun: &Begun, child: &mut Child) {
 }
 
 /// Leaves the terminal and reports the run to the parent process, which waits for that.
-pub(super) fn settle(run: &RunId, state: &Path) -> Result<(), Fault> {
+pub(super) fn settle(run: &RunId, state: &Path) -> Result<(), CliError> {
     let path = state.join("run.log");
     let log = access::private().create(true).append(true).open(&path)?;
     // Fails only where this process leads a process group already.

@@ -20,7 +20,7 @@ use super::arguments::{Chosen, Resolved};
 use crate::archive::patiently;
 use crate::commands::talk;
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// How many tasks are named before the rest is counted.
 const NAMED: usize = 10;
@@ -32,7 +32,7 @@ pub(super) async fn take_over(
     stored: &StoredRun,
     store: &Sqlite,
     run: Run,
-) -> Result<(Run, Option<Limits>), Fault> {
+) -> Result<(Run, Option<Limits>), CliError> {
     let file = PathBuf::from(&stored.source);
     if args.typed.as_before || !file.is_absolute() || file.file_name().is_none_or(|name| name == "-") {
         return Ok((run, None));
@@ -50,7 +50,7 @@ pub(super) async fn take_over(
     }
     let plan = match (read(args, &file, stored, &run), again) {
         (Ok(plan), _) => plan,
-        (Err(fault), true) => return Err(fault.help(AS_BEFORE)),
+        (Err(cli_error), true) => return Err(cli_error.help(AS_BEFORE)),
         (Err(_), false) => {
             talk(format!("{} is not valid any more; the run goes on as before", name(stored)));
             return Ok((run, None));
@@ -75,13 +75,13 @@ fn name(stored: &StoredRun) -> &str {
 }
 
 /// The file as it is now, read as it was when the run began.
-fn read(args: &Resolved<'_>, file: &Path, stored: &StoredRun, run: &Run) -> Result<Plan, Fault> {
+fn read(args: &Resolved<'_>, file: &Path, stored: &StoredRun, run: &Run) -> Result<Plan, CliError> {
     let (plan, findings) = diagnostics::check_in(&stored.directory, file, false)?;
     let Some(plan) = plan else {
         if args.typed.retry_failed {
             findings.show();
         }
-        return Err(findings.fault());
+        return Err(findings.cli_error());
     };
     Ok(Chosen::of(args.typed, Some(run.options())).of_plan(plan)?)
 }
@@ -94,7 +94,7 @@ fn chosen(run: &Run, mut plan: Plan) -> Plan {
     plan
 }
 
-async fn retake(stored: &StoredRun, store: &Sqlite, run: Run, plan: Plan) -> Result<Run, Fault> {
+async fn retake(stored: &StoredRun, store: &Sqlite, run: Run, plan: Plan) -> Result<Run, CliError> {
     let plan = chosen(&run, plan);
     let edit = amend::edited(&run, &plan);
     if edit.amendment.is_empty() {
@@ -111,7 +111,7 @@ async fn retake(stored: &StoredRun, store: &Sqlite, run: Run, plan: Plan) -> Res
     let now = Now { at: wall(), tick: Tick(0), jitter: 0.0 };
     let events = Scheduler::retry_edited(&run, amendment, now).map_err(|refusal| {
         let message = format!("{} was edited, but {refusal}; nothing was started", name(stored));
-        Fault::new(Exit::InvalidFile, message).help(AS_BEFORE)
+        CliError::new(Exit::InvalidFile, message).help(AS_BEFORE)
     })?;
     say_taken(stored, &run, &edit);
     say_kept(stored, &run, &edit);
@@ -124,11 +124,11 @@ async fn recorded(
     store: &Sqlite,
     mut run: Run,
     events: Vec<Event>,
-) -> Result<Run, Fault> {
+) -> Result<Run, CliError> {
     let mut records = Vec::with_capacity(events.len());
     for event in events {
         let record = Record { seq: run.seq() + 1, at: wall(), tick: Tick(0), event };
-        run.apply(&record).map_err(|error| Fault::new(Exit::Unexpected, error))?;
+        run.apply(&record).map_err(|error| CliError::new(Exit::Unexpected, error))?;
         records.push(record);
     }
     patiently(|| store.append(&stored.id, &records)).await?;

@@ -13,11 +13,11 @@ use conductor_engine::stores::{StoredRun, source_of};
 use conductor_engine::workspaces::RunRefs;
 
 use super::arguments::Resolved;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::{archive, args};
 
 /// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
-pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, Fault> {
+pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, CliError> {
     let word = args.resume.as_deref().unwrap_or_default();
     if !word.is_empty() {
         return archive::named(home, runs, word);
@@ -35,7 +35,7 @@ pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Resu
     };
     let open = |run: &&StoredRun| run.status != "completed" || was_cut_short(&home.run(&run.id));
     runs.iter().filter(here).find(open).cloned().ok_or_else(|| {
-        Fault::new(Exit::NothingToDo, "there is no unfinished run here to resume")
+        CliError::new(Exit::NothingToDo, "there is no unfinished run here to resume")
             .help("start one with `conductor run FILE`")
     })
 }
@@ -68,22 +68,22 @@ pub(crate) fn unmerged_branch(stored: &StoredRun, run: &Run) -> Option<String> {
     run.tip().and_then(|_| look().ok().flatten())
 }
 
-pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<Fault> {
+pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<CliError> {
     let bad = run.count(Status::Failed) + run.count(Status::Skipped) + run.count(Status::Cancelled);
     if !matches!(run.stage(), Stage::Finished(_)) || (args.typed.retry_failed && bad > 0) {
         return None;
     }
-    let fault = Fault::new(Exit::NothingToDo, format!("run {} has nothing left to do", stored.id));
+    let cli_error = CliError::new(Exit::NothingToDo, format!("run {} has nothing left to do", stored.id));
     let again = format!("to do again what failed: conductor run --resume {} --retry-failed", stored.id);
-    Some(if bad == 0 { fault } else { fault.help(again) })
+    Some(if bad == 0 { cli_error } else { cli_error.help(again) })
 }
 
 /// A coordinator that was killed after the last event has left no report; the next `--resume` writes it.
-pub(super) fn complete_files(stored: &StoredRun, run: &Run, state: &Path) -> Result<(), Fault> {
+pub(super) fn complete_files(stored: &StoredRun, run: &Run, state: &Path) -> Result<(), CliError> {
     let directory = run.options().output.as_ref().map_or_else(|| state.to_owned(), PathBuf::from);
     if !directory.join("execution_summary.json").exists() {
         let graph = Graph::new(run.plan(), run.options().strategy)
-            .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+            .map_err(|error| CliError::new(Exit::Unexpected, error))?;
         let (voices, source) = (output::voices(&directory, run), stored.file_name());
         let subject = Subject {
             id: &stored.id,

@@ -19,7 +19,7 @@ use crate::commands::import::{Tracker, some, tell};
 use crate::commands::talk;
 use crate::diagnostics;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// How long a run waits at its end for its issues to be closed.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -32,7 +32,7 @@ pub(super) struct Issues {
 }
 
 /// What landed in former runs and is still open is closed first, so that nothing is done twice.
-pub(super) async fn plan(args: &Resolved<'_>) -> Result<Issues, Fault> {
+pub(super) async fn plan(args: &Resolved<'_>) -> Result<Issues, CliError> {
     let home = Home::open()?;
     let directory = &args.directory;
     let tracker = Tracker::find(directory, &home)?;
@@ -65,7 +65,7 @@ pub(crate) async fn claimed(
     store: &Sqlite,
     directory: &Path,
     own: Option<&RunId>,
-) -> Result<Claims, Fault> {
+) -> Result<Claims, CliError> {
     let mut earlier = EarlierRuns::of(store);
     let mut claims = beads::claims(home, &mut earlier, directory, own).await?;
     earlier.notice().into_iter().for_each(talk);

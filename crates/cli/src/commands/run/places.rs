@@ -16,27 +16,37 @@ use conductor_engine::git::{Baseline, GitError, Repository};
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::shortage::{self, Passing as _};
 use conductor_engine::stores::Sqlite;
-use conductor_engine::workspaces::{Layout, Rooms, Tenant};
+use conductor_engine::workspaces::{Layout, RunPlace, Workspaces};
 
 use super::super::talk;
 use super::arguments::Resolved;
 use crate::console;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 pub(super) fn world(
     args: &Resolved<'_>,
     store: Sqlite,
     claim: RunClaim,
-    rooms: Rooms,
+    workspaces: Workspaces,
     options: &Options,
     directory: PathBuf,
     ours: Vec<PathBuf>,
 ) -> World {
     let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
-    let every = args.typed.lookout;
-    let lookout = (every > Millis(0)).then_some(Duration::from_millis(every.0));
-    let keeper = super::super::keeper::command(&claim);
-    World { store: Arc::new(store), claim, rooms, directory, output, ours, lookout, examiner: None, keeper }
+    let every = args.typed.conflict_monitor;
+    let conflict_monitor = (every > Millis(0)).then_some(Duration::from_millis(every.0));
+    let reaper = super::super::reaper::command(&claim);
+    World {
+        store: Arc::new(store),
+        claim,
+        workspaces,
+        directory,
+        output,
+        ours,
+        conflict_monitor,
+        examiner: None,
+        reaper,
+    }
 }
 
 /// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,
@@ -46,7 +56,7 @@ pub(super) fn repository(
     plan: &Plan,
     options: &mut Options,
     directory: &Path,
-) -> Result<Option<Repository>, Fault> {
+) -> Result<Option<Repository>, CliError> {
     if let Some(task) = racing_in_place(plan, options.isolation) {
         return Err(race_in_place(task));
     }
@@ -80,7 +90,7 @@ pub(super) fn foresee(
     plan: &Plan,
     options: &Options,
     directory: &Path,
-) -> Result<(), Fault> {
+) -> Result<(), CliError> {
     if !is_wanted(plan, options.isolation) {
         return Ok(());
     }
@@ -92,13 +102,13 @@ pub(super) fn foresee(
 }
 
 /// Worktrees and branches are made in it, so a read-only one is refused before anything starts.
-fn check_writable(repository: &Repository) -> Result<(), Fault> {
+fn check_writable(repository: &Repository) -> Result<(), CliError> {
     access::check_writable(&repository.common).map_err(|error| {
         let message = format!(
             "the repository {} cannot be written: {error}; nothing was started",
             repository.common.display()
         );
-        Fault::new(Exit::InvalidFile, message).help(format!(
+        CliError::new(Exit::InvalidFile, message).help(format!(
             "make it writable, or run in a copy of your own: git clone '{}'",
             repository.root.display()
         ))
@@ -106,13 +116,13 @@ fn check_writable(repository: &Repository) -> Result<(), Fault> {
 }
 
 /// Makes the folder that was asked for, so that one that cannot be is refused before anything starts.
-pub(super) fn make_output(options: &Options) -> Result<(), Fault> {
+pub(super) fn make_output(options: &Options) -> Result<(), CliError> {
     let Some(folder) = options.output.as_deref().map(Path::new) else { return Ok(()) };
     match access::create_dir_all(folder).and_then(|()| access::check_writable(folder)) {
         // A full disk is waited for when the first file is written.
         Err(error) if error.shortage().is_none() => {
             let message = format!("cannot write to the output directory {}: {error}", folder.display());
-            Err(Fault::new(Exit::Usage, message).help("name another one with -o DIR"))
+            Err(CliError::new(Exit::Usage, message).help("name another one with -o DIR"))
         }
         _ => Ok(()),
     }
@@ -129,7 +139,12 @@ fn racing_in_place(plan: &Plan, default: Option<Isolation>) -> Option<&Task> {
 
 /// Outside of any repository a command works in place, with a notice; a prompt only if the user says so.
 /// Where there is a repository that cannot be used, nothing does.
-fn outside(plan: &Plan, default: Option<Isolation>, directory: &Path, error: GitError) -> Result<(), Fault> {
+fn outside(
+    plan: &Plan,
+    default: Option<Isolation>,
+    directory: &Path,
+    error: GitError,
+) -> Result<(), CliError> {
     let GitError::NotOne(_) = error else { return Err(no_repository(error)) };
     let said = |task: &Task| task.isolation.or(default);
     if plan.tasks.iter().any(|task| said(task).is_some_and(|said| said != Isolation::None)) {
@@ -137,7 +152,7 @@ fn outside(plan: &Plan, default: Option<Isolation>, directory: &Path, error: Git
     }
     if let Some(task) = unsaid_prompt(&plan.tasks, default) {
         let message = format!("task '{}' is for an agent, and {error}; nothing was started", task.id);
-        return Err(Fault::new(Exit::InvalidFile, message).help(ITS_WORD));
+        return Err(CliError::new(Exit::InvalidFile, message).help(ITS_WORD));
     }
     talk(format!("no git repository here: commands work in place, in {}", directory.display()));
     Ok(())
@@ -152,9 +167,9 @@ pub(super) fn unsaid_prompt(tasks: &[Task], default: Option<Isolation>) -> Optio
     tasks.iter().filter(is_prompt).find(|task| task.isolation.or(default).is_none())
 }
 
-fn race_in_place(task: &Task) -> Fault {
+fn race_in_place(task: &Task) -> CliError {
     let message = format!("several race for task '{}', and each needs a workspace of its own", task.id);
-    Fault::new(Exit::Usage, message).help("run it in a git checkout, without --isolation none")
+    CliError::new(Exit::Usage, message).help("run it in a git checkout, without --isolation none")
 }
 
 /// Whether --first-commit is given, or the user agrees; without a terminal, only --first-commit counts.
@@ -182,14 +197,14 @@ pub(super) fn check(
     id: &RunId,
     directory: &Path,
     plan: &Plan,
-) -> Result<(), Fault> {
+) -> Result<(), CliError> {
     let Some(repository) = repository else { return Ok(()) };
     let home = std::path::absolute(Home::root_of_environment()?)?;
     let template = plan.workspace_path.as_deref();
     let layout = Layout::new(&home, id, repository, directory, template);
     layout.check(repository).map_err(|error| match template {
-        Some(_) => Fault::new(Exit::Unexpected, error),
-        None => Fault::new(Exit::Unexpected, error).help(format!(
+        Some(_) => CliError::new(Exit::Unexpected, error),
+        None => CliError::new(Exit::Unexpected, error).help(format!(
             "the state directory {} is in the repository: set CONDUCTOR_HOME to one outside of it, or say workspace_path",
             home.display()
         )),
@@ -197,40 +212,40 @@ pub(super) fn check(
 }
 
 /// Where the tasks are to work.
-pub(super) async fn rooms(
+pub(super) async fn workspaces(
     repository: Option<Repository>,
     options: &Options,
     home: &Home,
     id: &RunId,
     directory: &Path,
     run: &Run,
-) -> Result<Rooms, Fault> {
-    let tenant = Tenant { home: home.root(), id, run, directory };
-    let move_in = async || repository.clone().map(|repository| tenant.move_in(repository)).transpose();
-    let yard =
-        shortage::for_a_while(talk, move_in).await.map_err(|error| Fault::new(Exit::Unexpected, error))?;
-    Ok(Rooms::new(directory.to_owned(), yard, options.isolation.unwrap_or(Isolation::None)))
+) -> Result<Workspaces, CliError> {
+    let place_of_run = RunPlace { home: home.root(), id, run, directory };
+    let move_in = async || repository.clone().map(|repository| place_of_run.move_in(repository)).transpose();
+    let run_repo =
+        shortage::for_a_while(talk, move_in).await.map_err(|error| CliError::new(Exit::Unexpected, error))?;
+    Ok(Workspaces::new(directory.to_owned(), run_repo, options.isolation.unwrap_or(Isolation::None)))
 }
 
 /// Where a run cannot be taken up for how git is configured now, what was changed since it started is the reason.
-pub(super) fn changed(fault: Fault, state: &Path) -> Fault {
+pub(super) fn changed(cli_error: CliError, state: &Path) -> CliError {
     let differences = Baseline::read(&state.join("baseline")).map(|baseline| baseline.differences());
     let differences = differences.unwrap_or_default();
     if differences.is_empty() {
-        return fault;
+        return cli_error;
     }
     let what: Vec<&str> = differences.iter().map(|differs| differs.words.as_str()).collect();
     let mut undo: Vec<&str> = differences.iter().map(|differs| differs.undo.as_str()).collect();
     undo.dedup();
     let told = format!(
         "{}\nsince the run started, git's configuration was changed: {}",
-        fault.message(),
+        cli_error.message(),
         what.join(", ")
     );
-    Fault::new(Exit::Unexpected, told).help(format!("look at it; as it was: {}", undo.join("; ")))
+    CliError::new(Exit::Unexpected, told).help(format!("look at it; as it was: {}", undo.join("; ")))
 }
 
-fn no_repository(error: GitError) -> Fault {
+fn no_repository(error: GitError) -> CliError {
     const IN_PLACE: &str = "or let tasks work on the files here: --isolation none";
     let help = match &error {
         GitError::Unborn(_) => "let it be made: --first-commit; or make it yourself: \
@@ -245,5 +260,5 @@ fn no_repository(error: GitError) -> Fault {
             None => format!("mend it, {IN_PLACE}"),
         },
     };
-    Fault::new(Exit::InvalidFile, format!("{error}; nothing was started")).help(help)
+    CliError::new(Exit::InvalidFile, format!("{error}; nothing was started")).help(help)
 }

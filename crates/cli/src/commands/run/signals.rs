@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::keys;
-use crate::fault::Exit;
+use crate::error::Exit;
 use crate::progress::terminal;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

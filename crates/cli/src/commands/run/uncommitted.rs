@@ -11,7 +11,7 @@ use conductor_engine::home::Home;
 
 use super::super::talk;
 use super::arguments::Resolved;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// Where a run writes itself, or what it was given: its task file, its files and state, and wherever what it says was sent.
 /// None of it is a change in the checkout.
@@ -41,13 +41,13 @@ pub(super) fn find(
     args: &Resolved<'_>,
     repository: Option<&Repository>,
     ours: &[PathBuf],
-) -> Result<Option<Uncommitted>, Fault> {
+) -> Result<Option<Uncommitted>, CliError> {
     let wanted = args.typed.include_uncommitted;
     let found = match (repository, wanted) {
         (None, false) => return Ok(None),
         (None, true) => {
             let message = "--include-uncommitted has no effect here: tasks work on the files as they are";
-            return Err(Fault::new(Exit::Usage, message).help("leave it out, or run it in a git checkout"));
+            return Err(CliError::new(Exit::Usage, message).help("leave it out, or run it in a git checkout"));
         }
         (Some(repository), _) => repository.uncommitted(ours),
     };
@@ -55,7 +55,7 @@ pub(super) fn find(
         Ok(found) if wanted && !found.unmerged.is_empty() => {
             let names: Vec<String> = found.unmerged.iter().map(|name| name.display().to_string()).collect();
             let message = format!("there are unmerged files in your checkout: {}", names.join(", "));
-            Err(Fault::new(Exit::InvalidFile, format!("{message}; nothing was started"))
+            Err(CliError::new(Exit::InvalidFile, format!("{message}; nothing was started"))
                 .help("finish the merge, or start without --include-uncommitted"))
         }
         Ok(found) if found.files.is_empty() => Ok(None),
@@ -64,7 +64,9 @@ pub(super) fn find(
             talk(unseen(found.files.len()));
             Ok(None)
         }
-        Err(error) if wanted => Err(Fault::new(Exit::InvalidFile, format!("{error}; nothing was started"))),
+        Err(error) if wanted => {
+            Err(CliError::new(Exit::InvalidFile, format!("{error}; nothing was started")))
+        }
         Err(error) => {
             talk(format!("whether your checkout has uncommitted files could not be told: {error}"));
             Ok(None)
@@ -79,9 +81,13 @@ fn unseen(files: usize) -> String {
 }
 
 /// The run starts from a commit that holds them.
-pub(super) fn include(found: &Uncommitted, repository: &mut Repository, state: &Path) -> Result<(), Fault> {
+pub(super) fn include(
+    found: &Uncommitted,
+    repository: &mut Repository,
+    state: &Path,
+) -> Result<(), CliError> {
     let commit = repository.commit_uncommitted(found, &state.join("uncommitted.index"));
-    let commit = commit.map_err(|error| Fault::new(Exit::Unexpected, error))?;
+    let commit = commit.map_err(|error| CliError::new(Exit::Unexpected, error))?;
     let files = counted(found.files.len(), "uncommitted file");
     let short = &commit[..10.min(commit.len())];
     talk(format!(

@@ -4,9 +4,9 @@ use conductor_core::ids::RunId;
 use conductor_engine::drive::DriveError;
 
 use super::signals::Signalled;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) fn fault(id: &RunId, error: DriveError, signalled: Option<Signalled>) -> Fault {
+pub(super) fn cli_error(id: &RunId, error: DriveError, signalled: Option<Signalled>) -> CliError {
     let resume = format!("conductor run --resume {id}");
     match error {
         DriveError::Unrecorded { .. } => {
@@ -14,13 +14,13 @@ pub(super) fn fault(id: &RunId, error: DriveError, signalled: Option<Signalled>)
                 Some(Signalled::Terminate) => Exit::Terminated,
                 Some(Signalled::Interrupt) | None => Exit::Interrupted,
             };
-            Fault::new(exit, error).help(format!("when the store can be written again: {resume}"))
+            CliError::new(exit, error).help(format!("when the store can be written again: {resume}"))
         }
-        DriveError::Store(_) => Fault::from(error).help(format!(
+        DriveError::Store(_) => CliError::from(error).help(format!(
             "run {id} was ended, with everything it had started; `conductor doctor` looks at the store, and {resume} goes \
              on from what it holds"
         )),
-        DriveError::Illegal(_) | DriveError::Panicked(_) => Fault::from(error).help(format!(
+        DriveError::Illegal(_) | DriveError::Panicked(_) => CliError::from(error).help(format!(
             "nothing is lost: {resume} goes on; please report this, with the output of `conductor version`"
         )),
         DriveError::Graph(_) => error.into(),

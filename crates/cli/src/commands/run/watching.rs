@@ -21,7 +21,7 @@ use super::absent;
 use super::arguments::{Chosen, Resolved};
 use super::places::{ITS_WORD, unsaid_prompt};
 use crate::diagnostics;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 /// How often the file is looked at. It is read when it has been the same for two looks.
 const LOOK: Duration = Duration::from_millis(250);
@@ -49,21 +49,21 @@ impl Watched {
         source: String,
         run: &Run,
         store: Arc<dyn Store>,
-        (options, yard): (&Options, bool),
-    ) -> Result<Option<Watched>, Fault> {
+        (options, run_repo): (&Options, bool),
+    ) -> Result<Option<Watched>, CliError> {
         if !args.typed.watch {
             return Ok(None);
         }
         let file = PathBuf::from(&source);
         if !file.is_file() {
             let message = format!("there is no file {source} any more that --watch could look at");
-            return Err(Fault::new(Exit::Usage, message));
+            return Err(CliError::new(Exit::Usage, message));
         }
         let chosen = Chosen::of(args.typed, Some(run.options()));
         // What was edited since the run was left is seen at the first look.
         let known = as_in_file(run);
-        let learns = yard && !options.allow_overlap;
-        let in_place_unsaid = !yard && args.typed.isolation.is_none() && run.plan().isolation.is_none();
+        let learns = run_repo && !options.allow_overlap;
+        let in_place_unsaid = !run_repo && args.typed.isolation.is_none() && run.plan().isolation.is_none();
         Ok(Some(Watched { file, source, chosen, known, store, learns, in_place_unsaid }))
     }
 
@@ -114,7 +114,8 @@ impl Watched {
 
     /// The file as it is now, or what is wrong with it.
     fn read(&self) -> Result<Plan, String> {
-        let (plan, findings) = diagnostics::check(&self.file).map_err(|fault| fault.message().to_owned())?;
+        let (plan, findings) =
+            diagnostics::check(&self.file).map_err(|cli_error| cli_error.message().to_owned())?;
         let plan = plan.ok_or_else(|| findings.text())?;
         self.chosen.of_plan(plan).map_err(|error| error.to_string())
     }

@@ -10,7 +10,7 @@ use super::{answer, answer_json};
 use crate::archive::Archive;
 use crate::args;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::progress::json::timestamp;
 use crate::table::columns;
 
@@ -23,7 +23,7 @@ struct Line {
     seen: Result<Snapshot, String>,
 }
 
-pub(super) async fn list(args: &args::RunsList) -> Result<Exit, Fault> {
+pub(super) async fn list(args: &args::RunsList) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let mut runs = if args.here { archive.here()? } else { archive.runs().to_vec() };
     let all = runs.len();
@@ -61,7 +61,7 @@ async fn look(archive: &Archive, stored: StoredRun) -> Line {
     }
     let live = archive.home.is_live(&stored.id);
     let seen = archive.read(&stored).await;
-    let seen = seen.map(|found| Snapshot::of(&found.run)).map_err(|fault| fault.message().to_owned());
+    let seen = seen.map(|found| Snapshot::of(&found.run)).map_err(|error| error.message().to_owned());
     Line { stored, live, seen }
 }
 

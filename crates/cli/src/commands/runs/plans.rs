@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::talk;
 use crate::archive::Archive;
 use crate::args;
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::progress::json::timestamp;
 
 /// No planner takes longer: one whose folder is older than this was killed.
@@ -31,7 +31,7 @@ pub(super) fn old(
     archive: &Archive,
     args: &args::RunsPrune,
     going: &[&RunId],
-) -> Result<Vec<PlanVerdict>, Fault> {
+) -> Result<Vec<PlanVerdict>, CliError> {
     let Some(age) = args.older_than else { return Ok(Vec::new()) };
     let plans = if args.here { archive.plans_here()? } else { planner::plans(&archive.home) };
     let now = wall();

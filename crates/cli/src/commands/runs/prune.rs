@@ -10,7 +10,7 @@ use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::HomeError;
 use conductor_engine::process;
 use conductor_engine::stores::{StoredRun, was_written};
-use conductor_engine::workspaces::{RunRefs, census, empty_trash};
+use conductor_engine::workspaces::{RunRefs, empty_trash, inventory};
 use serde::Serialize;
 
 use super::refs::{self, RefVerdict};
@@ -18,7 +18,7 @@ use super::{answer, answer_json, plans, talk};
 use crate::archive::Archive;
 use crate::args;
 use crate::commands::worktree::clear_all;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::progress::json::timestamp;
 
 use plans::PlanVerdict;
@@ -51,7 +51,7 @@ struct Verdict {
     refs: Vec<RefVerdict>,
 }
 
-pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, Fault> {
+pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let mut report = Report {
         schema: SCHEMA,
@@ -63,7 +63,7 @@ pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, Fault> {
     };
     if args.unreachable && !args.branches && !args.refs {
         let message = "--unreachable needs --branches or --refs";
-        return Err(Fault::new(Exit::Usage, message).help("name one of them, or both"));
+        return Err(CliError::new(Exit::Usage, message).help("name one of them, or both"));
     }
     for stored in old(&archive, args)? {
         report.runs.push(judged(&archive, &stored, args).await);
@@ -84,7 +84,7 @@ pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, Fault> {
 }
 
 /// Those that are meant; none where it is not said which.
-fn old(archive: &Archive, args: &args::RunsPrune) -> Result<Vec<StoredRun>, Fault> {
+fn old(archive: &Archive, args: &args::RunsPrune) -> Result<Vec<StoredRun>, CliError> {
     if args.older_than.is_none() && args.keep.is_none() {
         return Ok(Vec::new());
     }
@@ -130,7 +130,7 @@ async fn judged(archive: &Archive, stored: &StoredRun, args: &args::RunsPrune) -
 /// What would be lost with it.
 fn worth_keeping(archive: &Archive, stored: &StoredRun) -> Option<String> {
     let run = &stored.id;
-    let workspaces = census(&archive.home, std::slice::from_ref(run));
+    let workspaces = inventory(&archive.home, std::slice::from_ref(run));
     let branches = match repository(stored).and_then(|found| match found {
         Some(repository) => repository.refs(&RunRefs::of(&repository, run)?.tasks),
         None => Ok(Vec::new()),
@@ -194,12 +194,12 @@ async fn carry_out(archive: &Archive, report: &mut Report, args: &args::RunsPrun
 /// A process killed in the middle leaves either a run that can be read, or an empty folder.
 async fn remove(archive: &Archive, verdict: &mut Verdict, args: &args::RunsPrune) -> Result<(), String> {
     let run = &verdict.run.clone();
-    let words = |fault: Fault| fault.message().to_owned();
+    let words = |cli_error: CliError| cli_error.message().to_owned();
     let stored = archive.known(run).cloned();
     if let Some(stored) = stored.as_ref().filter(|_| args.force)
-        && let Err(fault) = clear_all(archive, stored).await
+        && let Err(cli_error) = clear_all(archive, stored).await
     {
-        talk(format!("{run}: its workspaces could not be cleared: {}", fault.message()));
+        talk(format!("{run}: its workspaces could not be cleared: {}", cli_error.message()));
     }
     let claim = archive.home.claim(run).map_err(|error| match error {
         HomeError::Busy(_) => "the run is active".to_owned(),
@@ -236,7 +236,7 @@ fn discard(archive: &Archive, run: &RunId) -> Result<(), String> {
     fs::rename(archive.home.run(run), trash.join(format!("{run}-{:x}", fastrand::u64(..)))).map_err(unable)
 }
 
-fn tell(report: &Report, args: &args::RunsPrune) -> Result<(), Fault> {
+fn tell(report: &Report, args: &args::RunsPrune) -> Result<(), CliError> {
     let (verb, count) = (if report.dry_run { "would go" } else { "gone" }, report.goes());
     for Verdict { run, created_at, state, goes, why, refs } in &report.runs {
         match (goes, why) {
@@ -267,7 +267,7 @@ fn tell(report: &Report, args: &args::RunsPrune) -> Result<(), Fault> {
     Ok(())
 }
 
-fn tell_ref(found: &RefVerdict, verb: &str) -> Result<(), Fault> {
+fn tell_ref(found: &RefVerdict, verb: &str) -> Result<(), CliError> {
     let verb = if found.goes { verb } else { "stays" };
     answer(&format!("          {verb:<8}  {}{}", found.name, found.note()))
 }

@@ -14,9 +14,9 @@ use crate::archive::{Archive, Found};
 use crate::args;
 use crate::commands::status::{self, Seen};
 use crate::end_block::Block;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, Fault> {
+pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let runs = archive.candidates(args.run.as_deref())?;
     let Some(stored) = runs.first() else { return Ok(Exit::NothingToDo) };
@@ -33,10 +33,11 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, Fault> {
     }
     let found = archive.read(stored).await?;
     let graph = Graph::new(found.run.plan(), found.run.options().strategy)
-        .map_err(|error| Fault::new(Exit::Unexpected, error))?;
+        .map_err(|error| CliError::new(Exit::Unexpected, error))?;
     // The ledger is what git, the disk and the processes say now; without the repository there is none.
-    let yard = found.visit(&archive.home).ok();
-    let ledger = yard.as_ref().and_then(|yard| ledger::take(&stored.id, &found.run, yard, &[]).ok());
+    let run_repo = found.context(&archive.home).ok();
+    let ledger =
+        run_repo.as_ref().and_then(|run_repo| ledger::take(&stored.id, &found.run, run_repo, &[]).ok());
     if args.json {
         let summary = SummaryFile::new(&stored.id, &found.run, &graph, ledger.as_ref());
         answer_json(&summary)?;

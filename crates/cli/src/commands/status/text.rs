@@ -154,10 +154,10 @@ fn doing(at_work: &AtWork) -> String {
     };
     let mut words = at_work.since.map_or_else(String::new, |since| format!("{since}  "));
     words += &phase;
-    let hand = [at_work.agent.as_deref(), at_work.model.as_deref()];
-    let hand: Vec<&str> = hand.into_iter().flatten().collect();
-    if !hand.is_empty() {
-        let _ = write!(words, "  {}", one_line(&hand.join(" ")));
+    let choice = [at_work.agent.as_deref(), at_work.model.as_deref()];
+    let choice: Vec<&str> = choice.into_iter().flatten().collect();
+    if !choice.is_empty() {
+        let _ = write!(words, "  {}", one_line(&choice.join(" ")));
     }
     if at_work.attempt.0 > 1 {
         let _ = write!(words, "  attempt {}", at_work.attempt);

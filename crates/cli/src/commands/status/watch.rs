@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use conductor_core::ids::RunId;
-use conductor_engine::control::{self, ControlError, Glance};
+use conductor_engine::control::{self, ControlError, LiveView};
 use conductor_engine::home::Home;
 use rustix::process::{Signal as Sent, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -13,7 +13,7 @@ use super::{Seen, block_on, json, text};
 use crate::archive::Archive;
 use crate::commands::wait::exit_code;
 use crate::console::{self, Unanswered};
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::width::{self, Room, width_of};
 
 /// At most twice a second.
@@ -27,7 +27,7 @@ const BEGIN: &str = "\x1b[?2026h\x1b[H";
 const END: &str = "\x1b[J\x1b[?2026l";
 
 /// Until the run ends; then as it was left, and with the exit code it had.
-pub(super) fn watch(home: &Home, first: Glance, as_json: bool) -> Result<Exit, Fault> {
+pub(super) fn watch(home: &Home, first: LiveView, as_json: bool) -> Result<Exit, CliError> {
     let run = first.run.clone();
     let mut view = View { as_json, last: None, own: None };
     if !as_json && can_be_drawn_over() {
@@ -42,14 +42,14 @@ pub(super) fn watch(home: &Home, first: Glance, as_json: bool) -> Result<Exit, F
     block_on(last(home, &run, &mut view))
 }
 
-async fn last(home: &Home, run: &RunId, view: &mut View) -> Result<Exit, Fault> {
+async fn last(home: &Home, run: &RunId, view: &mut View) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     view.show(&Seen::left(archive.read(&archive.named(run.as_str())?).await?))?;
     exit_code(home, run).await
 }
 
 /// Shows what there is until the run ends, or until a signal ends the watching.
-async fn follow(home: &Home, first: Glance, view: &mut View) -> Result<Option<Exit>, Fault> {
+async fn follow(home: &Home, first: LiveView, view: &mut View) -> Result<Option<Exit>, CliError> {
     let run = first.run.clone();
     let mut glance = first;
     let mut signals = Signals::new()?;

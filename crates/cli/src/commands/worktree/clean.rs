@@ -10,16 +10,16 @@ use conductor_engine::home::Home;
 use conductor_engine::process;
 use conductor_engine::stores::StoredRun;
 use conductor_engine::workspaces::{
-    Rooms, RunRefs, Workspace, census, empty_trash, run_of_task_branch, works,
+    FoundWorkspace, RunRefs, Workspaces, empty_trash, inventory, run_of_task_branch, works,
 };
 use serde_json::{Value, json};
 
 use super::{answer, answer_json, talk};
 use crate::archive::{self, Archive};
 use crate::args::WorktreeClean;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, Fault> {
+pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let runs = match &args.run {
         Some(word) => vec![archive.named(word)?],
@@ -67,7 +67,7 @@ pub(crate) async fn clear_after_the_dead(home: &Home) {
 }
 
 /// Runs of this repository that have left something: those that are over, or all.
-fn left_here(archive: &Archive, all: bool) -> Result<Vec<StoredRun>, Fault> {
+fn left_here(archive: &Archive, all: bool) -> Result<Vec<StoredRun>, CliError> {
     let runs = archive.here()?;
     let branches = branches_of(archive)?;
     let left = |run: &StoredRun| {
@@ -78,7 +78,7 @@ fn left_here(archive: &Archive, all: bool) -> Result<Vec<StoredRun>, Fault> {
 }
 
 /// The runs that have branches of tasks.
-fn branches_of(archive: &Archive) -> Result<HashSet<String>, Fault> {
+fn branches_of(archive: &Archive) -> Result<HashSet<String>, CliError> {
     let refs = match Repository::of(&archive.directory) {
         Ok(repository) => repository.refs("refs/heads/")?,
         Err(GitError::NotOne(_) | GitError::Unborn(_) | GitError::Bare(_)) => Vec::new(),
@@ -89,7 +89,7 @@ fn branches_of(archive: &Archive) -> Result<HashSet<String>, Fault> {
 }
 
 /// Saves what is in the workspaces of a run and takes them away.
-pub(crate) async fn clear_all(archive: &Archive, stored: &StoredRun) -> Result<(), Fault> {
+pub(crate) async fn clear_all(archive: &Archive, stored: &StoredRun) -> Result<(), CliError> {
     clear(archive, stored, true).await.map(drop)
 }
 
@@ -97,17 +97,17 @@ pub(crate) async fn clear_all(archive: &Archive, stored: &StoredRun) -> Result<(
 #[derive(Default)]
 struct Cleared {
     gone: usize,
-    stay: Vec<Workspace>,
+    stay: Vec<FoundWorkspace>,
     rescued: Vec<String>,
     /// What went wrong, and what else is worth knowing.
     told: Vec<String>,
 }
 
-async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Cleared, Fault> {
+async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Cleared, CliError> {
     let amendment = archive.amend(&stored.id).await?;
     amendment.end_leftovers();
     let run = amendment.run();
-    let here = || census(&archive.home, std::slice::from_ref(&stored.id));
+    let here = || inventory(&archive.home, std::slice::from_ref(&stored.id));
     let before = here()?.len();
     if before == 0 && matches!(Repository::common_of(&stored.directory), Err(GitError::NotOne(_))) {
         return Ok(Cleared::default());
@@ -116,25 +116,25 @@ async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Clear
     if before == 0 && repository.refs(&RunRefs::of(&repository, &stored.id)?.tasks)?.is_empty() {
         return Ok(Cleared::default());
     }
-    let yard = archive::tenant(&archive.home, stored, run).visit(repository)?;
+    let run_repo = archive::place_of_run(&archive.home, stored, run).context(repository)?;
     let isolation = run.options().isolation.unwrap_or(Isolation::None);
-    let rooms = Rooms::new(stored.directory.clone(), Some(yard), isolation);
-    let Some(yard) = rooms.yard() else { return Ok(Cleared::default()) };
+    let workspaces = Workspaces::new(stored.directory.clone(), Some(run_repo), isolation);
+    let Some(run_repo) = workspaces.run_repo() else { return Ok(Cleared::default()) };
     let (notices, mut told) = tokio::sync::mpsc::unbounded_channel();
-    yard.listen(notices);
-    let known: HashSet<String> = yard.rescued()?.into_iter().map(|(name, _)| name).collect();
-    let (_, mut troubles) = rooms.rescue_left(run);
-    yard.clear_later(&works(run), all)?;
+    run_repo.listen(notices);
+    let known: HashSet<String> = run_repo.rescued()?.into_iter().map(|(name, _)| name).collect();
+    let (_, mut troubles) = workspaces.rescue_left(run);
+    run_repo.clear_later(&works(run), all)?;
     while let Ok(notice) = told.try_recv() {
         troubles.push(notice);
     }
-    let rescued = yard.rescued()?.into_iter().map(|(name, _)| name).filter(|name| !known.contains(name));
+    let rescued = run_repo.rescued()?.into_iter().map(|(name, _)| name).filter(|name| !known.contains(name));
     let stay = here()?;
     let gone = before.saturating_sub(stay.len());
     Ok(Cleared { gone, stay, rescued: rescued.collect(), told: troubles })
 }
 
-fn report(run: &RunId, cleared: &Cleared) -> Result<(), Fault> {
+fn report(run: &RunId, cleared: &Cleared) -> Result<(), CliError> {
     let Cleared { gone, stay, rescued, .. } = cleared;
     if *gone > 0 {
         answer(&format!("run {run}: {} cleared", counted(*gone, "workspace")))?;
@@ -142,23 +142,24 @@ fn report(run: &RunId, cleared: &Cleared) -> Result<(), Fault> {
     for name in rescued {
         answer(&format!("run {run}: kept {name}"))?;
     }
-    for room in stay {
-        answer(&format!("run {run}: left {}, {}", room.folder.display(), why_it_stays(room)))?;
+    for listed in stay {
+        answer(&format!("run {run}: left {}, {}", listed.folder.display(), why_it_stays(listed)))?;
     }
     Ok(())
 }
 
-fn why_it_stays(room: &Workspace) -> String {
-    match room.used_by.as_slice() {
+fn why_it_stays(listed: &FoundWorkspace) -> String {
+    match listed.used_by.as_slice() {
         [first, ..] => format!("{} is in it", process::described(*first)),
-        [] if room.is_resolving() => "a conflict is being solved in it".to_owned(),
+        [] if listed.is_resolving() => "a conflict is being solved in it".to_owned(),
         [] => "what is in it could not be saved".to_owned(),
     }
 }
 
 impl Cleared {
     fn json(&self, run: &RunId) -> Value {
-        let stay = self.stay.iter().map(|room| json!({ "folder": room.folder, "why": why_it_stays(room) }));
+        let stay =
+            self.stay.iter().map(|listed| json!({ "folder": listed.folder, "why": why_it_stays(listed) }));
         json!({
             "run": run, "cleared": self.gone, "kept": self.rescued, "left": stay.collect::<Vec<_>>(), "notices": self.told,
         })

@@ -20,9 +20,9 @@ use tokio::task::JoinHandle;
 use super::{answer_either, talk};
 use crate::archive::{self, Archive, Found};
 use crate::args::{AllowMarkers, OfTask};
-use crate::commands::keeper;
+use crate::commands::reaper;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
 pub(super) const SCHEMA: &str = "conductor.landing/1";
 
@@ -33,11 +33,11 @@ pub(super) struct Case {
     pub(super) task: TaskId,
     directory: PathBuf,
     pub(super) as_json: bool,
-    talking: JoinHandle<()>,
+    conversation: JoinHandle<()>,
 }
 
 impl Case {
-    pub(super) async fn open(args: &OfTask) -> Result<Case, Fault> {
+    pub(super) async fn open(args: &OfTask) -> Result<Case, CliError> {
         let archive = Archive::open().await?;
         let mut chosen = archive.task(args.run.as_deref(), &args.task, has_failed).await?;
         chosen.place = chosen.found.run.doer(chosen.place);
@@ -47,22 +47,22 @@ impl Case {
         }
         if chosen.found.isolation(chosen.task()) == Isolation::None {
             let message = format!("task '{task}' worked in place: there is nothing of it to be merged");
-            return Err(Fault::new(Exit::NothingToDo, message));
+            return Err(CliError::new(Exit::NothingToDo, message));
         }
         let amendment = archive.amend(&stored.id).await?;
-        let tenant = archive::tenant(&archive.home, &stored, amendment.run());
-        let yard = tenant.move_in(archive::repository(&stored)?)?;
+        let place_of_run = archive::place_of_run(&archive.home, &stored, amendment.run());
+        let run_repo = place_of_run.move_in(archive::repository(&stored)?)?;
         let (sender, mut notices) = mpsc::unbounded_channel::<String>();
-        let talking = tokio::spawn(async move {
+        let conversation = tokio::spawn(async move {
             while let Some(notice) = notices.recv().await {
                 talk(notice);
             }
         });
-        let mut bench = Bench::new(amendment, stored.directory.clone(), yard, sender);
-        keeper::command_in(archive.home.root(), &stored.id)
+        let mut bench = Bench::new(amendment, stored.directory.clone(), run_repo, sender);
+        reaper::command_in(archive.home.root(), &stored.id)
             .iter_mut()
             .for_each(|command| bench.keep(command));
-        Ok(Case { bench, stored, task, directory: archive.directory, as_json: args.json, talking })
+        Ok(Case { bench, stored, task, directory: archive.directory, as_json: args.json, conversation })
     }
 
     /// Files in which a person wants the marks of a conflict.
@@ -78,10 +78,10 @@ impl Case {
     }
 
     /// Its work as it was left.
-    pub(super) fn kept(&self) -> Result<Change, Fault> {
+    pub(super) fn kept(&self) -> Result<Change, CliError> {
         self.bench.kept(&self.task)?.ok_or_else(|| {
             let message = format!("nothing is kept of task '{}' of run {}", self.task, self.stored.id);
-            Fault::new(Exit::NothingToDo, message)
+            CliError::new(Exit::NothingToDo, message)
                 .help(format!("to do it again: conductor run --resume {} --retry-failed", self.stored.id))
         })
     }
@@ -95,11 +95,15 @@ impl Case {
     }
 
     /// Puts everything away and tells what came of it.
-    pub(super) async fn close(self, ended: Result<Brought, Fault>, stopped: &Stopped) -> Result<Exit, Fault> {
-        let branch = short(self.bench.yard().branch());
+    pub(super) async fn close(
+        self,
+        ended: Result<Brought, CliError>,
+        stopped: &Stopped,
+    ) -> Result<Exit, CliError> {
+        let branch = short(self.bench.run_repo().branch());
         let run = self.bench.close().await;
         // With the bench, the last sender of notices is gone.
-        let _ = self.talking.await;
+        let _ = self.conversation.await;
         if !self.directory.exists() {
             talk(format!("the folder you are in is gone: cd {}", self.stored.directory.display()));
         }
@@ -114,15 +118,15 @@ fn has_failed(found: &Found, place: usize) -> bool {
     found.run.progress(place).state.status() == Status::Failed
 }
 
-fn not_failed(run: &RunId, task: &TaskId, status: Status) -> Fault {
-    let fault = |what: &str| Fault::new(Exit::NothingToDo, format!("task '{task}' of run {run} {what}"));
+fn not_failed(run: &RunId, task: &TaskId, status: Status) -> CliError {
+    let error = |what: &str| CliError::new(Exit::NothingToDo, format!("task '{task}' of run {run} {what}"));
     match status {
-        Status::Completed => fault("has landed already"),
+        Status::Completed => error("has landed already"),
         Status::Skipped | Status::Cancelled => {
-            fault(&format!("was {status}; there is no work of it to bring in"))
+            error(&format!("was {status}; there is no work of it to bring in"))
                 .help(format!("to do it after all: conductor run --resume {run} --retry-failed"))
         }
-        status => fault(&format!("is {status}, not failed"))
+        status => error(&format!("is {status}, not failed"))
             .help(format!("to go on with it: conductor run --resume {run}")),
     }
 }
@@ -136,7 +140,7 @@ struct Landing<'a> {
 }
 
 impl Landing<'_> {
-    fn report(&self, state: &Run, brought: Brought, stopped: &Stopped) -> Result<Exit, Fault> {
+    fn report(&self, state: &Run, brought: Brought, stopped: &Stopped) -> Result<Exit, CliError> {
         let Landing { run, branch, task, .. } = self;
         match brought {
             Brought::Landed(change) => {
@@ -147,26 +151,27 @@ impl Landing<'_> {
             }
             Brought::Conflict(failure) => {
                 self.tell(&transcript::shown(failure.evidence.as_bytes()), "conflict", None)?;
-                let fault = Fault::new(Exit::ConflictLeft, format!("{task} {}", one_line(&failure.message)));
-                Err(fault.help(format!(
+                let error =
+                    CliError::new(Exit::ConflictLeft, format!("{task} {}", one_line(&failure.message)));
+                Err(error.help(format!(
                     "solve it: conductor worktree resolve {task} --run {run}   (or decide it at once: --ours, --theirs)"
                 )))
             }
             Brought::Red(failure) => {
                 self.tell(&transcript::shown(failure.evidence.as_bytes()), "checks_failed", None)?;
                 let message = format!("{task} does not land: {}", one_line(&failure.message));
-                Err(Fault::new(Exit::TaskFailed, message))
+                Err(CliError::new(Exit::TaskFailed, message))
             }
             Brought::Dirty(checkout) => {
                 let message =
                     format!("{branch} is checked out in {} with uncommitted changes", checkout.display());
-                Err(Fault::new(Exit::Unexpected, message).help("commit or stash them first"))
+                Err(CliError::new(Exit::Unexpected, message).help("commit or stash them first"))
             }
-            Brought::Stopped => Err(Fault::new(stopped.exit(), "stopped; nothing was moved")),
+            Brought::Stopped => Err(CliError::new(stopped.exit(), "stopped; nothing was moved")),
         }
     }
 
-    fn tell(&self, words: &str, outcome: &str, commit: Option<&str>) -> Result<(), Fault> {
+    fn tell(&self, words: &str, outcome: &str, commit: Option<&str>) -> Result<(), CliError> {
         let evidence = commit.is_none().then_some(words);
         let value = json!({
             "run": self.run, "task": self.task, "branch": self.branch, "outcome": outcome, "commit": commit,
@@ -202,7 +207,7 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
-    pub(super) fn watch() -> Result<Stopped, Fault> {
+    pub(super) fn watch() -> Result<Stopped, CliError> {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let (ask, stop) = watch::channel(Stop::No);

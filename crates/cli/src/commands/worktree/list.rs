@@ -8,14 +8,16 @@ use conductor_core::plan::Plan;
 use conductor_core::run::TaskState;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::process;
-use conductor_engine::workspaces::{Guest, Rescue, Workspace, branch_word, census, rescues, resolving_seat};
+use conductor_engine::workspaces::{
+    FoundWorkspace, Rescue, WorkspaceRequest, branch_word, inventory, rescues, resolving_name,
+};
 use serde::Serialize;
 
 use super::{answer, answer_json, talk};
 use crate::archive::{Archive, Found};
 use crate::args::WorktreeList;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 use crate::table::columns;
 
 const SCHEMA: &str = "conductor.worktrees/1";
@@ -23,14 +25,16 @@ const SCHEMA: &str = "conductor.worktrees/1";
 #[derive(Debug, Serialize)]
 struct Listing {
     schema: &'static str,
-    workspaces: Vec<Room>,
+    workspaces: Vec<Listed>,
     rescued: Vec<Kept>,
 }
 
 #[derive(Debug, Serialize)]
-struct Room {
+struct Listed {
     run: RunId,
-    seat: String,
+    /// The name of its folder.
+    #[serde(rename = "seat")]
+    name: String,
     /// Who is at work there, or whose conflict is being solved there.
     task: Option<TaskId>,
     /// Whether it was made for a person to solve a conflict in.
@@ -54,7 +58,7 @@ struct Kept {
     files: Option<usize>,
 }
 
-pub(super) async fn list(args: &WorktreeList) -> Result<Exit, Fault> {
+pub(super) async fn list(args: &WorktreeList) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let only = args.run.as_deref().map(|word| archive.named(word)).transpose()?;
     let runs = match &only {
@@ -67,9 +71,9 @@ pub(super) async fn list(args: &WorktreeList) -> Result<Exit, Fault> {
     };
     let mut read = Readings { archive: &archive, read: HashMap::new() };
     let (mut workspaces, mut elsewhere) = (Vec::new(), 0);
-    for workspace in census(&archive.home, &runs)? {
+    for workspace in inventory(&archive.home, &runs)? {
         match here.as_ref().is_none_or(|here| here.contains(&workspace.run)) {
-            true => workspaces.push(room(&mut read, workspace).await?),
+            true => workspaces.push(listed(&mut read, workspace).await?),
             false => elsewhere += 1,
         }
     }
@@ -95,7 +99,7 @@ pub(super) async fn list(args: &WorktreeList) -> Result<Exit, Fault> {
 }
 
 /// Outside of a repository nothing is kept.
-fn kept_in(directory: &std::path::Path) -> Result<Vec<Rescue>, Fault> {
+fn kept_in(directory: &std::path::Path) -> Result<Vec<Rescue>, CliError> {
     match Repository::of(directory) {
         Ok(repository) => Ok(rescues(&repository)?),
         Err(GitError::NotOne(_) | GitError::Unborn(_) | GitError::Bare(_)) => Ok(Vec::new()),
@@ -110,7 +114,7 @@ struct Readings<'a> {
 }
 
 impl Readings<'_> {
-    async fn of(&mut self, run: &RunId) -> Result<Option<&Found>, Fault> {
+    async fn of(&mut self, run: &RunId) -> Result<Option<&Found>, CliError> {
         if !self.read.contains_key(run) {
             let found = match self.archive.known(run) {
                 Some(stored) => self.archive.read_or_leave_out(stored).await,
@@ -122,28 +126,29 @@ impl Readings<'_> {
     }
 }
 
-async fn room(read: &mut Readings<'_>, workspace: Workspace) -> Result<Room, Fault> {
+async fn listed(read: &mut Readings<'_>, workspace: FoundWorkspace) -> Result<Listed, CliError> {
     let resolving = workspace.is_resolving();
-    let Workspace { run, seat, folder, used_by } = workspace;
-    let task = read.of(&run).await?.and_then(|found| sitting(found, &seat));
+    let FoundWorkspace { run, name, folder, used_by } = workspace;
+    let task = read.of(&run).await?.and_then(|found| working_in(found, &name));
     let live = read.archive.home.is_live(&run);
-    Ok(Room { run, seat, task, resolving, live, used_by, path: folder.display().to_string() })
+    Ok(Listed { run, name, task, resolving, live, used_by, path: folder.display().to_string() })
 }
 
-fn sitting(found: &Found, seat: &str) -> Option<TaskId> {
+fn working_in(found: &Found, workspace: &str) -> Option<TaskId> {
     let plan = found.run.plan();
     let mut tasks = found.run.tasks();
-    let sits = tasks.find(|(task, progress)| match &progress.state {
+    let at_work = tasks.find(|(task, progress)| match &progress.state {
         TaskState::Running(running) if !running.ended => {
             let (executor, attempt) = (running.executor, running.attempt);
-            Guest::of(plan, found.isolation(task), task, executor, attempt).seat() == seat
+            WorkspaceRequest::of(plan, found.isolation(task), task, executor, attempt).workspace_name()
+                == workspace
         }
-        _ => resolving_seat(&task.id) == seat,
+        _ => resolving_name(&task.id) == workspace,
     });
-    sits.map(|(task, _)| task.id.clone())
+    at_work.map(|(task, _)| task.id.clone())
 }
 
-async fn kept(read: &mut Readings<'_>, rescue: Rescue) -> Result<Kept, Fault> {
+async fn kept(read: &mut Readings<'_>, rescue: Rescue) -> Result<Kept, CliError> {
     let Rescue { name, run, word, commit, subject, files } = rescue;
     let found = match RunId::parse(&run) {
         Some(id) => read.of(&id).await?,
@@ -164,11 +169,11 @@ fn task_of(plan: &Plan, word: &str) -> Option<String> {
 fn table(listing: &Listing) -> String {
     let mut out = String::new();
     if !listing.workspaces.is_empty() {
-        let rows = listing.workspaces.iter().map(|room| {
-            let task = room.task.as_ref().map_or_else(|| "-".to_owned(), TaskId::to_string);
-            [room.run.to_string(), room.seat.clone(), task, state(room), one_line(&room.path)]
+        let rows = listing.workspaces.iter().map(|listed| {
+            let task = listed.task.as_ref().map_or_else(|| "-".to_owned(), TaskId::to_string);
+            [listed.run.to_string(), listed.name.clone(), task, state(listed), one_line(&listed.path)]
         });
-        out.push_str(&columns(["RUN", "SEAT", "TASK", "STATE", "PATH"], rows.collect()));
+        out.push_str(&columns(["RUN", "WORKSPACE", "TASK", "STATE", "PATH"], rows.collect()));
     }
     if !listing.rescued.is_empty() {
         if !out.is_empty() {
@@ -184,13 +189,13 @@ fn table(listing: &Listing) -> String {
     out
 }
 
-fn state(room: &Room) -> String {
-    let used = match room.used_by.as_slice() {
+fn state(listed: &Listed) -> String {
+    let used = match listed.used_by.as_slice() {
         [] => String::new(),
         [one] => format!(", in use by {}", process::described(*one)),
         [first, rest @ ..] => format!(", in use by {} and {} more", process::described(*first), rest.len()),
     };
-    let state = match (room.resolving, room.live) {
+    let state = match (listed.resolving, listed.live) {
         (true, _) => "to be resolved",
         (false, true) => "live",
         (false, false) => "left",

@@ -2,9 +2,9 @@
 
 use super::landing::{Case, Stopped};
 use crate::args::WorktreeMerge;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) async fn merge(args: &WorktreeMerge) -> Result<Exit, Fault> {
+pub(super) async fn merge(args: &WorktreeMerge) -> Result<Exit, CliError> {
     let mut case = Case::open(&args.of).await?;
     case.allow(&args.markers);
     let stopped = Stopped::watch()?;
@@ -12,7 +12,7 @@ pub(super) async fn merge(args: &WorktreeMerge) -> Result<Exit, Fault> {
     case.close(brought, &stopped).await
 }
 
-async fn bring(case: &mut Case, stopped: &Stopped) -> Result<conductor_engine::resolve::Brought, Fault> {
+async fn bring(case: &mut Case, stopped: &Stopped) -> Result<conductor_engine::resolve::Brought, CliError> {
     let kept = case.kept()?;
     case.announce_checks();
     let task = case.task.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use conductor_core::scheduler::Side;
 use conductor_engine::merge::{short, unrelated};
 use conductor_engine::resolve::{Brought, ResolveError};
-use conductor_engine::workspaces::{Resolution, Resolving, WorkspaceError, census, resolving_seat};
+use conductor_engine::workspaces::{Resolution, Resolving, WorkspaceError, inventory, resolving_name};
 use serde_json::json;
 
 use super::landing::{Case, SCHEMA, Stopped};
@@ -14,16 +14,16 @@ use crate::archive::{self, Archive, Found};
 use crate::args::{How, OfTask, WorktreeResolve};
 use crate::console;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) async fn resolve(args: &WorktreeResolve) -> Result<Exit, Fault> {
+pub(super) async fn resolve(args: &WorktreeResolve) -> Result<Exit, CliError> {
     if args.how.abort {
         return abort(&args.of).await;
     }
     let How { ours, theirs, proceed: continues, .. } = args.how;
     if !(args.markers.files.is_empty() || ours || theirs || continues) {
         let message = "--allow-markers lets a file land: it goes with --continue, --ours or --theirs";
-        return Err(Fault::new(Exit::Usage, message));
+        return Err(CliError::new(Exit::Usage, message));
     }
     let mut case = Case::open(&args.of).await?;
     case.allow(&args.markers);
@@ -44,7 +44,7 @@ pub(super) async fn resolve(args: &WorktreeResolve) -> Result<Exit, Fault> {
             Ok(Exit::Done)
         }
         Ok(Done::Brought(brought)) => case.close(Ok(brought), &stopped).await,
-        Err(fault) => case.close(Err(fault), &stopped).await,
+        Err(cli_error) => case.close(Err(cli_error), &stopped).await,
     }
 }
 
@@ -54,35 +54,35 @@ enum Done {
     Said,
 }
 
-async fn decide(case: &mut Case, side: Option<Side>, stopped: &Stopped) -> Result<Brought, Fault> {
+async fn decide(case: &mut Case, side: Option<Side>, stopped: &Stopped) -> Result<Brought, CliError> {
     let kept = case.kept()?;
     case.announce_checks();
     let task = case.task.clone();
     Ok(case.bench.land(&task, kept, side, stopped.stop.clone()).await?)
 }
 
-async fn proceed(case: &mut Case, stopped: &Stopped) -> Result<Brought, Fault> {
+async fn proceed(case: &mut Case, stopped: &Stopped) -> Result<Brought, CliError> {
     case.announce_checks();
     let (task, run) = (case.task.clone(), case.stored.id.clone());
     match case.bench.proceed(&task, stopped.stop.clone()).await {
         Err(ResolveError::Workspace(WorkspaceError::Markers(files))) => {
             let message = format!("the marks of the conflict are still in {}", one_line(&files));
-            Err(Fault::new(Exit::ConflictLeft, message).help(
+            Err(CliError::new(Exit::ConflictLeft, message).help(
                 "take them out, then --continue again (marks that are meant: --continue --allow-markers FILE)",
             ))
         }
         Err(ResolveError::Workspace(error @ WorkspaceError::Emptied(_))) => {
             let meant = format!("if that is meant: conductor worktree resolve {task} --run {run} --ours");
-            Err(Fault::new(Exit::ConflictLeft, error).help(meant))
+            Err(CliError::new(Exit::ConflictLeft, error).help(meant))
         }
         Err(ResolveError::NotOpen(_)) => {
-            Err(Fault::new(Exit::NothingToDo, format!("no conflict of '{task}' is being solved"))
+            Err(CliError::new(Exit::NothingToDo, format!("no conflict of '{task}' is being solved"))
                 .help(format!("begin with: conductor worktree resolve {task} --run {run}")))
         }
         Ok(Brought::Conflict(failure)) => {
             talk(format!(
                 "{} has gone on; the new conflict is in the same folder",
-                short(case.bench.yard().branch())
+                short(case.bench.run_repo().branch())
             ));
             Ok(Brought::Conflict(failure))
         }
@@ -91,19 +91,20 @@ async fn proceed(case: &mut Case, stopped: &Stopped) -> Result<Brought, Fault> {
 }
 
 /// Whatever has become of the task meanwhile, its folder can be given up.
-async fn abort(args: &OfTask) -> Result<Exit, Fault> {
+async fn abort(args: &OfTask) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let is_open = |found: &Found, place: usize| {
-        let seat = resolving_seat(&found.run.task(found.run.doer(place)).0.id);
-        census(&archive.home, std::slice::from_ref(&found.stored.id))
-            .is_ok_and(|rooms| rooms.iter().any(|room| room.seat == seat))
+        let workspace = resolving_name(&found.run.task(found.run.doer(place)).0.id);
+        inventory(&archive.home, std::slice::from_ref(&found.stored.id))
+            .is_ok_and(|workspaces| workspaces.iter().any(|listed| listed.name == workspace))
     };
     let mut chosen = archive.task(args.run.as_deref(), &args.task, is_open).await?;
     chosen.place = chosen.found.run.doer(chosen.place);
     let (task, stored) = (&chosen.task().id, &chosen.found.stored);
     let amendment = archive.amend(&stored.id).await?;
-    let yard = archive::tenant(&archive.home, stored, amendment.run()).visit(chosen.found.repository()?)?;
-    let resolving = Resolving::new(Arc::new(yard));
+    let run_repo =
+        archive::place_of_run(&archive.home, stored, amendment.run()).context(chosen.found.repository()?)?;
+    let resolving = Resolving::new(Arc::new(run_repo));
     let open = resolving.open(task)?.ok_or_else(|| ResolveError::NotOpen(task.clone()))?;
     if let Some(name) = resolving.save(task, &open)? {
         talk(format!("what was done so far is kept as {name}"));
@@ -117,25 +118,25 @@ async fn abort(args: &OfTask) -> Result<Exit, Fault> {
 }
 
 /// A conflict that is laid out already is left as it is: the user may have begun to resolve it.
-fn lay_out(case: &Case) -> Result<(), Fault> {
+fn lay_out(case: &Case) -> Result<(), CliError> {
     let (task, resolving) = (&case.task, case.bench.resolving());
     if let Some(open) = resolving.open(task)? {
         return explain(case, &open);
     }
     let kept = case.kept()?;
-    let yard = case.bench.yard();
-    if let Some(failure) = unrelated(yard.shadow(), &yard.tip()?, &kept.commit)? {
-        return Err(Fault::new(Exit::TaskFailed, failure.message));
+    let run_repo = case.bench.run_repo();
+    if let Some(failure) = unrelated(run_repo.shadow(), &run_repo.tip()?, &kept.commit)? {
+        return Err(CliError::new(Exit::TaskFailed, failure.message));
     }
     if !case.is_unfinished_merge() && resolving.to_solve(&kept.commit)?.is_empty() {
         let message = format!("the work of '{task}' merges with what has landed");
-        return Err(Fault::new(Exit::NothingToDo, message)
+        return Err(CliError::new(Exit::NothingToDo, message)
             .help(format!("bring it in: conductor worktree merge {task} --run {}", case.stored.id)));
     }
     explain(case, &resolving.lay_out(task, &kept.commit)?)
 }
 
-fn explain(case: &Case, open: &Resolution) -> Result<(), Fault> {
+fn explain(case: &Case, open: &Resolution) -> Result<(), CliError> {
     let (task, run) = (&case.task, &case.stored.id);
     let value = json!({
         "run": run, "task": task, "outcome": "laid_out", "folder": open.folder, "files": open.files,

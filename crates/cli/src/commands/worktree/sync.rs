@@ -10,9 +10,9 @@ use super::{answer_either, talk};
 use crate::archive::{self, Archive};
 use crate::args::WorktreeSync;
 use crate::end_block::one_line;
-use crate::fault::{Exit, Fault};
+use crate::error::{CliError, Exit};
 
-pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, Fault> {
+pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     for stored in archive.candidates(args.run.as_deref())? {
         let repository = archive::repository(&stored)?;
@@ -22,11 +22,11 @@ pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, Fault> {
         }
         let amendment = archive.amend(&stored.id).await?;
         let with = repository.branch.as_deref().map_or_else(|| format!("{:.10}", repository.head), short);
-        let yard = archive::tenant(&archive.home, &stored, amendment.run()).visit(repository)?;
-        let synced = merge::sync(&yard, &with)?;
+        let run_repo = archive::place_of_run(&archive.home, &stored, amendment.run()).context(repository)?;
+        let synced = merge::sync(&run_repo, &with)?;
         if let Synced::Done { to } = &synced {
-            let Repository { root, head, .. } = yard.repository();
-            for file in yard.repository().in_the_way(root, head, to)? {
+            let Repository { root, head, .. } = run_repo.repository();
+            for file in run_repo.repository().in_the_way(root, head, to)? {
                 talk(format!(
                     "{} is not tracked, and a merge overwrites it: move it away first",
                     one_line(&file)
@@ -38,10 +38,10 @@ pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, Fault> {
     let which =
         args.run.as_ref().map_or_else(|| "no run here".to_owned(), |run| format!("run {run} does not"));
     let has = if args.run.is_some() { "have" } else { "has" };
-    Err(Fault::new(Exit::NothingToDo, format!("{which} {has} a branch: nothing has landed")))
+    Err(CliError::new(Exit::NothingToDo, format!("{which} {has} a branch: nothing has landed")))
 }
 
-fn report(as_json: bool, synced: Synced, branch: &str, with: &str) -> Result<Exit, Fault> {
+fn report(as_json: bool, synced: Synced, branch: &str, with: &str) -> Result<Exit, CliError> {
     let told = |words: &str, outcome: &str, commit: Option<&str>, evidence: Option<&str>| {
         let value = json!({
             "branch": branch, "with": with, "outcome": outcome, "commit": commit, "evidence": evidence,
@@ -59,13 +59,13 @@ fn report(as_json: bool, synced: Synced, branch: &str, with: &str) -> Result<Exi
             let evidence = transcript::shown(failure.evidence.as_bytes());
             told(&evidence, "conflict", None, Some(&evidence))?;
             let message = format!("{branch} {}; nothing was moved", one_line(&failure.message));
-            return Err(Fault::new(Exit::ConflictLeft, message)
+            return Err(CliError::new(Exit::ConflictLeft, message)
                 .help(format!("merge it yourself: git merge {branch}")));
         }
         Synced::Dirty(checkout) => {
             let message =
                 format!("{branch} is checked out in {} with uncommitted changes", checkout.display());
-            return Err(Fault::new(Exit::Unexpected, message).help("commit or stash them first"));
+            return Err(CliError::new(Exit::Unexpected, message).help("commit or stash them first"));
         }
     }
     Ok(Exit::Done)

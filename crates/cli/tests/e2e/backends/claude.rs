@@ -1,4 +1,4 @@
-//! What only Claude Code can be asked.
+//! What only Claude Code supports.
 
 use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
@@ -91,7 +91,7 @@ fn a_home_of_its_own_keeps_its_conversations_from_the_users() {
     expect_tidy(&bench.world);
 }
 
-/// It asks leave for its commands, and gets it for a risky one when the branch is remembered.
+/// It asks for permission to run commands, and gets it for a risky one when the checkpoint is made.
 #[test]
 fn a_risky_command_is_allowed_after_a_checkpoint() {
     let tasks = "  - { id: a, prompt: '[[script:cleans]] Write it' }";

@@ -1,4 +1,4 @@
-//! An agent's word, or the lack of one, completes nothing.
+//! A task is never done on the agent's say-so, nor by an exit code alone.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ for_each_agent!(are_judged_by_what_is_there);
 /// Not in the system's folder for temporary files, where tests live otherwise: one of them may write there.
 const OUTSIDE: &str = env!("CARGO_TARGET_TMPDIR");
 
-/// A lie is no change, what is out of bounds is not written, a cap is a cap, and who dies had not finished.
+/// A false "done" is no change, nothing is written out of bounds, caps hold, and an agent that dies has not
+/// finished.
 fn are_judged_by_what_is_there(agent: Agent) {
     let tasks = [
         prompt("liar", ""),
@@ -71,7 +72,7 @@ fn are_judged_by_what_is_there(agent: Agent) {
     expect_tidy(&bench.world);
 }
 
-/// An exit code of 0 says nothing, where no final word was heard.
+/// Without a final result, an exit code of 0 is no success.
 mod with_zero_in_the_middle {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Agents that say more than their work does: they add tasks to the run, report, and ask a person.
+//! Agents that add tasks to the run, report, and ask the user.
 
 use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
@@ -25,7 +25,7 @@ fn opencode() {
 
 const UNASKED: &str = "limits: { follow_ups: 3, approve_follow_ups: false }\n";
 
-/// What it says after a call shows what it was told.
+/// Its text after a call shows the answer it got.
 fn add_two_tasks_and_are_refused_a_third(agent: Agent) {
     let Some(bench) = Bench::new(agent, "", &(prompt("first", "") + UNASKED)) else { return };
     let add = |script: Script, task: serde_json::Value| script.mcp("conductor", "add_task", task);

@@ -1,4 +1,4 @@
-//! A coordinator that is killed while an agent is in the middle of a conversation: that one is gone on with.
+//! A coordinator is killed in the middle of an agent's conversation: the next one continues the conversation.
 
 use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
@@ -33,7 +33,7 @@ fn goes_on_with_its_conversation(agent: Agent) {
     expect_tidy(&bench.world);
 }
 
-/// A conversation goes on in the workspace in which it began, for some have theirs nowhere else.
+/// A conversation goes on in the workspace in which it began, since some agents store it by folder.
 mod of_the_second_executor {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! What people read of an agent's work, and what it is told of its place.
+//! What users read of an agent's work, and what the agent is told about its workspace.
 
 use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;

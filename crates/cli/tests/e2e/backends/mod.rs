@@ -1,6 +1,6 @@
 //! The real agent CLIs, each against a stand-in for its model: what is asked of one is asked of all.
 //!
-//! Which script an agent follows is told by a mark in its prompt, `[[script:NAME]]`.
+//! A mark in the prompt, `[[script:NAME]]`, says which script an agent follows.
 
 mod canaries;
 mod claude;
@@ -43,7 +43,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Nothing, and a loud word, where the program cannot be had. `config` goes into the task file's section of that
+    /// None, and a message, if the program cannot be had. `config` goes into the task file's section of that
     /// name, behind what every such file says.
     pub(crate) fn new(agent: Agent, config: &str, tasks: &str) -> Option<Bench> {
         let bin = or_skip(agent)?;

@@ -1,4 +1,5 @@
-//! The same rules for each of the real CLIs: what they deny is not done, what they ask about waits for a person.
+//! The same rules for each of the real CLIs: what is denied is not done, what needs permission waits for the
+//! user.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -85,7 +86,7 @@ fn what_a_person_allows_is_done(agent: Agent) {
     conductor(&bench.world, &["task", "approve", "a"]).expect(0);
     live.ended_within(SLOW).expect(0);
     assert_eq!(bench.landed("mark.txt"), "ran apply", "once");
-    measured(agent, Row::Ask, "waits for that");
+    measured(agent, Row::Ask, "waits for the user");
     expect_tidy(&bench.world);
 }
 
@@ -139,7 +140,7 @@ fn rules_hold_for_the_agent_that_takes_over(agent: Agent) {
     assert!(!files(&bench).contains("mark.txt"), "{}", bench.said("a"));
 }
 
-/// Those it takes for harmless it runs without asking, unless it is told to ask.
+/// Claude runs commands that it takes for harmless without asking, unless it is told to ask.
 #[test]
 fn claude_asks_about_commands_that_only_look_and_about_files_it_reads() {
     let tasks = "  - id: a

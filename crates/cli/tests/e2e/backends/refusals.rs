@@ -1,4 +1,5 @@
-//! Whatever a provider says no to is no success. Each has its class, and only what may pass by itself is tried again.
+//! A provider's refusal is never a success. Each has its class, and only what may pass by itself is tried
+//! again.
 
 use conductor_testkit::agents::Agent;
 use conductor_testkit::{Fault, Kind, Script};

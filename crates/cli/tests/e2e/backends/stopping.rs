@@ -12,7 +12,7 @@ use crate::harness::leftovers;
 /// The longest a stop may take on a busy machine. The aim is under two seconds; the tests print the time.
 const BOUND: Duration = Duration::from_secs(10);
 
-/// One that does not end, and that none of them thinks better of.
+/// A command that does not end, and that no CLI refuses or rewrites.
 const COMMAND: &str = "tail -f /dev/null";
 
 mod in_a_call_of_the_model {

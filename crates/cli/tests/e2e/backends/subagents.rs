@@ -1,4 +1,4 @@
-//! What agents hand on to subagents is paid for like everything else.
+//! Usage of subagents is counted like that of their agent.
 
 use conductor_testkit::agents::Agent;
 use conductor_testkit::{Script, Usage};

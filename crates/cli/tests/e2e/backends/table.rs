@@ -1,4 +1,4 @@
-//! The table of docs/agents.md: each of its cells is what a test of these has measured.
+//! The table of docs/agents.md: each cell is measured by one of these tests.
 
 use std::path::PathBuf;
 
@@ -19,23 +19,23 @@ pub(super) enum Row {
 }
 
 const ROWS: [(Row, &str); 9] = [
-    (Row::Cost, "its cost, of what was billed"),
+    (Row::Cost, "reported cost, compared with the bill"),
     (Row::CostWithSubagents, "the same with subagents"),
     (Row::OverMaxCost, "calls after `max_cost` was reached"),
     (Row::OverMaxTokens, "calls after `max_tokens` was reached"),
     (Row::OverMaxTurns, "calls after `max_turns` was reached"),
     (Row::Resumed, "after `kill -9`"),
     (Row::Deny, "what is denied"),
-    (Row::Ask, "what a person is to allow"),
+    (Row::Ask, "what the user has to allow"),
     (Row::Secrets, "secrets found afterwards"),
 ];
 
 const AGENTS: [Agent; 4] = [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Opencode];
 
-/// Set to anything, cells that differ are written instead of complained about.
+/// If this variable is set, cells that differ are written into the table instead of failing the test.
 pub(super) const WRITE: &str = "CONDUCTOR_WRITE_DOCS";
 
-/// What a test has found of an agent has to be what the table says.
+/// The result of a test has to be what the table says.
 #[track_caller]
 pub(super) fn measured(agent: Agent, row: Row, found: &str) {
     let said = cell(agent, row);
@@ -63,7 +63,7 @@ fn cell(agent: Agent, row: Row) -> String {
     cells[column(agent)].to_owned()
 }
 
-/// Writes what was found, where that is wanted.
+/// Writes the result into the table, if `WRITE` is set.
 fn written(agent: Agent, row: Row, found: &str) -> bool {
     if std::env::var_os(WRITE).is_none() {
         return false;

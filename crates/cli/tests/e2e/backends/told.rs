@@ -1,5 +1,5 @@
-//! Every sentence that is said to an agent, as a real one gets it, in the situation it belongs to. docs/prompts.md lists them
-//! all; what is said otherwise than it tells fails here.
+//! Every message to an agent, as a real agent gets it, in its situation. docs/prompts.md lists all of them;
+//! one that differs from the list fails here.
 
 use std::path::PathBuf;
 
@@ -16,26 +16,26 @@ const SITUATIONS: [&str; 21] = [
     "A task begins in the user's own directory",
     "A check failed",
     "A conflict with what has landed meanwhile",
-    "A conflict, where no round is left",
+    "A conflict, and no fix round is left",
     "Interrupted, with changes",
     "Interrupted, without changes",
     "Interrupted, and its conversation is lost",
     "A cap that stopped it was raised",
     "A command that a rule denies",
-    "A command that a person has to allow",
-    "The person allows it",
-    "The person does not allow it",
-    "No person was there in time",
-    "A question to a person",
-    "The person's answer",
-    "Words of a person",
-    "It goes round in circles",
+    "A command that the user has to allow",
+    "The user allows it",
+    "The user denies it",
+    "The user did not answer in time",
+    "A question to the user",
+    "The user's answer",
+    "The user's message",
+    "The agent repeats itself",
     "A review, and its rejection",
-    "A person sends the work back",
-    "A plan is wanted, and put right",
+    "The user sends the work back",
+    "A plan is requested, and corrected",
 ];
 
-/// What was said is what the list has for that situation.
+/// The message has to be the one that the list has for this situation.
 #[track_caller]
 fn listed(bench: &Bench, situation: &str, said: &[&str]) {
     assert!(SITUATIONS.contains(&situation), "{situation}");
@@ -53,7 +53,7 @@ fn listed(bench: &Bench, situation: &str, said: &[&str]) {
     assert_eq!(text[start..end].trim(), block.trim(), "{WRITE}=1 writes it into docs/prompts.md");
 }
 
-/// Without what is another at each run.
+/// The message without the parts that differ from run to run.
 fn general(bench: &Bench, said: &str) -> String {
     let run = bench.world.runs().first().cloned();
     let said = run.map_or_else(|| said.to_owned(), |run| said.replace(&run, "RUN"));
@@ -88,7 +88,7 @@ fn bench(config: &str, tasks: &str) -> Option<Bench> {
     Bench::new(Agent::Claude, config, tasks)
 }
 
-/// What a script's agent was told, one after the other.
+/// The prompts that a script's agent got, in order.
 fn prompts(bench: &Bench, script: &str) -> Vec<String> {
     let asked = bench.stand_in.requests(script).into_iter().filter(|request| request.turn.is_some());
     let mut prompts: Vec<String> = asked.map(|request| request.prompt).collect();
@@ -96,7 +96,7 @@ fn prompts(bench: &Bench, script: &str) -> Vec<String> {
     prompts
 }
 
-/// What came back from the tools it used, in the order of their use.
+/// The results of the tools it used, in order.
 fn results(bench: &Bench, script: &str) -> Vec<String> {
     let asked = bench.stand_in.requests(script);
     let body = asked.iter().rev().find_map(|request| request.body.as_deref()).unwrap();
@@ -168,10 +168,10 @@ fn when_a_person_sends_the_work_back() {
     conductor(&bench.world, &[&["review", "send-back", "judged"], &comments[..]].concat()).expect(0);
     let resume = &mut command(&bench.world, &["run", "--resume"]);
     bench.world.spawn(resume).ended_within(SLOW).expect(5);
-    listed(&bench, "A person sends the work back", &[&prompts(&bench, "judged")[1]]);
+    listed(&bench, "The user sends the work back", &[&prompts(&bench, "judged")[1]]);
 }
 
-/// What an agent is told one after the other whose work does not fit what has landed while it worked.
+/// The prompts of an agent whose work conflicts with what landed meanwhile, in order.
 fn clashing(settings: &str) -> Option<(Bench, Vec<String>)> {
     let first = "  - { id: first, run: \"AGENT await HERE/begun; printf 'a\\nFIRST\\nc\\n' > f.txt\" }\n";
     let bench = bench("", &(first.to_owned() + &prompt("clash", settings)))?;
@@ -194,7 +194,7 @@ fn when_work_does_not_fit_what_has_landed_meanwhile() {
     listed(&bench, "A conflict with what has landed meanwhile", &[&prompts[1]]);
     let again = "fix_rounds: 0, retry_policy: { max_attempts: 2, initial_delay: 0 }";
     let Some((bench, prompts)) = clashing(again) else { return };
-    listed(&bench, "A conflict, where no round is left", &[&prompts[1]]);
+    listed(&bench, "A conflict, and no fix round is left", &[&prompts[1]]);
 }
 
 /// Kills the coordinator while the agent waits for its model, and takes the run up again.
@@ -240,7 +240,7 @@ fn when_a_cap_was_raised() {
     listed(&bench, "A cap that stopped it was raised", &[prompts(&bench, "long").last().unwrap()]);
 }
 
-/// What Claude Code puts before our words.
+/// What Claude Code puts before our text.
 const PASSED_ON: &str = "PreToolUse:Bash hook error: ";
 const STOP: &str = "a person has to allow this first; stop here, you will be told";
 
@@ -268,8 +268,8 @@ fn when_rules_are_against_it_or_a_person_has_to_allow_it() {
     listed(&allowed, "A command that a rule denies", &[&ours(&results[0]).expect("it was told")]);
     // We ask it to stop in the same breath: it may have done so before it passed on what was said.
     let stopped = ours(&results[1]).unwrap_or_else(|| STOP.to_owned());
-    listed(&allowed, "A command that a person has to allow", &[&stopped]);
-    listed(&allowed, "The person allows it", &[&prompts(&allowed, "a")[1]]);
+    listed(&allowed, "A command that the user has to allow", &[&stopped]);
+    listed(&allowed, "The user allows it", &[&prompts(&allowed, "a")[1]]);
 
     let Some(refused) = bench("", &prompt("a", RULES)) else { return };
     refused.script("a", asking());
@@ -277,12 +277,12 @@ fn when_rules_are_against_it_or_a_person_has_to_allow_it() {
     asks(&live);
     conductor(&refused.world, &["task", "deny", "a", "-m", "not on a Friday"]).expect(0);
     live.ended_within(SLOW).expect(0);
-    listed(&refused, "The person does not allow it", &[&prompts(&refused, "a")[1]]);
+    listed(&refused, "The user denies it", &[&prompts(&refused, "a")[1]]);
 
     let Some(alone) = bench("", &prompt("a", RULES)) else { return };
     alone.script("a", asking());
     alone.run(&["--answer-within", "300ms"]).ended_within(SLOW).expect(0);
-    listed(&alone, "No person was there in time", &[&prompts(&alone, "a")[1]]);
+    listed(&alone, "The user did not answer in time", &[&prompts(&alone, "a")[1]]);
 }
 
 #[test]
@@ -295,8 +295,8 @@ fn when_it_asks_a_person() {
     wait_for("a question", || live.stderr().contains("asks    a").then_some(()));
     conductor(&bench.world, &["task", "approve", "a", "-m", "Tabs."]).expect(0);
     live.ended_within(SLOW).expect(0);
-    listed(&bench, "A question to a person", &[&results(&bench, "a")[0]]);
-    listed(&bench, "The person's answer", &[&prompts(&bench, "a")[1]]);
+    listed(&bench, "A question to the user", &[&results(&bench, "a")[0]]);
+    listed(&bench, "The user's answer", &[&prompts(&bench, "a")[1]]);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn when_a_person_has_something_to_say() {
     bench.world.write("go", "");
     live.ended_within(SLOW).expect(0);
     let said = &prompts(&bench, "a")[0];
-    listed(&bench, "Words of a person", &[&said[said.find("A person has said").expect("it was told")..]]);
+    listed(&bench, "The user's message", &[&said[said.find("A person has said").expect("it was told")..]]);
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn when_it_goes_round_in_circles() {
     let bodies = asked.iter().rev().find_map(|request| request.body.as_deref()).unwrap();
     let start = bodies.find("You did `").expect("it was told");
     let end = start + bodies[start..].find(['"', '\\']).unwrap();
-    listed(&bench, "It goes round in circles", &[&bodies[start..end]]);
+    listed(&bench, "The agent repeats itself", &[&bodies[start..end]]);
 }
 
 #[test]
@@ -341,5 +341,5 @@ fn when_a_plan_is_wanted() {
     let prompts = prompts(&bench, "planner");
     assert_eq!(prompts.len(), 3, "{prompts:#?}");
     let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
-    listed(&bench, "A plan is wanted, and put right", &prompts);
+    listed(&bench, "A plan is requested, and corrected", &prompts);
 }

@@ -49,7 +49,7 @@ const ALL: [Act; 18] = [
 /// A file that a planted program would make.
 pub(super) const FIRED: &str = "fired";
 
-/// What a daemon of a round is told by.
+/// The argument by which the daemon of a round is recognised.
 pub(super) fn daemon(token: u32) -> String {
     format!("3{token}")
 }

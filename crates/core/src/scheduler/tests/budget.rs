@@ -118,7 +118,8 @@ fn a_task_that_has_used_up_its_own_is_not_begun_again() {
     // Nor where the user asks for it: the cap is what it was.
     let run = Run::replay(&s.log).unwrap();
     let (_, decision) =
-        Scheduler::take_up(run, queue(1), now(9), Legacy { reopen: true, ..Legacy::default() }).unwrap();
+        Scheduler::take_up(run, queue(1), now(9), ResumeState { reopen: true, ..ResumeState::default() })
+            .unwrap();
     let told: Vec<String> = decision.records.iter().filter_map(|record| tell(&record.event)).collect();
     assert_eq!(told, ["reopen a", "failed a (Budget)", "finished (Failed)"]);
 }
@@ -143,7 +144,7 @@ fn what_was_spent_after_the_coordinator_died_counts_before_anything_starts() {
         let used = if task_cap.is_some() { 0.3 } else { 0.8 };
         let used = vec![left(dead, used), left(stale, 5.0)];
         let (scheduler, decision) =
-            Scheduler::take_up(run, options, now(9), Legacy { used, ..Legacy::default() }).unwrap();
+            Scheduler::take_up(run, options, now(9), ResumeState { used, ..ResumeState::default() }).unwrap();
         assert_eq!(scheduler.run().used_in_attempt(0), [], "the attempt is over");
         let told: Vec<String> = decision.records.iter().filter_map(|record| tell(&record.event)).collect();
         (scheduler.run().spent().cost, told.join(", "))

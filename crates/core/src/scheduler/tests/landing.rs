@@ -57,12 +57,12 @@ fn a_conflict_goes_back_to_be_mended_before_it_is_a_failure() {
     let (mut s, _) = Script::start(plan, queue(1));
     s.left("a");
     assert_eq!(s.merged("", "a"), "unmerged a, mend a, start a#2");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
-    let (number, round) = beginning.round.unwrap();
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.pop() else { panic!() };
+    let (number, round) = start_from.round.unwrap();
     assert_eq!((number, round.change.commit.as_str(), round.failure.class), (1, "a", FailureClass::Conflict));
     let (mut s, told) = s.crash(queue(1));
     assert_eq!(told, "interrupted a, start a#3", "a round survives a crash");
-    assert!(matches!(&s.actions[..], [Action::Start { beginning: Some(_), .. }]));
+    assert!(matches!(&s.actions[..], [Action::Start { start_from: Some(_), .. }]));
     s.left("a");
     assert_eq!(s.merged("", "a"), "unmerged a, mend a, start a#4");
     s.left("a");
@@ -82,7 +82,7 @@ fn what_is_to_be_retried_later_is_done_anew_three_times() {
     for next in 2..=4 {
         s.left("a");
         assert_eq!(s.merged("", "a"), format!("unmerged a, anew a, start a#{next}"));
-        assert!(matches!(&s.actions[..], [Action::Start { beginning: None, .. }]));
+        assert!(matches!(&s.actions[..], [Action::Start { start_from: None, .. }]));
     }
     s.left("a");
     assert_eq!(s.merged("", "a"), "unmerged a, failed a (Conflict), finished (Failed)");
@@ -157,8 +157,8 @@ fn an_epic_that_shares_a_workspace_works_in_line_and_lands_as_one() {
     let (mut s, told) = Script::start(epics(plan("a; b <- a; c; x; y <- a"), "e: a b c"), queue(4));
     assert_eq!(told, "start a, start x");
     assert_eq!(s.left("a"), "start b", "b builds on a, y waits for the landing");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
-    assert_eq!(beginning.onto.as_deref(), Some("a"));
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(start_from.onto.as_deref(), Some("a"));
     assert_eq!(s.ok("x"), "done x");
     let (mut s, told) = s.crash(queue(4));
     assert_eq!(told, "interrupted b, start b#2");
@@ -184,8 +184,8 @@ fn an_epic_that_lands_as_a_whole_holds_back_what_is_good_until_the_rest_is() {
     let refused = s.ask(Request::Retry(id("a")));
     assert_eq!(refused, "refused: task 'a' is held back by 'b'; retry 'b', and both land");
     assert_eq!(s.ask(Request::Retry(id("b"))), "reopen b, reopen a, reopen y, start a#2");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
-    let (_, round) = beginning.round.unwrap();
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.pop() else { panic!() };
+    let (_, round) = start_from.round.unwrap();
     assert_eq!(round.change.commit, "a", "its agent goes on with what it had");
     assert_eq!(s.left("a"), "start b#2");
     s.left("b");

@@ -70,7 +70,7 @@ fn another_agent_takes_over_in_the_meantime() {
     let (mut s, _) = Script::start(once("a claude codex; b claude"), patient(2, 60));
     assert_eq!(s.refused("a", FailureClass::Overloaded), "parked claude until 5, interrupted a, start a#2");
     let place = s.scheduler.run().place(&id("a")).unwrap();
-    assert_eq!(s.scheduler.run().hand(place).unwrap().agent, "codex");
+    assert_eq!(s.scheduler.run().agent_choice(place).unwrap().agent, "codex");
 }
 
 #[test]
@@ -129,11 +129,11 @@ fn what_was_cut_short_by_its_provider_is_gone_on_with() {
     let ended = Input::AttemptEnded { task: id("a"), attempt, outcome, change, phases: None };
     assert_eq!(s.input(ended), "retry a in 5.0s");
     assert_eq!(s.wait(5), "start a#2");
-    let beginning = s.actions.iter().find_map(|action| match action {
-        Action::Start { beginning, .. } => beginning.as_deref(),
+    let start_from = s.actions.iter().find_map(|action| match action {
+        Action::Start { start_from, .. } => start_from.as_deref(),
         _ => None,
     });
-    let beginning = beginning.unwrap();
-    assert_eq!(beginning.session.as_deref(), Some("first"));
-    assert_eq!(beginning.round.as_ref().unwrap().1.change.commit, "half");
+    let start_from = start_from.unwrap();
+    assert_eq!(start_from.session.as_deref(), Some("first"));
+    assert_eq!(start_from.round.as_ref().unwrap().1.change.commit, "half");
 }

@@ -83,9 +83,9 @@ impl Checked {
         let mut started = false;
         for action in decision.actions {
             match action {
-                Action::Start { task, attempt, beginning, .. } => {
+                Action::Start { task, attempt, start_from, .. } => {
                     started = true;
-                    self.risky.extend(beginning.and_then(|one| one.secure).map(|_| (task.clone(), attempt)));
+                    self.risky.extend(start_from.and_then(|one| one.secure).map(|_| (task.clone(), attempt)));
                     self.check_start(&task);
                     self.live.push((task, attempt));
                 }
@@ -262,8 +262,8 @@ impl Checked {
                 .map(|(task, _)| task)
                 .collect::<Vec<&Task>>()
         };
-        let agent = |task: &Task| match run.hand(run.place(&task.id).unwrap()) {
-            Some(hand) => Some(hand.agent.clone()),
+        let agent = |task: &Task| match run.agent_choice(run.place(&task.id).unwrap()) {
+            Some(choice) => Some(choice.agent.clone()),
             None => task.agent.clone(),
         };
         let (running, touching) = (held(false), held(true));

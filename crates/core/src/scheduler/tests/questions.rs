@@ -40,11 +40,11 @@ fn an_agent_that_asks_frees_the_slot_and_goes_on_with_the_answer_even_after_a_re
         "refused: task 'a' is waiting; it has asked a person, and goes on when it is answered"
     );
     assert_eq!(s.ask(yes("a")), "start a#2");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
-    assert_eq!(beginning.session.as_deref(), Some("s1"));
-    assert_eq!(beginning.round.map(|(_, round)| round.change.commit), Some("half".into()));
-    assert_eq!(beginning.answers.len(), 1);
-    assert!(beginning.answers[0].1.allow);
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(start_from.session.as_deref(), Some("s1"));
+    assert_eq!(start_from.round.map(|(_, round)| round.change.commit), Some("half".into()));
+    assert_eq!(start_from.answers.len(), 1);
+    assert!(start_from.answers[0].1.allow);
     assert_eq!(s.ask(yes("a")), "refused: task 'a' is running; it has asked nothing");
     assert_eq!(s.ok("a"), "done a, finished (Completed)");
     assert_eq!(s.scheduler.run().attempts(), 2, "a question is no attempt");
@@ -60,8 +60,8 @@ fn without_an_answer_in_time_the_answer_is_no() {
     let (mut s, _) = Script::start(plan, options.clone());
     assert_eq!((ask(&mut s, "a"), ask(&mut s, "b")), (String::new(), String::new()));
     assert_eq!(s.wait(10), "start b#2");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
-    assert_eq!((beginning.answers[0].1.allow, beginning.answers[0].1.by), (false, Answerer::Deadline));
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!((start_from.answers[0].1.allow, start_from.answers[0].1.by), (false, Answerer::Deadline));
     s.secs += 20;
     let (mut s, told) = s.crash(options);
     assert_eq!(told, "interrupted b, start b#3");
@@ -100,8 +100,8 @@ fn words_for_a_task_reach_its_agents_now_and_later() {
     s.ask(Request::Tell { task: id("b"), words: "use spaces".into() });
     assert!(s.actions.is_empty(), "no agent works on it yet");
     assert_eq!(s.ok("a"), "done a, start b");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
-    assert_eq!(beginning.words, ["use spaces"]);
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(start_from.words, ["use spaces"]);
     assert_eq!(
         s.ask(Request::Tell { task: id("a"), words: "late".into() }),
         "refused: task 'a' is completed; only a task that has not ended takes messages"

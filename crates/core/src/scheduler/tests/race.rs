@@ -304,7 +304,7 @@ fn words_for_the_task_are_for_all_who_race_for_it() {
     assert_eq!(s.actions.iter().filter(|action| told(action)).count(), 2);
     let (s, _) = s.crash(queue(4));
     let knows = |action: &Action| match action {
-        Action::Start { beginning: Some(beginning), .. } => beginning.words == ["mind the gap"],
+        Action::Start { start_from: Some(start_from), .. } => start_from.words == ["mind the gap"],
         _ => false,
     };
     assert_eq!(s.actions.iter().filter(|action| knows(action)).count(), 2, "who begins anew knows it too");
@@ -378,8 +378,8 @@ fn what_failed_is_tried_again_but_not_who_was_beaten() {
     s.ended("api.2", Outcome::Cancelled);
     assert_eq!(s.fail("bad"), "failed bad (Exit), finished (Failed)");
     let run = Run::replay(&s.log).unwrap();
-    let legacy = Legacy { reopen: true, ..Legacy::default() };
-    let (_, decision) = Scheduler::take_up(run, queue(4), now(9), legacy).unwrap();
+    let resume_state = ResumeState { reopen: true, ..ResumeState::default() };
+    let (_, decision) = Scheduler::take_up(run, queue(4), now(9), resume_state).unwrap();
     let told: Vec<String> = decision.records.iter().filter_map(|record| tell(&record.event)).collect();
     assert_eq!(told, ["reopen bad", "start bad#2"]);
 }

@@ -102,7 +102,7 @@ fn a_rollback_forgets_the_conversation_and_the_answers_and_is_a_try() {
     s.input(Input::AttemptEnded { task: id("a"), attempt, outcome, change, phases: None });
     s.ask(answer("a", true));
     assert_eq!(s.fail("a"), "back a, start a#3", "at once");
-    assert!(matches!(&s.actions[..], [Action::Start { beginning: None, .. }]), "{:?}", s.actions);
+    assert!(matches!(&s.actions[..], [Action::Start { start_from: None, .. }]), "{:?}", s.actions);
     assert_eq!(s.fail("a"), "failed a (Exit), finished (Failed)");
     plan.tasks[0].isolation = Some(Isolation::None);
     let (mut s, _) = Script::start(plan, queue(1));
@@ -123,7 +123,7 @@ fn a_person_is_asked_and_the_slot_is_free_meanwhile() {
     assert_eq!(told, "");
     assert_eq!(s.ask(answer("a", true)), "start a#2");
     assert!(
-        matches!(&s.actions[..], [Action::Start { beginning: None, .. }]),
+        matches!(&s.actions[..], [Action::Start { start_from: None, .. }]),
         "the answer is not the agent's"
     );
     assert_eq!(s.fail("a"), "asked a", "as often as a person wants it");
@@ -189,18 +189,18 @@ fn alternatives_are_other_agents_and_a_retry_is_the_same() {
         task.recovery = Some(Box::new(natures));
         Plan { tasks: vec![task], ..Plan::default() }
     };
-    let hand = |s: &Script| s.scheduler.run().hand(0).unwrap().agent.clone();
+    let choice = |s: &Script| s.scheduler.run().agent_choice(0).unwrap().agent.clone();
     let own =
         Recovery { ambiguous: vec![Alternative, Retry], transient: vec![Retry, Fail], ..Recovery::default() };
     let (mut s, _) = Script::start(prompts(own.clone()), queue(1));
     assert_eq!(s.fail("a"), "other a, start a#2", "bad work too, where it says so");
-    assert_eq!(hand(&s), "two");
+    assert_eq!(choice(&s), "two");
     assert_eq!(s.fail("a"), "retry a in 5.0s");
     let (mut s, _) = Script::start(prompts(own), queue(1));
     assert_eq!(s.says("a", FailureClass::Overloaded, "no"), "retry a in 5.0s");
     let (mut s, _) = s.crash(queue(1));
     assert_eq!(s.wait(5), "start a#2");
-    assert_eq!(hand(&s), "one", "it is to try again itself");
+    assert_eq!(choice(&s), "one", "it is to try again itself");
     let (mut s, _) =
         Script::start(prompts(Recovery { permanent: vec![Skip], ..Recovery::default() }), queue(1));
     assert_eq!(s.says("a", FailureClass::Billing, "no"), "skip a, finished (Failed)");
@@ -251,8 +251,8 @@ fn risky_work_is_made_safe_before_its_first_attempt_and_not_again() {
     let mut plan = ways("a; b", &[Retry]);
     plan.tasks[0].work = Work::Run(Command::Line("git push origin main".into()));
     let secure = |s: &Script| match s.actions.first() {
-        Some(Action::Start { task, beginning, .. }) if *task == id("a") => {
-            beginning.as_ref().and_then(|beginning| beginning.secure.clone())
+        Some(Action::Start { task, start_from, .. }) if *task == id("a") => {
+            start_from.as_ref().and_then(|start_from| start_from.secure.clone())
         }
         _ => None,
     };
@@ -358,8 +358,8 @@ fn a_specialist_who_does_not_exist_is_told_once() {
 }
 
 fn engaged(s: &Script) -> String {
-    let hand = s.scheduler.run().hand(0).unwrap();
-    format!("{} {}", hand.agent, hand.model.as_deref().unwrap_or("-"))
+    let choice = s.scheduler.run().agent_choice(0).unwrap();
+    format!("{} {}", choice.agent, choice.model.as_deref().unwrap_or("-"))
 }
 
 #[test]

@@ -69,9 +69,9 @@ fn what_is_sent_back_goes_on_in_its_conversation_with_the_comments() {
     s.left("a");
     let (mut s, _) = s.review_left("a", sent_back("a.rs:3: too long"));
     assert_eq!(s.wait(0), "start a#2");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.last() else { panic!() };
-    assert_eq!(beginning.session.as_deref(), Some("s1"));
-    let (_, round) = beginning.round.as_ref().unwrap();
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.last() else { panic!() };
+    assert_eq!(start_from.session.as_deref(), Some("s1"));
+    let (_, round) = start_from.round.as_ref().unwrap();
     assert_eq!((round.failure.class, &*round.failure.message), (FailureClass::SentBack, "a.rs:3: too long"));
     assert_eq!(s.left("a"), "review a, stopped (Person)", "what it did then is looked at again");
     let place = s.scheduler.run().place(&id("a")).unwrap();

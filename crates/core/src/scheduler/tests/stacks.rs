@@ -34,9 +34,9 @@ fn a_task_begins_on_work_in_review_and_lands_after_it() {
     let (mut s, told) = Script::start(speculating("a; b <- a"), queue(2));
     assert_eq!(told, "start a");
     assert_eq!(s.left("a"), "review a, start b on a=a");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.last() else { panic!() };
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.last() else { panic!() };
     let below = Unlanded { task: id("a"), commit: "a".into(), base: None };
-    assert_eq!(beginning.stack, [below]);
+    assert_eq!(start_from.stack, [below]);
     assert_eq!(s.left("b"), "stopped (Person)", "it waits for the other, which waits for a person");
     let (mut s, told) = s.crash(queue(2));
     assert_eq!(told, "stopped (Person)");

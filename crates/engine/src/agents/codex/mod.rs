@@ -22,7 +22,7 @@ use super::calls::Calls;
 use super::policy::InWorkspace;
 use super::talk::{Ending, Heard, Tokens, Translator, class_of, line, plain, status_in, text};
 use super::{AgentError, Brief, Engagement};
-use crate::mcp::{self, Pass};
+use crate::mcp::{self, ToolToken};
 use crate::process::Exit;
 
 pub(super) use errors::class_of_error;
@@ -91,7 +91,7 @@ impl super::Agent for Agent {
 }
 
 /// Our tools, which it may use without asking: what they do is decided by us.
-fn server(pass: &Pass) -> Vec<String> {
+fn server(pass: &ToolToken) -> Vec<String> {
     let name = mcp::NAME;
     let settings = [
         format!("mcp_servers.{name}.url={:?}", pass.url),
@@ -138,7 +138,7 @@ impl Codex {
         let policy = brief.policy();
         let (sandbox, approval) = sandbox(&policy);
         let mut parameters = json!({
-            "cwd": brief.seat.directory,
+            "cwd": brief.workspace.directory,
             "sandbox": sandbox,
             "approvalPolicy": approval,
         });

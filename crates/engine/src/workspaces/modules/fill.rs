@@ -1,11 +1,11 @@
-//! How the folder of a submodule is filled for a guest.
+//! How the folder of a submodule is filled for an attempt.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::super::private::Private;
-use super::super::yard::Yard;
+use super::super::run_repo::RunRepo;
 use super::super::{WorkspaceError, file};
 use super::{Ground, Note, Start, is_empty};
 use crate::git::{Link, Module};
@@ -13,7 +13,7 @@ use crate::git::{Link, Module};
 /// Deeper than submodules are nested in practice.
 const DEEPEST: usize = 8;
 
-impl Yard {
+impl RunRepo {
     /// Fills the folders of submodules in a checkout that was just made. `commit` is what was checked out; where other
     /// files were laid out upon it, their tree.
     pub(in crate::workspaces) fn fill_modules(
@@ -65,8 +65,8 @@ impl Yard {
         }
         self.fill_modules(&inner, &link.commit, None)?;
         give_git(&inner, &note, &module, &link.commit)?;
-        let (seated, recorded, path) = (link.commit.clone(), recorded.to_owned(), link.path.clone());
-        note.write(&Start { seated, recorded, path, module })
+        let (started_at, recorded, path) = (link.commit.clone(), recorded.to_owned(), link.path.clone());
+        note.write(&Start { started_at, recorded, path, module })
     }
 
     fn take_git_away(&self, place: &Path) -> Result<(), WorkspaceError> {
@@ -91,7 +91,7 @@ impl Yard {
         fs::create_dir(&place).map_err(|source| file(&place, source))
     }
 
-    /// Takes what a last guest left out of the way of files that are to be laid out.
+    /// Takes what a last attempt left out of the way of files that are to be laid out.
     pub(in crate::workspaces) fn empty_modules(&self, ground: &Ground) -> Result<(), WorkspaceError> {
         for Link { path, .. } in ground.shadow.links(&ground.index)? {
             if ground.is_folder(&path) {
@@ -102,7 +102,7 @@ impl Yard {
     }
 }
 
-/// A git directory for the guest, and the way to it.
+/// A git directory for the attempt, and the way to it.
 fn give_git(inner: &Ground, note: &Note, module: &Module, commit: &str) -> Result<(), WorkspaceError> {
     // Its branches and tags are a convenience.
     let refs = module.packed_refs().unwrap_or_default();

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::layout::Folder;
 use super::names::branch_word;
-use super::yard::Yard;
+use super::run_repo::RunRepo;
 use super::{WorkspaceError, file};
 use crate::git::{Module, Shadow};
 
@@ -50,7 +50,7 @@ pub(super) struct Taken {
 
 /// What we keep of one submodule in one workspace.
 struct Note {
-    /// The guest's git directory.
+    /// the attempt's git directory.
     git: PathBuf,
     /// Our own index of its files.
     index: PathBuf,
@@ -60,10 +60,10 @@ struct Note {
     deeper: PathBuf,
 }
 
-/// Where a guest began in a submodule.
+/// Where an attempt began in a submodule.
 struct Start {
     /// What its files were brought to.
-    seated: String,
+    started_at: String,
     /// What the workspace's own commit says, which is another where work goes back to be mended.
     recorded: String,
     /// Where it was then, in the checkout it is a part of.
@@ -78,7 +78,7 @@ impl Note {
         Note { git, index, start, last, deeper: at("modules") }
     }
 
-    /// Forgets the last guest.
+    /// Forgets the last attempt.
     fn clear(&self) {
         for path in [&self.start, &self.last] {
             let _ = fs::remove_file(path);
@@ -90,7 +90,7 @@ impl Note {
         let text = fs::read(&self.start).ok()?;
         let mut parts = text.split(|&byte| byte == 0).map(|part| OsString::from_vec(part.to_vec()));
         Some(Start {
-            seated: parts.next()?.into_string().ok()?,
+            started_at: parts.next()?.into_string().ok()?,
             recorded: parts.next()?.into_string().ok()?,
             path: parts.next()?.into(),
             module: Module { git: parts.next()?.into() },
@@ -98,9 +98,9 @@ impl Note {
     }
 
     fn write(&self, start: &Start) -> Result<(), WorkspaceError> {
-        let Start { seated, recorded, path, module } = start;
+        let Start { started_at, recorded, path, module } = start;
         let (path, git) = (path.as_os_str().as_bytes(), module.git.as_os_str().as_bytes());
-        let text = [seated.as_bytes(), recorded.as_bytes(), path, git].join(&0);
+        let text = [started_at.as_bytes(), recorded.as_bytes(), path, git].join(&0);
         fs::write(&self.start, text).map_err(|source| file(&self.start, source))
     }
 }
@@ -201,7 +201,7 @@ fn git_of(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-impl Yard {
+impl RunRepo {
     pub(super) fn ground(&self, folder: &Folder) -> Ground {
         // A linked worktree of the user's has submodules of its own.
         let own = git_of(&self.repository.root).unwrap_or_else(|| self.repository.common.clone());

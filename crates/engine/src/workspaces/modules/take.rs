@@ -1,9 +1,9 @@
-//! How what a guest left in a folder and its submodules is taken down.
+//! How what an attempt left in a folder and its submodules is taken down.
 
 use std::fs;
 use std::path::Path;
 
-use super::super::yard::{Yard, is_name};
+use super::super::run_repo::{RunRepo, is_name};
 use super::super::{WorkspaceError, file};
 use super::{Ground, Note, Pin, Start, Taken, git_of, is_empty, word};
 use crate::git::{Added, Link, Shadow, head_of};
@@ -12,7 +12,7 @@ use crate::shortage::Passing as _;
 /// How many levels of repositories within repositories, made by an agent, are looked for.
 const NESTED: usize = 8;
 
-impl Yard {
+impl RunRepo {
     /// All the files in a folder; changes in submodules become commits there. A repository that the agent
     /// made there is taken as files, its `.git` put aside: a link would name a commit that only it has.
     pub(in crate::workspaces) fn take(
@@ -90,7 +90,7 @@ impl Yard {
         Ok((pins, !moved.is_empty() || !gone.is_empty()))
     }
 
-    /// The commit in the user's submodule that holds all a guest did in it.
+    /// The commit in the user's submodule that holds all an attempt did in it.
     fn take_module(
         &self,
         ground: &Ground,
@@ -117,23 +117,23 @@ impl Yard {
         Ok(commit)
     }
 
-    /// What a guest has checked out in a submodule, with all its history there. It need not build on where the guest
+    /// What an attempt has checked out in a submodule, with all its history there. It need not build on where the attempt
     /// began: another version is as good an end of its work as a next one.
     fn module_head(&self, inner: &Ground, note: &Note, start: &Start) -> Result<String, WorkspaceError> {
-        let head = head_of(&note.git).filter(|head| *head != start.seated && is_name(head));
-        let Some(head) = head else { return Ok(start.seated.clone()) };
-        match inner.shadow.take(&note.git.join("objects"), &start.seated, &head) {
+        let head = head_of(&note.git).filter(|head| *head != start.started_at && is_name(head));
+        let Some(head) = head else { return Ok(start.started_at.clone()) };
+        match inner.shadow.take(&note.git.join("objects"), &start.started_at, &head) {
             Ok(()) => Ok(head),
             Err(error) if error.shortage().is_some() => Err(error.into()),
             Err(_) => {
                 let shown = inner.below.display();
                 self.notice(format!("the commits made in {shown} are not whole; only its files are kept"));
-                Ok(start.seated.clone())
+                Ok(start.started_at.clone())
             }
         }
     }
 
-    /// What a guest did in a submodule that it filled by itself. The user has no git directory for it to go to, so its
+    /// What an attempt did in a submodule that it filled by itself. The user has no git directory for it to go to, so its
     /// files are kept where rescued work is. Nothing is, where they are just what was recorded.
     fn keep_stray(&self, ground: &Ground, link: &Link, message: &str) -> Result<(), WorkspaceError> {
         let place = ground.tree.join(&link.path);

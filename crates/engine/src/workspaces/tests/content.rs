@@ -60,9 +60,9 @@ impl Lab {
             .unwrap();
             let landed: Vec<String> = files.iter().map(|(name, _)| self.landed(name)).collect();
             assert_eq!(landed, expected, "{files:?}, {name}");
-            let again = site.prepare(&site.guest(2, "again")).unwrap();
+            let again = site.prepare(&site.request(2, "again")).unwrap();
             assert!(
-                site.collect(&site.guest(2, "again"), &again).unwrap().is_none(),
+                site.collect(&site.request(2, "again"), &again).unwrap().is_none(),
                 "nothing done is no change"
             );
             self.git(&["update-ref", "refs/heads/conductor/r1", "main"]);
@@ -155,7 +155,7 @@ fn a_filters_program_is_what_it_was_when_the_run_started() {
         fs::write(dir.join("a.key"), "changed\n").unwrap();
     })
     .unwrap();
-    let next = site.prepare(&guest(2, "next")).unwrap();
+    let next = site.prepare(&request(2, "next")).unwrap();
     assert_eq!(fs::read_to_string(next.directory.join("a.key")).unwrap(), "changed\n");
     assert_eq!(lab.raw("a.key"), b"punatrq\n");
     assert!(!fired.exists());
@@ -257,14 +257,14 @@ fn what_a_required_filter_fails_for_is_never_stored_and_the_rest_is_kept() {
     lab.git(&["config", "filter.turn.required", "true"]);
     lab.commit(&[(".gitattributes", "*.key filter=turn\n"), ("a.key", "secret\n")]);
     for site in lab.both() {
-        let guest = site.guest(1, if site.private { "clone" } else { "linked" });
-        let seat = site.prepare(&guest).unwrap();
+        let request = site.request(1, if site.private { "clone" } else { "linked" });
+        let workspace = site.prepare(&request).unwrap();
         fs::write(&broken, "").unwrap();
-        fs::write(seat.directory.join("b.key"), "verysecret\n").unwrap();
-        fs::write(seat.directory.join("work.txt"), "work").unwrap();
-        let error = site.collect(&guest, &seat).unwrap_err().to_string();
+        fs::write(workspace.directory.join("b.key"), "verysecret\n").unwrap();
+        fs::write(workspace.directory.join("work.txt"), "work").unwrap();
+        let error = site.collect(&request, &workspace).unwrap_err().to_string();
         assert!(error.contains("git's filter 'turn' failed for "), "{error}");
-        let kept = site.rescue(&guest).unwrap().unwrap();
+        let kept = site.rescue(&request).unwrap().unwrap();
         assert_eq!(lab.git(&["show", &format!("{}:work.txt", kept.name)]), "work");
         let told = site.notices();
         assert!(
@@ -273,18 +273,18 @@ fn what_a_required_filter_fails_for_is_never_stored_and_the_rest_is_kept() {
         );
         let hash = git_in(
             &lab.repo,
-            &["hash-object", "--no-filters", seat.directory.join("b.key").to_str().unwrap()],
+            &["hash-object", "--no-filters", workspace.directory.join("b.key").to_str().unwrap()],
         );
         let there =
             Command::new("git").args(["cat-file", "-e", &hash]).current_dir(&lab.repo).output().unwrap();
         assert!(!there.status.success(), "the plain text is in the repository");
-        let left = site.yard.clear(&HashSet::new()).unwrap();
+        let left = site.run_repo.clear(&HashSet::new()).unwrap();
         assert!(
             left.iter().any(|folder| folder.join("b.key").exists()),
             "it is still in its folder: {left:?}"
         );
         fs::remove_file(&broken).unwrap();
-        site.yard.clear(&HashSet::new()).unwrap();
+        site.run_repo.clear(&HashSet::new()).unwrap();
     }
 }
 
@@ -300,15 +300,19 @@ fn a_filter_that_agents_can_write_to_is_refused_with_the_reason() {
     let content = Repository::of(&lab.repo).unwrap().content().unwrap();
     assert_eq!(content.refused[0].filter, "turn");
     for site in lab.both() {
-        let guest = site.guest(1, if site.private { "clone" } else { "linked" });
-        let seat = site.prepare(&guest).unwrap();
-        assert_eq!(fs::read_to_string(seat.directory.join("a.key")).unwrap(), "frperg\n", "as it is stored");
-        fs::write(seat.directory.join("other.txt"), "x").unwrap();
-        assert!(site.collect(&guest, &seat).unwrap().is_some(), "work elsewhere is good");
-        fs::write(seat.directory.join("a.key"), "plain\n").unwrap();
-        let error = site.collect(&guest, &seat).unwrap_err().to_string();
+        let request = site.request(1, if site.private { "clone" } else { "linked" });
+        let workspace = site.prepare(&request).unwrap();
+        assert_eq!(
+            fs::read_to_string(workspace.directory.join("a.key")).unwrap(),
+            "frperg\n",
+            "as it is stored"
+        );
+        fs::write(workspace.directory.join("other.txt"), "x").unwrap();
+        assert!(site.collect(&request, &workspace).unwrap().is_some(), "work elsewhere is good");
+        fs::write(workspace.directory.join("a.key"), "plain\n").unwrap();
+        let error = site.collect(&request, &workspace).unwrap_err().to_string();
         assert!(error.contains("a.key: git's filter 'turn' cannot be run safely"), "{error}");
-        assert!(site.rescue(&guest).unwrap().is_some());
+        assert!(site.rescue(&request).unwrap().is_some());
     }
 }
 
@@ -348,13 +352,13 @@ fn a_kept_folder_that_only_the_user_ignores_stays_and_is_not_collected() {
     fs::create_dir(lab.repo.join("cache")).unwrap();
     fs::write(lab.repo.join("cache/mine"), "x").unwrap();
     let site = lab.site(false, &["cache"], None);
-    let first = site.prepare(&guest(1, "first")).unwrap();
+    let first = site.prepare(&request(1, "first")).unwrap();
     assert_eq!(fs::read_to_string(first.directory.join("cache/mine")).unwrap(), "x", "{:?}", site.notices());
     fs::write(first.directory.join("cache/big"), "x").unwrap();
-    assert!(site.collect(&guest(1, "first"), &first).unwrap().is_none());
-    let second = site.prepare(&guest(1, "second")).unwrap();
+    assert!(site.collect(&request(1, "first"), &first).unwrap().is_none());
+    let second = site.prepare(&request(1, "second")).unwrap();
     assert!(second.directory.join("cache/big").exists());
-    assert!(site.collect(&guest(1, "second"), &second).unwrap().is_none());
+    assert!(site.collect(&request(1, "second"), &second).unwrap().is_none());
 }
 
 /// A9: planted before the coordinator is killed; the one that takes the run up goes by what was.
@@ -368,10 +372,10 @@ fn nothing_planted_before_a_kill_fires_when_the_run_is_taken_up() {
     let planted = planted.display().to_string();
     let repository = Repository::of(&lab.repo).unwrap();
     let site = lab.worktrees();
-    let cut = guest(1, "cut");
-    let seat = site.prepare(&cut).unwrap();
-    fs::write(seat.directory.join(".gitattributes"), "* filter=evil\n*.own filter=own\n").unwrap();
-    fs::write(seat.directory.join("a.own"), "y\n").unwrap();
+    let cut = request(1, "cut");
+    let workspace = site.prepare(&cut).unwrap();
+    fs::write(workspace.directory.join(".gitattributes"), "* filter=evil\n*.own filter=own\n").unwrap();
+    fs::write(workspace.directory.join("a.own"), "y\n").unwrap();
     for key in ["clean", "smudge", "process"] {
         for name in ["evil", "own"] {
             lab.git(&["config", &format!("filter.{name}.{key}"), &planted]);
@@ -400,9 +404,9 @@ fn nothing_planted_before_a_kill_fires_when_the_run_is_taken_up() {
     drop(site);
     let run = RunId::parse("r1").unwrap();
     let layout = Layout::new(&lab.state, &run, &repository, &lab.repo, None);
-    let yard = Arc::new(Yard::open(repository, &run, layout, Vec::new(), None).unwrap());
+    let run_repo = Arc::new(RunRepo::open(repository, &run, layout, Vec::new(), None).unwrap());
     let (listener, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    yard.listen(listener);
+    run_repo.listen(listener);
     let told = heard.try_recv().unwrap();
     for word in [
         ".git/config: filter.evil.smudge is new",
@@ -414,17 +418,17 @@ fn nothing_planted_before_a_kill_fires_when_the_run_is_taken_up() {
     ] {
         assert!(told.contains(word), "{word} is not in {told}");
     }
-    let rooms = Worktrees::new(yard.clone());
-    assert!(rooms.rescue(&cut).unwrap().is_some());
-    let next = guest(2, "next");
-    let seat = rooms.prepare(&next).unwrap();
-    fs::write(seat.directory.join("b.own"), "z\n").unwrap();
-    fs::write(seat.directory.join("work.txt"), "z\n").unwrap();
-    let change = rooms.collect(&next, &seat).unwrap().unwrap();
+    let workspaces = Worktrees::new(run_repo.clone());
+    assert!(workspaces.rescue(&cut).unwrap().is_some());
+    let next = request(2, "next");
+    let workspace = workspaces.prepare(&next).unwrap();
+    fs::write(workspace.directory.join("b.own"), "z\n").unwrap();
+    fs::write(workspace.directory.join("work.txt"), "z\n").unwrap();
+    let change = workspaces.collect(&next, &workspace).unwrap().unwrap();
     assert_eq!(change.touched.files, ["b.own", "work.txt"]);
-    assert!(yard.repository().settings_changed());
-    assert!(matches!(yard.repository().is_dirty(&lab.repo), Err(GitError::SettingsChanged { .. })));
-    yard.clear(&HashSet::new()).unwrap();
+    assert!(run_repo.repository().settings_changed());
+    assert!(matches!(run_repo.repository().is_dirty(&lab.repo), Err(GitError::SettingsChanged { .. })));
+    run_repo.clear(&HashSet::new()).unwrap();
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
 }
 
@@ -432,16 +436,16 @@ fn nothing_planted_before_a_kill_fires_when_the_run_is_taken_up() {
 fn a_baseline_is_for_one_run_and_only_the_user_can_read_it() {
     let lab = Lab::new();
     let site = lab.worktrees();
-    assert!(site.yard.settings_news().is_none());
+    assert!(site.run_repo.settings_news().is_none());
     lab.git(&["config", "core.autocrlf", "true"]);
-    let news = site.yard.settings_news().unwrap();
+    let news = site.run_repo.settings_news().unwrap();
     assert_eq!(news.what, [".git/config: core.autocrlf is new"]);
-    assert!(site.yard.settings_news().is_none(), "told once");
+    assert!(site.run_repo.settings_news().is_none(), "told once");
     let undo = Command::new("sh").arg("-c").arg(&news.undo[0]).current_dir(&lab.repo).status().unwrap();
     assert!(undo.success());
-    assert!(!site.yard.repository().settings_changed(), "as it was");
+    assert!(!site.run_repo.repository().settings_changed(), "as it was");
     lab.git(&["config", "alias.x", "status"]);
-    assert!(!site.yard.repository().settings_changed(), "nothing that runs over contents");
+    assert!(!site.run_repo.repository().settings_changed(), "nothing that runs over contents");
     let folder = lab.state.join("runs/r1/baseline");
     for (path, _) in files_below(&folder, &["programs"]) {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0, "{}", path.display());
@@ -450,6 +454,6 @@ fn a_baseline_is_for_one_run_and_only_the_user_can_read_it() {
     let repository = Repository::of(&lab.repo).unwrap();
     let run = RunId::parse("r2").unwrap();
     let layout = Layout::new(&lab.state, &run, &repository, &lab.repo, None);
-    let fresh = Yard::open(repository, &run, layout, Vec::new(), None).unwrap();
+    let fresh = RunRepo::open(repository, &run, layout, Vec::new(), None).unwrap();
     assert!(fresh.settings_news().is_none(), "a new run begins with what is there");
 }

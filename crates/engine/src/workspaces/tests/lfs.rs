@@ -47,21 +47,21 @@ fn contents_are_there_and_an_unchanged_file_is_no_change() {
     let before = lab.checkout();
     for site in lab.both() {
         for name in ["first", "again"] {
-            let guest = site.guest(1, name);
-            let seat = site.prepare(&guest).unwrap();
-            assert_eq!(fs::read(seat.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
-            assert_eq!(fs::read(seat.directory.join("small.bin")).unwrap(), b"small content\n");
-            assert_eq!(git_in(&seat.directory, &["status", "--porcelain"]), "");
-            assert_eq!(git_in(&seat.directory, &["diff-files", "--name-only"]), "");
-            assert!(site.collect(&guest, &seat).unwrap().is_none());
+            let request = site.request(1, name);
+            let workspace = site.prepare(&request).unwrap();
+            assert_eq!(fs::read(workspace.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
+            assert_eq!(fs::read(workspace.directory.join("small.bin")).unwrap(), b"small content\n");
+            assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
+            assert_eq!(git_in(&workspace.directory, &["diff-files", "--name-only"]), "");
+            assert!(site.collect(&request, &workspace).unwrap().is_none());
             // As new to git as a file can be, and the same.
-            fs::write(seat.directory.join("small.bin"), "small content\n").unwrap();
-            assert!(site.collect(&guest, &seat).unwrap().is_none());
-            assert_eq!(git_in(&seat.directory, &["status", "--porcelain"]), "");
-            fs::remove_file(seat.directory.join("art/big.bin")).unwrap();
-            git_in(&seat.directory, &["checkout", "--", "art/big.bin"]);
-            assert_eq!(fs::read(seat.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
-            fs::remove_file(seat.directory.join("art/big.bin")).unwrap();
+            fs::write(workspace.directory.join("small.bin"), "small content\n").unwrap();
+            assert!(site.collect(&request, &workspace).unwrap().is_none());
+            assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
+            fs::remove_file(workspace.directory.join("art/big.bin")).unwrap();
+            git_in(&workspace.directory, &["checkout", "--", "art/big.bin"]);
+            assert_eq!(fs::read(workspace.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
+            fs::remove_file(workspace.directory.join("art/big.bin")).unwrap();
         }
         assert_eq!(site.notices(), [""; 0]);
     }
@@ -80,12 +80,12 @@ fn a_changed_file_lands_as_a_pointer_whose_content_is_in_the_store() {
         .unwrap();
         assert_eq!(lab.content("conductor/r1:art/big.bin"), changed);
         assert_eq!(lab.content("conductor/r1:new.bin"), added);
-        let next = site.prepare(&site.guest(2, "next")).unwrap();
+        let next = site.prepare(&site.request(2, "next")).unwrap();
         assert_eq!(fs::read(next.directory.join("art/big.bin")).unwrap(), changed);
-        let scratch = site.yard.scratch("look", &site.yard.tip().unwrap()).unwrap();
+        let scratch = site.run_repo.scratch("look", &site.run_repo.tip().unwrap()).unwrap();
         assert_eq!(fs::read(scratch.directory.join("new.bin")).unwrap(), added);
     }
-    let ended = merge::bring_home(&lab.worktrees().yard, true, true).unwrap();
+    let ended = merge::bring_home(&lab.worktrees().run_repo, true, true).unwrap();
     assert!(matches!(ended, Ending::Merged { .. }), "{ended:?}");
     assert_eq!(fs::read(lab.repo.join("art/big.bin")).unwrap(), noise(11, 70_000));
     assert_eq!(lab.git(&["status", "--porcelain"]), "");
@@ -115,11 +115,11 @@ fn own_commits_of_an_agent_bring_their_contents_along() {
 fn unfinished_work_keeps_its_contents() {
     let Some(lab) = lab() else { return };
     let site = lab.worktrees();
-    let guest = guest(1, "cut");
-    let seat = site.prepare(&guest).unwrap();
-    fs::write(seat.directory.join("half.bin"), noise(2, 9000)).unwrap();
-    let name = site.rescue(&guest).unwrap().unwrap().name;
-    site.yard.clear(&HashSet::new()).unwrap();
+    let request = request(1, "cut");
+    let workspace = site.prepare(&request).unwrap();
+    fs::write(workspace.directory.join("half.bin"), noise(2, 9000)).unwrap();
+    let name = site.rescue(&request).unwrap().unwrap().name;
+    site.run_repo.clear(&HashSet::new()).unwrap();
     assert_eq!(lab.content(&format!("{name}:half.bin")), noise(2, 9000));
 }
 
@@ -134,14 +134,17 @@ fn a_content_that_is_not_here_stays_a_pointer_and_no_remote_is_asked_for_it() {
     fs::remove_file(lab.store().join(&oid[..2]).join(&oid[2..4]).join(&oid)).unwrap();
     for site in lab.both() {
         for name in ["one", "two"] {
-            let guest = site.guest(1, name);
-            let seat = site.prepare(&guest).unwrap();
-            let pointer = fs::read_to_string(seat.directory.join("art/big.bin")).unwrap();
+            let request = site.request(1, name);
+            let workspace = site.prepare(&request).unwrap();
+            let pointer = fs::read_to_string(workspace.directory.join("art/big.bin")).unwrap();
             assert!(pointer.starts_with("version https://git-lfs.github.com/spec/v1\n"), "{pointer}");
-            assert_eq!(fs::read(seat.directory.join("small.bin")).unwrap(), b"small content\n");
-            assert_eq!(git_in(&seat.directory, &["status", "--porcelain"]), "");
-            fs::write(seat.directory.join("art/big.bin"), pointer).unwrap();
-            assert!(site.collect(&guest, &seat).unwrap().is_none(), "a pointer written anew is no change");
+            assert_eq!(fs::read(workspace.directory.join("small.bin")).unwrap(), b"small content\n");
+            assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
+            fs::write(workspace.directory.join("art/big.bin"), pointer).unwrap();
+            assert!(
+                site.collect(&request, &workspace).unwrap().is_none(),
+                "a pointer written anew is no change"
+            );
         }
         let notices = site.notices();
         assert_eq!(notices.len(), 1, "{notices:?}");
@@ -152,9 +155,9 @@ fn a_content_that_is_not_here_stays_a_pointer_and_no_remote_is_asked_for_it() {
     assert!(!lab.repo.join(".git/lfs/logs").exists(), "the program never failed at it");
     fs::create_dir_all(lab.store().join(&oid[..2]).join(&oid[2..4])).unwrap();
     fs::write(lab.store().join(&oid[..2]).join(&oid[2..4]).join(&oid), noise(1, 300_000)).unwrap();
-    let seat = lab.worktrees().prepare(&guest(1, "fetched")).unwrap();
-    assert_eq!(fs::read(seat.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
-    assert_eq!(git_in(&seat.directory, &["status", "--porcelain"]), "");
+    let workspace = lab.worktrees().prepare(&request(1, "fetched")).unwrap();
+    assert_eq!(fs::read(workspace.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
+    assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
 }
 
 /// Programs that git-lfs could be told to run, in every place it could be told so.
@@ -203,8 +206,8 @@ fn nothing_planted_for_git_lfs_fires() {
     })
     .unwrap();
     assert_eq!(lab.content("conductor/r1:art/big.bin"), noise(4, 100));
-    site.yard.glance("1").unwrap();
-    site.yard.clear(&HashSet::new()).unwrap();
+    site.run_repo.glance("1").unwrap();
+    site.run_repo.clear(&HashSet::new()).unwrap();
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
     fs::write(lab.repo.join("small.bin"), "changed").unwrap();
     let _ = Command::new("git").args(["add", "small.bin"]).current_dir(&lab.repo).output();
@@ -248,8 +251,8 @@ fn a_submodule_with_such_files_has_its_contents_and_keeps_new_ones() {
         for words in [format!("once {text}"), format!("then {text}")] {
             assert!(all.iter().any(|(_, content)| *content == words.as_bytes()), "{words}");
         }
-        let seat = site.prepare(&site.guest(1, "next")).unwrap();
-        let content = fs::read_to_string(seat.directory.join("art/once.bin")).unwrap();
+        let workspace = site.prepare(&site.request(1, "next")).unwrap();
+        let content = fs::read_to_string(workspace.directory.join("art/once.bin")).unwrap();
         assert_eq!(content, format!("then {text}"));
     }
 }
@@ -280,20 +283,20 @@ fn without_the_program_pointers_travel_as_they_are() {
 fn a_conflict_left_in_a_pointer_does_not_land() {
     let Some(lab) = lab() else { return };
     let site = lab.worktrees();
-    let (one, mut two) = (guest(1, "one"), guest(2, "two"));
-    let seats = [&one, &two].map(|guest| site.prepare(guest).unwrap());
-    fs::write(seats[0].directory.join("small.bin"), "one").unwrap();
-    fs::write(seats[1].directory.join("small.bin"), "two").unwrap();
-    site.land(&task("one"), &site.collect(&one, &seats[0]).unwrap().unwrap()).unwrap();
-    let change = site.collect(&two, &seats[1]).unwrap().unwrap();
+    let (one, mut two) = (request(1, "one"), request(2, "two"));
+    let workspaces = [&one, &two].map(|request| site.prepare(request).unwrap());
+    fs::write(workspaces[0].directory.join("small.bin"), "one").unwrap();
+    fs::write(workspaces[1].directory.join("small.bin"), "two").unwrap();
+    site.land(&task("one"), &site.collect(&one, &workspaces[0]).unwrap().unwrap()).unwrap();
+    let change = site.collect(&two, &workspaces[1]).unwrap().unwrap();
     let failure = site.merge(&task("two"), &change).unwrap_err();
     two.round = Some((1, Round { change, failure }));
-    let seat = site.prepare(&two).unwrap();
-    fs::write(seat.directory.join("more.txt"), "x").unwrap();
-    let refused = site.collect(&two, &seat).unwrap_err();
+    let workspace = site.prepare(&two).unwrap();
+    fs::write(workspace.directory.join("more.txt"), "x").unwrap();
+    let refused = site.collect(&two, &workspace).unwrap_err();
     assert!(matches!(&refused, WorkspaceError::Markers(files) if files == "small.bin"), "{refused}");
-    fs::write(seat.directory.join("small.bin"), "both").unwrap();
-    site.land(&task("two"), &site.collect(&two, &seat).unwrap().unwrap()).unwrap();
+    fs::write(workspace.directory.join("small.bin"), "both").unwrap();
+    site.land(&task("two"), &site.collect(&two, &workspace).unwrap().unwrap()).unwrap();
     assert_eq!(lab.content("conductor/r1:small.bin"), b"both");
 }
 
@@ -302,10 +305,10 @@ fn a_conflict_left_in_a_pointer_does_not_land() {
 fn a_glance_stores_nothing() {
     let Some(lab) = lab() else { return };
     let site = lab.worktrees();
-    let seat = site.prepare(&guest(1, "busy")).unwrap();
+    let workspace = site.prepare(&request(1, "busy")).unwrap();
     let before = files_below(&lab.repo.join(".git/lfs"), &["tmp"]);
-    fs::write(seat.directory.join("new.bin"), noise(5, 5000)).unwrap();
-    let (_, tree) = site.yard.glance("1").unwrap();
+    fs::write(workspace.directory.join("new.bin"), noise(5, 5000)).unwrap();
+    let (_, tree) = site.run_repo.glance("1").unwrap();
     assert!(lab.git(&["cat-file", "blob", &format!("{tree}:new.bin")]).starts_with("version "));
     assert_eq!(files_below(&lab.repo.join(".git/lfs"), &["tmp"]), before);
 }

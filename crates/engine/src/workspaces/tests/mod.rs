@@ -65,14 +65,14 @@ impl Lab {
         let run = RunId::parse("r1").unwrap();
         let layout = Layout::new(&self.state, &run, &repository, &self.repo, template);
         let keep = keep.iter().map(|&name| name.to_owned()).collect();
-        let yard = Arc::new(Yard::open(repository, &run, layout, keep, None).unwrap());
+        let run_repo = Arc::new(RunRepo::open(repository, &run, layout, keep, None).unwrap());
         let (listener, heard) = tokio::sync::mpsc::unbounded_channel();
-        yard.listen(listener);
-        let rooms: Arc<dyn Workspaces> = match private {
-            true => Arc::new(Clones::new(yard.clone())),
-            false => Arc::new(Worktrees::new(yard.clone())),
+        run_repo.listen(listener);
+        let workspaces: Arc<dyn WorkspaceBackend> = match private {
+            true => Arc::new(Clones::new(run_repo.clone())),
+            false => Arc::new(Worktrees::new(run_repo.clone())),
         };
-        Site { yard, rooms, private, heard: Mutex::new(heard) }
+        Site { run_repo, workspaces, private, heard: Mutex::new(heard) }
     }
 
     /// Every file of the checkout with its bytes, and what git says of it.
@@ -83,17 +83,17 @@ impl Lab {
 
 /// One backend in one repository.
 struct Site {
-    yard: Arc<Yard>,
-    rooms: Arc<dyn Workspaces>,
+    run_repo: Arc<RunRepo>,
+    workspaces: Arc<dyn WorkspaceBackend>,
     private: bool,
     heard: Mutex<tokio::sync::mpsc::UnboundedReceiver<String>>,
 }
 
 impl std::ops::Deref for Site {
-    type Target = dyn Workspaces;
+    type Target = dyn WorkspaceBackend;
 
     fn deref(&self) -> &Self::Target {
-        self.rooms.as_ref()
+        self.workspaces.as_ref()
     }
 }
 
@@ -112,15 +112,15 @@ impl Site {
     ) -> Result<(String, String), Failure> {
         let (id, change) = (task.id.clone(), change.clone());
         let car = Car { task: id, attempt: Attempt(1), change, others: Vec::new(), favour };
-        let mut stack = merge::stack(&self.yard, &[(task, &car)]).unwrap();
+        let mut stack = merge::stack(&self.run_repo, &[(task, &car)]).unwrap();
         match stack.failed.pop() {
             Some((_, _, failure)) => Err(failure),
             None => Ok((stack.from, stack.steps.pop().unwrap().to)),
         }
     }
 
-    fn guest(&self, executor: u32, task: &str) -> Guest {
-        Guest { private: self.private, ..guest(executor, task) }
+    fn request(&self, executor: u32, task: &str) -> WorkspaceRequest {
+        WorkspaceRequest { private: self.private, ..request(executor, task) }
     }
 
     /// What was worth telling since it was asked last.
@@ -131,7 +131,7 @@ impl Site {
 
     fn land(&self, task: &Task, change: &Change) -> Result<(), Failure> {
         let (from, to) = self.merge(task, change)?;
-        assert!(self.yard.move_tip(&from, &to).unwrap());
+        assert!(self.run_repo.move_tip(&from, &to).unwrap());
         Ok(())
     }
 }
@@ -148,9 +148,9 @@ fn git_in(directory: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-fn guest(executor: u32, task: &str) -> Guest {
+fn request(executor: u32, task: &str) -> WorkspaceRequest {
     let task = TaskId::parse(task).unwrap();
-    Guest {
+    WorkspaceRequest {
         executor,
         epic: None,
         private: false,
@@ -192,10 +192,10 @@ fn trap(folder: &Path) -> (PathBuf, PathBuf) {
 
 /// Works as a task, and lands.
 fn land(site: &Site, executor: u32, name: &str, work: impl FnOnce(&Path)) -> Result<(), Failure> {
-    let guest = site.guest(executor, name);
-    let seat = site.prepare(&guest).unwrap();
-    work(&seat.directory);
-    let change = site.collect(&guest, &seat).unwrap().unwrap();
+    let request = site.request(executor, name);
+    let workspace = site.prepare(&request).unwrap();
+    work(&workspace.directory);
+    let change = site.collect(&request, &workspace).unwrap().unwrap();
     site.land(&task(name), &change)
 }
 
@@ -223,35 +223,40 @@ fn work_lands_on_the_runs_branch_and_the_checkout_stays_to_the_byte() {
 fn a_worktree_used_again_holds_nothing_of_its_last_guest() {
     let lab = Lab::new();
     let worktrees = lab.worktrees();
-    let seat = worktrees.prepare(&guest(1, "a")).unwrap();
-    fs::write(seat.directory.join("left.txt"), "x").unwrap();
-    fs::create_dir(seat.directory.join("target")).unwrap();
-    fs::write(seat.directory.join("target/out"), "x").unwrap();
-    fs::remove_file(seat.directory.join("src/a.txt")).unwrap();
-    let again = worktrees.prepare(&guest(1, "b")).unwrap();
-    assert_eq!(again.directory, seat.directory);
+    let workspace = worktrees.prepare(&request(1, "a")).unwrap();
+    fs::write(workspace.directory.join("left.txt"), "x").unwrap();
+    fs::create_dir(workspace.directory.join("target")).unwrap();
+    fs::write(workspace.directory.join("target/out"), "x").unwrap();
+    fs::remove_file(workspace.directory.join("src/a.txt")).unwrap();
+    let again = worktrees.prepare(&request(1, "b")).unwrap();
+    assert_eq!(again.directory, workspace.directory);
     assert!(!again.directory.join("left.txt").exists() && !again.directory.join("target").exists());
     assert_eq!(fs::read_to_string(again.directory.join("src/a.txt")).unwrap(), "one\ntwo\nthree\n");
     assert_eq!(git_in(&again.directory, &["status", "--porcelain"]), "");
-    assert!(worktrees.collect(&guest(1, "b"), &again).unwrap().is_none(), "nothing done is nothing to merge");
+    assert!(
+        worktrees.collect(&request(1, "b"), &again).unwrap().is_none(),
+        "nothing done is nothing to merge"
+    );
 }
 
 #[test]
 fn both_sides_of_a_clean_merge_are_kept_and_a_conflict_names_its_file() {
     let lab = Lab::new();
     let worktrees = lab.worktrees();
-    let (first, second, third) = (guest(1, "first"), guest(2, "second"), guest(3, "third"));
-    let seats = [&first, &second, &third].map(|guest| worktrees.prepare(guest).unwrap());
-    fs::write(seats[0].directory.join("src/a.txt"), "ONE\ntwo\nthree\n").unwrap();
-    fs::write(seats[1].directory.join("b.txt"), "b").unwrap();
-    fs::write(seats[2].directory.join("src/a.txt"), "uno\ntwo\nthree\n").unwrap();
-    let change = |guest: &Guest, seat: &Seat| worktrees.collect(guest, seat).unwrap().unwrap();
-    for (guest, seat) in [(&first, &seats[0]), (&second, &seats[1])] {
-        worktrees.land(&task("t"), &change(guest, seat)).unwrap();
+    let (first, second, third) = (request(1, "first"), request(2, "second"), request(3, "third"));
+    let workspaces = [&first, &second, &third].map(|request| worktrees.prepare(request).unwrap());
+    fs::write(workspaces[0].directory.join("src/a.txt"), "ONE\ntwo\nthree\n").unwrap();
+    fs::write(workspaces[1].directory.join("b.txt"), "b").unwrap();
+    fs::write(workspaces[2].directory.join("src/a.txt"), "uno\ntwo\nthree\n").unwrap();
+    let change = |request: &WorkspaceRequest, workspace: &Workspace| {
+        worktrees.collect(request, workspace).unwrap().unwrap()
+    };
+    for (request, workspace) in [(&first, &workspaces[0]), (&second, &workspaces[1])] {
+        worktrees.land(&task("t"), &change(request, workspace)).unwrap();
     }
     assert_eq!(lab.git(&["show", "conductor/r1:src/a.txt"]), "ONE\ntwo\nthree");
     assert_eq!(lab.git(&["show", "conductor/r1:b.txt"]), "b");
-    let failure = worktrees.merge(&task("third"), &change(&third, &seats[2])).unwrap_err();
+    let failure = worktrees.merge(&task("third"), &change(&third, &workspaces[2])).unwrap_err();
     assert_eq!(failure.message, "conflicts with what landed meanwhile in src/a.txt");
     assert!(failure.evidence.starts_with("src/a.txt:1\n<<<<<<< "), "{}", failure.evidence);
     assert!(failure.evidence.contains("\nONE\n=======\nuno\n"), "{}", failure.evidence);
@@ -305,12 +310,12 @@ fn a_hundred_worktrees_at_once_fail_none() {
         for executor in 1..=100 {
             let worktrees = &worktrees;
             scope.spawn(move || {
-                let seat = worktrees.prepare(&guest(executor, &format!("t{executor}"))).unwrap();
-                assert!(seat.directory.join("src/a.txt").exists());
+                let workspace = worktrees.prepare(&request(executor, &format!("t{executor}"))).unwrap();
+                assert!(workspace.directory.join("src/a.txt").exists());
             });
         }
     });
-    worktrees.yard.clear(&HashSet::new()).unwrap();
+    worktrees.run_repo.clear(&HashSet::new()).unwrap();
     assert_eq!(lab.git(&["worktree", "list"]).lines().count(), 1);
     assert_eq!(lab.git(&["for-each-ref", "refs/heads/conductor-task"]), "");
 }
@@ -319,14 +324,14 @@ fn a_hundred_worktrees_at_once_fail_none() {
 fn unfinished_work_is_kept_under_a_rescue_ref_and_survives_the_clearing() {
     let lab = Lab::new();
     let worktrees = lab.worktrees();
-    let guest = guest(1, "cut");
-    let seat = worktrees.prepare(&guest).unwrap();
-    fs::write(seat.directory.join("half.txt"), "half").unwrap();
+    let request = request(1, "cut");
+    let workspace = worktrees.prepare(&request).unwrap();
+    fs::write(workspace.directory.join("half.txt"), "half").unwrap();
     let again = lab.worktrees();
-    assert_eq!(again.rescue(&guest).unwrap().unwrap().name, "refs/conductor/rescue/r1/cut/1");
-    again.yard.clear(&HashSet::new()).unwrap();
+    assert_eq!(again.rescue(&request).unwrap().unwrap().name, "refs/conductor/rescue/r1/cut/1");
+    again.run_repo.clear(&HashSet::new()).unwrap();
     assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/cut/1:half.txt"]), "half");
-    assert_eq!(again.yard.rescued().unwrap()[0].0, "refs/conductor/rescue/r1/cut/1");
+    assert_eq!(again.run_repo.rescued().unwrap()[0].0, "refs/conductor/rescue/r1/cut/1");
 }
 
 /// Its work was saved, and then a process changed its folder further.
@@ -335,18 +340,18 @@ fn what_is_done_after_the_work_was_saved_is_kept_by_the_clearing() {
     let lab = Lab::new();
     let worktrees = lab.worktrees();
     for (executor, name) in [(1, "one"), (2, "two"), (3, "three")] {
-        let guest = guest(executor, name);
-        let seat = worktrees.prepare(&guest).unwrap();
-        fs::write(seat.directory.join(name), "work").unwrap();
-        worktrees.collect(&guest, &seat).unwrap().unwrap();
+        let request = request(executor, name);
+        let workspace = worktrees.prepare(&request).unwrap();
+        fs::write(workspace.directory.join(name), "work").unwrap();
+        worktrees.collect(&request, &workspace).unwrap().unwrap();
         match executor {
-            1 => fs::write(seat.directory.join("later"), "more").unwrap(),
-            2 => fs::write(seat.directory.join(name), "WORK").unwrap(),
+            1 => fs::write(workspace.directory.join("later"), "more").unwrap(),
+            2 => fs::write(workspace.directory.join(name), "WORK").unwrap(),
             _ => {}
         }
     }
-    assert!(worktrees.yard.clear(&HashSet::new()).unwrap().is_empty());
-    let kept: Vec<String> = worktrees.yard.rescued().unwrap().into_iter().map(|(name, _)| name).collect();
+    assert!(worktrees.run_repo.clear(&HashSet::new()).unwrap().is_empty());
+    let kept: Vec<String> = worktrees.run_repo.rescued().unwrap().into_iter().map(|(name, _)| name).collect();
     let expected = ["one/unmerged", "three/unmerged", "two/unmerged", "workspace-1/left", "workspace-2/left"];
     assert_eq!(kept, expected.map(|name| format!("refs/conductor/rescue/r1/{name}")));
     assert_eq!(lab.git(&["show", "refs/conductor/rescue/r1/workspace-1/left:later"]), "more");
@@ -360,18 +365,18 @@ fn a_branch_moved_by_the_user_is_never_overwritten() {
     let lab = Lab::new();
     let worktrees = lab.worktrees();
     for round in 0..100 {
-        let guest = guest(1, &format!("t{round}"));
-        let seat = worktrees.prepare(&guest).unwrap();
-        fs::write(seat.directory.join(format!("{round}.txt")), "x").unwrap();
-        let change = worktrees.collect(&guest, &seat).unwrap().unwrap();
+        let request = request(1, &format!("t{round}"));
+        let workspace = worktrees.prepare(&request).unwrap();
+        fs::write(workspace.directory.join(format!("{round}.txt")), "x").unwrap();
+        let change = worktrees.collect(&request, &workspace).unwrap().unwrap();
         let (from, to) = worktrees.merge(&task("t"), &change).unwrap();
         let tree = lab.git(&["rev-parse", "conductor/r1^{tree}"]);
         let user = lab.git(&["commit-tree", &tree, "-p", "conductor/r1", "-m", "user"]);
         lab.git(&["update-ref", "refs/heads/conductor/r1", &user]);
-        assert!(!worktrees.yard.move_tip(&from, &to).unwrap());
+        assert!(!worktrees.run_repo.move_tip(&from, &to).unwrap());
         let (from, to) = worktrees.merge(&task("t"), &change).unwrap();
-        assert!(worktrees.yard.move_tip(&from, &to).unwrap());
-        assert!(worktrees.yard.move_tip(&from, &to).unwrap(), "asked again, still so");
+        assert!(worktrees.run_repo.move_tip(&from, &to).unwrap());
+        assert!(worktrees.run_repo.move_tip(&from, &to).unwrap(), "asked again, still so");
         lab.git(&["merge-base", "--is-ancestor", &user, "conductor/r1"]);
     }
 }
@@ -429,17 +434,17 @@ fn nothing_planted_in_the_repository_fires_in_our_git() {
         fs::write(dir.join(".gitattributes"), "* filter=evil merge=evil diff=evil\n").unwrap();
     })
     .unwrap();
-    let (one, two) = (guest(1, "one"), guest(2, "two"));
-    let seats = [&one, &two].map(|guest| worktrees.prepare(guest).unwrap());
-    fs::write(seats[0].directory.join("src/a.txt"), "one\ntwo\nTHREE\n").unwrap();
-    fs::write(seats[1].directory.join("src/a.txt"), "ONE\ntwo\nthree\n").unwrap();
-    for (guest, seat) in [(&one, &seats[0]), (&two, &seats[1])] {
-        let change = worktrees.collect(guest, seat).unwrap().unwrap();
+    let (one, two) = (request(1, "one"), request(2, "two"));
+    let workspaces = [&one, &two].map(|request| worktrees.prepare(request).unwrap());
+    fs::write(workspaces[0].directory.join("src/a.txt"), "one\ntwo\nTHREE\n").unwrap();
+    fs::write(workspaces[1].directory.join("src/a.txt"), "ONE\ntwo\nthree\n").unwrap();
+    for (request, workspace) in [(&one, &workspaces[0]), (&two, &workspaces[1])] {
+        let change = worktrees.collect(request, workspace).unwrap().unwrap();
         let _ = worktrees.land(&task("t"), &change);
     }
     worktrees.rescue(&two).unwrap();
-    worktrees.yard.clear(&HashSet::new()).unwrap();
-    merge::bring_home(&worktrees.yard, false, true).unwrap();
+    worktrees.run_repo.clear(&HashSet::new()).unwrap();
+    merge::bring_home(&worktrees.run_repo, false, true).unwrap();
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
     git_in(&lab.repo, &["checkout", "-q", "--detach"]);
     assert_ne!(fs::read_to_string(&fired).unwrap_or_default(), "", "git as it is does fire them");
@@ -460,10 +465,10 @@ fn symlinks_out_of_the_tree_and_odd_names_travel_as_they_are() {
         fs::write(dir.join(raw), "y").unwrap();
     })
     .unwrap();
-    let seat = worktrees.prepare(&guest(1, "next")).unwrap();
-    assert!(seat.directory.join(odd).exists() && seat.directory.join(raw).exists());
-    assert_eq!(fs::read_link(seat.directory.join("link")).unwrap(), outside);
-    worktrees.yard.clear(&HashSet::new()).unwrap();
+    let workspace = worktrees.prepare(&request(1, "next")).unwrap();
+    assert!(workspace.directory.join(odd).exists() && workspace.directory.join(raw).exists());
+    assert_eq!(fs::read_link(workspace.directory.join("link")).unwrap(), outside);
+    worktrees.run_repo.clear(&HashSet::new()).unwrap();
     assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "keep");
 }
 
@@ -473,18 +478,18 @@ fn the_users_branch_is_brought_forward_only_when_that_is_safe() {
     let worktrees = lab.worktrees();
     land(&worktrees, 1, "a", |dir| fs::write(dir.join("new.txt"), "1").unwrap()).unwrap();
     fs::write(lab.repo.join("src/a.txt"), "dirty\n").unwrap();
-    let left = merge::bring_home(&worktrees.yard, true, true).unwrap();
+    let left = merge::bring_home(&worktrees.run_repo, true, true).unwrap();
     let dirty = Some("its checkout has uncommitted changes".to_owned());
     assert_eq!(left, Ending::Left { branch: "conductor/r1".into(), why: dirty, in_the_way: Vec::new() });
     lab.git(&["checkout", "-q", "."]);
     lab.git(&["commit", "-q", "--allow-empty", "-m", "user goes on"]);
     let moved = Some("the branch it started from has moved".to_owned());
     assert_eq!(
-        merge::bring_home(&worktrees.yard, true, true).unwrap(),
+        merge::bring_home(&worktrees.run_repo, true, true).unwrap(),
         Ending::Left { branch: "conductor/r1".into(), why: moved, in_the_way: Vec::new() }
     );
     lab.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    let merged = merge::bring_home(&worktrees.yard, true, true).unwrap();
+    let merged = merge::bring_home(&worktrees.run_repo, true, true).unwrap();
     assert_eq!(merged, Ending::Merged { branch: "conductor/r1".into(), into: "main".into() });
     assert_eq!(fs::read_to_string(lab.repo.join("new.txt")).unwrap(), "1");
     assert_eq!(lab.git(&["status", "--porcelain"]), "");
@@ -499,11 +504,11 @@ fn a_history_that_was_cut_off_is_enough() {
     git_in(whole.repo.parent().unwrap(), &["clone", "-q", "--depth=1", &from, cut.to_str().unwrap()]);
     let lab = Lab { repo: cut, state: whole.state.clone(), _dir: tempfile::tempdir().unwrap() };
     let worktrees = lab.worktrees();
-    let (one, two) = (guest(1, "one"), guest(2, "two"));
-    let seats = [&one, &two].map(|guest| worktrees.prepare(guest).unwrap());
-    for (guest, seat) in [(&one, &seats[0]), (&two, &seats[1])] {
-        fs::write(seat.directory.join(guest.task.as_str()), "x").unwrap();
-        let change = worktrees.collect(guest, seat).unwrap().unwrap();
+    let (one, two) = (request(1, "one"), request(2, "two"));
+    let workspaces = [&one, &two].map(|request| worktrees.prepare(request).unwrap());
+    for (request, workspace) in [(&one, &workspaces[0]), (&two, &workspaces[1])] {
+        fs::write(workspace.directory.join(request.task.as_str()), "x").unwrap();
+        let change = worktrees.collect(request, workspace).unwrap().unwrap();
         worktrees.land(&task("t"), &change).unwrap();
     }
     lab.git(&["cat-file", "-e", "conductor/r1:one"]);
@@ -534,21 +539,21 @@ fn a_conflict_is_laid_out_as_git_itself_would_leave_it() {
     lab.git(&["add", "."]);
     lab.git(&["commit", "-q", "-m", "more"]);
     let site = lab.worktrees();
-    let (ours, theirs) = (guest(1, "ours"), guest(2, "theirs"));
-    let seats = [&ours, &theirs].map(|guest| site.prepare(guest).unwrap());
-    for (seat, text) in seats.iter().zip(["OURS\n", "THEIRS\n"]) {
-        fs::write(seat.directory.join("src/a.txt"), text).unwrap();
-        fs::write(seat.directory.join("odd\tna\nme"), text).unwrap();
-        fs::write(seat.directory.join("bin"), [b"\0", text.as_bytes()].concat()).unwrap();
-        fs::write(seat.directory.join("both.txt"), text).unwrap();
+    let (ours, theirs) = (request(1, "ours"), request(2, "theirs"));
+    let workspaces = [&ours, &theirs].map(|request| site.prepare(request).unwrap());
+    for (workspace, text) in workspaces.iter().zip(["OURS\n", "THEIRS\n"]) {
+        fs::write(workspace.directory.join("src/a.txt"), text).unwrap();
+        fs::write(workspace.directory.join("odd\tna\nme"), text).unwrap();
+        fs::write(workspace.directory.join("bin"), [b"\0", text.as_bytes()].concat()).unwrap();
+        fs::write(workspace.directory.join("both.txt"), text).unwrap();
     }
-    fs::remove_file(seats[0].directory.join("gone.txt")).unwrap();
-    fs::write(seats[1].directory.join("gone.txt"), "2\n").unwrap();
-    fs::write(seats[1].directory.join("new.txt"), "new\n").unwrap();
-    let landed = site.collect(&ours, &seats[0]).unwrap().unwrap();
+    fs::remove_file(workspaces[0].directory.join("gone.txt")).unwrap();
+    fs::write(workspaces[1].directory.join("gone.txt"), "2\n").unwrap();
+    fs::write(workspaces[1].directory.join("new.txt"), "new\n").unwrap();
+    let landed = site.collect(&ours, &workspaces[0]).unwrap().unwrap();
     site.land(&task("ours"), &landed).unwrap();
-    let kept = site.collect(&theirs, &seats[1]).unwrap().unwrap();
-    let (resolving, name) = (Resolving::new(site.yard.clone()), TaskId::parse("theirs").unwrap());
+    let kept = site.collect(&theirs, &workspaces[1]).unwrap().unwrap();
+    let (resolving, name) = (Resolving::new(site.run_repo.clone()), TaskId::parse("theirs").unwrap());
     let open = resolving.lay_out(&name, &kept.commit).unwrap();
     assert_eq!(resolving.open(&name).unwrap().as_ref(), Some(&open));
     assert_eq!(open.files, ["bin", "both.txt", "gone.txt", "odd\tna\nme", "src/a.txt"]);
@@ -564,14 +569,14 @@ fn a_conflict_is_laid_out_as_git_itself_would_leave_it() {
     }
     let solved = resolving.solved(&name, &open, &[]).unwrap();
     assert_eq!(solved.commit, kept.commit);
-    assert_eq!(site.yard.shadow().blob(&solved.tree, "odd\tna\nme").unwrap(), b"solved\n");
+    assert_eq!(site.run_repo.shadow().blob(&solved.tree, "odd\tna\nme").unwrap(), b"solved\n");
     let longer = TaskId::parse("theirs.too").unwrap();
     resolving.lay_out(&longer, &kept.commit).unwrap();
     resolving.close(&name).unwrap();
     assert!(!open.folder.exists());
     assert!(resolving.open(&longer).unwrap().is_some(), "a name that begins alike is another");
-    assert_eq!(site.yard.resolving().unwrap(), ["theirs.too"]);
-    assert_eq!(site.yard.clear(&HashSet::new()).unwrap().len(), 1, "what is being solved stays");
+    assert_eq!(site.run_repo.resolving().unwrap(), ["theirs.too"]);
+    assert_eq!(site.run_repo.clear(&HashSet::new()).unwrap().len(), 1, "what is being solved stays");
     assert!(resolving.open(&name).unwrap().is_none());
 }
 
@@ -579,14 +584,14 @@ fn a_conflict_is_laid_out_as_git_itself_would_leave_it() {
 fn what_is_done_in_a_private_clone_lands_and_its_refs_stay_its_own() {
     let lab = Lab::new();
     let clones = lab.clones();
-    let private = Guest { private: true, ..guest(1, "private") };
-    let seat = clones.prepare(&private).unwrap();
-    fs::write(seat.directory.join("own.txt"), "x").unwrap();
-    git_in(&seat.directory, &["add", "-A"]);
-    git_in(&seat.directory, &["commit", "-q", "-m", "own"]);
-    git_in(&seat.directory, &["tag", "planted"]);
-    fs::write(seat.directory.join("left.txt"), "y").unwrap();
-    let change = clones.collect(&private, &seat).unwrap().unwrap();
+    let private = WorkspaceRequest { private: true, ..request(1, "private") };
+    let workspace = clones.prepare(&private).unwrap();
+    fs::write(workspace.directory.join("own.txt"), "x").unwrap();
+    git_in(&workspace.directory, &["add", "-A"]);
+    git_in(&workspace.directory, &["commit", "-q", "-m", "own"]);
+    git_in(&workspace.directory, &["tag", "planted"]);
+    fs::write(workspace.directory.join("left.txt"), "y").unwrap();
+    let change = clones.collect(&private, &workspace).unwrap().unwrap();
     clones.land(&task("private"), &change).unwrap();
     for file in ["own.txt", "left.txt"] {
         lab.git(&["cat-file", "-e", &format!("conductor/r1:{file}")]);

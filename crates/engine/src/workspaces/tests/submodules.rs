@@ -75,9 +75,9 @@ fn commit_all(directory: &Path, message: &str) {
     git_in(directory, &["commit", "-q", "-m", message]);
 }
 
-/// A seat like the one `prepare` returns.
-fn seat_at(site: &Site, directory: &Path) -> Seat {
-    Seat { directory: directory.to_owned(), base: Some(site.yard.tip().unwrap()), env: Vec::new() }
+/// A workspace like the one `prepare` returns.
+fn seat_at(site: &Site, directory: &Path) -> Workspace {
+    Workspace { directory: directory.to_owned(), base: Some(site.run_repo.tip().unwrap()), env: Vec::new() }
 }
 
 fn read(path: PathBuf) -> String {
@@ -89,23 +89,23 @@ fn files_are_there_git_works_in_them_and_nothing_done_is_no_change() {
     let nest = Nest::new();
     let (before, module) = (nest.checkout(), nest.untouched());
     for site in nest.both() {
-        let guest = site.guest(1, "looks");
-        let seat = site.prepare(&guest).unwrap();
-        let sub = seat.directory.join(SUB);
+        let request = site.request(1, "looks");
+        let workspace = site.prepare(&request).unwrap();
+        let sub = workspace.directory.join(SUB);
         assert_eq!(read(sub.join("lib.txt")), "v2\n");
         assert_eq!(git_in(&sub, &["log", "--format=%s"]), "v2\nv1");
         assert_eq!(git_in(&sub, &["describe", "--tags"]), "v2");
         assert_eq!(git_in(&sub, &["status", "--porcelain", "--ignored"]), "");
-        assert_eq!(git_in(&seat.directory, &["status", "--porcelain"]), "");
-        assert!(git_in(&seat.directory, &["submodule", "status"]).contains(&nest.recorded("HEAD")));
+        assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
+        assert!(git_in(&workspace.directory, &["submodule", "status"]).contains(&nest.recorded("HEAD")));
         fs::create_dir(sub.join("out")).unwrap();
         fs::write(sub.join("out/ignored"), "x").unwrap();
-        assert!(site.collect(&guest, &seat).unwrap().is_none());
-        assert!(site.rescue(&guest).unwrap().is_none());
-        let scratch = site.yard.scratch("look", &nest.git(&["rev-parse", "HEAD"])).unwrap();
+        assert!(site.collect(&request, &workspace).unwrap().is_none());
+        assert!(site.rescue(&request).unwrap().is_none());
+        let scratch = site.run_repo.scratch("look", &nest.git(&["rev-parse", "HEAD"])).unwrap();
         assert_eq!(read(scratch.directory.join(SUB).join("lib.txt")), "v2\n");
         assert_eq!(site.notices(), [""; 0]);
-        site.yard.clear(&HashSet::new()).unwrap();
+        site.run_repo.clear(&HashSet::new()).unwrap();
     }
     assert_eq!(nest.checkout(), before);
     assert_eq!(nest.untouched(), module);
@@ -138,20 +138,20 @@ fn commits_and_edits_in_a_submodule_land_and_the_users_own_stays() {
         for file in ["own.txt", "left.txt", "lib.txt"] {
             assert_eq!(nest.in_module(&["show", &format!("{now}:{file}")]), name);
         }
-        let seat = site.prepare(&site.guest(2, "next")).unwrap();
+        let workspace = site.prepare(&site.request(2, "next")).unwrap();
         assert_eq!(
-            read(seat.directory.join(SUB).join("left.txt")),
+            read(workspace.directory.join(SUB).join("left.txt")),
             name,
             "what landed is where others start"
         );
-        assert_eq!(git_in(&seat.directory, &["status", "--porcelain"]), "");
+        assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
     }
     assert_eq!(nest.checkout(), before);
     assert_eq!(nest.untouched(), module);
     fs::rename(&nest.origin, nest.origin.with_file_name("gone")).unwrap();
     let site = nest.worktrees();
-    site.yard.clear(&HashSet::new()).unwrap();
-    let merged = merge::bring_home(&site.yard, true, true).unwrap();
+    site.run_repo.clear(&HashSet::new()).unwrap();
+    let merged = merge::bring_home(&site.run_repo, true, true).unwrap();
     assert!(matches!(merged, Ending::Merged { .. }), "{merged:?}");
     nest.git(&["submodule", "--quiet", "update"]);
     assert_eq!(read(nest.repo.join(SUB).join("own.txt")), "t1", "without asking where it came from");
@@ -163,29 +163,29 @@ fn commits_and_edits_in_a_submodule_land_and_the_users_own_stays() {
 fn unfinished_work_in_a_submodule_survives_the_clearing_and_a_sweep() {
     let nest = Nest::new();
     let site = nest.worktrees();
-    let guest = guest(1, "cut");
-    let seat = site.prepare(&guest).unwrap();
-    let sub = seat.directory.join(SUB);
+    let request = request(1, "cut");
+    let workspace = site.prepare(&request).unwrap();
+    let sub = workspace.directory.join(SUB);
     fs::write(sub.join("own.txt"), "own").unwrap();
     commit_all(&sub, "own");
     fs::write(sub.join("half.txt"), "half").unwrap();
     let again = nest.worktrees();
-    let name = again.rescue(&guest).unwrap().unwrap().name;
-    again.yard.clear(&HashSet::new()).unwrap();
+    let name = again.rescue(&request).unwrap().unwrap().name;
+    again.run_repo.clear(&HashSet::new()).unwrap();
     nest.in_module(&["gc", "--quiet", "--prune=now"]);
     let kept = nest.recorded(&name);
     assert_eq!(nest.in_module(&["rev-parse", &name]), kept);
     assert_eq!(nest.in_module(&["show", &format!("{kept}:half.txt")]), "half");
     assert_eq!(nest.in_module(&["log", "-1", "--format=%s", &format!("{kept}^")]), "own");
-    assert_eq!(again.yard.rescued().unwrap().len(), 1, "and is kept once");
+    assert_eq!(again.run_repo.rescued().unwrap().len(), 1, "and is kept once");
 }
 
 #[test]
 fn the_next_guest_finds_nothing_of_the_last_one() {
     let nest = Nest::new();
     for site in nest.both() {
-        let seat = site.prepare(&site.guest(1, "a")).unwrap();
-        let sub = seat.directory.join(SUB);
+        let workspace = site.prepare(&site.request(1, "a")).unwrap();
+        let sub = workspace.directory.join(SUB);
         fs::write(sub.join("left.txt"), "x").unwrap();
         fs::create_dir(sub.join("out")).unwrap();
         fs::write(sub.join("out/left"), "x").unwrap();
@@ -196,20 +196,20 @@ fn the_next_guest_finds_nothing_of_the_last_one() {
         fs::remove_file(sub.join(".gitignore")).unwrap();
         fs::create_dir(sub.join("repo")).unwrap();
         git_in(&sub.join("repo"), &["init", "-q", "."]);
-        let again = site.prepare(&site.guest(1, "b")).unwrap();
-        assert_eq!(again.directory, seat.directory);
+        let again = site.prepare(&site.request(1, "b")).unwrap();
+        assert_eq!(again.directory, workspace.directory);
         assert_eq!(git_in(&sub, &["status", "--porcelain", "--ignored"]), "");
         assert_eq!(git_in(&sub, &["log", "--format=%s"]), "v2\nv1");
         assert_eq!(git_in(&sub, &["tag", "--list"]), "v1\nv2");
         assert!(!git_in(&sub, &["config", "--list", "--local"]).contains("hookspath"));
-        assert!(site.collect(&site.guest(1, "b"), &again).unwrap().is_none());
+        assert!(site.collect(&site.request(1, "b"), &again).unwrap().is_none());
         fs::remove_dir_all(&sub).unwrap();
         symlink("/", &sub).unwrap();
-        site.prepare(&site.guest(1, "c")).unwrap();
+        site.prepare(&site.request(1, "c")).unwrap();
         assert_eq!(read(sub.join("lib.txt")), "v2\n");
         fs::remove_file(sub.join(".git")).unwrap();
         git_in(&sub, &["init", "-q", "."]);
-        site.prepare(&site.guest(1, "d")).unwrap();
+        site.prepare(&site.request(1, "d")).unwrap();
         assert_eq!(git_in(&sub, &["describe", "--tags"]), "v2");
     }
 }
@@ -221,47 +221,47 @@ fn one_that_is_not_initialised_is_an_empty_folder_and_told_once() {
     fs::rename(nest.module(), nest.repo.with_file_name("away")).unwrap();
     let site = nest.worktrees();
     for name in ["one", "two"] {
-        let guest = guest(1, name);
-        let seat = site.prepare(&guest).unwrap();
-        assert_eq!(fs::read_dir(seat.directory.join(SUB)).unwrap().count(), 0);
-        assert!(site.collect(&guest, &seat).unwrap().is_none());
+        let request = request(1, name);
+        let workspace = site.prepare(&request).unwrap();
+        assert_eq!(fs::read_dir(workspace.directory.join(SUB)).unwrap().count(), 0);
+        assert!(site.collect(&request, &workspace).unwrap().is_none());
     }
     let notices = site.notices();
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(notices[0].starts_with("the submodule libs/sub is not initialised here"), "{notices:?}");
     fs::rename(nest.repo.with_file_name("away"), nest.module()).unwrap();
-    let seat = site.prepare(&guest(1, "three")).unwrap();
-    assert_eq!(read(seat.directory.join(SUB).join("lib.txt")), "v2\n");
+    let workspace = site.prepare(&request(1, "three")).unwrap();
+    assert_eq!(read(workspace.directory.join(SUB).join("lib.txt")), "v2\n");
     let missing = "1234567890123456789012345678901234567890";
     nest.git(&["update-index", "--cacheinfo", &format!("160000,{missing},{SUB}")]);
     nest.git(&["commit", "-q", "-m", "not fetched"]);
     nest.git(&["update-ref", "refs/heads/conductor/r1", "HEAD"]);
-    let seat = site.prepare(&guest(1, "four")).unwrap();
-    assert_eq!(fs::read_dir(seat.directory.join(SUB)).unwrap().count(), 0);
+    let workspace = site.prepare(&request(1, "four")).unwrap();
+    assert_eq!(fs::read_dir(workspace.directory.join(SUB)).unwrap().count(), 0);
     assert!(site.notices()[0].contains("libs/sub has not been brought to its commit here"));
 }
 
-/// What a guest does in a submodule it fetched by itself has nowhere to land, and is kept.
+/// What an attempt does in a submodule it fetched by itself has nowhere to land, and is kept.
 #[test]
 fn one_that_a_guest_filled_is_kept_if_it_was_changed() {
     let nest = Nest::new();
     nest.git(&["submodule", "--quiet", "deinit", SUB]);
     fs::remove_dir_all(nest.module()).unwrap();
     let site = nest.worktrees();
-    let guest = guest(1, "fills");
-    let seat = site.prepare(&guest).unwrap();
+    let request = request(1, "fills");
+    let workspace = site.prepare(&request).unwrap();
     let update = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"];
-    git_in(&seat.directory, &update);
-    assert!(site.collect(&guest, &seat).unwrap().is_none());
-    assert!(site.yard.rescued().unwrap().is_empty(), "just what is recorded");
-    fs::write(seat.directory.join(SUB).join("work.txt"), "work").unwrap();
-    assert!(site.collect(&guest, &seat).unwrap().is_none());
-    let rescued = site.yard.rescued().unwrap();
+    git_in(&workspace.directory, &update);
+    assert!(site.collect(&request, &workspace).unwrap().is_none());
+    assert!(site.run_repo.rescued().unwrap().is_empty(), "just what is recorded");
+    fs::write(workspace.directory.join(SUB).join("work.txt"), "work").unwrap();
+    assert!(site.collect(&request, &workspace).unwrap().is_none());
+    let rescued = site.run_repo.rescued().unwrap();
     assert_eq!(rescued.len(), 1);
     assert_eq!(nest.git(&["show", &format!("{}:work.txt", rescued[0].1)]), "work");
     assert!(site.notices().last().unwrap().contains(&rescued[0].0));
-    let seat = site.prepare(&site.guest(1, "next")).unwrap();
-    assert_eq!(fs::read_dir(seat.directory.join(SUB)).unwrap().count(), 0);
+    let workspace = site.prepare(&site.request(1, "next")).unwrap();
+    assert_eq!(fs::read_dir(workspace.directory.join(SUB)).unwrap().count(), 0);
 }
 
 /// Everything by which git in a submodule, or git looking into it, could be made to run a program.
@@ -301,30 +301,30 @@ fn nothing_planted_in_a_submodule_fires() {
         }
     };
     for site in nest.both() {
-        let (one, two) = (site.guest(1, "one"), site.guest(2, "two"));
-        let seats = [&one, &two].map(|guest| site.prepare(guest).unwrap());
-        for (number, seat) in seats.iter().enumerate() {
-            let sub = seat.directory.join(SUB);
+        let (one, two) = (site.request(1, "one"), site.request(2, "two"));
+        let workspaces = [&one, &two].map(|request| site.prepare(request).unwrap());
+        for (number, workspace) in workspaces.iter().enumerate() {
+            let sub = workspace.directory.join(SUB);
             let pointer = read(sub.join(".git"));
             plant(&sub, Path::new(pointer.trim().strip_prefix("gitdir: ").unwrap()));
             fs::write(sub.join("who"), format!("{number} {}", site.private)).unwrap();
-            let loose = seat.directory.join("loose");
+            let loose = workspace.directory.join("loose");
             git_in(&loose, &["init", "-q", "."]);
             plant(&loose, &loose.join(".git"));
-            site.yard.glance(&[&one, &two][number].seat()).unwrap();
+            site.run_repo.glance(&[&one, &two][number].workspace_name()).unwrap();
         }
-        for (guest, seat) in [(&one, &seats[0]), (&two, &seats[1])] {
-            let change = site.collect(guest, seat).unwrap().unwrap();
+        for (request, workspace) in [(&one, &workspaces[0]), (&two, &workspaces[1])] {
+            let change = site.collect(request, workspace).unwrap().unwrap();
             let _ = site.land(&task("t"), &change);
         }
         site.rescue(&two).unwrap();
         site.prepare(&one).unwrap();
         assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
-        let sub = seats[1].directory.join(SUB);
+        let sub = workspaces[1].directory.join(SUB);
         let _ = Command::new("git").args(["add", "-A"]).current_dir(&sub).output();
         assert_ne!(fs::read_to_string(&fired).unwrap_or_default(), "", "git as it is does fire them");
         fs::remove_file(&fired).unwrap();
-        site.yard.clear(&HashSet::new()).unwrap();
+        site.run_repo.clear(&HashSet::new()).unwrap();
         assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
     }
     // In the user's own submodule, as if in all of its files something had changed.
@@ -335,7 +335,7 @@ fn nothing_planted_in_a_submodule_fires() {
     }
     fs::write(nest.repo.join(SUB).join("lib.txt"), "v2\n").unwrap();
     let site = nest.worktrees();
-    let ended = merge::bring_home(&site.yard, true, true).unwrap();
+    let ended = merge::bring_home(&site.run_repo, true, true).unwrap();
     assert!(matches!(ended, Ending::Merged { .. }), "{ended:?}");
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
 }
@@ -345,18 +345,18 @@ fn nothing_planted_in_a_submodule_fires() {
 fn a_workspace_put_aside_keeps_what_belongs_to_its_submodules() {
     let nest = Nest::new();
     let site = nest.worktrees();
-    let seat = site.prepare(&guest(1, "stays")).unwrap();
-    let sub = seat.directory.join(SUB);
+    let workspace = site.prepare(&request(1, "stays")).unwrap();
+    let sub = workspace.directory.join(SUB);
     fs::write(sub.join("own.txt"), "own").unwrap();
     commit_all(&sub, "own");
     let mut sits = Command::new("sleep").arg("600").current_dir(&sub).spawn().unwrap();
-    let next = site.prepare(&guest(1, "next")).unwrap();
-    assert_eq!(next.directory, seat.directory);
+    let next = site.prepare(&request(1, "next")).unwrap();
+    assert_eq!(next.directory, workspace.directory);
     assert!(!sub.join("own.txt").exists());
     sits.kill().unwrap();
     sits.wait().unwrap();
-    site.yard.clear(&HashSet::new()).unwrap();
-    let rescued = site.yard.rescued().unwrap();
+    site.run_repo.clear(&HashSet::new()).unwrap();
+    let rescued = site.run_repo.rescued().unwrap();
     assert_eq!(rescued.len(), 1, "{rescued:?}");
     let kept = nest.recorded(&rescued[0].0);
     assert_eq!(nest.in_module(&["log", "-1", "--format=%s", &kept]), "own");
@@ -367,15 +367,15 @@ fn a_workspace_put_aside_keeps_what_belongs_to_its_submodules() {
 fn both_sides_changing_one_submodule_is_a_conflict_that_can_be_mended_or_decided() {
     let nest = Nest::new();
     let site = nest.worktrees();
-    let (one, mut two) = (guest(1, "one"), guest(2, "two"));
-    let seats = [&one, &two].map(|guest| site.prepare(guest).unwrap());
-    for (seat, text) in seats.iter().zip(["one", "two"]) {
-        let sub = seat.directory.join(SUB);
+    let (one, mut two) = (request(1, "one"), request(2, "two"));
+    let workspaces = [&one, &two].map(|request| site.prepare(request).unwrap());
+    for (workspace, text) in workspaces.iter().zip(["one", "two"]) {
+        let sub = workspace.directory.join(SUB);
         fs::write(sub.join(format!("{text}.txt")), text).unwrap();
         commit_all(&sub, text);
     }
-    site.land(&task("one"), &site.collect(&one, &seats[0]).unwrap().unwrap()).unwrap();
-    let change = site.collect(&two, &seats[1]).unwrap().unwrap();
+    site.land(&task("one"), &site.collect(&one, &workspaces[0]).unwrap().unwrap()).unwrap();
+    let change = site.collect(&two, &workspaces[1]).unwrap().unwrap();
     let failure = site.merge(&task("two"), &change).unwrap_err();
     assert_eq!(failure.message, "conflicts with what landed meanwhile in libs/sub");
     assert!(failure.evidence.contains("CONFLICT (submodule)"), "{}", failure.evidence);
@@ -384,11 +384,11 @@ fn both_sides_changing_one_submodule_is_a_conflict_that_can_be_mended_or_decided
         assert_eq!(nest.recorded(&to), nest.recorded(expected));
     }
     two.round = Some((1, Round { change, failure }));
-    let seat = site.prepare(&two).unwrap();
-    let sub = seat.directory.join(SUB);
+    let workspace = site.prepare(&two).unwrap();
+    let sub = workspace.directory.join(SUB);
     assert_eq!(read(sub.join("one.txt")), "one", "it finds what landed");
     git_in(&sub, &["merge", "-q", "-m", "both", "refs/conductor/r1/two"]);
-    site.land(&task("two"), &site.collect(&two, &seat).unwrap().unwrap()).unwrap();
+    site.land(&task("two"), &site.collect(&two, &workspace).unwrap().unwrap()).unwrap();
     let now = nest.recorded("conductor/r1");
     assert_eq!(nest.in_module(&["show", &format!("{now}:one.txt")]), "one");
     assert_eq!(nest.in_module(&["show", &format!("{now}:two.txt")]), "two");
@@ -398,22 +398,22 @@ fn both_sides_changing_one_submodule_is_a_conflict_that_can_be_mended_or_decided
 fn work_that_goes_back_finds_its_submodule_as_it_left_it() {
     let nest = Nest::new();
     let site = nest.worktrees();
-    let mut again = guest(1, "again");
-    let seat = site.prepare(&again).unwrap();
-    let sub = seat.directory.join(SUB);
+    let mut again = request(1, "again");
+    let workspace = site.prepare(&again).unwrap();
+    let sub = workspace.directory.join(SUB);
     fs::write(sub.join("first.txt"), "first").unwrap();
     commit_all(&sub, "first");
-    fs::write(seat.directory.join("top.txt"), "top").unwrap();
-    let change = site.collect(&again, &seat).unwrap().unwrap();
+    fs::write(workspace.directory.join("top.txt"), "top").unwrap();
+    let change = site.collect(&again, &workspace).unwrap().unwrap();
     fs::write(sub.join("later.txt"), "never collected").unwrap();
     let failure = Failure::new(conductor_core::event::FailureClass::Unverified, "red");
     again.round = Some((1, Round { change, failure }));
-    let seat = site.prepare(&again).unwrap();
+    let workspace = site.prepare(&again).unwrap();
     assert_eq!(read(sub.join("first.txt")), "first");
     assert!(!sub.join("later.txt").exists());
     assert_eq!(git_in(&sub, &["log", "-1", "--format=%s"]), "first");
-    assert_eq!(git_in(&seat.directory, &["status", "--porcelain", "--", SUB]), "M libs/sub");
-    let change = site.collect(&again, &seat).unwrap().unwrap();
+    assert_eq!(git_in(&workspace.directory, &["status", "--porcelain", "--", SUB]), "M libs/sub");
+    let change = site.collect(&again, &workspace).unwrap().unwrap();
     site.land(&task("again"), &change).unwrap();
     let now = nest.recorded("conductor/r1");
     assert_eq!(nest.in_module(&["show", &format!("{now}:first.txt")]), "first");
@@ -425,17 +425,17 @@ fn a_submodule_taken_away_moved_or_turned_into_files_is_that() {
     let nest = Nest::new();
     let site = nest.worktrees();
     let change = |name: &str, work: &dyn Fn(&Path)| {
-        let guest = guest(1, name);
-        let seat = site.prepare(&guest).unwrap();
-        work(&seat.directory);
-        site.collect(&guest, &seat).unwrap().map(|change| change.commit)
+        let request = request(1, name);
+        let workspace = site.prepare(&request).unwrap();
+        work(&workspace.directory);
+        site.collect(&request, &workspace).unwrap().map(|change| change.commit)
     };
     let entries = |commit: &str| nest.git(&["ls-tree", "-r", "--format=%(objecttype) %(path)", commit]);
     let gone = change("gone", &|dir| fs::remove_dir_all(dir.join(SUB)).unwrap()).unwrap();
     assert!(!entries(&gone).contains(SUB));
     let moved = change("moved", &|dir| {
         git_in(dir, &["mv", SUB, "libs/elsewhere"]);
-        site.collect(&guest(1, "moved"), &seat_at(&site, dir)).unwrap().unwrap();
+        site.collect(&request(1, "moved"), &seat_at(&site, dir)).unwrap().unwrap();
         fs::write(dir.join("libs/elsewhere/lib.txt"), "v3\n").unwrap();
     });
     let moved = moved.unwrap();
@@ -469,8 +469,8 @@ fn a_submodule_taken_away_moved_or_turned_into_files_is_that() {
     let older = change("older", &|dir| drop(git_in(&dir.join(SUB), &["checkout", "-q", "v1"])));
     assert_eq!(nest.recorded(&older.unwrap()), nest.in_module(&["rev-parse", "v1"]));
     land(&site, 1, "lands", |dir| fs::remove_dir_all(dir.join(SUB)).unwrap()).unwrap();
-    let seat = site.prepare(&guest(1, "after")).unwrap();
-    assert!(!seat.directory.join("libs").exists());
+    let workspace = site.prepare(&request(1, "after")).unwrap();
+    assert!(!workspace.directory.join("libs").exists());
 }
 
 #[test]
@@ -529,8 +529,8 @@ fn a_name_that_leads_elsewhere_is_not_followed() {
         fs::write(dir.join(".gitmodules"), text).unwrap();
     })
     .unwrap();
-    let seat = site.prepare(&guest(1, "next")).unwrap();
-    assert_eq!(fs::read_dir(seat.directory.join(SUB)).unwrap().count(), 0);
+    let workspace = site.prepare(&request(1, "next")).unwrap();
+    assert_eq!(fs::read_dir(workspace.directory.join(SUB)).unwrap().count(), 0);
     assert_eq!(git_in(&nest.origin, &["for-each-ref", "refs/conductor"]), "");
 }
 
@@ -547,15 +547,15 @@ fn a_submodule_whose_history_was_cut_off_is_enough() {
     assert!(lab.repo.join(".git/shallow").exists());
     fs::write(module.join("shallow"), format!("{}\n", nest.recorded("HEAD"))).unwrap();
     for site in lab.both() {
-        let (one, two) = (site.guest(1, "one"), site.guest(2, "two"));
-        let seats = [&one, &two].map(|guest| site.prepare(guest).unwrap());
+        let (one, two) = (site.request(1, "one"), site.request(2, "two"));
+        let workspaces = [&one, &two].map(|request| site.prepare(request).unwrap());
         let text = if site.private { "clone" } else { "tree" };
-        fs::write(seats[0].directory.join(SUB).join("lib.txt"), text).unwrap();
-        commit_all(&seats[0].directory.join(SUB), "one");
-        fs::write(seats[1].directory.join("two.txt"), text).unwrap();
-        for (guest, seat) in [(&one, &seats[0]), (&two, &seats[1])] {
-            assert_eq!(git_in(&seat.directory, &["log", "--format=%s", "-1"]).lines().count(), 1);
-            let change = site.collect(guest, seat).unwrap().unwrap();
+        fs::write(workspaces[0].directory.join(SUB).join("lib.txt"), text).unwrap();
+        commit_all(&workspaces[0].directory.join(SUB), "one");
+        fs::write(workspaces[1].directory.join("two.txt"), text).unwrap();
+        for (request, workspace) in [(&one, &workspaces[0]), (&two, &workspaces[1])] {
+            assert_eq!(git_in(&workspace.directory, &["log", "--format=%s", "-1"]).lines().count(), 1);
+            let change = site.collect(request, workspace).unwrap().unwrap();
             site.land(&task("t"), &change).unwrap();
         }
         let now = lab.git(&["rev-parse", &format!("conductor/r1:{SUB}")]);

@@ -74,18 +74,18 @@ impl From<Exit> for ExitCode {
 }
 
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct CliError {
     pub(crate) exit: Exit,
     message: String,
     help: Option<String>,
 }
 
-impl Fault {
-    pub(crate) fn new(exit: Exit, message: impl Display) -> Fault {
-        Fault { exit, message: message.to_string(), help: None }
+impl CliError {
+    pub(crate) fn new(exit: Exit, message: impl Display) -> CliError {
+        CliError { exit, message: message.to_string(), help: None }
     }
 
-    pub(crate) fn help(mut self, help: impl Display) -> Fault {
+    pub(crate) fn help(mut self, help: impl Display) -> CliError {
         self.help = Some(help.to_string());
         self
     }
@@ -95,8 +95,8 @@ impl Fault {
     }
 
     /// One whose cause has been shown already.
-    pub(crate) fn silent(exit: Exit) -> Fault {
-        Fault::new(exit, "")
+    pub(crate) fn silent(exit: Exit) -> CliError {
+        CliError::new(exit, "")
     }
 
     pub(crate) fn show(&self) {
@@ -109,122 +109,122 @@ impl Fault {
     }
 }
 
-impl From<HomeError> for Fault {
-    fn from(error: HomeError) -> Fault {
+impl From<HomeError> for CliError {
+    fn from(error: HomeError) -> CliError {
         match error {
-            HomeError::Busy(_) => Fault::new(Exit::StillRunning, error)
+            HomeError::Busy(_) => CliError::new(Exit::StillRunning, error)
                 .help("wait for it to end, or start a new run without --resume"),
             HomeError::Foreign { .. } | HomeError::Shared { .. } => {
-                Fault::new(Exit::Unexpected, error).help("set CONDUCTOR_HOME to a directory of your own")
+                CliError::new(Exit::Unexpected, error).help("set CONDUCTOR_HOME to a directory of your own")
             }
-            error => Fault::new(Exit::Unexpected, error)
+            error => CliError::new(Exit::Unexpected, error)
                 .help("set CONDUCTOR_HOME to a directory that can be written"),
         }
     }
 }
 
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Fault {
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> CliError {
         let exit = match error {
             StoreError::NoSuchRun(_) => Exit::Usage,
             _ => Exit::Unexpected,
         };
-        Fault::new(exit, error)
+        CliError::new(exit, error)
     }
 }
 
-impl From<DriveError> for Fault {
-    fn from(error: DriveError) -> Fault {
+impl From<DriveError> for CliError {
+    fn from(error: DriveError) -> CliError {
         match error {
             DriveError::Store(error) => error.into(),
-            DriveError::Graph(error) => Fault::new(Exit::InvalidFile, error),
-            DriveError::Unrecorded { .. } => Fault::new(Exit::Interrupted, error),
-            DriveError::Illegal(_) | DriveError::Panicked(_) => Fault::new(Exit::Internal, error),
+            DriveError::Graph(error) => CliError::new(Exit::InvalidFile, error),
+            DriveError::Unrecorded { .. } => CliError::new(Exit::Interrupted, error),
+            DriveError::Illegal(_) | DriveError::Panicked(_) => CliError::new(Exit::Internal, error),
         }
     }
 }
 
-impl From<SelectError> for Fault {
-    fn from(error: SelectError) -> Fault {
-        Fault::new(Exit::Usage, format!("--only: {error}"))
+impl From<SelectError> for CliError {
+    fn from(error: SelectError) -> CliError {
+        CliError::new(Exit::Usage, format!("--only: {error}"))
     }
 }
 
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Fault {
-        Fault::new(Exit::Unexpected, error)
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> CliError {
+        CliError::new(Exit::Unexpected, error)
     }
 }
 
 /// A reader that has seen enough (`| head`) ends the command, and nothing is wrong.
-impl From<Unanswered> for Fault {
-    fn from(Unanswered(error): Unanswered) -> Fault {
+impl From<Unanswered> for CliError {
+    fn from(Unanswered(error): Unanswered) -> CliError {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Fault::silent(Exit::Done),
-            _ => Fault::new(Exit::Unexpected, format!("the answer cannot be written: {error}")),
+            io::ErrorKind::BrokenPipe => CliError::silent(Exit::Done),
+            _ => CliError::new(Exit::Unexpected, format!("the answer cannot be written: {error}")),
         }
     }
 }
 
 /// With what to do about it.
-impl From<GitError> for Fault {
-    fn from(error: GitError) -> Fault {
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> CliError {
         let exit = if error.is_unusable() { Exit::InvalidFile } else { Exit::Unexpected };
         let help = error.remedy();
-        let fault = Fault::new(exit, error);
+        let cli_error = CliError::new(exit, error);
         match help {
-            Some(help) => fault.help(help),
-            None => fault,
+            Some(help) => cli_error.help(help),
+            None => cli_error,
         }
     }
 }
 
-impl From<WorkspaceError> for Fault {
-    fn from(error: WorkspaceError) -> Fault {
+impl From<WorkspaceError> for CliError {
+    fn from(error: WorkspaceError) -> CliError {
         match error {
             WorkspaceError::Git(error) => error.into(),
-            error => Fault::new(Exit::Unexpected, error),
+            error => CliError::new(Exit::Unexpected, error),
         }
     }
 }
 
-impl From<AmendError> for Fault {
-    fn from(error: AmendError) -> Fault {
+impl From<AmendError> for CliError {
+    fn from(error: AmendError) -> CliError {
         match error {
             AmendError::Home(error @ HomeError::Busy(_)) => {
-                Fault::new(Exit::StillRunning, error).help("wait for it to end, or stop it first")
+                CliError::new(Exit::StillRunning, error).help("wait for it to end, or stop it first")
             }
             AmendError::Home(error) => error.into(),
-            AmendError::Refused(refusal) => Fault::new(Exit::NothingToDo, refusal),
+            AmendError::Refused(refusal) => CliError::new(Exit::NothingToDo, refusal),
             AmendError::Store(error) => error.into(),
             AmendError::Workspace(error) => error.into(),
             AmendError::Git(error) => error.into(),
             AmendError::Files(error) => error.into(),
-            error => Fault::new(Exit::Unexpected, error),
+            error => CliError::new(Exit::Unexpected, error),
         }
     }
 }
 
-impl From<ResolveError> for Fault {
-    fn from(error: ResolveError) -> Fault {
+impl From<ResolveError> for CliError {
+    fn from(error: ResolveError) -> CliError {
         match error {
             ResolveError::Workspace(error) => error.into(),
             ResolveError::Git(error) => error.into(),
             ResolveError::Amend(error) => error.into(),
-            ResolveError::Unknown(_) => Fault::new(Exit::Usage, error),
+            ResolveError::Unknown(_) => CliError::new(Exit::Usage, error),
             ResolveError::NotFailed { .. } | ResolveError::Beaten { .. } | ResolveError::NotOpen(_) => {
-                Fault::new(Exit::NothingToDo, error)
+                CliError::new(Exit::NothingToDo, error)
             }
         }
     }
 }
 
-impl From<CheckpointError> for Fault {
-    fn from(error: CheckpointError) -> Fault {
+impl From<CheckpointError> for CliError {
+    fn from(error: CheckpointError) -> CliError {
         match error {
             CheckpointError::Git(error) => error.into(),
-            CheckpointError::Taken(_) => Fault::new(Exit::Usage, error).help("give it another name"),
-            error => Fault::new(Exit::Unexpected, error),
+            CheckpointError::Taken(_) => CliError::new(Exit::Usage, error).help("give it another name"),
+            error => CliError::new(Exit::Unexpected, error),
         }
     }
 }

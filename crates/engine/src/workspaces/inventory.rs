@@ -17,43 +17,43 @@ use crate::process;
 
 /// A folder that was made for a run and is still there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workspace {
+pub struct FoundWorkspace {
     pub run: RunId,
-    pub seat: String,
+    pub name: String,
     pub folder: PathBuf,
     /// Processes that have it as their working directory.
     pub used_by: Vec<u32>,
 }
 
-impl Workspace {
+impl FoundWorkspace {
     /// Whether it was made for a person to solve a conflict in.
     pub fn is_resolving(&self) -> bool {
-        is_resolving(&self.seat)
+        is_resolving(&self.name)
     }
 }
 
-pub fn census(home: &Home, runs: &[RunId]) -> io::Result<Vec<Workspace>> {
+pub fn inventory(home: &Home, runs: &[RunId]) -> io::Result<Vec<FoundWorkspace>> {
     let mut found = Vec::new();
     for run in runs {
-        for (seat, folder) in folders(&desk(home, run))? {
+        for (name, folder) in folders(&notes(home, run))? {
             if folder.exists() {
                 let us = std::process::id();
                 let used_by = process::inside(&folder).into_iter().filter(|&process| process != us).collect();
-                found.push(Workspace { run: run.clone(), seat, folder, used_by });
+                found.push(FoundWorkspace { run: run.clone(), name, folder, used_by });
             }
         }
     }
     Ok(found)
 }
 
-fn desk(home: &Home, run: &RunId) -> PathBuf {
+fn notes(home: &Home, run: &RunId) -> PathBuf {
     home.run(run).join("workspaces")
 }
 
 /// The task whose branch is checked out in a workspace, as the last part of the branch's name. The agent
 /// there can change that, so use it to find a folder and for nothing else.
-pub fn sitter(home: &Home, workspace: &Workspace) -> Option<String> {
-    let link = desk(home, &workspace.run).join(format!("{}.link", workspace.seat));
+pub fn task_at_work_in(home: &Home, workspace: &FoundWorkspace) -> Option<String> {
+    let link = notes(home, &workspace.run).join(format!("{}.link", workspace.name));
     let linked = fs::read_to_string(link).map(PathBuf::from);
     let git = linked.unwrap_or_else(|_| workspace.folder.join(".git"));
     branch_in(&git, &workspace.run)

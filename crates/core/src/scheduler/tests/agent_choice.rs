@@ -5,15 +5,15 @@ use crate::models::Sample;
 use crate::units::Usd;
 
 impl Script {
-    fn hand(&self, task: &str) -> &str {
+    fn agent_choice(&self, task: &str) -> &str {
         let place = self.scheduler.run().place(&id(task)).unwrap();
-        self.scheduler.run().hand(place).map_or("none", |hand| &hand.agent)
+        self.scheduler.run().agent_choice(place).map_or("none", |choice| &choice.agent)
     }
 
     fn model(&self, task: &str) -> (Option<&str>, &str) {
         let place = self.scheduler.run().place(&id(task)).unwrap();
-        let hand = self.scheduler.run().hand(place).unwrap();
-        (hand.model.as_deref(), &hand.why)
+        let choice = self.scheduler.run().agent_choice(place).unwrap();
+        (choice.model.as_deref(), &choice.why)
     }
 
     fn failed(&mut self, task: &str, class: FailureClass) -> String {
@@ -31,21 +31,21 @@ fn an_agent_that_is_missing_is_passed_over() {
     options.absent = ["claude".to_owned(), "gemini".to_owned()].into();
     let (s, told) = Script::start(prompts("a claude gemini codex; b codex claude"), options);
     assert_eq!(told, "start a, start b");
-    assert_eq!((s.hand("a"), s.hand("b")), ("codex", "codex"));
+    assert_eq!((s.agent_choice("a"), s.agent_choice("b")), ("codex", "codex"));
 }
 
 #[test]
 fn an_agents_own_failure_hands_over_at_once_and_is_no_try() {
     let (mut s, _) = Script::start(prompts("a claude codex gemini"), queue(1));
     assert_eq!(s.failed("a", FailureClass::Unauthorized), "other a, start a#2");
-    assert_eq!(s.hand("a"), "codex");
+    assert_eq!(s.agent_choice("a"), "codex");
     assert_eq!(s.failed("a", FailureClass::Overloaded), "other a, start a#3");
-    assert_eq!(s.hand("a"), "gemini");
+    assert_eq!(s.agent_choice("a"), "gemini");
     // No agent is left: from here on the policy counts, from the first again.
     assert_eq!(s.failed("a", FailureClass::Provider), "retry a in 5.0s");
     let (mut s, _) = s.crash(queue(1));
     assert_eq!(s.wait(5), "start a#4");
-    assert_eq!(s.hand("a"), "claude");
+    assert_eq!(s.agent_choice("a"), "claude");
     let told = s.failed("a", FailureClass::Unauthorized);
     assert_eq!(told, "drain (Unauthorized), failed a (Unauthorized), finished (Failed)");
 }
@@ -55,7 +55,7 @@ fn bad_work_stays_with_the_agent_that_did_it() {
     let (mut s, _) = Script::start(prompts("a claude codex"), queue(1));
     assert_eq!(s.failed("a", FailureClass::NoChanges), "retry a in 5.0s");
     assert_eq!(s.wait(5), "start a#2");
-    assert_eq!(s.hand("a"), "claude");
+    assert_eq!(s.agent_choice("a"), "claude");
 }
 
 #[test]
@@ -63,14 +63,14 @@ fn a_parked_providers_tasks_go_to_others_who_can_and_the_rest_waits() {
     let (mut s, _) = Script::start(prompts("a claude codex; b claude; c claude codex; d codex"), queue(1));
     assert_eq!(s.parked("claude", 100), "parked claude until 100");
     assert_eq!(s.ended("a", Outcome::Interrupted), "interrupted a, start a#2");
-    assert_eq!(s.hand("a"), "codex");
+    assert_eq!(s.agent_choice("a"), "codex");
     assert_eq!(s.ok("a"), "done a, start c");
-    assert_eq!(s.hand("c"), "codex");
+    assert_eq!(s.agent_choice("c"), "codex");
     // Both parked: the task waits for the one that opens sooner.
     assert_eq!(s.parked("codex", 50), "parked codex until 50");
     assert_eq!(s.ended("c", Outcome::Interrupted), "interrupted c");
     assert_eq!(s.wait(51), "start c#2");
-    assert_eq!(s.hand("c"), "codex");
+    assert_eq!(s.agent_choice("c"), "codex");
     assert_eq!(s.ok("c"), "done c, start d");
     assert_eq!(s.ok("d"), "done d");
     assert_eq!(s.wait(50), "start b");
@@ -113,7 +113,7 @@ fn bad_work_goes_up_a_tier_and_another_agent_gets_a_model_of_its_own() {
     );
     assert_eq!(s.failed("a", FailureClass::Overloaded), "other a, start a#3");
     assert_eq!(
-        (s.hand("a"), s.model("a").0),
+        (s.agent_choice("a"), s.model("a").0),
         ("codex", Some("gpt-5.6-terra")),
         "a provider's trouble moves no tier"
     );
@@ -169,10 +169,10 @@ fn a_parked_provider_frees_its_slot_and_is_asked_again_when_it_said() {
     assert_eq!(told, "", "it stays parked when another coordinator takes over");
     assert_eq!(s.scheduler.next_deadline(), Some(Tick(100_500)));
     assert_eq!(s.wait(60), "start a#2");
-    let Some(Action::Start { beginning: Some(beginning), .. }) = s.actions.pop() else { panic!() };
-    assert_eq!(beginning.session.as_deref(), Some("s1"));
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.pop() else { panic!() };
+    assert_eq!(start_from.session.as_deref(), Some("s1"));
     assert_eq!(
-        beginning.round.map(|(number, round)| (number, round.change.commit)),
+        start_from.round.map(|(number, round)| (number, round.change.commit)),
         Some((0, "half".into()))
     );
     assert_eq!(s.ok("a"), "done a, start b");

@@ -7,10 +7,10 @@ use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::Isolation;
 use conductor_core::run::{Run, TaskState};
 
-use crate::workspaces::{Guest, WorkspaceError, Yard};
+use crate::workspaces::{RunRepo, WorkspaceError, WorkspaceRequest};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum WorkLocation {
     /// On the branch: from what was there before to what is there with it.
     Landed {
         from: String,
@@ -18,9 +18,9 @@ pub enum Whereabouts {
     },
     /// Good, and waiting to land.
     Landing(Change),
-    /// Being done in this seat.
+    /// Being done in this workspace.
     AtWork {
-        seat: String,
+        workspace: String,
     },
     /// On no branch.
     Kept(Change),
@@ -35,29 +35,30 @@ pub fn of(
     records: &[Record],
     place: usize,
     default: Isolation,
-    yard: &Yard,
-) -> Result<Whereabouts, WorkspaceError> {
+    run_repo: &RunRepo,
+) -> Result<WorkLocation, WorkspaceError> {
     // Of several tasks that raced for the same work, the winner's counts.
     let (task, progress) = run.task(run.doer(place));
     match &progress.state {
         TaskState::Completed => match &progress.landed {
-            Some(landed) => landed_at(records, &task.id, &landed.commit, yard),
-            None => Ok(Whereabouts::Unchanged),
+            Some(landed) => landed_at(records, &task.id, &landed.commit, run_repo),
+            None => Ok(WorkLocation::Unchanged),
         },
         TaskState::Running(running) if !running.ended => {
             let isolation = task.isolation.unwrap_or(default);
-            let guest = Guest::of(run.plan(), isolation, task, running.executor, running.attempt);
-            Ok(Whereabouts::AtWork { seat: guest.seat() })
+            let request =
+                WorkspaceRequest::of(run.plan(), isolation, task, running.executor, running.attempt);
+            Ok(WorkLocation::AtWork { workspace: request.workspace_name() })
         }
         TaskState::Running(running) => Ok(match &running.landing {
-            Some(landing) => Whereabouts::Landing(landing.change.clone()),
-            None => Whereabouts::Nowhere,
+            Some(landing) => WorkLocation::Landing(landing.change.clone()),
+            None => WorkLocation::Nowhere,
         }),
         TaskState::InReview { running, .. } => Ok(match &running.landing {
-            Some(landing) => Whereabouts::Landing(landing.change.clone()),
-            None => Whereabouts::Nowhere,
+            Some(landing) => WorkLocation::Landing(landing.change.clone()),
+            None => WorkLocation::Nowhere,
         }),
-        _ => Ok(kept(records, &task.id, yard)?.map_or(Whereabouts::Nowhere, Whereabouts::Kept)),
+        _ => Ok(kept(records, &task.id, run_repo)?.map_or(WorkLocation::Nowhere, WorkLocation::Kept)),
     }
 }
 
@@ -66,21 +67,21 @@ fn landed_at(
     records: &[Record],
     task: &TaskId,
     commit: &str,
-    yard: &Yard,
-) -> Result<Whereabouts, WorkspaceError> {
+    run_repo: &RunRepo,
+) -> Result<WorkLocation, WorkspaceError> {
     let to = commit.to_owned();
     let from = match before(records, task, commit) {
         Some(Before::Branch(from)) => Some(from),
         Some(Before::Own(change)) => {
-            return Ok(Whereabouts::Landed { from: change.base, to: change.commit });
+            return Ok(WorkLocation::Landed { from: change.base, to: change.commit });
         }
         None => None,
     };
     let from = match from {
         Some(from) => from,
-        None => yard.shadow().read_commit(&to)?.0.into_iter().next().unwrap_or_else(|| to.clone()),
+        None => run_repo.shadow().read_commit(&to)?.0.into_iter().next().unwrap_or_else(|| to.clone()),
     };
-    Ok(Whereabouts::Landed { from, to })
+    Ok(WorkLocation::Landed { from, to })
 }
 
 enum Before {
@@ -138,15 +139,15 @@ fn newest_change(records: &[Record], task: &TaskId) -> Option<Change> {
 }
 
 /// The newest work of a task that has not landed, if there is any. Blocks.
-pub fn kept(records: &[Record], task: &TaskId, yard: &Yard) -> Result<Option<Change>, WorkspaceError> {
+pub fn kept(records: &[Record], task: &TaskId, run_repo: &RunRepo) -> Result<Option<Change>, WorkspaceError> {
     let changes = unlanded(records, task);
     for (attempt, change) in changes.into_iter().rev() {
         if let Some(change) = change
-            && yard.shadow().has(&change.commit)?
+            && run_repo.shadow().has(&change.commit)?
         {
             return Ok(Some(change.clone()));
         }
-        if let Some(change) = rescued(task, attempt, yard)? {
+        if let Some(change) = rescued(task, attempt, run_repo)? {
             return Ok(Some(change));
         }
     }
@@ -177,14 +178,16 @@ fn unlanded<'r>(records: &'r [Record], task: &TaskId) -> Vec<(Attempt, Option<&'
     attempts
 }
 
-fn rescued(task: &TaskId, attempt: Attempt, yard: &Yard) -> Result<Option<Change>, WorkspaceError> {
-    let name = format!("{}{attempt}", yard.rescues_of(task));
-    let Some(commit) = yard.repository().read_ref(&name)? else { return Ok(None) };
-    let base = match yard.shadow().merge_base(&commit, &yard.last_tip()?)? {
+fn rescued(task: &TaskId, attempt: Attempt, run_repo: &RunRepo) -> Result<Option<Change>, WorkspaceError> {
+    let name = format!("{}{attempt}", run_repo.rescues_of(task));
+    let Some(commit) = run_repo.repository().read_ref(&name)? else { return Ok(None) };
+    let base = match run_repo.shadow().merge_base(&commit, &run_repo.last_tip()?)? {
         Some(base) => base,
-        None => yard.shadow().read_commit(&commit)?.0.into_iter().next().unwrap_or_else(|| commit.clone()),
+        None => {
+            run_repo.shadow().read_commit(&commit)?.0.into_iter().next().unwrap_or_else(|| commit.clone())
+        }
     };
-    let touched = yard.shadow().touched(&base, &commit)?;
+    let touched = run_repo.shadow().touched(&base, &commit)?;
     Ok(Some(Change { touched, ..Change::new(base, commit) }))
 }
 
@@ -220,7 +223,7 @@ mod tests {
                 task: id(task),
                 attempt,
                 executor: 1,
-                hand: None,
+                choice: None,
                 on: Default::default(),
             },
             Event::AttemptEnded {

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::drive::Message;
 use crate::git::{Glimpse, Merge};
-use crate::workspaces::{SettingsNews, WorkspaceError, Yard};
+use crate::workspaces::{RunRepo, SettingsNews, WorkspaceError};
 use known::{Known, Work};
 
 /// Looking takes at most this part of the time.
@@ -37,30 +37,30 @@ pub(crate) struct AtWork(Arc<Mutex<Tasks>>);
 
 #[derive(Debug, Default)]
 struct Tasks {
-    seats: BTreeMap<TaskId, String>,
+    workspaces: BTreeMap<TaskId, String>,
     /// All tasks that were at work since the checkout was last looked at.
     since: BTreeSet<TaskId>,
 }
 
 impl AtWork {
-    pub(crate) fn begins(&self, task: &TaskId, seat: String) {
+    pub(crate) fn begins(&self, task: &TaskId, workspace: String) {
         let mut tasks = self.lock();
-        tasks.seats.insert(task.clone(), seat);
+        tasks.workspaces.insert(task.clone(), workspace);
         tasks.since.insert(task.clone());
     }
 
     pub(crate) fn ends(&self, task: &TaskId) {
-        self.lock().seats.remove(task);
+        self.lock().workspaces.remove(task);
     }
 
-    fn seats(&self) -> Vec<(TaskId, String)> {
-        self.lock().seats.clone().into_iter().collect()
+    fn workspaces(&self) -> Vec<(TaskId, String)> {
+        self.lock().workspaces.clone().into_iter().collect()
     }
 
     /// Who could have done it; from now on counted anew.
     fn suspects(&self) -> Vec<TaskId> {
         let mut tasks = self.lock();
-        let now = tasks.seats.keys().cloned().collect();
+        let now = tasks.workspaces.keys().cloned().collect();
         std::mem::replace(&mut tasks.since, now).into_iter().collect()
     }
 
@@ -69,8 +69,8 @@ impl AtWork {
     }
 }
 
-pub(crate) struct Lookout {
-    yard: Arc<Yard>,
+pub(crate) struct ConflictMonitor {
+    run_repo: Arc<RunRepo>,
     at_work: AtWork,
     /// Folders in the checkout that are ours to write to.
     ours: Vec<PathBuf>,
@@ -84,7 +84,7 @@ pub(crate) struct Lookout {
 
 /// Stops the look that is under way when the run is over. Work on a thread of its own cannot be cut short from outside,
 /// and the program does not end before it.
-struct StopAtTheEnd(Arc<Lookout>);
+struct StopAtTheEnd(Arc<ConflictMonitor>);
 
 impl Drop for StopAtTheEnd {
     fn drop(&mut self) {
@@ -92,12 +92,12 @@ impl Drop for StopAtTheEnd {
     }
 }
 
-impl Lookout {
+impl ConflictMonitor {
     /// Takes a first look, so that every later one can tell what has changed.
-    pub(crate) fn new(yard: Arc<Yard>, at_work: AtWork, ours: Vec<PathBuf>) -> Lookout {
-        let before = yard.shadow().glimpse(yard.repository(), &ours).ok();
+    pub(crate) fn new(run_repo: Arc<RunRepo>, at_work: AtWork, ours: Vec<PathBuf>) -> ConflictMonitor {
+        let before = run_repo.shadow().glimpse(run_repo.repository(), &ours).ok();
         let (before, known, stopped) = (Mutex::new(before), Mutex::default(), AtomicBool::new(false));
-        Lookout { yard, at_work, ours, before, known, stopped }
+        ConflictMonitor { run_repo, at_work, ours, before, known, stopped }
     }
 
     /// Looks again and again until the coordinator stops listening.
@@ -106,9 +106,9 @@ impl Lookout {
         let _stop = StopAtTheEnd(self.clone());
         loop {
             tokio::time::sleep(wait).await;
-            let lookout = self.clone();
+            let conflict_monitor = self.clone();
             let begun = Instant::now();
-            let looked = tokio::task::spawn_blocking(move || lookout.look()).await;
+            let looked = tokio::task::spawn_blocking(move || conflict_monitor.look()).await;
             for input in looked.unwrap_or_default() {
                 if reports.send(Message::Input(input)).is_err() {
                     return;
@@ -128,14 +128,14 @@ impl Lookout {
 
     /// What has changed of what the user's git is configured by.
     fn settings(&self) -> Option<Input> {
-        let SettingsNews { what, undo, earlier } = self.yard.settings_news()?;
+        let SettingsNews { what, undo, earlier } = self.run_repo.settings_news()?;
         Some(Input::GitSettingsTouched { what, undo, earlier })
     }
 
     /// What has changed in the user's checkout or branches since the last look. Blocks.
     pub(crate) fn checkout(&self) -> Option<Input> {
         let tasks = self.at_work.suspects();
-        let now = self.yard.shadow().glimpse(self.yard.repository(), &self.ours).ok()?;
+        let now = self.run_repo.shadow().glimpse(self.run_repo.repository(), &self.ours).ok()?;
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let what = before.replace(now.clone()).map(|before| before.changes(&now)).unwrap_or_default();
         let more = what.len().saturating_sub(NAMED);
@@ -149,19 +149,19 @@ impl Lookout {
     /// Merges what tasks have so far with what has landed and with each other, in memory, as far as the time for one look
     /// goes. The next look goes on from there.
     fn forecast(&self) -> Result<Vec<Input>, WorkspaceError> {
-        let tip = self.yard.tip()?;
+        let tip = self.run_repo.tip()?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let seats = self.at_work.seats();
-        known.keep_only(&seats);
+        let workspaces = self.at_work.workspaces();
+        known.keep_only(&workspaces);
         let deadline = Instant::now() + BUDGET;
         let is_over = || self.stopped.load(Ordering::Relaxed) || Instant::now() > deadline;
         let mut coming = Vec::new();
-        for (task, seat) in known.in_turn(seats) {
+        for (task, workspace) in known.in_turn(workspaces) {
             if is_over() {
                 break;
             }
             // One that is just being made ready or cleared is looked at next time.
-            let Ok((base, tree)) = self.yard.glance(&seat) else { continue };
+            let Ok((base, tree)) = self.run_repo.glance(&workspace) else { continue };
             if !known.is_same(&task, &base, &tree) {
                 let work = self.work(base, tree)?;
                 known.learn(&task, work);
@@ -174,7 +174,7 @@ impl Lookout {
     }
 
     fn work(&self, base: String, tree: String) -> Result<Work, WorkspaceError> {
-        let shadow = self.yard.shadow();
+        let shadow = self.run_repo.shadow();
         let commit = shadow.commit(&tree, &[&base], "so far\n")?;
         let files = shadow.touched(&base, &commit)?.files.into_iter().collect();
         Ok(Work { base, tree, commit, files, met: HashSet::new() })
@@ -216,7 +216,7 @@ impl Lookout {
         with: Option<&TaskId>,
         other: &str,
     ) -> Result<Option<Input>, WorkspaceError> {
-        Ok(match self.yard.shadow().merge(other, work, None)? {
+        Ok(match self.run_repo.shadow().merge(other, work, None)? {
             Merge::Clean { .. } => None,
             Merge::Conflict { files, .. } => {
                 Some(Input::ConflictForeseen { task: task.clone(), with: with.cloned(), files })

@@ -9,14 +9,14 @@ use conductor_core::spec::parse_duration;
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::process;
 
-use crate::args::Keeper;
-use crate::fault::{Exit, Fault};
+use crate::args::Reaper;
+use crate::error::{CliError, Exit};
 
 /// How long processes that a killed run left may go on; for tests, and for users with a reason.
 const GRACE: &str = "CONDUCTOR_ORPHAN_GRACE";
 
-pub(crate) fn run(args: &Keeper) -> Result<Exit, Fault> {
-    let run = RunId::parse(&args.run).ok_or_else(|| Fault::new(Exit::Usage, "no such run"))?;
+pub(crate) fn run(args: &Reaper) -> Result<Exit, CliError> {
+    let run = RunId::parse(&args.run).ok_or_else(|| CliError::new(Exit::Usage, "no such run"))?;
     let grace = std::env::var(GRACE).ok().and_then(|text| parse_duration(&text).ok());
     let grace = grace.map_or(process::GRACE_OF_ORPHANS, |grace| Duration::from_millis(grace.0));
     process::keep(&Home::open()?, &run, &mut std::io::stdin().lock(), grace);
@@ -32,6 +32,6 @@ pub(crate) fn command(claim: &RunClaim) -> Option<Command> {
 /// What starts it for the processes that carry the mark of this run.
 pub(crate) fn command_in(home: &Path, run: &RunId) -> Option<Command> {
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.arg("keeper").arg(run.as_str()).env("CONDUCTOR_HOME", home).current_dir("/");
+    command.arg("reaper").arg(run.as_str()).env("CONDUCTOR_HOME", home).current_dir("/");
     Some(command)
 }

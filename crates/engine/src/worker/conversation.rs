@@ -15,9 +15,9 @@ use conductor_core::plan::{Task, Work};
 use conductor_core::scheduler::Input;
 
 use super::bill::{Bill, Difference, Report};
-use super::debut::Debut;
+use super::first_start::FirstStart;
 use super::lines::Lines;
-use super::mail::Mail;
+use super::message_queue::MessageQueue;
 use super::repetition::{Repetition, Sign};
 use super::{Order, Worker};
 use crate::agents::{self, Ending, Heard, Questions, Said, Translator};
@@ -33,7 +33,7 @@ pub(super) struct Conversation {
     translator: Box<dyn Translator>,
     stream: Option<Transcript>,
     lines: Lines,
-    mouth: Option<Mouth>,
+    stdin_writer: Option<StdinWriter>,
     session: Option<String>,
     /// Where its next attempt may go on with it: by which name that was last told.
     pub(super) told: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Conversation {
     /// The last line it said.
     said: Option<String>,
     /// While others of its kind wait for its first word.
-    pub(super) debut: Option<Debut>,
+    pub(super) first_start: Option<FirstStart>,
 }
 
 impl Conversation {
@@ -64,7 +64,7 @@ impl Conversation {
             translator,
             stream,
             lines: Lines::default(),
-            mouth: None,
+            stdin_writer: None,
             session: None,
             told: None,
             repetition: (!may_repeat).then(Repetition::default),
@@ -74,7 +74,7 @@ impl Conversation {
             difference: None,
             questions,
             said: None,
-            debut: None,
+            first_start: None,
         }
     }
 
@@ -100,23 +100,23 @@ impl Conversation {
     /// Says the first words.
     pub(super) fn open(&mut self, stdin: Option<ChildStdin>) {
         let words = self.translator.opening();
-        self.mouth = stdin.filter(|_| !words.is_empty()).map(Mouth::new);
+        self.stdin_writer = stdin.filter(|_| !words.is_empty()).map(StdinWriter::new);
         self.say(words);
         if !self.translator.converses() {
-            self.mouth = None;
+            self.stdin_writer = None;
         }
     }
 
     fn say(&self, words: Vec<u8>) {
-        if let Some(mouth) = self.mouth.as_ref().filter(|_| !words.is_empty()) {
-            mouth.say(words);
+        if let Some(stdin_writer) = self.stdin_writer.as_ref().filter(|_| !words.is_empty()) {
+            stdin_writer.say(words);
         }
     }
 
     /// Asks it to come to an end; whether it understands that.
     pub(super) fn interrupt(&mut self) -> bool {
         let words = self.translator.interrupt();
-        let understands = !words.is_empty() && self.mouth.is_some();
+        let understands = !words.is_empty() && self.stdin_writer.is_some();
         self.say(words);
         understands
     }
@@ -128,8 +128,8 @@ impl Conversation {
         order: &Order,
         transcript: &mut Transcript,
     ) -> io::Result<()> {
-        if let Some(debut) = self.debut.take_if(|debut| debut.is_overdue()) {
-            debut.made();
+        if let Some(first_start) = self.first_start.take_if(|first_start| first_start.is_overdue()) {
+            first_start.made();
         }
         let plan = worker.plan.get();
         let mut reports = self.hear(transcript, &plan.prices)?;
@@ -170,8 +170,8 @@ impl Conversation {
             && self.lines.fill(stream)?
         {
             while let Some(line) = self.lines.next() {
-                if let Some(debut) = self.debut.take() {
-                    debut.made();
+                if let Some(first_start) = self.first_start.take() {
+                    first_start.made();
                 }
                 let mut heard = self.translator.on_line(line);
                 self.difference = self.bill.hear(&heard, own, &mut used).or(self.difference.take());
@@ -180,8 +180,8 @@ impl Conversation {
                     push_words(&said, &mut news);
                     match self.repetition.as_mut().and_then(|repetition| repetition.see(&said)) {
                         Some(Sign::Tell(words)) => {
-                            if let Some(mouth) = &self.mouth {
-                                mouth.say(self.translator.say(&words));
+                            if let Some(stdin_writer) = &self.stdin_writer {
+                                stdin_writer.say(self.translator.say(&words));
                             }
                             push_words(&Said::Note(format!("conductor: {words}")), &mut news);
                         }
@@ -193,11 +193,11 @@ impl Conversation {
                 }
                 self.spent |= !heard.used.is_empty();
                 self.session = heard.session.or(self.session.take());
-                if let Some(mouth) = self.mouth.as_ref().filter(|_| !heard.reply.is_empty()) {
-                    mouth.say(heard.reply);
+                if let Some(stdin_writer) = self.stdin_writer.as_ref().filter(|_| !heard.reply.is_empty()) {
+                    stdin_writer.say(heard.reply);
                 }
                 if heard.over {
-                    self.mouth = None;
+                    self.stdin_writer = None;
                 }
                 self.runaway = heard.stuck.or(self.runaway.take());
             }
@@ -212,11 +212,16 @@ impl Conversation {
     }
 
     /// What people have said meanwhile. What it cannot be told now stays with them until its next round.
-    pub(super) fn deliver(&mut self, mail: &Mail, order: &Order, transcript: &mut Transcript) {
-        for words in mail.take(&order.task) {
-            let bytes = if self.mouth.is_some() { self.translator.say(&words) } else { Vec::new() };
+    pub(super) fn deliver(
+        &mut self,
+        message_queue: &MessageQueue,
+        order: &Order,
+        transcript: &mut Transcript,
+    ) {
+        for words in message_queue.take(&order.task) {
+            let bytes = if self.stdin_writer.is_some() { self.translator.say(&words) } else { Vec::new() };
             match bytes.is_empty() {
-                true => mail.put(&order.task, words),
+                true => message_queue.put(&order.task, words),
                 false => {
                     transcript.note(&format!("[told: {words}]"));
                     self.say(bytes);
@@ -307,12 +312,12 @@ fn push_words(said: &Said, out: &mut String) {
 }
 
 /// Writes to a program's standard input from a thread of its own: one that does not read must not hold us up.
-struct Mouth {
+struct StdinWriter {
     words: mpsc::Sender<Vec<u8>>,
 }
 
-impl Mouth {
-    fn new(mut stdin: ChildStdin) -> Mouth {
+impl StdinWriter {
+    fn new(mut stdin: ChildStdin) -> StdinWriter {
         let (words, to_say) = mpsc::channel::<Vec<u8>>();
         std::thread::spawn(move || {
             while let Ok(bytes) = to_say.recv() {
@@ -321,7 +326,7 @@ impl Mouth {
                 }
             }
         });
-        Mouth { words }
+        StdinWriter { words }
     }
 
     fn say(&self, bytes: Vec<u8>) {

@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use conductor_core::ids::TaskId;
 
 #[derive(Debug, Default)]
-pub(crate) struct Mail {
+pub(crate) struct MessageQueue {
     letters: Mutex<HashMap<TaskId, Vec<String>>>,
     /// How many there are, to spare the lock: every attempt looks often and rarely finds one.
     count: AtomicUsize,
 }
 
-impl Mail {
+impl MessageQueue {
     pub(crate) fn put(&self, task: &TaskId, words: String) {
         let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
         letters.entry(task.clone()).or_default().push(words);

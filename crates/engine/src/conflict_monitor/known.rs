@@ -26,18 +26,18 @@ pub(super) struct Work {
 }
 
 impl Known {
-    pub(super) fn keep_only(&mut self, seats: &[(TaskId, String)]) {
-        self.works.retain(|task, _| seats.iter().any(|(at_work, _)| at_work == task));
+    pub(super) fn keep_only(&mut self, workspaces: &[(TaskId, String)]) {
+        self.works.retain(|task, _| workspaces.iter().any(|(at_work, _)| at_work == task));
     }
 
     /// All in turn, beginning behind the one that was looked at last.
-    pub(super) fn in_turn(&self, mut seats: Vec<(TaskId, String)>) -> Vec<(TaskId, String)> {
-        seats.sort();
+    pub(super) fn in_turn(&self, mut workspaces: Vec<(TaskId, String)>) -> Vec<(TaskId, String)> {
+        workspaces.sort();
         if let Some(last) = &self.last {
-            let behind = seats.partition_point(|(task, _)| task <= last);
-            seats.rotate_left(behind);
+            let behind = workspaces.partition_point(|(task, _)| task <= last);
+            workspaces.rotate_left(behind);
         }
-        seats
+        workspaces
     }
 
     pub(super) fn is_same(&self, task: &TaskId, base: &str, tree: &str) -> bool {
@@ -124,10 +124,15 @@ mod tests {
 
     #[test]
     fn a_look_goes_on_where_the_last_one_had_to_end() {
-        let seats: Vec<(TaskId, String)> = ["c", "a", "b"].map(|name| (task(name), String::new())).into();
+        let workspaces: Vec<(TaskId, String)> =
+            ["c", "a", "b"].map(|name| (task(name), String::new())).into();
         let turn = |last: Option<&str>| {
             let known = Known { last: last.map(task), ..Known::default() };
-            known.in_turn(seats.clone()).into_iter().map(|(task, _)| task.to_string()).collect::<String>()
+            known
+                .in_turn(workspaces.clone())
+                .into_iter()
+                .map(|(task, _)| task.to_string())
+                .collect::<String>()
         };
         assert_eq!(
             [turn(None), turn(Some("a")), turn(Some("c")), turn(Some("bb"))],

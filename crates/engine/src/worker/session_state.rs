@@ -3,12 +3,12 @@
 use conductor_core::event::{Failure, FailureClass};
 use conductor_core::ids::TaskId;
 
-use super::{Mail, Visit};
+use super::{AttemptContext, MessageQueue};
 use crate::agents::{self, Questions, Session};
 use crate::prompt::Footing;
 
 /// What goes on between a task's rounds, beyond its files.
-pub(super) struct Talks {
+pub(super) struct SessionState {
     pub(super) session: Session,
     /// It was begun by an earlier attempt, and nothing has been heard of it yet.
     resumed: bool,
@@ -25,23 +25,23 @@ pub(super) struct Talks {
     set_back: Option<Failure>,
 }
 
-impl Talks {
-    pub(super) fn new(visit: &Visit<'_>) -> Talks {
-        let mut beginning = visit.order.beginning.as_deref().cloned().unwrap_or_default();
-        let agent = agents::agent(visit.plan, visit.task.agent_name());
-        if beginning.moved && agent.is_ok_and(|agent| agent.stays_where_it_began()) {
-            beginning.session = None;
+impl SessionState {
+    pub(super) fn new(context: &AttemptContext<'_>) -> SessionState {
+        let mut start_from = context.order.start_from.as_deref().cloned().unwrap_or_default();
+        let agent = agents::agent(context.plan, context.task.agent_name());
+        if start_from.moved && agent.is_ok_and(|agent| agent.stays_where_it_began()) {
+            start_from.session = None;
         }
-        let begun = beginning.session.is_some();
-        let id = match visit.order.hand {
-            Some(_) => beginning.session.unwrap_or_else(new_session),
+        let begun = start_from.session.is_some();
+        let id = match context.order.choice {
+            Some(_) => start_from.session.unwrap_or_else(new_session),
             None => String::new(),
         };
         let session = Session { id, begun };
-        let answered = beginning.answers.last().map(|(question, answer)| agents::told(question, answer));
-        let questions = Questions::answered(beginning.answers);
-        let (words, set_back) = (beginning.words, beginning.set_back);
-        Talks {
+        let answered = start_from.answers.last().map(|(question, answer)| agents::told(question, answer));
+        let questions = Questions::answered(start_from.answers);
+        let (words, set_back) = (start_from.words, start_from.set_back);
+        SessionState {
             session,
             resumed: begun,
             questions,
@@ -54,11 +54,11 @@ impl Talks {
     }
 
     /// What the first round starts from, if not from nothing.
-    pub(super) fn feedback(&mut self, visit: &Visit<'_>) -> Option<(u32, Failure)> {
+    pub(super) fn feedback(&mut self, context: &AttemptContext<'_>) -> Option<(u32, Failure)> {
         if let Some(failure) = self.set_back.clone() {
             return Some((0, failure));
         }
-        let round = visit.guest.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
+        let round = context.request.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
         match self.answered.take() {
             Some(told) => {
                 let number = round.map_or(0, |(number, _)| number);
@@ -95,9 +95,10 @@ impl Talks {
     }
 
     /// What people have said, for the end of the prompt.
-    pub(super) fn remarks(&self, mail: &Mail, task: &TaskId) -> String {
+    pub(super) fn remarks(&self, message_queue: &MessageQueue, task: &TaskId) -> String {
         let earlier = self.words.iter().filter(|_| !self.session.begun).cloned();
-        let words: Vec<String> = earlier.chain(mail.take(task)).map(|words| format!("\n- {words}")).collect();
+        let words: Vec<String> =
+            earlier.chain(message_queue.take(task)).map(|words| format!("\n- {words}")).collect();
         match words.is_empty() {
             true => String::new(),
             false => format!("\n\nA person has said to you:{}\n", words.concat()),

@@ -1,7 +1,7 @@
 //! A process that stays when a coordinator is killed: agents it left behind go on spending, uncounted. If no coordinator
 //! takes the run up in time, they are ended.
 //!
-//! The keeper is a process of our own that waits at a pipe. A word on it means that all is well; its end without a word
+//! The reaper is a process of our own that waits at a pipe. A word on it means that all is well; its end without a word
 //! means that the coordinator at the other side is gone. Agents that were spoken to over a pipe of the coordinator's cannot work
 //! without it and are ended at once; commands get a while, in which another coordinator can take the run up and end them.
 
@@ -24,12 +24,12 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How often a coordinator whose pipe is gone is looked at until it is dead.
 const DEATH: Duration = Duration::from_millis(5);
 
-pub(crate) struct Keeper {
+pub(crate) struct Reaper {
     child: Child,
 }
 
-impl Keeper {
-    pub(crate) fn start(command: &mut Command) -> io::Result<Keeper> {
+impl Reaper {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Reaper> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         command.env(tree::COORDINATOR, tree::us());
         let starting = tree::starting();
@@ -37,14 +37,14 @@ impl Keeper {
         // Not known as one that is waited for: while it lives, orphans are still recognised as such.
         tree::remember_beside(child.id());
         drop(starting);
-        Ok(Keeper { child })
+        Ok(Reaper { child })
     }
 
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// All is well: everything it would end is ended. Only that is a word to it; where a keeper is merely dropped, as by
+    /// All is well: everything it would end is ended. Only that is a word to it; where a reaper is merely dropped, as by
     /// a panic, its pipe is closed without one, and it ends what is left.
     pub(crate) fn dismiss(mut self) {
         if let Some(mut pipe) = self.child.stdin.take() {
@@ -55,7 +55,7 @@ impl Keeper {
     }
 }
 
-/// What the keeper does, from its start to its end.
+/// What the reaper does, from its start to its end.
 pub fn keep(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
     // A terminal that is closed, or a signal to all in front of it, is not meant for us.
     let _ = rustix::process::setsid();
@@ -109,11 +109,11 @@ mod tests {
     #[test]
     fn only_a_keeper_that_is_dismissed_is_told_that_all_is_well() {
         let folder = tempfile::tempdir().unwrap();
-        Keeper::start(&mut listener(folder.path())).unwrap().dismiss();
+        Reaper::start(&mut listener(folder.path())).unwrap().dismiss();
         assert_eq!(heard(folder.path()), ".");
         let folder = tempfile::tempdir().unwrap();
         let unwound = std::panic::catch_unwind(|| {
-            let _keeper = Keeper::start(&mut listener(folder.path())).unwrap();
+            let _keeper = Reaper::start(&mut listener(folder.path())).unwrap();
             panic!("as it is meant to");
         });
         assert!(unwound.is_err());

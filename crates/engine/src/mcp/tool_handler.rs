@@ -32,7 +32,7 @@ const MOST_REPORTS: u32 = 100;
 const LONGEST: usize = 4000;
 
 #[derive(Clone)]
-pub(crate) struct Office {
+pub(crate) struct ToolHandler {
     pub(crate) task: TaskId,
     pub(crate) attempt: Attempt,
     pub(crate) plan: CurrentPlan,
@@ -49,7 +49,7 @@ pub(crate) struct Office {
 /// What an agent is told: good news, or what it did wrong.
 type Word = Result<Value, String>;
 
-impl Office {
+impl ToolHandler {
     async fn answer(&self, tool: &str, given: &JsonObject) -> Word {
         match tool {
             catalogue::GET_TASK => self.get_task(),
@@ -170,7 +170,7 @@ impl Office {
     }
 }
 
-impl ServerHandler for Office {
+impl ServerHandler for ToolHandler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         InitializeResult::new(capabilities)

@@ -19,14 +19,14 @@ use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
-use super::Office;
+use super::ToolHandler;
 
-type Service = StreamableHttpService<Office, NeverSessionManager>;
+type Service = StreamableHttpService<ToolHandler, NeverSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Opened when the first attempt wants it.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct ToolServer {
     open: OnceCell<Open>,
 }
 
@@ -60,32 +60,32 @@ impl Offices {
 }
 
 /// An attempt's way in; shut when it is dropped.
-pub(crate) struct Pass {
+pub(crate) struct ToolToken {
     pub(crate) url: String,
     pub(crate) token: String,
     path: String,
     offices: Offices,
 }
 
-impl Drop for Pass {
+impl Drop for ToolToken {
     fn drop(&mut self) {
         self.offices.all().remove(&self.path);
     }
 }
 
-impl Desk {
-    pub(crate) async fn admit(&self, office: Office) -> io::Result<Pass> {
+impl ToolServer {
+    pub(crate) async fn admit(&self, tool_handler: ToolHandler) -> io::Result<ToolToken> {
         let open = self.open.get_or_try_init(Open::new).await?;
-        let path = format!("/mcp/{}/{}", office.task, office.attempt);
+        let path = format!("/mcp/{}/{}", tool_handler.task, tool_handler.attempt);
         let token = token()?;
         // One of them takes nothing but plain answers.
         let config =
             StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
         let manager = Arc::new(NeverSessionManager::default());
-        let service = StreamableHttpService::new(move || Ok(office.clone()), manager, config);
+        let service = StreamableHttpService::new(move || Ok(tool_handler.clone()), manager, config);
         open.offices.all().insert(path.clone(), (token.clone(), service));
         let url = format!("http://127.0.0.1:{}{path}", open.port);
-        Ok(Pass { url, token, path, offices: open.offices.clone() })
+        Ok(ToolToken { url, token, path, offices: open.offices.clone() })
     }
 }
 
@@ -142,11 +142,11 @@ mod tests {
     use super::*;
     use crate::drive::Control;
 
-    async fn pass(desk: &Desk) -> Pass {
+    async fn pass(tool_server: &ToolServer) -> ToolToken {
         let id = TaskId::parse("t").unwrap();
         let task = Task::new(id.clone(), Work::Prompt("Do it".into()));
         let plan = Plan { tasks: vec![task], ..Plan::default() };
-        let office = Office {
+        let tool_handler = ToolHandler {
             task: id,
             attempt: Attempt(1),
             plan: Arc::new(plan).into(),
@@ -158,7 +158,7 @@ mod tests {
             adds: true,
             asks: false,
         };
-        desk.admit(office).await.unwrap()
+        tool_server.admit(tool_handler).await.unwrap()
     }
 
     async fn call(url: String, token: String, method: &'static str, params: Value) -> (u16, Value) {
@@ -181,8 +181,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_who_has_the_token_is_answered_and_only_as_long_as_it_works() {
-        let desk = Desk::default();
-        let pass = pass(&desk).await;
+        let tool_server = ToolServer::default();
+        let pass = pass(&tool_server).await;
         let (url, token) = (pass.url.clone(), pass.token.clone());
         let (status, told) = call(url.clone(), token.clone(), "tools/list", json!({})).await;
         assert_eq!((status, told["result"]["tools"].as_array().unwrap().len()), (200, 7), "{told}");
@@ -200,8 +200,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_wrong_is_told_in_words() {
-        let desk = Desk::default();
-        let pass = pass(&desk).await;
+        let tool_server = ToolServer::default();
+        let pass = pass(&tool_server).await;
         for (tool, given, word) in [
             ("nonsense", json!({}), "no tool 'nonsense'"),
             ("update_status", json!({}), "'status' is missing"),

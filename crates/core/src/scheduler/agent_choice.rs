@@ -2,7 +2,7 @@
 //! not shown already that it cannot.
 
 use super::Scheduler;
-use crate::event::{FailureClass, Hand};
+use crate::event::{AgentChoice, FailureClass};
 use crate::graph::Node;
 use crate::ids::TaskId;
 use crate::models;
@@ -46,17 +46,17 @@ pub fn before(run: &Run, place: usize) -> Vec<(TaskId, Option<String>)> {
 
 impl Scheduler {
     /// The agent and model for the next attempt; nothing for a command.
-    pub(super) fn hand(&self, place: usize) -> Option<Box<Hand>> {
+    pub(super) fn agent_choice(&self, place: usize) -> Option<Box<AgentChoice>> {
         let task = &self.run.plan().tasks[place];
         if matches!(task.work, Work::Run(_)) {
             return None;
         }
         let agent = self.ready.agent_of(place as Node).unwrap_or_else(|| task.agent_name()).to_owned();
         if let Some((model, why)) = self.next_model(place, &agent) {
-            return Some(Box::new(Hand { agent, model: Some(model), why }));
+            return Some(Box::new(AgentChoice { agent, model: Some(model), why }));
         }
         let chosen = models::choose(self.run.plan(), task, &agent, &circumstances(&self.run, place));
-        Some(Box::new(Hand { agent, model: chosen.model, why: chosen.why }))
+        Some(Box::new(AgentChoice { agent, model: chosen.model, why: chosen.why }))
     }
 
     /// Ready to start, with the agent that is to do it. A task that others race for is never started itself.
@@ -89,8 +89,10 @@ impl Scheduler {
     /// Keeps the agent that is at work on it already.
     pub(super) fn assign_running(&mut self, node: Node) {
         let place = node as usize;
-        if let Some(hand) = self.run.hand(place).filter(|_| self.shared.binary_search(&node).is_ok()) {
-            self.ready.assign(node, &self.run.plan().tasks[place], &hand.agent);
+        if let Some(choice) =
+            self.run.agent_choice(place).filter(|_| self.shared.binary_search(&node).is_ok())
+        {
+            self.ready.assign(node, &self.run.plan().tasks[place], &choice.agent);
         }
     }
 
@@ -122,7 +124,7 @@ impl Scheduler {
     pub(super) fn has_another_model(&self, place: usize, class: FailureClass) -> bool {
         let task = &self.run.plan().tasks[place];
         let passed = self.run.repeats(place).map_or(0, |repeats| repeats.models) as usize;
-        let own = self.run.hand(place).is_some_and(|hand| hand.agent == task.agent_name());
+        let own = self.run.agent_choice(place).is_some_and(|choice| choice.agent == task.agent_name());
         own && !class.is_of_every_model() && passed < task.fallback_models().len()
     }
 
@@ -130,8 +132,8 @@ impl Scheduler {
     pub(super) fn has_another(&self, place: usize) -> bool {
         let unfit = self.run.repeats(place).map_or(&[][..], |repeats| &repeats.unfit);
         let absent = &self.run.options().absent;
-        let Some(hand) = self.run.hand(place) else { return false };
+        let Some(choice) = self.run.agent_choice(place) else { return false };
         let can = |agent: &str| !absent.contains(agent) && !unfit.iter().any(|known| known == agent);
-        self.run.plan().tasks[place].agents().any(|agent| agent != hand.agent && can(agent))
+        self.run.plan().tasks[place].agents().any(|agent| agent != choice.agent && can(agent))
     }
 }

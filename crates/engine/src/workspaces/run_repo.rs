@@ -20,11 +20,11 @@ use super::names::{RunRefs, branch_word, rescue_refs};
 use super::ports::{self, Lease};
 use super::settings::ToldSettings;
 use super::turns::Turns;
-use super::{Guest, Seat, WorkspaceError, file};
+use super::{Workspace, WorkspaceError, WorkspaceRequest, file};
 use crate::access;
 use crate::git::{GitError, Merge, Repository, Shadow};
 
-pub struct Yard {
+pub struct RunRepo {
     pub(super) repository: Repository,
     pub(super) shadow: Shadow,
     pub(super) run: RunId,
@@ -52,7 +52,7 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Yard {
+impl RunRepo {
     /// Makes the run's branch where it is not there yet, from what is checked out. `tip` is where it was put last.
     pub fn open(
         repository: Repository,
@@ -60,20 +60,20 @@ impl Yard {
         layout: Layout,
         keep: Vec<String>,
         tip: Option<&str>,
-    ) -> Result<Yard, WorkspaceError> {
+    ) -> Result<RunRepo, WorkspaceError> {
         layout.check(&repository)?;
-        let yard = Yard::look(repository, run, layout, keep, tip)?;
-        yard.compare_settings(tip.is_some());
-        let desk = yard.layout.desk();
-        access::create_dir_all(&desk).map_err(|source| file(&desk, source))?;
-        let branch = yard.branch();
+        let run_repo = RunRepo::look(repository, run, layout, keep, tip)?;
+        run_repo.compare_settings(tip.is_some());
+        let notes = run_repo.layout.notes();
+        access::create_dir_all(&notes).map_err(|source| file(&notes, source))?;
+        let branch = run_repo.branch();
         if tip.is_none()
-            && yard.repository.read_ref(branch)?.is_none()
-            && !yard.repository.move_ref(branch, &yard.repository.head, "")?
+            && run_repo.repository.read_ref(branch)?.is_none()
+            && !run_repo.repository.move_ref(branch, &run_repo.repository.head, "")?
         {
             return Err(WorkspaceError::Broken(format!("git does not let {branch} be made")));
         }
-        Ok(yard)
+        Ok(run_repo)
     }
 
     /// The run's part as it is.
@@ -83,10 +83,10 @@ impl Yard {
         layout: Layout,
         keep: Vec<String>,
         tip: Option<&str>,
-    ) -> Result<Yard, WorkspaceError> {
+    ) -> Result<RunRepo, WorkspaceError> {
         let shadow = Shadow::open(&repository, layout.state.join("git"))?;
         let repository = repository.with(shadow.baseline().clone());
-        Ok(Yard {
+        Ok(RunRepo {
             shadow,
             settings: Mutex::default(),
             run: run.clone(),
@@ -197,7 +197,7 @@ impl Yard {
     }
 
     /// A folder that holds a commit, for looking at the combined tree before it lands.
-    pub fn scratch(&self, name: &str, commit: &str) -> Result<Seat, WorkspaceError> {
+    pub fn scratch(&self, name: &str, commit: &str) -> Result<Workspace, WorkspaceError> {
         let folder = self.folder_of(name, self.layout.workspace(name), PathBuf::new(), None);
         fs::create_dir_all(&folder.tree).map_err(|source| file(&folder.tree, source))?;
         self.note_folder(name, &folder.tree)?;
@@ -205,7 +205,7 @@ impl Yard {
         self.fill_modules(&self.ground(&folder), commit, None)?;
         let directory = folder.tree.join(&self.layout.below);
         fs::create_dir_all(&directory).map_err(|source| file(&directory, source))?;
-        Ok(Seat { directory, base: None, env: self.belongings(name)? })
+        Ok(Workspace { directory, base: None, env: self.belongings(name)? })
     }
 
     /// Makes a workspace hold nothing but this commit again, which all of its work is in.
@@ -255,8 +255,8 @@ impl Yard {
     }
 
     /// The top folder of a workspace, wherever in it the work begins.
-    pub fn workspace_root(&self, seat: &str) -> PathBuf {
-        self.layout.workspace(seat)
+    pub fn workspace_root(&self, workspace: &str) -> PathBuf {
+        self.layout.workspace(workspace)
     }
 
     /// Whether a path is one that a workspace of this run would have.
@@ -291,11 +291,11 @@ impl Yard {
         Ok(self.repository.refs(&rescue_refs(&self.run))?)
     }
 
-    /// The commit a guest starts from: everything that has landed, on top of what its epic has done so far, or below
+    /// The commit an attempt starts from: everything that has landed, on top of what its epic has done so far, or below
     /// the work that it builds on before that has landed.
-    pub(super) fn start_of(&self, guest: &Guest) -> Result<String, WorkspaceError> {
-        let tip = guest.stack.iter().try_fold(self.tip()?, |tip, below| self.stacked(tip, below))?;
-        let Some(onto) = &guest.onto else { return Ok(tip) };
+    pub(super) fn start_of(&self, request: &WorkspaceRequest) -> Result<String, WorkspaceError> {
+        let tip = request.stack.iter().try_fold(self.tip()?, |tip, below| self.stacked(tip, below))?;
+        let Some(onto) = &request.onto else { return Ok(tip) };
         if self.shadow.contains(onto, &tip)? {
             return Ok(onto.clone());
         }
@@ -326,15 +326,20 @@ impl Yard {
         }
     }
 
-    /// Brings a folder to where its guest starts. The agent's git sees a clean checkout of the guest's own branch.
-    pub(super) fn seat(&self, guest: &Guest, folder: &Folder, base: &str) -> Result<Seat, WorkspaceError> {
+    /// Brings a folder to where its attempt starts. The agent's git sees a clean checkout of the attempt's own branch.
+    pub(super) fn workspace(
+        &self,
+        request: &WorkspaceRequest,
+        folder: &Folder,
+        base: &str,
+    ) -> Result<Workspace, WorkspaceError> {
         locked(&self.written).remove(&folder.index);
         match folder.new {
             true => self.fill(base, folder)?,
             false => self.check_out(&self.shadow, base, &folder.tree, &folder.index)?,
         }
         let ground = self.ground(folder);
-        let laid = match &guest.round {
+        let laid = match &request.round {
             Some((_, round)) => Some(self.lay_out(round, folder, &ground, base)?),
             None => None,
         };
@@ -352,7 +357,11 @@ impl Yard {
         if let Some(left) = included.left.first() {
             self.notice(format!("{}: named in .worktreeinclude and not copied", left.display()));
         }
-        Ok(Seat { directory, base: Some(base.to_owned()), env: self.belongings(&guest.seat())? })
+        Ok(Workspace {
+            directory,
+            base: Some(base.to_owned()),
+            env: self.belongings(&request.workspace_name())?,
+        })
     }
 
     /// What goes back to be mended lies in the folder as if it had just been done there, conflicts marked. Its tree.
@@ -372,17 +381,17 @@ impl Yard {
         Ok(tree)
     }
 
-    /// Ports and a place for temporary files, which are a seat's as long as the run lasts.
-    fn belongings(&self, seat: &str) -> Result<Vec<(String, String)>, WorkspaceError> {
-        let temporary = self.layout.temporary(seat);
+    /// Ports and a place for temporary files, which are a workspace's as long as the run lasts.
+    fn belongings(&self, workspace: &str) -> Result<Vec<(String, String)>, WorkspaceError> {
+        let temporary = self.layout.temporary(workspace);
         let _ = fs::remove_dir_all(&temporary);
         access::create_dir_all(&temporary).map_err(|source| file(&temporary, source))?;
         let mut leases = locked(&self.leases);
-        if !leases.contains_key(seat) {
+        if !leases.contains_key(workspace) {
             let lease = ports::lease(&self.layout.home).map_err(|source| file(&self.layout.home, source))?;
-            leases.insert(seat.to_owned(), lease);
+            leases.insert(workspace.to_owned(), lease);
         }
-        let ports = leases.get(seat).map(|lease| lease.variables()).into_iter().flatten();
+        let ports = leases.get(workspace).map(|lease| lease.variables()).into_iter().flatten();
         let temporary = temporary.display().to_string();
         let ports = ports.map(|(name, value)| (name.to_owned(), value));
         Ok(ports.chain([("TMPDIR".to_owned(), temporary)]).collect())
@@ -390,26 +399,26 @@ impl Yard {
 
     /// Every folder that was made for this run.
     pub fn folders(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let desk = self.layout.desk();
-        let found = folders(&desk).map_err(|source| file(&desk, source))?;
+        let notes = self.layout.notes();
+        let found = folders(&notes).map_err(|source| file(&notes, source))?;
         Ok(found.into_iter().map(|(_, folder)| folder).collect())
     }
 
     /// Notes where a folder was made, so that a later process finds it.
-    pub(super) fn note_folder(&self, seat: &str, folder: &Path) -> Result<(), WorkspaceError> {
-        let note = self.layout.desk().join(format!("{seat}.folder"));
+    pub(super) fn note_folder(&self, workspace: &str, folder: &Path) -> Result<(), WorkspaceError> {
+        let note = self.layout.notes().join(format!("{workspace}.folder"));
         access::replace(&note, folder.as_os_str().as_encoded_bytes()).map_err(|source| file(&note, source))
     }
 
     pub(super) fn folder_of(
         &self,
-        seat: &str,
+        workspace: &str,
         tree: PathBuf,
         git: PathBuf,
         objects: Option<PathBuf>,
     ) -> Folder {
-        let desk = self.layout.desk();
-        let note = |kind: &str| desk.join(format!("{seat}.{kind}"));
+        let notes = self.layout.notes();
+        let note = |kind: &str| notes.join(format!("{workspace}.{kind}"));
         let (index, base, modules) = (note("index"), note("base"), note("modules"));
         Folder { tree, git, objects, index, base, modules, new: false }
     }

@@ -9,15 +9,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Places at the agents that have a limit.
 #[derive(Default)]
-pub(crate) struct Crowd {
+pub(crate) struct AgentLimits {
     places: BTreeMap<String, Arc<Semaphore>>,
 }
 
-impl Crowd {
-    pub(crate) fn new(limits: &Limits) -> Crowd {
+impl AgentLimits {
+    pub(crate) fn new(limits: &Limits) -> AgentLimits {
         let place =
             |limit: u32| Arc::new(Semaphore::new((limit.max(1) as usize).min(Semaphore::MAX_PERMITS)));
-        Crowd { places: limits.agents.iter().map(|(agent, limit)| (agent.clone(), place(*limit))).collect() }
+        AgentLimits {
+            places: limits.agents.iter().map(|(agent, limit)| (agent.clone(), place(*limit))).collect(),
+        }
     }
 
     /// Waits for a place, which is held until it is dropped. Nothing where there is no limit.
