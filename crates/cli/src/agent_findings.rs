@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use conductor_core::file::{self, Diagnostic, Places, Severity, Source, Span};
 use conductor_core::plan::{Plan, Task};
-use conductor_core::review;
-use conductor_core::spec::{self, Diagnostic, Places, Severity, Source, Span, did_you_mean};
+use conductor_core::schedule::review;
+use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::agents::{self, AgentError};
 
 use crate::diagnostics::Sheet;
@@ -92,7 +93,7 @@ pub(crate) fn missing(plan: &Plan, file: &mut Sheet, configs: &mut [Sheet]) {
 
 /// In the file that names it; where none does, at the task.
 fn report(plan: &Plan, absent: &Absent<'_>, severity: Severity, file: &mut Sheet, configs: &mut [Sheet]) {
-    let of = |sheet: &Sheet| sheet.source.as_ref().map(spec::places).unwrap_or_default();
+    let of = |sheet: &Sheet| sheet.source.as_ref().map(file::places).unwrap_or_default();
     let in_file: Places = of(file);
     let here = in_file.agent(&absent.agent);
     let elsewhere = || {
@@ -127,7 +128,7 @@ pub(crate) fn of_config(
     is_specialist: impl Fn(&str) -> bool,
 ) -> Vec<(usize, AgentError)> {
     let mut seen = BTreeSet::new();
-    let named = spec::places(source).agents.into_iter();
+    let named = file::places(source).agents.into_iter();
     let named = named.filter(|(name, _)| seen.insert(name.clone()) && !is_specialist(name));
     let task = agents::some_prompt();
     let line = |span: Span| source.position(span.start).0;

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::Record;
-use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::{Isolation, Task};
+use conductor_core::run::event::Record;
 use conductor_core::run::{Progress, Run};
-use conductor_core::spec::did_you_mean;
+use conductor_core::values::ids::{RunId, TaskId};
+use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::agents;
 use conductor_engine::amend::Amendment;
 use conductor_engine::git::{GitError, Repository};

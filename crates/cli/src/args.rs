@@ -14,7 +14,7 @@ mod work;
 use std::ffi::OsString;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use conductor_core::units::Millis;
+use conductor_core::values::units::Millis;
 
 pub(crate) use files::*;
 pub(crate) use global::*;
@@ -189,7 +189,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 fn duration(text: &str) -> Result<Millis, String> {
-    conductor_core::spec::parse_duration(text).map_err(|error| error.to_string())
+    conductor_core::file::parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// As a duration, and days.

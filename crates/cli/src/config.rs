@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::spec::{self, Layer, Source};
+use conductor_core::file::{self, Layer, Source};
 use conductor_engine::home::Home;
 use conductor_engine::subagents;
 
@@ -88,7 +88,7 @@ fn one(place: Place) -> Result<Config, CliError> {
             });
         }
     };
-    let (layer, found) = match spec::layer(&source) {
+    let (layer, found) = match file::layer(&source) {
         Ok((layer, found)) => (Some(layer), found),
         Err(found) => (None, found),
     };

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use conductor_core::counted::counted;
+use conductor_core::file::{self, Diagnostic, Elsewhere, Severity, Source, Span};
 use conductor_core::plan::Plan;
-use conductor_core::spec::{self, Diagnostic, Elsewhere, Severity, Source, Span};
-use conductor_core::subagents::Subagent;
+use conductor_core::plan::subagents::Subagent;
+use conductor_core::values::counted::counted;
 use conductor_engine::agents::{self, AgentError};
 use conductor_engine::subagents;
 use serde_json::{Value, json};
@@ -52,19 +52,19 @@ pub(crate) fn load(path: &Path) -> Result<Plan, CliError> {
 }
 
 /// As `load`, and who wrote which of a task's settings.
-pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<spec::Origin>), CliError> {
+pub(crate) fn load_with_origins(path: &Path, task: &str) -> Result<(Plan, Vec<file::Origin>), CliError> {
     let (plan, findings) = check(path)?;
     findings.show();
     let plan = plan.ok_or_else(|| findings.cli_error())?;
-    let mut origins = findings.source().map(|source| spec::origins(source, task)).unwrap_or_default();
+    let mut origins = findings.source().map(|source| file::origins(source, task)).unwrap_or_default();
     for config in config::read()? {
-        let written = config.layer.as_ref().map(spec::Layer::written).unwrap_or_default();
+        let written = config.layer.as_ref().map(file::Layer::written).unwrap_or_default();
         match config.place.of {
-            config::Of::Environment => spec::put_origins(&mut origins, written, |key| {
+            config::Of::Environment => file::put_origins(&mut origins, written, |key| {
                 variables::of_setting(key).unwrap_or(&config.place.name).to_owned()
             }),
             config::Of::Repository | config::Of::User => {
-                spec::add_origins(&mut origins, &config.place.name, written);
+                file::add_origins(&mut origins, &config.place.name, written);
             }
         }
     }
@@ -87,7 +87,7 @@ pub(crate) fn check_in(
 ) -> Result<(Option<Plan>, Findings), CliError> {
     let name = shown_name(path);
     let bytes = read(path, &name)?;
-    let load = if open { spec::load_open } else { spec::load_over };
+    let load = if open { file::load_open } else { file::load_over };
     let (loaded, findings) = check_with(directory, name, bytes, load)?;
     Ok((loaded.map(|(plan, _)| plan), findings))
 }
@@ -96,7 +96,7 @@ pub(crate) fn check_in(
 pub(crate) fn load_open(path: &Path) -> Result<(Plan, Elsewhere), CliError> {
     let name = shown_name(path);
     let bytes = read(path, &name)?;
-    let (loaded, findings) = check_with(&std::env::current_dir()?, name, bytes, spec::load_open)?;
+    let (loaded, findings) = check_with(&std::env::current_dir()?, name, bytes, file::load_open)?;
     findings.show();
     loaded.ok_or_else(|| findings.cli_error())
 }
@@ -114,7 +114,7 @@ pub(crate) fn values(path: &Path) -> Result<(Source, Value), CliError> {
     let mut sheet = Sheet { source: None, name: name.clone(), found: Vec::new() };
     match Source::new(name.clone(), read(path, &name)?) {
         Err(found) => sheet.found.push(found),
-        Ok(source) => match spec::value(&source) {
+        Ok(source) => match file::value(&source) {
             Ok(value) => return Ok((source, value)),
             Err(found) => (sheet.source, sheet.found) = (Some(source), found),
         },
@@ -124,11 +124,11 @@ pub(crate) fn values(path: &Path) -> Result<(Source, Value), CliError> {
 }
 
 fn check_bytes(name: String, bytes: Vec<u8>) -> Result<(Option<Plan>, Findings), CliError> {
-    let (loaded, findings) = check_with(&std::env::current_dir()?, name, bytes, spec::load_over)?;
+    let (loaded, findings) = check_with(&std::env::current_dir()?, name, bytes, file::load_over)?;
     Ok((loaded.map(|(plan, _)| plan), findings))
 }
 
-type Load = fn(&Source, &[spec::Layer], &[Subagent]) -> Result<spec::Loaded, Vec<Diagnostic>>;
+type Load = fn(&Source, &[file::Layer], &[Subagent]) -> Result<file::Loaded, Vec<Diagnostic>>;
 
 fn check_with(
     directory: &Path,
@@ -194,7 +194,7 @@ pub(crate) fn check_text(name: &str, text: &str) -> Result<(), CliError> {
             true
         }
         Ok(source) => {
-            let (failed, found) = match spec::load(&source) {
+            let (failed, found) = match file::load(&source) {
                 Ok(loaded) => (false, loaded.warnings),
                 Err(found) => (true, found),
             };
@@ -211,7 +211,7 @@ pub(crate) fn without_file() -> Result<Plan, CliError> {
     let (layers, configs) = config::layers()?;
     configs.iter().for_each(Sheet::show);
     match layers {
-        Some(layers) => Ok(spec::plan_without_tasks(&layers)),
+        Some(layers) => Ok(file::plan_without_tasks(&layers)),
         None => Err(cli_error(&configs)),
     }
 }
@@ -289,8 +289,8 @@ impl Findings {
 /// As `without_file`, without what is wrong with any of them, which others tell.
 pub(crate) fn plan_of_good_configs() -> Plan {
     let configs = config::read().unwrap_or_default();
-    let layers: Vec<spec::Layer> = configs.into_iter().filter_map(|config| config.layer).collect();
-    spec::plan_without_tasks(&layers)
+    let layers: Vec<file::Layer> = configs.into_iter().filter_map(|config| config.layer).collect();
+    file::plan_without_tasks(&layers)
 }
 
 /// Names every file that has errors.

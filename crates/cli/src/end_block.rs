@@ -8,17 +8,17 @@ mod stats;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use conductor_core::costs;
-use conductor_core::counted::counted;
-use conductor_core::event::{DrainReason, FailureClass, RunOutcome, Touched, Usage};
-use conductor_core::graph::Graph;
-use conductor_core::groups::only_blocked;
-use conductor_core::ids::RunId;
-use conductor_core::ledger::Ledger;
 use conductor_core::plan::Task;
+use conductor_core::plan::graph::Graph;
+use conductor_core::report::groups::only_blocked;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::report::{self, Summary};
+use conductor_core::run::costs;
+use conductor_core::run::event::{DrainReason, FailureClass, RunOutcome, Touched, Usage};
 use conductor_core::run::{Run, Stage, Status, TaskState};
-use conductor_core::units::Usd;
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::Usd;
 use conductor_engine::merge::Ending;
 use conductor_engine::transcript;
 
@@ -286,7 +286,7 @@ fn truth(page: &mut Page, ledger: &Ledger) {
 /// What the user's own git would go by from now on, before any git command is recommended.
 fn settings(page: &mut Page, run: &Run) {
     for touched in run.settings() {
-        page.styled(YELLOW, "git", &one_line(&report::settings_words(touched)));
+        page.styled(YELLOW, "git", &one_line(&touched.words()));
     }
     let undo: BTreeSet<&String> = run.settings().iter().flat_map(|touched| &touched.undo).collect();
     if !undo.is_empty() {

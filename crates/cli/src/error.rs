@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-use conductor_core::select::SelectError;
+use conductor_core::plan::select::SelectError;
 use conductor_engine::amend::AmendError;
 use conductor_engine::checkpoints::CheckpointError;
 use conductor_engine::drive::DriveError;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use conductor_core::units::Millis;
+use conductor_core::values::units::Millis;
 use conductor_engine::git;
 use conductor_engine::home::Home;
 

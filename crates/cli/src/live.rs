@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use conductor_core::ids::RunId;
-use conductor_core::scheduler::Request;
+use conductor_core::schedule::Request;
+use conductor_core::values::ids::RunId;
 use conductor_engine::control::{self, ControlError, LiveView};
 use conductor_engine::git::Repository;
 use conductor_engine::home::Home;

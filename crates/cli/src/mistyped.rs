@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
-use conductor_core::spec::did_you_mean;
+use conductor_core::values::suggest::did_you_mean;
 
 use crate::args::Arguments;
 use crate::end_block::one_line;

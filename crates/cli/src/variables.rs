@@ -5,7 +5,8 @@
 
 use std::path::PathBuf;
 
-use conductor_core::spec::{self, Source, did_you_mean};
+use conductor_core::file::{self, Source};
+use conductor_core::values::suggest::did_you_mean;
 use serde_json::Value;
 
 use crate::commands::talk;
@@ -131,7 +132,7 @@ pub(crate) fn config() -> Option<Config> {
             });
         }
     };
-    let (layer, found) = match spec::layer(&source) {
+    let (layer, found) = match file::layer(&source) {
         Ok((layer, found)) => (Some(layer.over_tasks()), found),
         Err(found) => (None, found),
     };

@@ -4,16 +4,17 @@
 //! not at all.
 
 mod history;
+pub mod rehearse;
 
 use std::collections::BTreeMap;
 
-use crate::event::Options;
-use crate::graph::{CriticalPath, Graph, GraphError, Node};
-use crate::ids::TaskId;
+use crate::forecast::rehearse::{Rehearsal, rehearse_as};
+use crate::plan::graph::{CriticalPath, Graph, GraphError, Node};
 use crate::plan::{Command, Dependency, Plan, Task, Wins, Work};
-use crate::rehearse::{Rehearsal, rehearse_as};
-use crate::scheduler::lonely;
-use crate::units::{Millis, Usd};
+use crate::run::event::Options;
+use crate::schedule::lonely;
+use crate::values::ids::TaskId;
+use crate::values::units::{Millis, Usd};
 
 use history::median;
 pub use history::{Basis, Estimate, History, Past, estimate, foretold, teach};
@@ -274,9 +275,9 @@ fn cost(plan: &Plan, history: &History) -> Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Usage;
+    use crate::forecast::rehearse::rehearse;
     use crate::plan::{Entrant, Preparation, Priority};
-    use crate::rehearse::rehearse;
+    use crate::run::event::Usage;
 
     fn id(id: &str) -> TaskId {
         TaskId::parse(id).unwrap()
@@ -500,7 +501,7 @@ mod tests {
         teach(&mut taught, &history);
         let (run, _) = crate::run::Run::create(taught, Default::default());
         let (scheduler, _) =
-            crate::scheduler::Scheduler::start(run, Options::with_slots(2), Default::default()).unwrap();
+            crate::schedule::Scheduler::start(run, Options::with_slots(2), Default::default()).unwrap();
         let started = names
             .map(|name| scheduler.run().progress(scheduler.run().place(&id(name)).unwrap()).last_attempt);
         assert_eq!(started, [1, 0, 0, 1], "the run starts with the long one too");

@@ -8,24 +8,34 @@ mod amendment;
 mod bounds;
 mod course;
 mod execution;
+pub mod file_sets;
+pub mod graph;
+pub mod groups;
 mod measure;
+pub mod mentions;
+pub mod models;
+pub mod ordering;
+pub mod permissions;
 mod race;
+pub mod recovery;
+pub mod select;
+pub mod subagents;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::groups::without_marks;
-use crate::ids::TaskId;
-use crate::models::Models;
-use crate::recovery::Recovery;
-use crate::subagents::Subagent;
-use crate::units::{Millis, Usd};
+use crate::plan::groups::without_marks;
+use crate::plan::models::Models;
+use crate::plan::recovery::Recovery;
+use crate::plan::subagents::Subagent;
+use crate::values::ids::TaskId;
+use crate::values::units::{Millis, Usd};
 
 pub use agents::{Otherwise, Permissions, Program, Review};
 pub use amendment::{Amendment, Edit};
-pub use bounds::{Limits, Notification, Notifications, OnBudget, Price};
+pub use bounds::{Limits, NOTIFICATION_NAMES, Notification, Notifications, OnBudget, Price};
 pub use course::{
     Changes, Dependency, EpicLanding, Isolation, Kind, Land, MergeStrategy, OnConflict, PrStrategy,
     RetryPolicy, Scope, When,

@@ -8,7 +8,6 @@
 mod answer;
 mod changes;
 mod check;
-mod extract;
 mod issues;
 mod mend;
 mod names;
@@ -17,10 +16,10 @@ mod write;
 
 pub mod words;
 
+pub use crate::values::json_answer::{Unreadable, extract};
 pub use answer::{Analysis, Draft, DraftTask, Size, read_analysis, read_plan};
 pub use changes::{Changes, changes};
 pub use check::{Bounds, Finding, check};
-pub use extract::{Unreadable, extract};
 pub use issues::{Issue, issues};
 pub use mend::{Refusal, mend};
 pub use width::width;

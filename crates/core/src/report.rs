@@ -5,9 +5,12 @@
 mod accuracy;
 mod course;
 mod files;
+pub mod groups;
 mod html;
+pub mod ledger;
 mod markdown;
 mod measured;
+pub mod notify;
 mod plan_file;
 mod profile;
 mod races;
@@ -16,13 +19,13 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use crate::event::{DrainReason, RunOutcome, Usage};
-use crate::graph::{Graph, Node};
-use crate::ids::{RunId, TaskId};
-use crate::ledger::Ledger;
+use crate::plan::graph::{Graph, Node};
 use crate::plan::{Plan, Task};
-use crate::run::{Run, SettingsTouched, Stage, Status, Stray, TaskState};
-use crate::units::Millis;
+use crate::report::ledger::Ledger;
+use crate::run::event::{DrainReason, RunOutcome, Usage};
+use crate::run::{Run, Stage, Status, Stray, TaskState};
+use crate::values::ids::{RunId, TaskId};
+use crate::values::units::Millis;
 
 pub use accuracy::{Accuracy, Held};
 pub use files::{SUMMARY_SCHEMA, SummaryFile, TaskResult};
@@ -110,16 +113,6 @@ pub fn stray_words(stray: &Stray) -> String {
     )
 }
 
-/// Who may have changed what the user's git is configured by.
-pub fn settings_words(SettingsTouched { tasks, what, .. }: &SettingsTouched) -> String {
-    let tasks = tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
-    let when = match tasks.is_empty() {
-        true => "since the run started".to_owned(),
-        false => format!("while {tasks} worked, by one of them or by yourself"),
-    };
-    format!("git's configuration was changed {when}: {}", what.join(", "))
-}
-
 /// Why a task is in the state it is in, where that needs saying.
 pub fn note(plan: &Plan, task: &Task, state: &TaskState) -> String {
     match state {
@@ -156,12 +149,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::event::{Failure, FailureClass, Options, Outcome};
-    use crate::ids::Attempt;
-    use crate::ledger::Ledger;
     use crate::plan::{Command, Dependency, Plan, Task, Work};
-    use crate::scheduler::{Input, Scheduler};
-    use crate::units::{Now, Tick, Timestamp};
+    use crate::report::ledger::Ledger;
+    use crate::run::event::{Failure, FailureClass, Options, Outcome};
+    use crate::schedule::{Input, Scheduler};
+    use crate::values::ids::Attempt;
+    use crate::values::units::{Now, Tick, Timestamp};
 
     fn at(secs: u64) -> Now {
         Now { at: Timestamp(secs as i64 * 1000), tick: Tick(secs * 1000), jitter: 0.5 }

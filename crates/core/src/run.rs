@@ -3,7 +3,10 @@
 //! `Run::apply` is the only way it changes, live and on replay alike. It knows which transitions are legal, not which are
 //! wise: deciding is the scheduler's.
 
+pub mod costs;
 mod decisions;
+pub mod event;
+pub mod measure;
 mod races;
 mod reading;
 mod repeats;
@@ -17,16 +20,16 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::event::{
+use crate::plan::graph::Node;
+use crate::plan::{Amendment, Plan, Task};
+use crate::run::event::{
     Again, AgentChoice, Capped, Change, Event, ModelUsage, Options, Outcome, Planning, Record, Report, Usage,
 };
-use crate::graph::Node;
-use crate::ids::{Places, TaskId};
-use crate::plan::{Amendment, Plan, Task};
-use crate::units::{Millis, Now, Tick, Timestamp};
+use crate::values::ids::{Places, TaskId};
+use crate::values::units::{Millis, Now, Tick, Timestamp};
 
 use decisions::Recoveries;
-pub use decisions::Secured;
+pub use decisions::{Decided, Secured, recovery_words};
 use races::Races;
 pub use races::Verdict;
 pub use repeats::Repeats;

@@ -1,6 +1,6 @@
 //! Changes a run that no coordinator drives: claims it, reads it and appends to its log.
 //!
-//! What is to be recorded is the core's to say (`conductor_core::amend`), and what has to be true first is the caller's to
+//! What is to be recorded is the core's to say (`conductor_core::schedule::amend`), and what has to be true first is the caller's to
 //! see to. The claim is held as long as the amendment lives.
 
 use std::io;
@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conductor_core::amend;
-use conductor_core::event::{Event, Record};
-use conductor_core::graph::{Graph, GraphError};
-use conductor_core::ids::{RunId, TaskId};
+use conductor_core::plan::graph::{Graph, GraphError};
 use conductor_core::report::Subject;
+use conductor_core::run::event::{Event, Record};
 use conductor_core::run::{IllegalEvent, Run, TaskState};
-use conductor_core::scheduler::{Refusal, Request, Scheduler};
-use conductor_core::units::{Now, Tick};
+use conductor_core::schedule::amend;
+use conductor_core::schedule::{Refusal, Request, Scheduler};
+use conductor_core::values::ids::{RunId, TaskId};
+use conductor_core::values::units::{Now, Tick};
 use thiserror::Error;
 
 use crate::clock::wall;
@@ -195,8 +195,8 @@ impl Amendment {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::event::{DrainReason, Options};
     use conductor_core::run::Stage;
+    use conductor_core::run::event::{DrainReason, Options};
 
     use super::*;
     use crate::stores::{NewRun, Sqlite};

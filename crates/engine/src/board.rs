@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use conductor_core::event::{Phases, Processes};
-use conductor_core::ids::{Attempt, TaskId};
-use conductor_core::scheduler::{self, Snapshot};
-use conductor_core::units::Millis;
+use conductor_core::run::event::{Phases, Processes};
+use conductor_core::schedule::{self, Snapshot};
+use conductor_core::values::ids::{Attempt, TaskId};
+use conductor_core::values::units::Millis;
 
 /// What an attempt is at. Merging comes after it and is the run's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,10 +65,10 @@ impl Board {
         let doings = self.doings();
         for at_work in &mut snapshot.running {
             let doing = doings.get(&at_work.task).filter(|doing| doing.attempt == at_work.attempt);
-            if at_work.phase == scheduler::Phase::Working
+            if at_work.phase == schedule::Phase::Working
                 && doing.is_some_and(|doing| doing.phase == Phase::Verifying)
             {
-                at_work.phase = scheduler::Phase::Verifying;
+                at_work.phase = schedule::Phase::Verifying;
             }
         }
     }

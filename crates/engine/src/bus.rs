@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conductor_core::event::Record;
+use conductor_core::run::event::Record;
 use tokio::sync::mpsc;
 
 pub type Records = Arc<[Record]>;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use conductor_core::units::{Now, Tick, Timestamp};
+use conductor_core::values::units::{Now, Tick, Timestamp};
 
 /// How often the loop reads the clock at the least.
 pub const HEARTBEAT: Duration = Duration::from_secs(1);

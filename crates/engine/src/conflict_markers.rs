@@ -4,8 +4,8 @@
 //! land is looked at when it is stacked, wherever it comes from: the merge train, a task brought in or solved by hand, an
 //! epic, a conflict in which one side was favoured. A person lets a file pass by naming it.
 
-use conductor_core::event::{Change, Failure, FailureClass};
 use conductor_core::plan::Task;
+use conductor_core::run::event::{Change, Failure, FailureClass};
 
 use crate::merge::hunks;
 use crate::workspaces::{RunRepo, WorkspaceError};

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use conductor_core::ids::TaskId;
-use conductor_core::scheduler::Input;
+use conductor_core::schedule::Input;
+use conductor_core::values::ids::TaskId;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::drive::Message;

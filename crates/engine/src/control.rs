@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Event, Record};
-use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::scheduler::{Request, Snapshot, Wait};
-use conductor_core::units::{Tick, Timestamp};
+use conductor_core::run::event::{Event, Record};
+use conductor_core::schedule::{Request, Snapshot, Wait};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::units::{Tick, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};

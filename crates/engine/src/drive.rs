@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Failure, FailureClass, Options, Outcome, Report, StopReason};
-use conductor_core::graph::GraphError;
-use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::plan::graph::GraphError;
 use conductor_core::plan::{Plan, Task};
+use conductor_core::run::event::{Failure, FailureClass, Options, Outcome, Report, StopReason};
 use conductor_core::run::{IllegalEvent, Progress, Run, TaskState};
-use conductor_core::scheduler::{
+use conductor_core::schedule::{
     Action, Car, Decision, Input, LeftBehind, Refusal, Request, ResumeState, Scheduler,
 };
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -742,7 +742,7 @@ fn ask(stop: &watch::Sender<Stop>) {
 }
 
 /// The processes a dead coordinator had noted as running.
-fn noted(run: &Run) -> Vec<conductor_core::event::Process> {
+fn noted(run: &Run) -> Vec<conductor_core::run::event::Process> {
     run.tasks()
         .filter_map(|(_, progress)| match &progress.state {
             TaskState::Running(running) => running.process,

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
-use conductor_core::event::Record;
-use conductor_core::groups::{Metadata, Report};
-use conductor_core::ids::RunId;
 use conductor_core::plan::Task;
+use conductor_core::report::groups::{Metadata, Report};
+use conductor_core::run::event::Record;
 use conductor_core::run::{Run, TaskState};
-use conductor_core::units::Timestamp;
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::Timestamp;
 use tokio::sync::mpsc;
 
 use crate::access;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use conductor_core::event::{AgentChoice, Event, Outcome, Record};
 use conductor_core::forecast::{self, History, Past};
-use conductor_core::ids::TaskId;
-use conductor_core::models::{self, Sample};
 use conductor_core::plan::Plan;
+use conductor_core::plan::models::{self, Sample};
+use conductor_core::run::event::{AgentChoice, Event, Outcome, Record};
 use conductor_core::run::{Run, TaskState};
+use conductor_core::values::ids::TaskId;
 
 use crate::stores::{EarlierRuns, StoreError, StoredRun};
 
@@ -177,9 +177,9 @@ fn remembered(files: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::event::{Failure, FailureClass};
-    use conductor_core::ids::Attempt;
-    use conductor_core::units::{Millis, Tick, Timestamp};
+    use conductor_core::run::event::{Failure, FailureClass};
+    use conductor_core::values::ids::Attempt;
+    use conductor_core::values::units::{Millis, Tick, Timestamp};
 
     use super::*;
     use crate::agents::Tokens;

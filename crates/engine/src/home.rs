@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 use thiserror::Error;
 
 use crate::access;

@@ -4,9 +4,9 @@ mod taken_back;
 
 use std::path::PathBuf;
 
-use conductor_core::ids::RunId;
-use conductor_core::ledger::Ledger;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
+use conductor_core::values::ids::RunId;
 
 use crate::process;
 use crate::workspaces::{RunRepo, WorkspaceError};

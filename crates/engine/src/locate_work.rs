@@ -2,10 +2,10 @@
 //!
 //! The log says what should be there; git is asked whether it is. Nothing is changed.
 
-use conductor_core::event::{Change, Event, Record};
-use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::Isolation;
+use conductor_core::run::event::{Change, Event, Record};
 use conductor_core::run::{Run, TaskState};
+use conductor_core::values::ids::{Attempt, TaskId};
 
 use crate::workspaces::{RunRepo, WorkspaceError, WorkspaceRequest};
 
@@ -193,7 +193,7 @@ fn rescued(task: &TaskId, attempt: Attempt, run_repo: &RunRepo) -> Result<Option
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::units::{Tick, Timestamp};
+    use conductor_core::values::units::{Tick, Timestamp};
 
     use super::*;
 
@@ -229,7 +229,7 @@ mod tests {
             Event::AttemptEnded {
                 task: id(task),
                 attempt,
-                outcome: conductor_core::event::Outcome::Succeeded,
+                outcome: conductor_core::run::event::Outcome::Succeeded,
                 elapsed: Default::default(),
                 executor: 1,
                 change,

@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-use conductor_core::event::{Change, Failure, FailureClass};
-use conductor_core::ids::RunId;
 use conductor_core::plan::{MergeStrategy, Task};
-use conductor_core::scheduler::{Car, Side};
+use conductor_core::run::event::{Change, Failure, FailureClass};
+use conductor_core::schedule::{Car, Side};
+use conductor_core::values::ids::RunId;
 
 use crate::checkpoints;
 use crate::conflict_markers::{self, Look};

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
 use std::time::Duration;
 
-use conductor_core::ids::RunId;
-use conductor_core::notify::{Telling, tellings};
 use conductor_core::plan::Notification;
+use conductor_core::report::notify::{Telling, tellings};
 use conductor_core::run::Run;
+use conductor_core::values::ids::RunId;
 use tokio::sync::mpsc;
 
 use crate::bus::Records;

@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use conductor_core::event::Record;
-use conductor_core::graph::Graph;
-use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::plan::graph::Graph;
 use conductor_core::plan::{Isolation, Plan, Task};
 use conductor_core::report::{self, PlanFile, Subject, SummaryFile, TaskResult, Voice, Voices};
+use conductor_core::run::event::Record;
 use conductor_core::run::{Progress, Run, TaskState};
-use conductor_core::units::Millis;
+use conductor_core::values::ids::{Attempt, TaskId};
+use conductor_core::values::units::Millis;
 use serde::{Deserialize, Serialize};
 
 use crate::access;

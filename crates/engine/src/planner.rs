@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use conductor_core::costs;
-use conductor_core::counted::counted;
-use conductor_core::event::{Failure, FailureClass, ModelUsage, Outcome, Usage};
-use conductor_core::ids::RunId;
-use conductor_core::models::{self, Circumstances};
-use conductor_core::permissions::READ_ONLY;
+use conductor_core::plan::models::{self, Circumstances};
+use conductor_core::plan::permissions::READ_ONLY;
 use conductor_core::plan::{Permissions, Plan, Work};
 use conductor_core::planner::{
     Analysis, Bounds, Draft, Refusal, check, mend, read_analysis, read_plan, words,
 };
-use conductor_core::units::{Millis, Timestamp, Usd};
+use conductor_core::run::costs;
+use conductor_core::run::event::{Failure, FailureClass, ModelUsage, Outcome, Usage};
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::{Millis, Timestamp, Usd};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 

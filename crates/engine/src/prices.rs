@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use conductor_core::plan::Price;
-use conductor_core::units::Usd;
+use conductor_core::values::units::Usd;
 use genai_prices::{Calculator, PriceRequest, Usage, UsageKey};
 
 use crate::agents::Tokens;

@@ -4,9 +4,9 @@ mod ui;
 
 use std::path::Path;
 
-use conductor_core::event::{Failure, FailureClass};
-use conductor_core::ids::TaskId;
 use conductor_core::plan::{Isolation, Limits, Plan, Task, Work};
+use conductor_core::run::event::{Failure, FailureClass};
+use conductor_core::values::ids::TaskId;
 use minijinja::{Environment, context};
 use thiserror::Error;
 
@@ -179,7 +179,7 @@ fn told(failure: &Failure) -> String {
 #[cfg(test)]
 mod tests {
     use conductor_core::plan::Epic;
-    use conductor_core::subagents::Subagent;
+    use conductor_core::plan::subagents::Subagent;
 
     use super::*;
 

@@ -7,12 +7,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conductor_core::amend;
-use conductor_core::event::{Change, Failure, FailureClass};
-use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::Isolation;
+use conductor_core::run::event::{Change, Failure, FailureClass};
 use conductor_core::run::{Run, Status};
-use conductor_core::scheduler::{Car, Side};
+use conductor_core::schedule::amend;
+use conductor_core::schedule::{Car, Side};
+use conductor_core::values::ids::{Attempt, TaskId};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 

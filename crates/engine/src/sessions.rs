@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
-use conductor_core::costs;
-use conductor_core::event::{AgentChoice, Event, Failure, Outcome, Planning, Record, Usage};
-use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::run::costs;
+use conductor_core::run::event::{AgentChoice, Event, Failure, Outcome, Planning, Record, Usage};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::units::Timestamp;
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::units::Timestamp;
 use serde::Serialize;
 use tokio::sync::mpsc;
 

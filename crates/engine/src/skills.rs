@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::subagents::front_matter;
+use conductor_core::plan::subagents::front_matter;
 
 use crate::subagents::text;
 

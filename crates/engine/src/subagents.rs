@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use conductor_core::subagents::{Subagent, front_matter, items};
+use conductor_core::plan::subagents::{Subagent, front_matter, items};
 
 /// Where they are kept, below a repository's root or a home.
 const FOLDER: &str = ".claude/agents";

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::{Plan, Task};
-use conductor_core::scheduler::{Car, Input, LeftBehind, Stacked};
-use conductor_core::units::Millis;
+use conductor_core::run::event::{Failure, FailureClass};
+use conductor_core::schedule::{Car, Input, LeftBehind, Stacked};
+use conductor_core::values::units::Millis;
 use tokio::sync::watch;
 
 use crate::merge::{self, Stack};

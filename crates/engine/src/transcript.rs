@@ -17,7 +17,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::values::ids::{Attempt, TaskId};
 use rustix::fs::FallocateFlags;
 
 use crate::access;

@@ -3,11 +3,11 @@
 use std::process::Command;
 use std::time::Instant;
 
-use conductor_core::event::Options;
-use conductor_core::ids::TaskId;
+use conductor_core::forecast::rehearse::rehearse;
 use conductor_core::plan::{self, Dependency, Plan, Task, Work};
-use conductor_core::rehearse::rehearse;
-use conductor_core::units::Millis;
+use conductor_core::run::event::Options;
+use conductor_core::values::ids::TaskId;
+use conductor_core::values::units::Millis;
 
 use super::CORE;
 use super::graph::{Draw, NOTHING, Shape, thousands};

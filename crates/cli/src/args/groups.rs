@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use conductor_core::groups::Status;
-use conductor_core::units::Millis;
+use conductor_core::report::groups::Status;
+use conductor_core::values::units::Millis;
 
 use crate::complete;
 

@@ -1,7 +1,7 @@
 //! Of a run that goes on or is over: looking at it, steering it, answering it.
 
 use clap::{Args, Subcommand, ValueEnum};
-use conductor_core::units::Millis;
+use conductor_core::values::units::Millis;
 
 use crate::complete;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use conductor_core::units::Millis;
+use conductor_core::values::units::Millis;
 
 use crate::complete;
 

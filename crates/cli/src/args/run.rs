@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use conductor_core::event::Planning;
-use conductor_core::units::Millis;
+use conductor_core::run::event::Planning;
+use conductor_core::values::units::Millis;
 
 use crate::complete;
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use conductor_core::costs::By;
-use conductor_core::units::Millis;
+use conductor_core::run::costs::By;
+use conductor_core::values::units::Millis;
 
 use crate::complete;
 

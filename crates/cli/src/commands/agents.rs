@@ -4,10 +4,10 @@ mod trial;
 
 use std::path::Path;
 
-use conductor_core::costs;
-use conductor_core::event::Usage;
 use conductor_core::plan::Plan;
-use conductor_core::units::Usd;
+use conductor_core::run::costs;
+use conductor_core::run::event::Usage;
+use conductor_core::values::units::Usd;
 use conductor_engine::agents::{Abilities, Entry, Login, roster};
 use serde::Serialize;
 

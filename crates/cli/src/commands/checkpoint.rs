@@ -1,7 +1,7 @@
 //! `conductor checkpoint`: where branches were, and setting them back.
 
-use conductor_core::ids::{RunId, TaskId};
-use conductor_core::spec::did_you_mean;
+use conductor_core::values::ids::{RunId, TaskId};
+use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::checkpoints::{self, Checkpoint, RolledBack};
 use conductor_engine::git::Repository;
 use conductor_engine::merge::short;

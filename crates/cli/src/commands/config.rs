@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use conductor_core::ids::TaskId;
+use conductor_core::file::{self, Written, effective};
 use conductor_core::plan::{Task, Work};
-use conductor_core::spec::{self, Written, effective};
+use conductor_core::values::ids::TaskId;
 use conductor_engine::redact::is_secret_name;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ fn file_settings(path: &Path) -> Result<(String, Vec<Written>), CliError> {
     let (plan, findings) = diagnostics::check(path)?;
     findings.show();
     match (plan, findings.source()) {
-        (Some(_), Some(source)) => Ok((source.name().to_owned(), spec::written_in_file(source))),
+        (Some(_), Some(source)) => Ok((source.name().to_owned(), file::written_in_file(source))),
         _ => Err(findings.cli_error()),
     }
 }
@@ -99,7 +99,7 @@ fn settings<'c>(configs: &'c [Config], file: Option<&'c (String, Vec<Written>)>)
     let mut names: Vec<(&'static str, &str)> = Vec::new();
     let (environment, files): (Vec<&Config>, Vec<&Config>) =
         configs.iter().partition(|config| config.place.of == Of::Environment);
-    let written = |config: &&'c Config| config.layer.as_ref().map(spec::Layer::written).unwrap_or_default();
+    let written = |config: &&'c Config| config.layer.as_ref().map(file::Layer::written).unwrap_or_default();
     let named = |config: &&'c Config| (config.place.of.name(), config.place.name.as_str());
     layers.extend(environment.iter().map(written));
     names.extend(environment.iter().map(named));
@@ -144,18 +144,18 @@ fn put(settings: &mut Vec<Setting>, setting: Setting) {
 /// `execution` is another way to say `parallel`; whichever is said by the stronger file counts.
 fn settle_parallel(settings: &mut Vec<Setting>, configs: &[Config]) {
     let says = |config: &&Config| {
-        let written = config.layer.as_ref().map(spec::Layer::written).unwrap_or_default();
+        let written = config.layer.as_ref().map(file::Layer::written).unwrap_or_default();
         let told = |key: &str| written.iter().find(|one| one.key == key);
         ["parallel", "execution.parallel_mode", "execution.max_parallel_tasks"]
             .into_iter()
             .any(|key| told(key).is_some())
     };
-    let layers: Vec<spec::Layer> = configs.iter().filter_map(|config| config.layer.clone()).collect();
-    let (Some(config), Some(slots)) = (configs.iter().find(says), spec::plan_without_tasks(&layers).parallel)
+    let layers: Vec<file::Layer> = configs.iter().filter_map(|config| config.layer.clone()).collect();
+    let (Some(config), Some(slots)) = (configs.iter().find(says), file::plan_without_tasks(&layers).parallel)
     else {
         return;
     };
-    let written = config.layer.as_ref().map(spec::Layer::written).unwrap_or_default();
+    let written = config.layer.as_ref().map(file::Layer::written).unwrap_or_default();
     let by_itself = written.iter().find(|one| one.key == "parallel");
     let by_execution = written.iter().find(|one| one.key.starts_with("execution."));
     let line = by_itself.or(by_execution).map(|one| one.line);

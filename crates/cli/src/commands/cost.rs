@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use conductor_core::costs::{self, By, Line, NONE};
-use conductor_core::counted::counted;
-use conductor_core::event::{Event, Planning, Record, Usage};
-use conductor_core::units::{Tick, Timestamp};
+use conductor_core::run::costs::{self, By, Line, NONE};
+use conductor_core::run::event::{Event, Planning, Record, Usage};
+use conductor_core::values::counted::counted;
+use conductor_core::values::units::{Tick, Timestamp};
 use serde::Serialize;
 
 use super::{answer, answer_json, block_on};

@@ -2,9 +2,9 @@
 
 use std::io::{self, IsTerminal as _};
 
-use conductor_core::event::Change;
 use conductor_core::plan::Isolation;
 use conductor_core::run::Status;
+use conductor_core::run::event::Change;
 use conductor_engine::locate_work::{self, WorkLocation};
 use conductor_engine::merge::short;
 use conductor_engine::transcript;

@@ -1,7 +1,7 @@
 //! `conductor events`: the log of a run for programs, as `run --ui json` writes it; with `--follow` as it grows.
 
-use conductor_core::event::Record;
-use conductor_core::ids::RunId;
+use conductor_core::run::event::Record;
+use conductor_core::values::ids::RunId;
 use conductor_engine::control;
 use conductor_engine::home::Home;
 

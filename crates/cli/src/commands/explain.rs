@@ -6,13 +6,14 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::AgentChoice;
-use conductor_core::ids::TaskId;
-use conductor_core::models::{self, Chosen, Circumstances, Sample};
+use conductor_core::file::Origin;
+use conductor_core::plan::models::{self, Chosen, Circumstances, Sample};
 use conductor_core::plan::{Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
-use conductor_core::scheduler::{self, Wait};
-use conductor_core::spec::{Origin, did_you_mean};
+use conductor_core::run::event::AgentChoice;
+use conductor_core::schedule::{self, Wait};
+use conductor_core::values::ids::TaskId;
+use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::control::{self, ControlError, Query, View};
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
@@ -200,7 +201,7 @@ impl Subject {
             return None;
         }
         let now = match self.run() {
-            Some(run) => scheduler::circumstances(run, self.place),
+            Some(run) => schedule::circumstances(run, self.place),
             None => Circumstances { samples: &self.samples, ..Circumstances::default() },
         };
         Some(models::choose(&self.plan, self.task(), self.agent(), &now))
@@ -229,7 +230,7 @@ impl Subject {
             })
             .collect();
         let supposed = || self.task().dependencies.iter().map(|on| (on.id.clone(), None)).collect();
-        let before = self.run().map_or_else(supposed, |run| scheduler::before(run, self.place));
+        let before = self.run().map_or_else(supposed, |run| schedule::before(run, self.place));
         let apart = self.isolation != Isolation::None;
         let branch = self.found.as_ref().map(|found| {
             let StoredRun { id, directory, .. } = &found.found.stored;

@@ -1,5 +1,5 @@
-use conductor_core::graph::{self, Strategy};
-use conductor_core::select::select;
+use conductor_core::plan::graph::{self, Strategy};
+use conductor_core::plan::select::select;
 
 use super::answer;
 use crate::args::{Format, Graph};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use conductor_core::counted::counted;
-use conductor_core::subagents::Known;
+use conductor_core::plan::subagents::Known;
+use conductor_core::values::counted::counted;
 use conductor_engine::beads::{self, Bd, BdError, Drafted, LeftOut};
 use conductor_engine::home::Home;
 use conductor_engine::subagents;

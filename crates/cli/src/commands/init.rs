@@ -3,8 +3,8 @@
 use std::io::{self, BufRead};
 use std::path::Path;
 
+use conductor_core::file::{config_schema, schema};
 use conductor_core::plan::Plan;
-use conductor_core::spec::{config_schema, schema};
 use conductor_engine::agents::{Entry, Kind, Login, roster};
 use conductor_engine::{gates, subagents};
 use serde_json::json;
@@ -236,7 +236,7 @@ fn prompts_text(choice: &Choice) -> String {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::spec::{Source, layer, load};
+    use conductor_core::file::{Source, layer, load};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Wishes for a run that may not be active: asked of its coordinator, else recorded by the same rules.
 
-use conductor_core::ids::RunId;
-use conductor_core::scheduler::{Request, is_called_off};
+use conductor_core::schedule::{Request, is_called_off};
+use conductor_core::values::ids::RunId;
 use conductor_engine::control::{self, ControlError};
 use conductor_engine::home::Home;
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use conductor_core::event::{Event, Record};
-use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::Work;
+use conductor_core::run::event::{Event, Record};
+use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_engine::agents;
 use conductor_engine::control::{self, ControlError, Heard, Query, View};
 use conductor_engine::transcript::{Reader, Speaker, shown};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::counted::counted;
-use conductor_core::units::Usd;
+use conductor_core::values::counted::counted;
+use conductor_core::values::units::Usd;
 
 use super::plan::commands;
 use super::plan::{

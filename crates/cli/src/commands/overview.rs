@@ -4,7 +4,7 @@ mod next;
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::scheduler::Snapshot;
+use conductor_core::schedule::Snapshot;
 use conductor_engine::control::LiveView;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;

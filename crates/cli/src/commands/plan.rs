@@ -8,12 +8,12 @@ mod requirements;
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::counted::counted;
-use conductor_core::graph::{Graph, Strategy};
+use conductor_core::plan::graph::{Graph, Strategy};
 use conductor_core::plan::{Plan, Task};
 use conductor_core::planner::{Bounds, Changes, Size, changes, width};
 use conductor_core::report::PlanFile;
-use conductor_core::units::Usd;
+use conductor_core::values::counted::counted;
+use conductor_core::values::units::Usd;
 use conductor_engine::output;
 use serde_json::json;
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use conductor_core::ids::RunId;
-use conductor_core::spec::parse_duration;
+use conductor_core::file::parse_duration;
+use conductor_core::values::ids::RunId;
 use conductor_engine::home::{Home, RunClaim};
 use conductor_engine::process;
 

@@ -4,13 +4,13 @@ mod timeline;
 
 use std::path::Path;
 
-use conductor_core::costs;
-use conductor_core::counted::counted;
-use conductor_core::event::{Options, Usage};
 use conductor_core::forecast::{Basis, Estimate, Forecast, History, forecast};
-use conductor_core::graph::Node;
 use conductor_core::plan::Plan;
-use conductor_core::units::Usd;
+use conductor_core::plan::graph::Node;
+use conductor_core::run::costs;
+use conductor_core::run::event::{Options, Usage};
+use conductor_core::values::counted::counted;
+use conductor_core::values::units::Usd;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::history;
 use conductor_engine::home::Home;

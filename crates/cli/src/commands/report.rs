@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::graph::Graph;
+use conductor_core::plan::graph::Graph;
 use conductor_core::report::{self, Subject, SummaryFile};
 use conductor_engine::{ledger, output};
 

@@ -7,9 +7,9 @@ mod pager;
 mod waiting;
 mod walk;
 
-use conductor_core::counted::counted;
-use conductor_core::event::{Comment, ReviewVerdict};
-use conductor_core::scheduler::Request;
+use conductor_core::run::event::{Comment, ReviewVerdict};
+use conductor_core::schedule::Request;
+use conductor_core::values::counted::counted;
 use serde_json::json;
 
 use self::waiting::Waiting;

@@ -1,4 +1,4 @@
-use conductor_core::spec::{config_schema, schema};
+use conductor_core::file::{config_schema, schema};
 
 use super::answer_json;
 use crate::args::Schema;

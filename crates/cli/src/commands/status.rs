@@ -4,8 +4,8 @@
 pub(crate) mod text;
 mod watch;
 
-use conductor_core::costs;
-use conductor_core::scheduler::{AtWork, Snapshot, Waiting, Words};
+use conductor_core::run::costs;
+use conductor_core::schedule::{AtWork, Snapshot, Waiting, Words};
 use conductor_engine::control::LiveView;
 use conductor_engine::home::Home;
 use serde_json::{Value, json};
@@ -125,8 +125,8 @@ fn at_work(at_work: &AtWork) -> Value {
 }
 
 /// Each reason with its words, for programs that only show them.
-pub(crate) fn reasons(why: &[conductor_core::scheduler::Wait]) -> Vec<Value> {
-    let reason = |wait: &conductor_core::scheduler::Wait| {
+pub(crate) fn reasons(why: &[conductor_core::schedule::Wait]) -> Vec<Value> {
+    let reason = |wait: &conductor_core::schedule::Wait| {
         let mut value = serde_json::to_value(wait).unwrap_or_default();
         value["words"] = json!(wait.to_string());
         value

@@ -1,10 +1,10 @@
 //! `pause`, `resume`, `cancel` and `parallel`: requests to an active run.
 
-use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Task;
 use conductor_core::run::{Progress, Run};
-use conductor_core::scheduler::Request;
-use conductor_core::spec::did_you_mean;
+use conductor_core::schedule::Request;
+use conductor_core::values::ids::{RunId, TaskId};
+use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::control::{self, LiveView, Query, View};
 use conductor_engine::home::Home;
 use serde_json::json;

@@ -1,10 +1,10 @@
 //! `conductor task`: answers, messages and requests for one task, whether its run is active or not.
 
-use conductor_core::amend;
-use conductor_core::event::{Answer, Answerer, Event};
-use conductor_core::ids::TaskId;
 use conductor_core::run::TaskState;
-use conductor_core::scheduler::{Refusal, Request};
+use conductor_core::run::event::{Answer, Answerer, Event};
+use conductor_core::schedule::amend;
+use conductor_core::schedule::{Refusal, Request};
+use conductor_core::values::ids::TaskId;
 use conductor_engine::control::{self, ControlError};
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use conductor_core::spec::did_you_mean;
+use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::home::Home;
 use conductor_engine::subagents;
 use minijinja::{Environment, UndefinedBehavior};

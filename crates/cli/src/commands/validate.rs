@@ -1,5 +1,5 @@
-use conductor_core::counted::counted;
-use conductor_core::graph::{Graph, Strategy};
+use conductor_core::plan::graph::{Graph, Strategy};
+use conductor_core::values::counted::counted;
 use conductor_engine::git::{GitError, Repository};
 
 use super::doctor::troubles;

@@ -5,9 +5,9 @@ use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use conductor_core::event::{Event, Record};
-use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Task;
+use conductor_core::run::event::{Event, Record};
+use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::control;
 use conductor_engine::home::Home;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! What failed: all that its last attempt said, as far as that can be read in one go, and below everything else a line for each.
 
-use conductor_core::event::{Failure, FailureClass};
-use conductor_core::ids::Attempt;
 use conductor_core::plan::Task;
+use conductor_core::run::event::{Failure, FailureClass};
 use conductor_core::run::{Progress, Run, TaskState};
+use conductor_core::values::ids::Attempt;
 use conductor_engine::transcript::{self, Speaker, Tail};
 
 use super::{Block, Page, called, one_line};

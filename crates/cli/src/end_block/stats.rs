@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use conductor_core::costs;
-use conductor_core::counted::{counted, size};
-use conductor_core::ledger::Ledger;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::report::{Accuracy, Summary, TimeSpent};
 use conductor_core::run::Run;
+use conductor_core::run::costs;
+use conductor_core::values::counted::{counted, size};
 
 use super::{Block, Page, one_line};
 

@@ -1,10 +1,10 @@
 //! The block below the lines: a bar, those at work, what needs a person, what is left and what it cost. Knows no terminal:
 //! it is given room and gives lines that fit.
 
-use conductor_core::costs;
-use conductor_core::counted::counted;
-use conductor_core::event::Usage;
-use conductor_core::units::{Millis, Usd};
+use conductor_core::run::costs;
+use conductor_core::run::event::Usage;
+use conductor_core::values::counted::counted;
+use conductor_core::values::units::{Millis, Usd};
 
 use super::terminal::Size;
 use crate::style::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, painted};

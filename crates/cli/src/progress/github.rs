@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::{Capped, Event, Outcome};
-use conductor_core::graph::Graph;
-use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::ledger::Ledger;
+use conductor_core::plan::graph::Graph;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::report::{self, Subject};
 use conductor_core::run::Run;
+use conductor_core::run::event::{Capped, Event, Outcome};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_engine::bus::Records;
 use conductor_engine::output;
 use conductor_engine::transcript::{self, Speaker};
@@ -183,7 +183,7 @@ fn property(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::event::{Failure, FailureClass};
+    use conductor_core::run::event::{Failure, FailureClass};
 
     use super::*;
 

@@ -2,12 +2,12 @@
 
 use std::io::{BufWriter, Stdout, Write};
 
-use conductor_core::event::Record;
-use conductor_core::graph::Graph;
-use conductor_core::ids::RunId;
-use conductor_core::ledger::Ledger;
+use conductor_core::plan::graph::Graph;
 use conductor_core::report::SummaryFile;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
+use conductor_core::run::event::Record;
+use conductor_core::values::ids::RunId;
 use conductor_engine::bus::Records;
 use serde_json::{Map, Value, json};
 

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use conductor_core::costs;
-use conductor_core::counted::counted;
-use conductor_core::event::{
+use conductor_core::plan::recovery::{Nature, Strategy};
+use conductor_core::plan::{Amendment, Task};
+use conductor_core::report;
+use conductor_core::run::costs;
+use conductor_core::run::event::{
     Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, ReviewVerdict, SetAside,
     StopReason, Usage,
 };
-use conductor_core::ids::{RunId, TaskId};
-use conductor_core::plan::{Amendment, Task};
-use conductor_core::recovery::{self, Nature, Strategy};
-use conductor_core::report;
+use conductor_core::run::recovery_words;
 use conductor_core::run::{Run, SettingsTouched, Stage, Status, Stray};
-use conductor_core::units::{Millis, Timestamp, Usd};
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::{RunId, TaskId};
+use conductor_core::values::units::{Millis, Timestamp, Usd};
 
 use crate::end_block::one_line;
 use crate::style::{DIM, GREEN, RED, YELLOW, painted};
@@ -102,7 +103,7 @@ impl Lines {
                     .then(|| self.aside(YELLOW, "stopped", task, "  to be resumed"))
             }
             Event::RecoveryDecided { task, nature, strategy, reason, .. } => {
-                let words = format!("  {}", one_line(&recovery::words(*nature, reason)));
+                let words = format!("  {}", one_line(&recovery_words(*nature, reason)));
                 is_news(*nature, *strategy).then(|| self.aside(YELLOW, "decide", task, &words))
             }
             Event::CheckpointMade { task, name, reason, .. } => {
@@ -191,7 +192,7 @@ impl Lines {
             Event::GitSettingsTouched { tasks, what, .. } => {
                 let (tasks, what) = (tasks.clone(), what.clone());
                 let touched = SettingsTouched { tasks, what, undo: Vec::new() };
-                Some(format!("conductor: {}", one_line(&report::settings_words(&touched))))
+                Some(format!("conductor: {}", one_line(&touched.words())))
             }
             Event::RetryScheduled { task, delay, .. } => {
                 let why = self.why(task);

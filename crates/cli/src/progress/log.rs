@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use conductor_core::graph::Graph;
-use conductor_core::ids::RunId;
-use conductor_core::ledger::Ledger;
+use conductor_core::plan::graph::Graph;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
-use conductor_core::units::Timestamp;
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::Timestamp;
 use conductor_engine::access;
 use conductor_engine::bus::Records;
 use conductor_engine::clock::wall;

@@ -12,11 +12,11 @@ pub(crate) mod terminal;
 
 use std::path::Path;
 
-use conductor_core::event::Options;
-use conductor_core::graph::Graph;
-use conductor_core::ids::RunId;
-use conductor_core::ledger::Ledger;
+use conductor_core::plan::graph::Graph;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
+use conductor_core::run::event::Options;
+use conductor_core::values::ids::RunId;
 use conductor_engine::board::Board;
 use conductor_engine::bus::Records;
 

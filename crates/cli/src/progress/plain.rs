@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Instant;
 
-use conductor_core::event::Event;
-use conductor_core::graph::Graph;
-use conductor_core::ids::{RunId, TaskId};
-use conductor_core::ledger::Ledger;
+use conductor_core::plan::graph::Graph;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
-use conductor_core::units::Millis;
+use conductor_core::run::event::Event;
+use conductor_core::values::ids::{RunId, TaskId};
+use conductor_core::values::units::Millis;
 use conductor_engine::bus::Records;
 
 use super::lines::{Lines, heading, is_colored};
@@ -101,7 +101,7 @@ impl Pulse {
 mod tests {
     use std::time::Duration;
 
-    use conductor_core::ids::Attempt;
+    use conductor_core::values::ids::Attempt;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! Nothing but what the user has to answer, and what the task file wants told.
 
-use conductor_core::event::{Event, Outcome};
-use conductor_core::graph::Graph;
-use conductor_core::ids::RunId;
-use conductor_core::ledger::Ledger;
+use conductor_core::plan::graph::Graph;
+use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
+use conductor_core::run::event::{Event, Outcome};
+use conductor_core::values::ids::RunId;
 use conductor_engine::bus::Records;
 
 use super::lines::{Lines, is_colored};

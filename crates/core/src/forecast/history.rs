@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::event::Usage;
-use crate::ids::TaskId;
 use crate::plan::{Learned, Plan, Task, Work};
-use crate::units::Millis;
+use crate::run::event::Usage;
+use crate::values::ids::TaskId;
+use crate::values::units::Millis;
 
 /// How a task went when it was last done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::units::Millis;
+use crate::values::units::Millis;
 
 /// A program that is used as an agent, by a template of its command. Its words are for people; its exit code and a few
 /// texts tell what became of the work.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::{Epic, Group, Plan, Preparation, Program, Task};
-use crate::ids::TaskId;
-use crate::subagents::Subagent;
+use crate::plan::subagents::Subagent;
+use crate::values::ids::TaskId;
 
 /// Only ever more: nothing that has begun changes, and nothing goes away.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::units::{Millis, Usd};
+use crate::values::units::{Millis, Usd};
 
 /// What a model costs, in dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +67,22 @@ impl Limits {
         !self.follow_ups_unasked
     }
 }
+
+/// What can be filled in where a notification's words are given.
+pub const NOTIFICATION_NAMES: [&str; 12] = [
+    "task_id",
+    "task_name",
+    "run_id",
+    "event",
+    "status",
+    "error",
+    "question",
+    "completed",
+    "failed",
+    "total",
+    "elapsed",
+    "cost",
+];
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Notifications {

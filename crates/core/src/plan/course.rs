@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::ids::TaskId;
-use crate::units::Millis;
+use crate::values::ids::TaskId;
+use crate::values::units::Millis;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {

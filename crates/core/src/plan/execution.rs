@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::TaskId;
-use crate::units::Timestamp;
+use crate::values::ids::TaskId;
+use crate::values::units::Timestamp;
 
 /// What a run is about that carries out groups, beside its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, Task};
-use crate::ids::{BadTaskId, TaskId};
+use crate::values::ids::{BadTaskId, TaskId};
 
 /// What a task has to do with a race.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::check::Finding;
-use super::extract::{Unreadable, extract, short};
+use crate::file::parse_duration;
 use crate::plan::{MAX_LINES, Priority};
-use crate::spec::parse_duration;
-use crate::units::Millis;
+use crate::values::json_answer::{Unreadable, extract, short};
+use crate::values::units::Millis;
 
 /// How large something is, by how many tasks it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -6,11 +6,11 @@ use thiserror::Error;
 
 use super::answer::{Analysis, Draft, DraftTask};
 use super::names::outside;
-use crate::counted::counted;
-use crate::graph::Node;
-use crate::ids::TaskId;
-use crate::permissions::BLOCKED;
-use crate::scheduler::files::{FileSet, Holders};
+use crate::plan::file_sets::{FileSet, Holders};
+use crate::plan::graph::Node;
+use crate::plan::permissions::BLOCKED;
+use crate::values::counted::counted;
+use crate::values::ids::TaskId;
 
 /// More files than this name a folder.
 pub(super) const MOST_FILES: usize = 200;
@@ -113,7 +113,7 @@ pub fn check(draft: &Draft, analysis: Option<&Analysis>, bounds: Bounds) -> Vec<
 pub(super) fn label(place: usize, task: &DraftTask) -> String {
     match task.id.is_empty() {
         true => format!("task number {}", place + 1),
-        false => format!("task '{}'", super::extract::short(&task.id)),
+        false => format!("task '{}'", crate::values::json_answer::short(&task.id)),
     }
 }
 
@@ -139,12 +139,16 @@ fn itself(place: usize, task: &DraftTask, findings: &mut Vec<Finding>) {
     }
     for file in &task.files {
         if let Some(why) = outside(file) {
-            findings.push(Finding::Outside { task: name(), file: super::extract::short(file), why });
+            findings.push(Finding::Outside {
+                task: name(),
+                file: crate::values::json_answer::short(file),
+                why,
+            });
         }
     }
     for command in &task.verify {
         if let Some(part) = blocked(command) {
-            let command = super::extract::short(command);
+            let command = crate::values::json_answer::short(command);
             findings.push(Finding::Blocked { task: name(), command, part });
         }
     }
@@ -159,7 +163,7 @@ fn waits(place: usize, task: &DraftTask, links: &[Option<usize>], findings: &mut
     for (on, link) in task.dependencies.iter().zip(links) {
         match link {
             None => {
-                let on = super::extract::short(on);
+                let on = crate::values::json_answer::short(on);
                 findings.push(Finding::Unknown { task: label(place, task), on });
             }
             Some(on) if *on == place => findings.push(Finding::Itself(label(place, task))),

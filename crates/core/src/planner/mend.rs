@@ -6,9 +6,9 @@ use thiserror::Error;
 
 use super::answer::{Draft, DraftTask};
 use super::check::{Bounds, MOST_FILES, blocked, circle, label, links, meetings, reach};
-use super::extract::{Unreadable, short};
 use super::names::{outside, safe_id};
-use crate::counted::counted;
+use crate::values::counted::counted;
+use crate::values::json_answer::{Unreadable, short};
 
 /// Why no plan comes of it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::ids;
+use crate::values::ids;
 
 /// Why a file is none of the repository's own, if it is not.
 pub(super) fn outside(file: &str) -> Option<&'static str> {
@@ -30,7 +30,7 @@ pub(super) fn safe_id(wanted: &str, place: usize, taken: &mut HashSet<String>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::TaskId;
+    use crate::values::ids::TaskId;
 
     #[test]
     fn bad_ids_become_good_ones_and_no_two_alike() {

@@ -1,6 +1,6 @@
 //! How many tasks of a graph can be at work at once, however long each of them takes.
 
-use crate::graph::{Graph, Node};
+use crate::plan::graph::{Graph, Node};
 
 /// The largest number of tasks of which none waits for another. After Dilworth, that is how many chains it takes to hold
 /// all tasks, which is their number less the largest matching of tasks with later ones.
@@ -62,9 +62,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::graph::Strategy as Order;
-    use crate::ids::TaskId;
+    use crate::plan::graph::Strategy as Order;
     use crate::plan::{Dependency, Plan, Task, Work};
+    use crate::values::ids::TaskId;
 
     fn graph(tasks: usize, edges: &[(usize, usize)]) -> Graph {
         let id = |number: usize| TaskId::parse(&format!("t{number}")).unwrap();

@@ -2,7 +2,7 @@
 
 use super::answer::{Analysis, Draft};
 use super::check::{Bounds, Finding};
-use crate::counted::counted;
+use crate::values::counted::counted;
 
 /// More findings than this are not listed one by one: a planner that made so many starts again.
 const MOST_FINDINGS: usize = 40;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::answer::{Analysis, Draft, DraftTask};
 use crate::plan::Priority;
-use crate::units::{Millis, Usd};
+use crate::values::units::{Millis, Usd};
 
 /// What is told above the tasks.
 #[derive(Debug, Clone, Default)]

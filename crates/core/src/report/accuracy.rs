@@ -1,9 +1,9 @@
 //! What was expected of tasks, against what they took.
 
 use crate::forecast::{Basis, foretold};
-use crate::graph::Node;
+use crate::plan::graph::Node;
 use crate::run::{Run, TaskState};
-use crate::units::Millis;
+use crate::values::units::Millis;
 
 /// How far off an estimate may be to be called a good one, in percent.
 const GOOD: f64 = 25.0;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::time::waits;
-use crate::graph::{Graph, Node};
+use crate::plan::graph::{Graph, Node};
 use crate::run::{Run, Span};
-use crate::units::Millis;
+use crate::values::units::Millis;
 
 /// More than these cannot be told apart; the longest are drawn.
 const DRAWN: usize = 3000;

@@ -8,18 +8,18 @@ use super::measured::{CoverageFigures, LintFigures, average_coverage};
 use super::profile::{AttemptProfile, Shares};
 use super::races::Contest;
 use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
-use crate::costs;
-use crate::event::{AgentChoice, BatchResult, Failure, Planning, Usage};
 use crate::forecast::{Basis, foretold};
-use crate::graph::{Graph, Strategy};
-use crate::ids::{Attempt, RunId, TaskId};
-use crate::ledger::Ledger;
-use crate::measure::Measured;
 use crate::plan::Task;
-use crate::quality::{self, Quality};
-use crate::recovery::Decided;
+use crate::plan::graph::{Graph, Strategy};
+use crate::report::ledger::Ledger;
+use crate::run::Decided;
+use crate::run::costs;
+use crate::run::event::{AgentChoice, BatchResult, Failure, Planning, Usage};
+use crate::run::measure::Measured;
 use crate::run::{AgentUse, Batch, Issue, Landed, Progress, Run, Secured, TaskState};
-use crate::units::Millis;
+use crate::schedule::quality::{self, Quality};
+use crate::values::ids::{Attempt, RunId, TaskId};
+use crate::values::units::Millis;
 
 pub const SUMMARY_SCHEMA: &str = "conductor.summary/1";
 

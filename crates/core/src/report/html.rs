@@ -8,11 +8,11 @@ mod timeline;
 
 use markup::{Markup, put};
 
-use super::{Accuracy, Subject, Summary, TimeSpent, outcome_name, settings_words, stray_words, words};
-use crate::counted::counted;
-use crate::event::RunOutcome;
-use crate::ids::TaskId;
+use super::{Accuracy, Subject, Summary, TimeSpent, outcome_name, stray_words, words};
 use crate::run::Stage;
+use crate::run::event::RunOutcome;
+use crate::values::counted::counted;
+use crate::values::ids::TaskId;
 
 /// How many names a list in the ledger has at most.
 const LISTED: usize = 50;
@@ -144,7 +144,7 @@ fn ledger(out: &mut Markup, subject: &Subject<'_>) {
         put!(out; "<p class=\"warning\" dir=\"auto\">" (stray_words(stray)) "</p>");
     }
     for touched in subject.run.settings().iter().take(LISTED) {
-        put!(out; "<p class=\"warning\" dir=\"auto\">" (settings_words(touched)) "</p>");
+        put!(out; "<p class=\"warning\" dir=\"auto\">" (touched.words()) "</p>");
     }
     put!(out; "</section>\n");
 }

@@ -5,13 +5,11 @@ use std::fmt::Write as _;
 use super::course::busy;
 use super::races::Contest;
 use super::words::{self, NOT_MEASURED, thousands};
-use super::{
-    Accuracy, Shares, Subject, Summary, TaskResult, TimeSpent, outcome_name, settings_words, stray_words,
-};
-use crate::costs;
-use crate::counted::{counted, size};
-use crate::graph::Format;
+use super::{Accuracy, Shares, Subject, Summary, TaskResult, TimeSpent, outcome_name, stray_words};
+use crate::plan::graph::Format;
 use crate::run::TaskState;
+use crate::run::costs;
+use crate::values::counted::{counted, size};
 
 /// With more tasks than this a picture of the graph tells nothing.
 const DRAWN: usize = 60;
@@ -87,12 +85,8 @@ fn ledger(out: &mut String, subject: &Subject<'_>) {
         let _ = writeln!(out, "{}\n", plain(&stray_words(stray)));
     }
     for touched in subject.run.settings() {
-        let _ = writeln!(
-            out,
-            "{}; as it was: {}\n",
-            plain(&settings_words(touched)),
-            plain(&touched.undo.join("; "))
-        );
+        let _ =
+            writeln!(out, "{}; as it was: {}\n", plain(&touched.words()), plain(&touched.undo.join("; ")));
     }
 }
 

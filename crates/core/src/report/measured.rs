@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::files::tenths;
-use crate::measure::{Lint, Percent, Reading};
 use crate::run::Run;
+use crate::run::measure::{Lint, Percent, Reading};
 
 /// The mean of what tasks that landed have left.
 pub(super) fn average_coverage(run: &Run) -> Option<f64> {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::graph::{Graph, Node};
-use crate::ids::TaskId;
+use crate::file::{self, PLAN_SCHEMA};
+use crate::plan::graph::{Graph, Node};
 use crate::plan::{Plan, Task};
-use crate::spec::{self, PLAN_SCHEMA};
-use crate::units::Millis;
+use crate::values::ids::TaskId;
+use crate::values::units::Millis;
 
 #[derive(Debug, Serialize)]
 pub struct PlanFile<'a> {
@@ -70,7 +70,7 @@ impl<'a> PlanFile<'a> {
             tasks: PlannedTasks { plan, entrants },
             execution_strategy: graph.batches().iter().map(|batch| named(batch)).collect(),
             notes: plan.metadata.get("notes"),
-            sections: spec::sections(plan),
+            sections: file::sections(plan),
         }
     }
 }
@@ -81,6 +81,6 @@ fn planned<'a>(task: &'a Task, entrants: &[&Task]) -> PlannedTask<'a> {
         name: &task.name,
         description: task.work.to_string(),
         estimated_duration_ms: task.estimated(),
-        settings: spec::settings(task, entrants),
+        settings: file::settings(task, entrants),
     }
 }

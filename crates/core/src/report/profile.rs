@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::ids::Attempt;
 use crate::run::{End, Run, Span};
-use crate::units::Millis;
+use crate::values::ids::Attempt;
+use crate::values::units::Millis;
 
 /// One attempt. What was not measured is null.
 #[derive(Debug, Serialize)]
@@ -63,7 +63,7 @@ impl Shares {
     /// `aggregation` is how long it took to put the results together.
     pub fn of(run: &Run, aggregation: Option<Millis>) -> Shares {
         let asked = run.planning();
-        let sum = |of: fn(&crate::event::Planning) -> Millis| {
+        let sum = |of: fn(&crate::run::event::Planning) -> Millis| {
             (!asked.is_empty()).then(|| asked.iter().fold(Millis(0), |sum, one| sum + of(one)))
         };
         Shares {

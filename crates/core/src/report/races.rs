@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::costs;
-use crate::ids::TaskId;
-use crate::ledger::Ledger;
+use crate::report::ledger::Ledger;
+use crate::run::costs;
 use crate::run::{Run, TaskState};
-use crate::units::Millis;
+use crate::values::ids::TaskId;
+use crate::values::units::Millis;
 
 /// One race, as far as it has come.
 #[derive(Debug, Serialize)]

@@ -1,8 +1,8 @@
 //! Where a run's time went, and how long it would have taken at best.
 
-use crate::graph::Graph;
+use crate::plan::graph::Graph;
 use crate::run::{Progress, Run, Span, TaskState, Times};
-use crate::units::{Millis, Timestamp};
+use crate::values::units::{Millis, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeSpent {
@@ -101,11 +101,11 @@ fn per_worker(run: &Run) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Change, Options, Outcome, Phases};
-    use crate::ids::{Attempt, TaskId};
     use crate::plan::{Command, Dependency, Plan, Task, Work};
-    use crate::scheduler::{Input, Scheduler, Stacked};
-    use crate::units::{Now, Tick};
+    use crate::run::event::{Change, Options, Outcome, Phases};
+    use crate::schedule::{Input, Scheduler, Stacked};
+    use crate::values::ids::{Attempt, TaskId};
+    use crate::values::units::{Now, Tick};
 
     fn at(secs: u64) -> Now {
         Now { at: Timestamp(secs as i64 * 1000), tick: Tick(secs * 1000), jitter: 0.5 }

@@ -1,15 +1,15 @@
 //! Figures as people read them, in every form of the report alike.
 
 use super::{Subject, Summary, Voice};
-use crate::costs;
-use crate::counted::{counted, things};
-use crate::event::Planning;
 use crate::forecast::Basis;
-use crate::ids::TaskId;
 use crate::plan::Work;
-use crate::quality::{self, Quality};
+use crate::run::costs;
+use crate::run::event::Planning;
 use crate::run::{AgentUse, Run, Stage, TaskState};
-use crate::units::Timestamp;
+use crate::schedule::quality::{self, Quality};
+use crate::values::counted::{counted, things};
+use crate::values::ids::TaskId;
+use crate::values::units::Timestamp;
 
 pub(super) const NOT_MEASURED: &str = "not measured";
 

@@ -1,11 +1,13 @@
 //! What was decided about failures, and what was made safe before risky work.
 
+use serde::Serialize;
+
 use super::{Run, TaskState};
-use crate::event::Event;
-use crate::graph::Node;
-use crate::ids::TaskId;
-use crate::recovery::{Decided, Strategy};
-use crate::scheduler::RECOVERY;
+use crate::plan::graph::Node;
+use crate::plan::recovery::{Nature, Strategy};
+use crate::run::event::Event;
+use crate::run::event::RECOVERY;
+use crate::values::ids::{Attempt, TaskId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Recoveries {
@@ -108,4 +110,26 @@ impl Run {
             _ => {}
         }
     }
+}
+
+/// A decision that was taken, as reports tell it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decided {
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub nature: Nature,
+    pub strategy: Strategy,
+    pub reason: String,
+}
+
+impl Decided {
+    /// As `transient: it says "connection reset"; try 2 of 3`.
+    pub fn words(&self) -> String {
+        recovery_words(self.nature, &self.reason)
+    }
+}
+
+/// As `transient: it says "connection reset"; try 2 of 3`.
+pub fn recovery_words(nature: Nature, reason: &str) -> String {
+    format!("{}: {reason}", nature.name())
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Landed, Progress, Run, Status, TaskState};
-use crate::event::{Event, Standing, Usage};
-use crate::graph::Node;
-use crate::ids::TaskId;
+use crate::plan::graph::Node;
 use crate::plan::{Plan, Wins};
-use crate::units::Millis;
+use crate::run::event::{Event, Standing, Usage};
+use crate::values::ids::TaskId;
+use crate::values::units::Millis;
 
 /// How a race came out.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Decided;
 use super::{
     Batch, Foreseen, Issue, Outage, Progress, Repeats, Run, SettingsTouched, Stage, Status, Stray, TaskState,
     Times,
 };
-use crate::event::{AgentChoice, Capped, ModelUsage, Options, Planning, RunOutcome, Usage};
-use crate::graph::Node;
-use crate::ids::{Places, TaskId};
+use crate::plan::graph::Node;
+use crate::plan::recovery::Strategy;
 use crate::plan::{Plan, Task};
-use crate::recovery::{Decided, Strategy};
-use crate::units::{Millis, Tick, Timestamp};
+use crate::run::event::{AgentChoice, Capped, ModelUsage, Options, Planning, RunOutcome, Usage};
+use crate::values::ids::{Places, TaskId};
+use crate::values::units::{Millis, Tick, Timestamp};
 
 impl Run {
     pub fn plan(&self) -> &Arc<Plan> {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{
+use crate::plan::graph::Node;
+use crate::run::event::RECOVERY;
+use crate::run::event::{
     Again, Answer, Change, Event, Failure, FailureClass, Outcome, Question, Round, SetAside, StopReason,
 };
-use crate::graph::Node;
-use crate::ids::TaskId;
-use crate::scheduler::RECOVERY;
+use crate::values::ids::TaskId;
 
 use super::{Run, TaskState};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Run, TaskState};
-use crate::event::{Event, Outcome, Phases, Record, Usage};
-use crate::graph::Node;
-use crate::ids::Attempt;
 use crate::plan::Work;
-use crate::units::Millis;
+use crate::plan::graph::Node;
+use crate::run::event::{Event, Outcome, Phases, Record, Usage};
+use crate::values::ids::Attempt;
+use crate::values::units::Millis;
 
 /// One attempt. Times count from the run's beginning, as far as a coordinator was awake.
 #[derive(Debug, Clone, PartialEq)]

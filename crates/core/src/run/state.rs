@@ -1,12 +1,12 @@
 //! How tasks and a run stand: states that carry only what is valid in them.
 
-use crate::event::{
+use crate::run::event::{
     BatchResult, Change, DrainReason, Failure, Gate, Process, Question, Reviewed, RunOutcome, Severity,
     StopReason, Touched, Usage,
 };
-use crate::ids::{Attempt, TaskId};
-use crate::measure::Measured;
-use crate::units::{Millis, Tick, Timestamp};
+use crate::run::measure::Measured;
+use crate::values::ids::{Attempt, TaskId};
+use crate::values::units::{Millis, Tick, Timestamp};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskState {
@@ -115,6 +115,18 @@ pub struct SettingsTouched {
     pub tasks: Vec<TaskId>,
     pub what: Vec<String>,
     pub undo: Vec<String>,
+}
+
+impl SettingsTouched {
+    /// Who may have changed what the user's git is configured by.
+    pub fn words(&self) -> String {
+        let tasks = self.tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
+        let when = match tasks.is_empty() {
+            true => "since the run started".to_owned(),
+            false => format!("while {tasks} worked, by one of them or by yourself"),
+        };
+        format!("git's configuration was changed {when}: {}", self.what.join(", "))
+    }
 }
 
 /// What an agent found beside its task.

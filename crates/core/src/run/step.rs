@@ -1,8 +1,8 @@
 //! The table of legal transitions: what a task's state becomes by an event about it, if anything.
 
 use super::{Intent, Landing, Progress, Running, TaskState};
-use crate::event::{Event, Outcome, Record, ReviewVerdict};
-use crate::ids::TaskId;
+use crate::run::event::{Event, Outcome, Record, ReviewVerdict};
+use crate::values::ids::TaskId;
 
 /// The task an event is about, and the event's name.
 pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {

@@ -1,8 +1,8 @@
 //! Where the time of all tasks went, as far as it was measured.
 
 use super::{Run, TaskState};
-use crate::event::{Event, Processes, Record};
-use crate::units::{Millis, Tick};
+use crate::run::event::{Event, Processes, Record};
+use crate::values::units::{Millis, Tick};
 
 /// Sums over all tasks, so that they may well be longer than the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use conductor_core::measure::{Lint, Percent, coverage, lint};
+use conductor_core::run::measure::{Lint, Percent, coverage, lint};
 use proptest::prelude::*;
 
 fn sample(name: &str) -> String {

@@ -4,10 +4,10 @@
 mod answers;
 mod properties;
 
-use conductor_core::graph::{Graph, Strategy};
+use conductor_core::file::{self, Source};
 use conductor_core::plan::Plan;
+use conductor_core::plan::graph::{Graph, Strategy};
 use conductor_core::planner::{Bounds, Draft, Head, Refusal, check, mend, read_plan, task_file};
-use conductor_core::spec::{self, Source};
 
 /// The plan of an answer that the planner does not repair, and all that was found and mended.
 pub(crate) fn planned(answer: &str, bounds: Bounds) -> Result<(Plan, Vec<String>), Refusal> {
@@ -26,7 +26,7 @@ pub(crate) fn written(draft: &Draft, requirements: &str) -> Plan {
     let head = Head { requirements, planner: "claude", ..Head::default() };
     let text = task_file(draft, &head);
     let source = Source::new("tasks.yaml", text.clone().into_bytes()).unwrap();
-    let plan = spec::load(&source).unwrap_or_else(|found| panic!("{found:#?}\n{text}")).plan;
+    let plan = file::load(&source).unwrap_or_else(|found| panic!("{found:#?}\n{text}")).plan;
     Graph::new(&plan, Strategy::Queue).unwrap();
     assert_eq!(plan.tasks.len(), draft.tasks.len());
     plan

@@ -1,7 +1,7 @@
 //! Durations, sizes, counts, costs and ranges.
 
-use conductor_core::spec::{parse_duration, parse_size};
-use conductor_core::units::Millis;
+use conductor_core::file::{parse_duration, parse_size};
+use conductor_core::values::units::Millis;
 
 use crate::{check, task, with};
 

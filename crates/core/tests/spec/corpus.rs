@@ -1,6 +1,6 @@
 //! Whole files as people write them, and all that is said about each.
 
-use conductor_core::spec::{load, schema};
+use conductor_core::file::{load, schema};
 use serde_json::Value;
 
 use crate::{plan, render, said, source, with};

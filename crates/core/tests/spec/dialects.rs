@@ -1,7 +1,7 @@
 //! Files as the seed systems' users have them.
 
 use conductor_core::plan::{Notification, PrStrategy, Priority, Work};
-use conductor_core::units::Millis;
+use conductor_core::values::units::Millis;
 
 use crate::{check, plan, said};
 

@@ -1,10 +1,10 @@
 //! Every key of the contract, each in its field.
 
-use conductor_core::models::{Choice, Cuts, Tier, Weights};
+use conductor_core::plan::models::{Choice, Cuts, Tier, Weights};
+use conductor_core::plan::recovery::{Nature, Pattern, Recovery, Strategy};
+use conductor_core::plan::subagents::Subagent;
 use conductor_core::plan::*;
-use conductor_core::recovery::{Nature, Pattern, Recovery, Strategy};
-use conductor_core::subagents::Subagent;
-use conductor_core::units::{Millis, Usd};
+use conductor_core::values::units::{Millis, Usd};
 
 use crate::{plan, said};
 
@@ -152,7 +152,7 @@ fn it_loads_without_an_error() {
 fn a_task_has_every_field() {
     let plan = plan(FULL);
     let api = plan.tasks.iter().find(|task| task.id.as_str() == "api").unwrap();
-    let id = |text| conductor_core::ids::TaskId::parse(text).unwrap();
+    let id = |text| conductor_core::values::ids::TaskId::parse(text).unwrap();
     let list = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
     let pairs = [("A", "one"), ("B", "two"), ("PORT", "8080"), ("DEBUG", "true"), ("RATIO", "1.50")];
     let expected = Task {

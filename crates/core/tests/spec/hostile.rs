@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use conductor_core::spec::{Source, load};
+use conductor_core::file::{Source, load};
 use proptest::prelude::*;
 
 use crate::full::FULL;
@@ -190,7 +190,7 @@ fn survives(bytes: Vec<u8>) {
     assert!(found.windows(2).all(|pair| pair[0].span.start <= pair[1].span.start));
     for found in found {
         assert!(source.text().get(found.span.start..found.span.end).is_some(), "{found:?}");
-        assert!(conductor_core::spec::explain(found.code).is_some(), "{}", found.code);
+        assert!(conductor_core::file::explain(found.code).is_some(), "{}", found.code);
     }
 }
 
@@ -257,7 +257,7 @@ proptest! {
 
     #[test]
     fn any_duration_and_size_is_survived(text in "[0-9.a-zµ -]{0,12}") {
-        let _ = conductor_core::spec::parse_duration(&text);
-        let _ = conductor_core::spec::parse_size(&text);
+        let _ = conductor_core::file::parse_duration(&text);
+        let _ = conductor_core::file::parse_size(&text);
     }
 }

@@ -1,8 +1,8 @@
 //! Config files under a task file: who wins, and what is said about a bad one.
 
+use conductor_core::file::{Layer, Source, effective, layer, load_over, plan_without_tasks, written_in_file};
 use conductor_core::plan::{Isolation, Plan};
-use conductor_core::spec::{Layer, Source, effective, layer, load_over, plan_without_tasks, written_in_file};
-use conductor_core::units::{Millis, Usd};
+use conductor_core::values::units::{Millis, Usd};
 
 use crate::{render, source};
 

@@ -14,8 +14,8 @@ mod race;
 mod schema;
 mod yaml;
 
+use conductor_core::file::{Diagnostic, Severity, Source, load};
 use conductor_core::plan::{Plan, Task};
-use conductor_core::spec::{Diagnostic, Severity, Source, load};
 
 pub fn source(text: &str) -> Source {
     Source::new("tasks.yaml", text.as_bytes().to_vec()).expect("readable text")

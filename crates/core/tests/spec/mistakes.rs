@@ -248,8 +248,8 @@ fn a_specialist_that_exists_nowhere_is_named_with_its_place() {
     let text = "config: { subagents: { gizmo-expert: { words: gizmo } } }\ntasks:\n  - { id: a, prompt: x, subagent_type: gizmo-expart }\n  - { id: b, prompt: x, subagent_type: zzz }\n  - { id: c, prompt: x, subagent_type: ours }\n";
     assert_eq!(said(text), "", "it is not known yet which specialists there are");
     let source = crate::source(text);
-    let ours = conductor_core::subagents::Subagent { name: "ours".into(), ..Default::default() };
-    let found = conductor_core::spec::load_among(&source, &[ours]).unwrap_err();
+    let ours = conductor_core::plan::subagents::Subagent { name: "ours".into(), ..Default::default() };
+    let found = conductor_core::file::load_among(&source, &[ours]).unwrap_err();
     assert_eq!(
         crate::render(&source, &found),
         "3:40 unknown-subagent there is no subagent 'gizmo-expart' (did you mean 'gizmo-expert'?)\n\

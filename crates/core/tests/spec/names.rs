@@ -334,7 +334,7 @@ fn a_marker_that_is_only_talked_about_is_said_once() {
 fn each_setting_is_known_by_who_wrote_it() {
     let text = "config:\n  agent: codex\n  default_priority: low\n  timeout: 1h\ntasks:\n  - id: a\n    prompt: x\n    agent: claude\n  - { id: b, prompt: y }\n";
     let told = |task: &str| {
-        let found = conductor_core::spec::origins(&crate::source(text), task);
+        let found = conductor_core::file::origins(&crate::source(text), task);
         let word = |of_config| if of_config { "config" } else { "task" };
         let told = found.iter().map(|one| format!("{} {} {}", one.key, word(one.of_config), one.line));
         told.collect::<Vec<_>>().join(", ")

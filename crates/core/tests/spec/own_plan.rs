@@ -1,11 +1,11 @@
 //! A plan that a run wrote, read as what it was.
 
-use conductor_core::graph::{Graph, Strategy};
-use conductor_core::groups::{Circumstances, Refresh, Steps, arrange};
+use conductor_core::file::{Layer, Source, layer, load, load_over};
+use conductor_core::plan::graph::{Graph, Strategy};
+use conductor_core::plan::groups::{Circumstances, Refresh, Steps, arrange};
 use conductor_core::plan::{Plan, Preparation, Work};
 use conductor_core::report::PlanFile;
-use conductor_core::spec::{Layer, Source, layer, load, load_over};
-use conductor_core::units::Millis;
+use conductor_core::values::units::Millis;
 
 use crate::full::FULL;
 use crate::{render, said, source};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use conductor_core::spec::{CODES, config_schema, explain, schema};
+use conductor_core::file::{CODES, config_schema, explain, schema};
 use serde_json::Value;
 
 use crate::full::FULL;

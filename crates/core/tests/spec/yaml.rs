@@ -1,7 +1,7 @@
 //! YAML and JSON as such: scalars, anchors, duplicates, documents, encodings, syntax errors.
 
+use conductor_core::file::Source;
 use conductor_core::plan::{Command, Work};
-use conductor_core::spec::Source;
 
 use crate::{check, plan, said, task};
 
@@ -73,7 +73,7 @@ fn a_long_line_of_json_loads() {
 fn windows_line_ends_and_a_byte_order_mark_are_fine() {
     let bytes = b"\xEF\xBB\xBFtasks:\r\n  - id: a\r\n    prompt: |\r\n      one\r\n      two\r\n".to_vec();
     let source = Source::new("t.yaml", bytes).unwrap();
-    let plan = conductor_core::spec::load(&source).unwrap().plan;
+    let plan = conductor_core::file::load(&source).unwrap().plan;
     assert_eq!(plan.tasks[0].work, Work::Prompt("one\ntwo\n".into()));
     assert_eq!(source.position(source.text().find("id").unwrap()), (2, 5));
 }

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use conductor_core::event::{Failure, FailureClass};
-use conductor_core::permissions::SHELL;
 use conductor_core::plan::Task;
-use conductor_core::units::Usd;
+use conductor_core::plan::permissions::SHELL;
+use conductor_core::run::event::{Failure, FailureClass};
+use conductor_core::values::units::Usd;
 use serde_json::{Value, json};
 
 use super::codex::class_of_error;

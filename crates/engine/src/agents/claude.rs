@@ -6,8 +6,8 @@
 
 mod usage;
 
-use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
+use conductor_core::run::event::FailureClass;
 use memchr::memmem;
 use serde_json::{Value, json};
 
@@ -489,7 +489,7 @@ fn block(block: &Value) -> Option<Said> {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::event::Outcome;
+    use conductor_core::run::event::Outcome;
 
     use super::super::replay;
     use super::*;

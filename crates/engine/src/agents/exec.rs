@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use conductor_core::event::FailureClass;
 use conductor_core::plan::{Program, Task};
-use conductor_core::template;
+use conductor_core::run::event::FailureClass;
+use conductor_core::values::template;
 
 use super::scratch::ScratchFile;
 use super::talk::{Ending, Heard, Said, Translator, said};
@@ -162,7 +162,7 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use conductor_core::event::Outcome;
+    use conductor_core::run::event::Outcome;
 
     use super::super::{Agent as _, Session, replay};
     use super::*;

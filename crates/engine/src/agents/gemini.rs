@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::Task;
+use conductor_core::run::event::{Failure, FailureClass};
 use serde_json::Value;
 
 use self::chats::{Chats, News};

@@ -27,10 +27,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conductor_core::ids::TaskId;
-use conductor_core::models::{self, Tier};
+use conductor_core::plan::models::{self, Tier};
 use conductor_core::plan::{Command, Plan, Task, Work};
-use conductor_core::review;
+use conductor_core::schedule::review;
+use conductor_core::values::ids::TaskId;
 use serde::Serialize;
 use thiserror::Error;
 

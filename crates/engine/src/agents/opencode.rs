@@ -11,9 +11,9 @@ mod permissions;
 
 use std::sync::Arc;
 
-use conductor_core::event::{Failure, FailureClass};
 use conductor_core::plan::Task;
-use conductor_core::units::Usd;
+use conductor_core::run::event::{Failure, FailureClass};
+use conductor_core::values::units::Usd;
 use serde_json::{Value, json};
 
 use super::calls::Calls;

@@ -2,9 +2,9 @@
 //!
 //! It is believed no more than the others: without its `result` it has not finished, and what it did is checked.
 
-use conductor_core::event::FailureClass;
 use conductor_core::plan::{Task, Work};
-use conductor_core::units::Usd;
+use conductor_core::run::event::FailureClass;
+use conductor_core::values::units::Usd;
 use serde_json::{Value, json};
 
 use super::policy::InWorkspace;
@@ -183,7 +183,7 @@ fn tokens(event: &Value) -> Tokens {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::event::Outcome;
+    use conductor_core::run::event::Outcome;
 
     use super::super::{Session, replay};
     use super::*;

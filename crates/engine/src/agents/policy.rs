@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use conductor_core::event::{Failure, FailureClass};
-use conductor_core::permissions::{BLOCKED, EDITS, Rule, SHELL, Verdict, refusal, shell};
+use conductor_core::plan::permissions::{BLOCKED, EDITS, Rule, SHELL, Verdict, refusal, shell};
 use conductor_core::plan::{Otherwise, Permissions};
+use conductor_core::run::event::{Failure, FailureClass};
 use serde_json::Value;
 
 use super::questions::Questions;
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_rule_can_ask_a_person_and_the_answer_holds_for_that_and_nothing_else() {
-        use conductor_core::event::{Answer, Answerer};
+        use conductor_core::run::event::{Answer, Answerer};
         let rules = Permissions { ask: vec!["Bash(terraform*)".into()], ..Permissions::default() };
         let policy =
             |questions: Questions| InWorkspace::new("/w".into(), None).with(rules.clone(), questions);
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn an_answer_holds_for_a_question_whose_secret_is_not_kept() {
-        use conductor_core::event::{Answer, Answerer, Outcome};
+        use conductor_core::run::event::{Answer, Answerer, Outcome};
         let rules = Permissions { ask: vec!["Bash(curl*)".into()], ..Permissions::default() };
         let policy =
             |questions: Questions| InWorkspace::new("/w".into(), None).with(rules.clone(), questions);

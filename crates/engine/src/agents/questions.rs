@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conductor_core::event::{Answer, Answerer, Question};
-use conductor_core::scheduler::ASK_HUMAN;
+use conductor_core::run::event::ASK_HUMAN;
+use conductor_core::run::event::{Answer, Answerer, Question};
 
 use crate::redact;
 

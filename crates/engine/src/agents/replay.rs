@@ -4,9 +4,9 @@ mod havoc;
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::Outcome;
-use conductor_core::ids::TaskId;
 use conductor_core::plan::{Task, Work};
+use conductor_core::run::event::Outcome;
+use conductor_core::values::ids::TaskId;
 use serde_json::Value;
 
 use super::talk::{Heard, Tokens, Translator};

@@ -3,7 +3,7 @@
 //! A rule that denies or asks and cannot be kept is refused before anything starts. A rule that allows needs no such
 //! care: what it cannot give stays as it is.
 
-use conductor_core::permissions::{EDITS, Rule, SHELL};
+use conductor_core::plan::permissions::{EDITS, Rule, SHELL};
 use conductor_core::plan::{Otherwise, Permissions};
 
 /// How an agent is kept to rules.

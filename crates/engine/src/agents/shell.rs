@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use conductor_core::event::FailureClass;
 use conductor_core::plan::{Command, Task, Work};
+use conductor_core::run::event::FailureClass;
 
 use super::{Agent, AgentError, Brief, Caller, Ending, Engagement, Heard, Translator};
 use crate::process::{Exit, Launch};
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn only_exit_zero_is_success() {
-        use conductor_core::event::Outcome;
+        use conductor_core::run::event::Outcome;
         assert_eq!(Listener.finish(Exit::Code(0)).outcome, Outcome::Succeeded);
         let failed = |exit| match Listener.finish(exit).outcome {
             Outcome::Failed(failure) => (failure.class, failure.message),

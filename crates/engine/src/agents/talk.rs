@@ -1,7 +1,7 @@
 //! What agents say, in our words. Every agent has a translator of its own; none of them reads or writes anything itself.
 
-use conductor_core::event::{Failure, FailureClass, Outcome};
-use conductor_core::units::Usd;
+use conductor_core::run::event::{Failure, FailureClass, Outcome};
+use conductor_core::values::units::Usd;
 use serde_json::Value;
 
 use crate::process::Exit;

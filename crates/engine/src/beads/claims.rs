@@ -6,9 +6,9 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use conductor_core::ids::RunId;
 use conductor_core::plan::Task;
 use conductor_core::run::{Run, TaskState};
+use conductor_core::values::ids::RunId;
 
 use super::closing::Notes;
 use crate::access;

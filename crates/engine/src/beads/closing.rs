@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
 use std::time::Duration;
 
-use conductor_core::event::Event;
-use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Execution;
+use conductor_core::run::event::Event;
 use conductor_core::run::{Run, TaskState};
+use conductor_core::values::ids::{RunId, TaskId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 

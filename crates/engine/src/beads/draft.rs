@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use conductor_core::groups;
-use conductor_core::ids::TaskId;
-use conductor_core::subagents::Known;
+use conductor_core::plan::groups;
+use conductor_core::plan::subagents::Known;
+use conductor_core::values::ids::TaskId;
 use serde_json::Value;
 
 use super::issue::Issue;

@@ -94,8 +94,8 @@ fn block(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use conductor_core::file::{Source, load};
     use conductor_core::plan::Work;
-    use conductor_core::spec::{Source, load};
     use proptest::prelude::*;
 
     use super::*;
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(read.work, Work::Prompt(task.prompt));
         assert_eq!((&*read.name, read.priority.0), ("Say \"hi\": #1", 0));
         assert_eq!((read.epic.as_deref(), read.group.as_deref()), (Some("app-1"), Some("1.0")));
-        assert_eq!(read.estimate, Some(conductor_core::units::Millis::from_secs(90 * 60)));
+        assert_eq!(read.estimate, Some(conductor_core::values::units::Millis::from_secs(90 * 60)));
         assert_eq!(plan.epics[0].name.as_deref(), Some("All: of it"));
         assert_eq!(plan.tasks[1].dependencies[0].id.as_str(), "app-1.2");
     }

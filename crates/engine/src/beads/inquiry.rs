@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use conductor_core::subagents::Known;
+use conductor_core::plan::subagents::Known;
 
 use super::draft::{TaskDraft, Tracker, task};
 use super::issue::Issue;

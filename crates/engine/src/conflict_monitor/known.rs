@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use conductor_core::ids::TaskId;
+use conductor_core::values::ids::TaskId;
 
 /// No more files than these are known of one work; one that touches as many may meet any other.
 const MANY: usize = 200;

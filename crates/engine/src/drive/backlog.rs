@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use conductor_core::event::{Event, Record};
-use conductor_core::scheduler::Action;
+use conductor_core::run::event::{Event, Record};
+use conductor_core::schedule::Action;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 

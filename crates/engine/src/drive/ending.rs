@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conductor_core::scheduler::Input;
+use conductor_core::schedule::Input;
 use tokio::time::Instant;
 
 use super::{Drive, DriveError, Message, ask};

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use conductor_core::event::{DrainReason, Event, Record};
+use conductor_core::run::event::{DrainReason, Event, Record};
 use conductor_core::run::{IllegalEvent, Stage};
-use conductor_core::scheduler::Action;
+use conductor_core::schedule::Action;
 
 use tokio::time::Instant;
 

@@ -2,9 +2,9 @@
 
 use std::time::Instant as Moment;
 
-use conductor_core::event::{Change, Record};
 use conductor_core::plan::{Command, Isolation, Plan, Work};
-use conductor_core::units::Now;
+use conductor_core::run::event::{Change, Record};
+use conductor_core::values::units::Now;
 
 use super::*;
 use crate::home::Home;
@@ -35,8 +35,9 @@ impl Store for Fickle {
     }
 
     fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Stored<'a, ()> {
-        let is_noted =
-            |record: &Record| matches!(record.event, conductor_core::event::Event::ProcessStarted { .. });
+        let is_noted = |record: &Record| {
+            matches!(record.event, conductor_core::run::event::Event::ProcessStarted { .. })
+        };
         match self.manner {
             Manner::Works => {}
             _ if !records.iter().any(is_noted) => {}

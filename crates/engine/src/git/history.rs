@@ -1,6 +1,6 @@
 //! What two commits have in common, and what differs between them, file by file.
 
-use conductor_core::divergence::Entries;
+use conductor_core::schedule::divergence::Entries;
 
 use super::{GitError, Shadow, bytes, output, with_input};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use conductor_core::conflict_markers;
+use conductor_core::schedule::conflict_markers;
 
 use super::index::Index;
 use super::{GitError, Shadow, bytes};

@@ -41,7 +41,7 @@ pub use shadow::{Added, MANY_FILES, Merge, Shadow};
 pub use submodules::Module;
 pub use uncommitted::Uncommitted;
 
-use conductor_core::units::Timestamp;
+use conductor_core::values::units::Timestamp;
 
 use crate::redact;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use conductor_core::event::Touched;
-use conductor_core::scheduler::Side;
+use conductor_core::run::event::Touched;
+use conductor_core::schedule::Side;
 
 use super::baseline::Baseline;
 use super::filters::{but, without};

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use conductor_core::ids::TaskId;
 use conductor_core::plan::MergeStrategy;
 use conductor_core::run::Run;
+use conductor_core::values::ids::TaskId;
 
 use crate::git::{GitError, MANY_FILES, Shadow};
 

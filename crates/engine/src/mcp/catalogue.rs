@@ -9,7 +9,7 @@ pub(super) const GRAPH: &str = "get_dependency_graph";
 pub(super) const UPDATE_STATUS: &str = "update_status";
 pub(super) const LOG_ISSUE: &str = "log_issue";
 pub(super) const ADD_TASK: &str = "add_task";
-pub(super) use conductor_core::scheduler::ASK_HUMAN;
+pub(super) use conductor_core::run::event::ASK_HUMAN;
 
 /// What every agent is told of the server as a whole.
 pub(super) const INSTRUCTIONS: &str = "You work on one task of a run of many. These tools tell how the run stands and \

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use conductor_core::event::{Report, Severity};
-use conductor_core::follow_up;
-use conductor_core::ids::{Attempt, TaskId};
+use conductor_core::file::follow_up;
 use conductor_core::plan::{Task, Work};
-use conductor_core::scheduler::Request;
+use conductor_core::run::event::{Report, Severity};
+use conductor_core::schedule::Request;
+use conductor_core::values::ids::{Attempt, TaskId};
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,

@@ -135,8 +135,8 @@ async fn answer(offices: Offices, request: Request<Incoming>) -> Result<Answer, 
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::ids::{Attempt, TaskId};
     use conductor_core::plan::{Plan, Task, Work};
+    use conductor_core::values::ids::{Attempt, TaskId};
     use serde_json::{Value, json};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conductor_core::notify::News;
+use conductor_core::report::notify::News;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
@@ -110,8 +110,8 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Instant;
 
-    use conductor_core::ids::RunId;
-    use conductor_core::notify::{Occasion, SCHEMA};
+    use conductor_core::report::notify::{Occasion, SCHEMA};
+    use conductor_core::values::ids::RunId;
     use serde_json::Value;
 
     use super::*;

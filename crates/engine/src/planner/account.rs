@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::{ModelUsage, Planning, Usage};
-use conductor_core::ids::RunId;
-use conductor_core::scheduler::Input;
-use conductor_core::units::{Timestamp, Usd};
+use conductor_core::run::event::{ModelUsage, Planning, Usage};
+use conductor_core::schedule::Input;
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::{Timestamp, Usd};
 use serde::{Deserialize, Serialize};
 
 use super::{Planner, PlannerError};

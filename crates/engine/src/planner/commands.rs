@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use conductor_core::spec::{self, Source};
+use conductor_core::file::{self, Source};
 use serde_json::Value;
 
 use crate::{gates, git};
@@ -84,7 +84,7 @@ fn commands_in(path: &Path) -> Vec<String> {
     let Ok(source) = Source::new(path.display().to_string(), read(path).into_bytes()) else {
         return Vec::new();
     };
-    let Ok(value) = spec::value(&source) else { return Vec::new() };
+    let Ok(value) = file::value(&source) else { return Vec::new() };
     let mut open = vec![(&value, false)];
     let mut found = Vec::new();
     while let Some((value, wanted)) = open.pop() {

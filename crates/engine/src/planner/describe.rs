@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use conductor_core::counted::counted;
+use conductor_core::values::counted::counted;
 
 use crate::transcript::shown;
 use crate::{gates, git};

@@ -4,8 +4,8 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-use conductor_core::event::Processes;
-use conductor_core::units::Millis;
+use conductor_core::run::event::Processes;
+use conductor_core::values::units::Millis;
 use rustix::process::Pid;
 
 /// Waits for it where it has not exited yet. Its number may be another's from then on.

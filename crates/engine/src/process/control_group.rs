@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 
 use super::tree;
 use crate::access;

@@ -23,7 +23,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::{Process as ProcessName, Processes};
+use conductor_core::run::event::{Process as ProcessName, Processes};
 use rustix::process::{Pid, Signal};
 
 pub(crate) use control_group::current as control_group;

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 
 use super::control_group::LeftGroups;
 use super::descent::Recorded;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 
 use super::control_group::Group;
 use super::{Mark, Reaper, tree};

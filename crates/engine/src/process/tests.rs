@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
 
 use super::*;
 
@@ -104,7 +104,7 @@ async fn leftovers_of_a_dead_coordinator_are_ended_by_their_mark() {
 #[test]
 fn a_recycled_number_is_not_taken_for_the_process_that_had_it() {
     let run = RunId::parse("nosuchrun").unwrap();
-    let us = conductor_core::event::Process { pid: std::process::id(), start_time: 1 };
+    let us = conductor_core::run::event::Process { pid: std::process::id(), start_time: 1 };
     assert_eq!(end_leftovers(&run, Path::new("/nonexistent"), &[us]), 0);
 }
 

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use conductor_core::event::Process;
-use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::run::event::Process;
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use rustix::process::{Signal, WaitOptions};
 
 use super::control_group::LeftGroups;

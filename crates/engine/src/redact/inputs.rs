@@ -3,8 +3,8 @@
 //! Names that git, agents or the scheduler go by (commits, branches, conversations, tasks) stay as they are, and so does
 //! what the user says: the agent has to get it.
 
-use conductor_core::event::{Change, Failure, Outcome, Question, Report, Reviewed};
-use conductor_core::scheduler::{Input, LeftBehind};
+use conductor_core::run::event::{Change, Failure, Outcome, Question, Report, Reviewed};
+use conductor_core::schedule::{Input, LeftBehind};
 
 use super::Redactor;
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use conductor_core::event::{Event, Failure, FailureClass, Options, Outcome, Question, Record};
-use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Command, Plan, Task as PlannedTask, Work};
 use conductor_core::run::Run;
-use conductor_core::units::{Millis, Now, Tick, Timestamp};
+use conductor_core::run::event::{Event, Failure, FailureClass, Options, Outcome, Question, Record};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::units::{Millis, Now, Tick, Timestamp};
 
 use super::*;
 use crate::home::Home;
@@ -387,7 +387,7 @@ async fn a_journal_begins_anew_when_it_is_long_and_goes_with_the_run() {
     }
     assert!(longest > 0 && longest < 300 << 10, "{longest}");
     assert_eq!(numbers(&open(dir.path()).await, &id).await.len(), 8_001);
-    let outcome = conductor_core::event::RunOutcome::Completed;
+    let outcome = conductor_core::run::event::RunOutcome::Completed;
     store.append(&id, &[record(8_002, Event::RunFinished { outcome })]).await.unwrap();
     assert!(!journal.exists(), "a run that is over has none");
 }

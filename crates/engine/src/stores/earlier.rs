@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use conductor_core::event::Record;
-use conductor_core::ids::RunId;
 use conductor_core::run::Run;
+use conductor_core::run::event::Record;
+use conductor_core::values::ids::RunId;
 
 use super::{Store, StoreError, StoredRun};
 

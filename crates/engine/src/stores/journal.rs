@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use conductor_core::event::{Event, Record};
-use conductor_core::ids::RunId;
-use conductor_core::units::{Tick, Timestamp};
+use conductor_core::run::event::{Event, Record};
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::{Tick, Timestamp};
 use serde::{Deserialize, Serialize, Serializer as _};
 
 use crate::access;

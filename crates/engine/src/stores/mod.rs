@@ -13,9 +13,9 @@ use std::future::Future;
 use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
 
-use conductor_core::event::Record;
-use conductor_core::ids::RunId;
-use conductor_core::units::Timestamp;
+use conductor_core::run::event::Record;
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::Timestamp;
 use thiserror::Error;
 
 pub use earlier::EarlierRuns;

@@ -15,9 +15,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use conductor_core::event::{Event, Record, RunOutcome};
-use conductor_core::ids::RunId;
-use conductor_core::units::{Tick, Timestamp};
+use conductor_core::run::event::{Event, Record, RunOutcome};
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::{Tick, Timestamp};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex as AsyncMutex;

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 
 use super::StoreError;
 use crate::access;

@@ -106,7 +106,7 @@ fn read(file: &File, from: u64, until: u64) -> io::Result<Vec<u8>> {
 mod tests {
     use std::io::Write as _;
 
-    use conductor_core::ids::{Attempt, TaskId};
+    use conductor_core::values::ids::{Attempt, TaskId};
 
     use super::super::{Mark, Transcript};
     use super::*;

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use conductor_core::event::{ModelUsage, Usage};
-use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::{Plan, Task};
+use conductor_core::run::event::{ModelUsage, Usage};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::scheduler::LeftUsage;
+use conductor_core::schedule::LeftUsage;
+use conductor_core::values::ids::{Attempt, TaskId};
 use serde::{Deserialize, Serialize};
 
 use super::bill::{Bill, Report};
@@ -186,7 +186,7 @@ fn missing(used: Vec<ModelUsage>, recorded: &[ModelUsage]) -> Vec<ModelUsage> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conductor_core::units::Usd;
+    use conductor_core::values::units::Usd;
 
     fn used(model: &str, cost: u64, tokens: u64) -> ModelUsage {
         let usage = Usage { cost: Usd(cost), tokens, turns: 1, ..Usage::default() };

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use conductor_core::event::Outcome;
-use conductor_core::ids::{Attempt, RunId};
 use conductor_core::plan::{Isolation, Plan};
+use conductor_core::run::event::Outcome;
+use conductor_core::values::ids::{Attempt, RunId};
 use tokio::sync::{mpsc, watch};
 
 use super::session_state::new_session;

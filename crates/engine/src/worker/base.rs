@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conductor_core::event::{Failure, FailureClass, Outcome};
 use conductor_core::plan::{Task, Work};
+use conductor_core::run::event::{Failure, FailureClass, Outcome};
 use tokio::sync::{OnceCell, watch};
 
 use super::{AttemptContext, Stop, Worker};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conductor_core::measure::{Lint, Measured, Percent, Reading};
+use conductor_core::run::measure::{Lint, Measured, Percent, Reading};
 use tokio::sync::OnceCell;
 
 /// What was measured of commits that work started from, once for each of them, and what was told already.

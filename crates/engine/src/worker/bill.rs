@@ -3,8 +3,8 @@
 //! What streams is counted at once, and where it is only a part of the truth it is counted from above. An agent that says
 //! its totals takes that back and puts them in its place.
 
-use conductor_core::event::{ModelUsage, Usage};
-use conductor_core::units::Usd;
+use conductor_core::run::event::{ModelUsage, Usage};
+use conductor_core::values::units::Usd;
 
 use crate::agents::{Heard, Said, Tokens};
 use crate::prices;

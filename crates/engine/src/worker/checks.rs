@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use conductor_core::event::{Change, Failure, FailureClass, Gate, Outcome};
 use conductor_core::plan::Task;
-use conductor_core::recovery;
+use conductor_core::run::event::{Change, Failure, FailureClass, Gate, Outcome};
+use conductor_core::schedule::recovery;
 use tokio::sync::watch;
 
 use super::{AttemptContext, Order, Stop, Worker, base};

@@ -9,10 +9,10 @@ use std::process::ChildStdin;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use conductor_core::event::{Failure, FailureClass, Outcome};
-use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::{Task, Work};
-use conductor_core::scheduler::Input;
+use conductor_core::run::event::{Failure, FailureClass, Outcome};
+use conductor_core::schedule::Input;
+use conductor_core::values::ids::{Attempt, TaskId};
 
 use super::bill::{Bill, Difference, Report};
 use super::first_start::FirstStart;

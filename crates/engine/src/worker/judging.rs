@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use conductor_core::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::plan::{Changes, Task};
+use conductor_core::run::event::{Change, Failure, FailureClass, Outcome};
 use tokio::sync::watch;
 
 use super::{AttemptContext, Stop, Worker};

@@ -83,7 +83,7 @@ mod tests {
     use std::io::Write as _;
     use std::path::Path;
 
-    use conductor_core::ids::{Attempt, TaskId};
+    use conductor_core::values::ids::{Attempt, TaskId};
 
     use super::*;
     use crate::transcript::Speaker;

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use conductor_core::event::Change;
-use conductor_core::measure::{Lint, Measured, Percent, coverage, lint};
 use conductor_core::plan::{Coverage, Measure, Task};
-use conductor_core::scheduler::Input;
-use conductor_core::units::Millis;
+use conductor_core::run::event::Change;
+use conductor_core::run::measure::{Lint, Measured, Percent, coverage, lint};
+use conductor_core::schedule::Input;
+use conductor_core::values::units::Millis;
 use tokio::sync::watch;
 
 use super::baselines::Figures;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use conductor_core::ids::TaskId;
+use conductor_core::values::ids::TaskId;
 
 #[derive(Debug, Default)]
 pub(crate) struct MessageQueue {

@@ -29,12 +29,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use conductor_core::costs;
-use conductor_core::event::{AgentChoice, Change, Failure, FailureClass, Outcome, Usage};
-use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Changes, Limits, Plan, Task, Work};
-use conductor_core::scheduler::{Input, StartFrom};
-use conductor_core::units::Usd;
+use conductor_core::run::costs;
+use conductor_core::run::event::{AgentChoice, Change, Failure, FailureClass, Outcome, Usage};
+use conductor_core::schedule::{Input, StartFrom};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::units::Usd;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};

@@ -1,6 +1,6 @@
 //! Until when a provider that has had enough of us is left alone.
 
-use conductor_core::units::{Millis, Timestamp};
+use conductor_core::values::units::{Millis, Timestamp};
 
 /// Where it does not say, or says something that cannot be: it is asked again after this.
 const UNTOLD: i64 = 10 * 60 * 1000;

@@ -1,9 +1,9 @@
 //! A review of the work by another agent before it lands. Its findings go back to the agent that did the
 //! work, like a failed check.
 
-use conductor_core::event::{Change, Failure, FailureClass, Outcome, Reviewed};
 use conductor_core::plan::{Review, Task};
-use conductor_core::review::{self, Verdict};
+use conductor_core::run::event::{Change, Failure, FailureClass, Outcome, Reviewed};
+use conductor_core::schedule::review::{self, Verdict};
 use tokio::sync::watch;
 
 use super::session_state::new_session;

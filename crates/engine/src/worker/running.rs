@@ -5,8 +5,8 @@ use std::num::NonZero;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use conductor_core::event::{Failure, FailureClass, Outcome};
-use conductor_core::scheduler::Input;
+use conductor_core::run::event::{Failure, FailureClass, Outcome};
+use conductor_core::schedule::Input;
 use tokio::sync::watch;
 
 use super::conversation::Conversation;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use conductor_core::event::{Failure, FailureClass, Outcome};
 use conductor_core::plan::Task;
-use conductor_core::recovery;
-use conductor_core::scheduler::Input;
+use conductor_core::run::event::{Failure, FailureClass, Outcome};
+use conductor_core::schedule::Input;
+use conductor_core::schedule::recovery;
 use tokio::sync::{oneshot, watch};
 
 use super::{AttemptContext, Order, Stop, Worker};

@@ -1,7 +1,7 @@
 //! What goes on between a task's rounds and attempts: the conversation, what was asked and answered, what people said.
 
-use conductor_core::event::{Failure, FailureClass};
-use conductor_core::ids::TaskId;
+use conductor_core::run::event::{Failure, FailureClass};
+use conductor_core::values::ids::TaskId;
 
 use super::{AttemptContext, MessageQueue};
 use crate::agents::{self, Questions, Session};

@@ -2,8 +2,8 @@
 //!
 //! What one says goes into the prompt, what it changes is part of the work, what it costs is the task's.
 
-use conductor_core::event::Outcome;
 use conductor_core::plan::Work;
+use conductor_core::run::event::Outcome;
 use tokio::sync::watch;
 
 use super::session_state::new_session;

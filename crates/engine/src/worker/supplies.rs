@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use conductor_core::event::{FailureClass, Outcome};
-use conductor_core::ids::TaskId;
+use conductor_core::run::event::{FailureClass, Outcome};
+use conductor_core::values::ids::TaskId;
 use tokio::sync::watch;
 
 use super::{Stop, Worker};

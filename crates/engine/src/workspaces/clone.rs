@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use conductor_core::event::Change;
+use conductor_core::run::event::Change;
 
 use super::layout::Folder;
 use super::private::Private;

@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::Change;
-use conductor_core::ids::TaskId;
+use conductor_core::run::event::Change;
+use conductor_core::values::ids::TaskId;
 
 use super::names::branch_word;
 use super::private::Private;

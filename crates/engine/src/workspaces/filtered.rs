@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use conductor_core::event::Change;
+use conductor_core::run::event::Change;
 
 use super::layout::Folder;
 use super::names::branch_word;

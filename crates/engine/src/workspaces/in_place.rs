@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::Change;
+use conductor_core::run::event::Change;
 
 use super::{Rescued, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest};
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 
 use super::clearing::folders;
 use super::names::{RunRefs, run_of_task_branch};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 
 use super::WorkspaceError;
 use crate::git::Repository;

@@ -27,11 +27,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_core::event::{Change, Round};
-use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{Isolation, Plan, Scope, Task, Work};
+use conductor_core::run::event::{Change, Round};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::scheduler::Unlanded;
+use conductor_core::schedule::Unlanded;
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use thiserror::Error;
 
 use crate::git::{GitError, Repository};

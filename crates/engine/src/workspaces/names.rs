@@ -1,6 +1,6 @@
 //! What branches and refs are called.
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 
 use crate::git::{GitError, Repository};
 

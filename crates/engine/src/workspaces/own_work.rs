@@ -7,8 +7,8 @@
 
 use std::fs;
 
-use conductor_core::counted::counted;
-use conductor_core::divergence::{self, Start};
+use conductor_core::schedule::divergence::{self, Start};
+use conductor_core::values::counted::counted;
 
 use super::layout::Folder;
 use super::run_repo::{RunRepo, is_name};

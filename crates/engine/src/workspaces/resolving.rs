@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_core::ids::TaskId;
+use conductor_core::values::ids::TaskId;
 
 use super::clearing::folders;
 use super::layout::Folder;

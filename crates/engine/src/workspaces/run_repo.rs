@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use conductor_core::event::{Change, Round};
-use conductor_core::ids::{Attempt, RunId, TaskId};
-use conductor_core::scheduler::Unlanded;
+use conductor_core::run::event::{Change, Round};
+use conductor_core::schedule::Unlanded;
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::clearing::folders;

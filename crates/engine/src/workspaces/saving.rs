@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use conductor_core::event::Change;
+use conductor_core::run::event::Change;
 
 use super::layout::Folder;
 use super::modules::{Pin, Taken};

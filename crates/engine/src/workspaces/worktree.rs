@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_core::event::Change;
+use conductor_core::run::event::Change;
 
 use super::layout::Folder;
 use super::run_repo::RunRepo;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_engine::git::Repository;
 use conductor_engine::workspaces::{Layout, RunRepo, WorkspaceRequest, Worktrees};
 

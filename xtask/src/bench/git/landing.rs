@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use conductor_core::event::Change;
-use conductor_core::ids::Attempt;
 use conductor_core::plan::{self, Task, Work};
-use conductor_core::scheduler::Car;
+use conductor_core::run::event::Change;
+use conductor_core::schedule::Car;
+use conductor_core::values::ids::Attempt;
 use conductor_engine::merge;
 use conductor_engine::workspaces::RunRepo;
 

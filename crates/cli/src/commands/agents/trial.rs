@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use conductor_core::ids::TaskId;
 use conductor_core::plan::{Plan, Task, Work};
-use conductor_core::units::Millis;
+use conductor_core::values::ids::TaskId;
+use conductor_core::values::units::Millis;
 use conductor_engine::{agents, process};
 use serde::Serialize;
 use serde_json::{Value, json};

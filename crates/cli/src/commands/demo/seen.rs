@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use conductor_core::event::{Again, Event, FailureClass, Outcome, Record};
-use conductor_core::ids::{Attempt, TaskId};
 use conductor_core::plan::Task;
+use conductor_core::run::event::{Again, Event, FailureClass, Outcome, Record};
 use conductor_core::run::{Progress, Run, Status};
+use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_engine::transcript::{Speaker, last_lines};
 
 /// How a worker notes in a transcript that it sends work back.

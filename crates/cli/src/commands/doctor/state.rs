@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use conductor_core::counted::{counted, size};
-use conductor_core::ids::RunId;
-use conductor_core::spec::Severity;
-use conductor_core::subagents::Known;
+use conductor_core::file::Severity;
+use conductor_core::plan::subagents::Known;
+use conductor_core::values::counted::{counted, size};
+use conductor_core::values::ids::RunId;
 use conductor_engine::agents::AgentError;
 use conductor_engine::home::Home;
 use conductor_engine::process;

@@ -1,7 +1,7 @@
 //! Witnesses that contradict the database: those of logs that are not there, and those that say more than theirs hold.
 
-use conductor_core::counted::counted;
-use conductor_core::ids::RunId;
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::RunId;
 use conductor_engine::home::Home;
 use conductor_engine::stores::{Cause, Excess, Sqlite, witnessed};
 

@@ -1,7 +1,8 @@
 //! What exit codes, failure classes and findings in task files mean, and what to do about them.
 
-use conductor_core::event::FailureClass;
-use conductor_core::spec::{self, did_you_mean};
+use conductor_core::file::{self};
+use conductor_core::run::event::FailureClass;
+use conductor_core::values::suggest::did_you_mean;
 use serde_json::{Value, json};
 
 use crate::error::Exit;
@@ -76,7 +77,7 @@ fn all() -> impl Iterator<Item = Code> {
         let (cause, remedy) = of_class(*class);
         Code { kind: "failure class", name: name(*class), cause, remedy: Some(remedy) }
     });
-    let findings = spec::CODES.iter().map(|(code, about)| Code {
+    let findings = file::CODES.iter().map(|(code, about)| Code {
         kind: "finding",
         name: (*code).to_owned(),
         cause: about,

@@ -1,7 +1,8 @@
 //! A task's failures explained: which ways out it names, what is risky about it, what was decided.
 
 use conductor_core::plan::Task;
-use conductor_core::recovery::{self, Strategy};
+use conductor_core::plan::recovery::Strategy;
+use conductor_core::schedule::recovery::{self};
 use serde_json::{Value, json};
 
 use super::Subject;

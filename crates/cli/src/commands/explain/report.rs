@@ -1,13 +1,13 @@
 //! A task explained: for people a line for each thing that decides what becomes of it, for programs the same as JSON.
 
-use conductor_core::counted::counted;
-use conductor_core::event::{DrainReason, FailureClass};
-use conductor_core::ids::TaskId;
-use conductor_core::models::{Models, Score};
+use conductor_core::file::Origin;
+use conductor_core::plan::models::{Models, Score};
 use conductor_core::plan::{Isolation, Task, Wins, Work};
-use conductor_core::recovery;
+use conductor_core::run::event::{DrainReason, FailureClass};
 use conductor_core::run::{Run, Stage, Status, TaskState};
-use conductor_core::spec::Origin;
+use conductor_core::schedule::recovery;
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::TaskId;
 use serde_json::{Value, json};
 
 use super::Subject;
@@ -223,7 +223,8 @@ fn files(subject: &Subject) -> String {
 fn named_in_words(task: &Task) -> bool {
     let Work::Prompt(prompt) = &task.work else { return false };
     let words = format!("{}\n{prompt}", task.name);
-    conductor_core::mentions::files(&words, task.expected_deliverable.as_deref()) == task.learned_files()
+    conductor_core::plan::mentions::files(&words, task.expected_deliverable.as_deref())
+        == task.learned_files()
 }
 
 fn checks(task: &Task) -> String {

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use conductor_core::counted::counted;
-use conductor_core::groups::{self, Detected, Marked};
+use conductor_core::plan::groups::{self, Detected, Marked};
+use conductor_core::values::counted::counted;
 use serde_json::{Map, Value};
 
 use crate::args::{GroupDetect, Shown};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Plan;
+use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::beads::{self, Inquiry};
 use conductor_engine::drive::{AboutToBegin, Examiner};
 use conductor_engine::groups::{self, Former};

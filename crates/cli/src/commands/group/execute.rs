@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use conductor_core::groups::{self, ArrangeError, Refresh, SEQUENTIAL, Steps};
-use conductor_core::ids::TaskId;
+use conductor_core::plan::groups::{self, ArrangeError, Refresh, SEQUENTIAL, Steps};
 use conductor_core::plan::{Command, Plan, Task, Work};
+use conductor_core::values::ids::TaskId;
 use conductor_engine::gates::{self, AUTO};
 use conductor_engine::skills;
 

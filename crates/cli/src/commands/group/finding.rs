@@ -1,8 +1,9 @@
 //! Which run is meant where a group is named: the newest one here that carried it out.
 
-use conductor_core::groups::{Metadata, SEQUENTIAL, Status, landed};
-use conductor_core::ids::RunId;
-use conductor_core::spec::did_you_mean;
+use conductor_core::plan::groups::SEQUENTIAL;
+use conductor_core::report::groups::{Metadata, Status, landed};
+use conductor_core::values::ids::RunId;
+use conductor_core::values::suggest::did_you_mean;
 
 use crate::archive::{Archive, Found};
 use crate::args::OfGroup;

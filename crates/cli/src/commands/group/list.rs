@@ -1,6 +1,6 @@
 //! `conductor group list`: every group that was carried out here.
 
-use conductor_core::groups::Metadata;
+use conductor_core::report::groups::Metadata;
 
 use super::finding::{Carried, all};
 use crate::archive::Archive;

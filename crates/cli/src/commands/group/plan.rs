@@ -1,11 +1,11 @@
 //! `conductor group plan`: an order for tasks that have none of their own.
 
-use conductor_core::counted::counted;
-use conductor_core::graph::Node;
-use conductor_core::ids::TaskId;
-use conductor_core::ordering::{self, Ordering, Strategy};
+use conductor_core::file::{Source, load};
 use conductor_core::plan::Plan;
-use conductor_core::spec::{Source, load};
+use conductor_core::plan::graph::Node;
+use conductor_core::plan::ordering::{self, Ordering, Strategy};
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::TaskId;
 use serde_json::{Value, json};
 
 use crate::args::{GroupPlan, Order, Shown};

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
-use conductor_core::groups::{Chosen, Circumstances, SEQUENTIAL};
-use conductor_core::ids::{RunId, TaskId};
+use conductor_core::plan::groups::{Chosen, Circumstances, SEQUENTIAL};
+use conductor_core::plan::subagents::{Known, assign};
 use conductor_core::plan::{Dependency, Done, Plan, Task};
 use conductor_core::run::Run;
-use conductor_core::subagents::{Known, assign};
+use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::beads::{self, Claims, Inquiry, Issue};
 use conductor_engine::groups::{self, Former};
 use conductor_engine::home::Home;

@@ -1,6 +1,6 @@
 //! `conductor group report`: what a group came to, and why.
 
-use conductor_core::groups::Report;
+use conductor_core::report::groups::Report;
 
 use super::finding::meant;
 use crate::archive::Archive;

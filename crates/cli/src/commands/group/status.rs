@@ -1,6 +1,6 @@
 //! `conductor group status`: how a group stands, from any terminal.
 
-use conductor_core::groups::{Metadata, landed_words};
+use conductor_core::report::groups::{Metadata, landed_words};
 
 use super::finding::{exit, meant};
 use crate::archive::{Archive, Found};

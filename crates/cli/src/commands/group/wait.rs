@@ -3,9 +3,9 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use conductor_core::groups::{Metadata, Status, landed_words};
-use conductor_core::ids::RunId;
+use conductor_core::report::groups::{Metadata, Status, landed_words};
 use conductor_core::run::Run;
+use conductor_core::values::ids::RunId;
 use conductor_engine::control;
 use conductor_engine::home::Home;
 

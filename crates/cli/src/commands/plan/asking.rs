@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use conductor_core::counted::counted;
-use conductor_core::event::{self, FailureClass, Usage};
+use conductor_core::file::{self, Source};
 use conductor_core::plan::Plan;
 use conductor_core::planner::{Draft, Head, task_file, words::Request};
-use conductor_core::spec::{self, Source};
-use conductor_core::units::Usd;
+use conductor_core::run::event::{self, FailureClass, Usage};
+use conductor_core::values::counted::counted;
+use conductor_core::values::units::Usd;
 use conductor_engine::home::Home;
 use conductor_engine::planner::{Allowance, MOST_TOKENS, Planned, Planner, PlannerError, describe};
 use conductor_engine::worker::Stop;
@@ -117,9 +117,9 @@ fn one_task(args: &Planning) -> Result<Plan, CliError> {
     let layers: Vec<_> = config::good()?.into_iter().filter_map(|config| config.layer).collect();
     let wrong = |found: &str| CliError::new(Exit::Usage, format!("the planner cannot be chosen so: {found}"));
     let source = Source::new("planner", text.into_bytes()).map_err(|found| wrong(&found.message))?;
-    let loaded = spec::load_over(&source, &layers, &[]);
+    let loaded = file::load_over(&source, &layers, &[]);
     let first =
-        |found: Vec<spec::Diagnostic>| found.first().map(|one| one.message.clone()).unwrap_or_default();
+        |found: Vec<file::Diagnostic>| found.first().map(|one| one.message.clone()).unwrap_or_default();
     let mut plan = loaded.map(|loaded| loaded.plan).map_err(|found| wrong(&first(found)))?;
     // What was typed comes before a variable.
     for task in &mut plan.tasks {
@@ -187,5 +187,5 @@ fn cli_error(error: &PlannerError, planner: Option<&Planner>) -> CliError {
 
 /// What was used, for people.
 pub(crate) fn spent(used: Usage) -> String {
-    format!("{}, {}", counted(used.tokens, "token"), conductor_core::costs::words(used))
+    format!("{}, {}", counted(used.tokens, "token"), conductor_core::run::costs::words(used))
 }

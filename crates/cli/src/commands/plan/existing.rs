@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use conductor_core::file::{self, Source};
 use conductor_core::plan::{Plan, Task, Work};
 use conductor_core::planner::{Draft, Head, task_file};
-use conductor_core::spec::{self, Source};
 
 use crate::args::Planning;
 use crate::diagnostics;
@@ -43,7 +43,7 @@ pub(crate) fn existing(file: &Path) -> Result<(Draft, Hands), CliError> {
 pub(crate) fn written_in(file: &Path) -> Result<Option<(Draft, Hands)>, CliError> {
     let name = file.display().to_string();
     let source = Source::new(name.clone(), diagnostics::read(file, &name)?).ok();
-    let plan = source.and_then(|source| spec::load(&source).ok());
+    let plan = source.and_then(|source| file::load(&source).ok());
     Ok(plan.and_then(|loaded| as_written(&loaded.plan)))
 }
 
@@ -54,7 +54,7 @@ fn as_written(plan: &Plan) -> Option<(Draft, Hands)> {
     let draft = Draft::of(plan);
     let (agent, agent_model) = (hands.agent.as_deref(), hands.model.as_deref());
     let text = task_file(&draft, &Head { agent, agent_model, ..Head::default() });
-    let again = spec::load(&Source::new("again", text.into_bytes()).ok()?).ok()?.plan;
+    let again = file::load(&Source::new("again", text.into_bytes()).ok()?).ok()?.plan;
     let (before, after): (Vec<Task>, Vec<Task>) =
         (plan.tasks.iter().map(settled).collect(), again.tasks.iter().map(settled).collect());
     let rest = Plan { tasks: Vec::new(), metadata: Default::default(), ..plan.clone() };

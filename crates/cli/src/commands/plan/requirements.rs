@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use conductor_core::counted::counted;
 use conductor_core::planner::{self, Bounds};
+use conductor_core::values::counted::counted;
 
 use crate::args::Planning;
 use crate::error::{CliError, Exit};

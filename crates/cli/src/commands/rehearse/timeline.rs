@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use conductor_core::counted::counted;
 use conductor_core::forecast::{Basis, Estimate, Forecast};
-use conductor_core::graph::Node;
 use conductor_core::plan::Plan;
+use conductor_core::plan::graph::Node;
+use conductor_core::values::counted::counted;
 
 /// A chart narrower than this shows nothing.
 const NARROWEST: usize = 10;
@@ -94,7 +94,7 @@ fn note(estimate: Estimate) -> String {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::units::Millis;
+    use conductor_core::values::units::Millis;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The work of a task in the hands of its reviewer.
 
-use conductor_core::event::ReviewVerdict;
+use conductor_core::run::event::ReviewVerdict;
 use conductor_engine::workspaces::Editing;
 use serde_json::json;
 

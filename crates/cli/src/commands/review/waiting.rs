@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use conductor_core::costs;
-use conductor_core::counted::counted;
-use conductor_core::event::{Change, Usage};
-use conductor_core::ids::{Attempt, RunId, TaskId};
+use conductor_core::run::costs;
+use conductor_core::run::event::{Change, Usage};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::units::Timestamp;
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::units::Timestamp;
 use conductor_engine::home::Home;
 use conductor_engine::transcript::{self, Speaker};
 use serde_json::{Value, json};

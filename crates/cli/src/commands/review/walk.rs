@@ -2,8 +2,8 @@
 
 use std::io;
 
-use conductor_core::event::ReviewVerdict;
-use conductor_core::ids::RunId;
+use conductor_core::run::event::ReviewVerdict;
+use conductor_core::values::ids::RunId;
 
 use super::waiting::{self, Waiting};
 use super::{comment, editing, pager, record};

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-use conductor_core::event::{Options, Selection};
-use conductor_core::graph;
+use conductor_core::plan::graph;
+use conductor_core::plan::select::{SelectError, select};
 use conductor_core::plan::{Isolation, Land, Limits, Plan, Work};
-use conductor_core::select::{SelectError, select};
-use conductor_core::units::{Millis, Usd};
+use conductor_core::run::event::{Options, Selection};
+use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::shortage::{self, Capacity};
 
 use super::full_name;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use conductor_core::units::Millis;
+use conductor_core::values::units::Millis;
 use conductor_engine::bus::Records;
 use conductor_engine::drive::{Drive, DriveError, Driven};
 use conductor_engine::notify::{Notifier, Shown};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 use conductor_engine::{access, control};
 use serde::{Deserialize, Serialize};
 

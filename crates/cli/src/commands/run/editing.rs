@@ -5,13 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::amend::{self, Retaken};
-use conductor_core::event::{Event, Record};
-use conductor_core::ids::TaskId;
 use conductor_core::plan::{Limits, Plan};
+use conductor_core::run::event::{Event, Record};
 use conductor_core::run::{Run, Status};
-use conductor_core::scheduler::Scheduler;
-use conductor_core::units::{Now, Tick};
+use conductor_core::schedule::Scheduler;
+use conductor_core::schedule::amend::{self, Retaken};
+use conductor_core::values::ids::TaskId;
+use conductor_core::values::units::{Now, Tick};
 use conductor_engine::clock::wall;
 use conductor_engine::history;
 use conductor_engine::stores::{EarlierRuns, Sqlite, Store as _, StoredRun};

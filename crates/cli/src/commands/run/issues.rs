@@ -4,10 +4,10 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use conductor_core::ids::RunId;
 use conductor_core::plan::Plan;
+use conductor_core::plan::select::select;
 use conductor_core::run::Run;
-use conductor_core::select::select;
+use conductor_core::values::ids::RunId;
 use conductor_engine::beads::{self, Bd, Claims, Closer, Settled};
 use conductor_engine::drive::Drive;
 use conductor_engine::home::Home;

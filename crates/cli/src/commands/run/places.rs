@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::Options;
-use conductor_core::ids::RunId;
 use conductor_core::plan::{Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
-use conductor_core::units::Millis;
+use conductor_core::run::event::Options;
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::Millis;
 use conductor_engine::access;
 use conductor_engine::drive::World;
 use conductor_engine::git::{Baseline, GitError, Repository};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use conductor_core::scheduler::Request;
+use conductor_core::schedule::Request;
 use conductor_engine::drive::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;

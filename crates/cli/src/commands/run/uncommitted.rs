@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::counted::counted;
-use conductor_core::event::Options;
+use conductor_core::run::event::Options;
+use conductor_core::values::counted::counted;
 use conductor_engine::git::{Repository, Uncommitted};
 use conductor_engine::groups;
 use conductor_engine::home::Home;

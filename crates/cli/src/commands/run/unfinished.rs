@@ -1,6 +1,6 @@
 //! What is said of a run that could not be driven to its end. Everything it had started is ended by then.
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 use conductor_engine::drive::DriveError;
 
 use super::signals::Signalled;

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::event::Options;
 use conductor_core::plan::{Amendment, Edit, Plan};
 use conductor_core::run::Run;
-use conductor_core::scheduler::{Refusal, Request};
+use conductor_core::run::event::Options;
+use conductor_core::schedule::{Refusal, Request};
 use conductor_engine::drive::Control;
 use conductor_engine::history;
 use conductor_engine::stores::{EarlierRuns, Store};

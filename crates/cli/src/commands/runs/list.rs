@@ -1,7 +1,7 @@
 //! `runs list`: every run in a line.
 
-use conductor_core::costs;
-use conductor_core::scheduler::Snapshot;
+use conductor_core::run::costs;
+use conductor_core::schedule::Snapshot;
 use conductor_engine::control;
 use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};

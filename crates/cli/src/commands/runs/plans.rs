@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use conductor_core::ids::RunId;
-use conductor_core::units::Millis;
+use conductor_core::values::ids::RunId;
+use conductor_core::values::units::Millis;
 use conductor_engine::access;
 use conductor_engine::clock::wall;
 use conductor_engine::planner::{self, KeptPlan};

@@ -1,7 +1,7 @@
 //! Branches, kept work and checkpoints of runs, as far as `runs prune` takes them away: only what a branch or tag of the user's
 //! holds too, unless the user asks for the rest.
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 use conductor_engine::checkpoints;
 use conductor_engine::clock::wall;
 use conductor_engine::git::{GitError, Repository};

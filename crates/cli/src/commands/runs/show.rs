@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use conductor_core::graph::Graph;
+use conductor_core::plan::graph::Graph;
 use conductor_core::report::SummaryFile;
 use conductor_engine::git::Repository;
 use conductor_engine::ledger;

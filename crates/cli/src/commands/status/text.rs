@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use conductor_core::costs;
-use conductor_core::event::{DrainReason, StopReason};
-use conductor_core::ids::TaskId;
-use conductor_core::scheduler::{AtWork, Phase, Snapshot, Wait, Waiting, Words};
+use conductor_core::run::costs;
+use conductor_core::run::event::{DrainReason, StopReason};
+use conductor_core::schedule::{AtWork, Phase, Snapshot, Wait, Waiting, Words};
+use conductor_core::values::ids::TaskId;
 
 use super::Seen;
 use crate::end_block::one_line;

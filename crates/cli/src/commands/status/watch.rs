@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use conductor_core::ids::RunId;
+use conductor_core::values::ids::RunId;
 use conductor_engine::control::{self, ControlError, LiveView};
 use conductor_engine::home::Home;
 use rustix::process::{Signal as Sent, getpid, kill_process};

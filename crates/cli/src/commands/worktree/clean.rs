@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use conductor_core::counted::counted;
-use conductor_core::ids::RunId;
 use conductor_core::plan::Isolation;
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::RunId;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::home::Home;
 use conductor_engine::process;

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use conductor_core::event::{Change, RunOutcome};
-use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Isolation;
+use conductor_core::run::event::{Change, RunOutcome};
 use conductor_core::run::{Run, Stage, Status, TaskState};
+use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::merge::short;
 use conductor_engine::resolve::{Bench, Brought};
 use conductor_engine::stores::StoredRun;

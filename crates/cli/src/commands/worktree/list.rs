@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use conductor_core::counted::counted;
-use conductor_core::ids::{RunId, TaskId};
 use conductor_core::plan::Plan;
 use conductor_core::run::TaskState;
+use conductor_core::values::counted::counted;
+use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::process;
 use conductor_engine::workspaces::{

@@ -50,5 +50,8 @@ fn folder(home: &Home, found: &Found, place: usize) -> Option<PathBuf> {
     };
     let word = branch_word(task.id.as_str());
     let last = || there.iter().find(|listed| task_at_work_in(home, listed).as_ref() == Some(&word));
-    at_work.or_else(|| in_workspace(&resolving_name(&task.id))).or_else(last).map(|listed| listed.folder.clone())
+    at_work
+        .or_else(|| in_workspace(&resolving_name(&task.id)))
+        .or_else(last)
+        .map(|listed| listed.folder.clone())
 }

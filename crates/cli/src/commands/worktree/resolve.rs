@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conductor_core::scheduler::Side;
+use conductor_core::schedule::Side;
 use conductor_engine::merge::{short, unrelated};
 use conductor_engine::resolve::{Brought, ResolveError};
 use conductor_engine::workspaces::{Resolution, Resolving, WorkspaceError, inventory, resolving_name};

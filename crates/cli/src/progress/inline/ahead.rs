@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use conductor_core::graph::{Graph, Node};
+use conductor_core::plan::graph::{Graph, Node};
 use conductor_core::plan::{Task, Wins, Work};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::units::{Millis, Tick};
+use conductor_core::values::units::{Millis, Tick};
 
 /// How often it is reckoned, and how much of our time that may take: one part in so many.
 const EVERY: Duration = Duration::from_secs(1);
@@ -121,11 +121,11 @@ fn kind(task: &Task) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::event::{Options, Outcome};
-    use conductor_core::ids::{Attempt, TaskId};
     use conductor_core::plan::{Command, Dependency, Plan};
-    use conductor_core::scheduler::{Input, Scheduler};
-    use conductor_core::units::{Now, Timestamp};
+    use conductor_core::run::event::{Options, Outcome};
+    use conductor_core::schedule::{Input, Scheduler};
+    use conductor_core::values::ids::{Attempt, TaskId};
+    use conductor_core::values::units::{Now, Timestamp};
 
     use super::*;
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use conductor_core::event::{DrainReason, Event, StopReason};
-use conductor_core::ids::TaskId;
+use conductor_core::run::event::{DrainReason, Event, StopReason};
 use conductor_core::run::{Run, Stage as RunStage, Status, TaskState};
-use conductor_core::units::{Tick, Timestamp};
+use conductor_core::values::ids::TaskId;
+use conductor_core::values::units::{Tick, Timestamp};
 use conductor_engine::board::Board;
 use conductor_engine::bus::Records;
 use conductor_engine::clock::wall;
@@ -273,12 +273,12 @@ fn knows_unicode() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::event::{Options, Outcome, Question};
-    use conductor_core::graph::Graph;
-    use conductor_core::ids::{Attempt, RunId};
+    use conductor_core::plan::graph::Graph;
     use conductor_core::plan::{Command, Plan, Task, Work};
-    use conductor_core::scheduler::{Decision, Input, Scheduler};
-    use conductor_core::units::Now;
+    use conductor_core::run::event::{Options, Outcome, Question};
+    use conductor_core::schedule::{Decision, Input, Scheduler};
+    use conductor_core::values::ids::{Attempt, RunId};
+    use conductor_core::values::units::Now;
 
     use super::*;
 
@@ -358,7 +358,7 @@ mod tests {
         follow(&mut watch, ended(&mut scheduler, 2, "b", Outcome::Asked(Box::new(question))));
         assert_eq!(watch.picture().asks, [("b".to_owned(), "Bash: rm -r x".to_owned())]);
         assert_eq!(rows(&mut watch), ["a", "c"]);
-        let answer = conductor_core::scheduler::Request::Cancel(id("b"));
+        let answer = conductor_core::schedule::Request::Cancel(id("b"));
         follow(&mut watch, scheduler.handle(at(3), Input::Asked(answer)));
         assert!(watch.picture().asks.is_empty());
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::markup::{Markup, Px, cut, put, region};
-use crate::graph::{Graph, Node};
+use crate::plan::graph::{Graph, Node};
 use crate::report::{Subject, note};
 use crate::run::Status;
 

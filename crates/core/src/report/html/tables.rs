@@ -4,14 +4,14 @@ use std::fmt::Display;
 
 use super::graph::{class, sign};
 use super::markup::{Markup, cut, put, region};
-use crate::costs;
-use crate::counted::size;
 use crate::report::course::busy;
 use crate::report::races::Contest;
 use crate::report::words::{self, NOT_MEASURED, thousands};
 use crate::report::{Accuracy, Shares, Subject, TaskResult, TimeSpent};
+use crate::run::costs;
 use crate::run::{Run, Status};
-use crate::units::Millis;
+use crate::values::counted::size;
+use crate::values::units::Millis;
 
 /// More estimates than these are told by their median only; the worst are shown.
 const ESTIMATES: usize = 200;

@@ -5,16 +5,16 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as Drawn;
 
 use super::*;
-use crate::event::{Change, Failure, FailureClass, Options, Outcome, Phases, Usage};
-use crate::graph::{Graph, Strategy};
-use crate::ids::{Attempt, RunId};
-use crate::ledger::Ledger;
+use crate::plan::graph::{Graph, Strategy};
 use crate::plan::{Command, Dependency, Learned, Plan, Task, Work};
+use crate::report::ledger::Ledger;
 use crate::report::words::tamed;
 use crate::report::{Voice, Voices};
 use crate::run::Run;
-use crate::scheduler::{Input, Scheduler, Stacked};
-use crate::units::{Millis, Now, Tick, Timestamp, Usd};
+use crate::run::event::{Change, Failure, FailureClass, Options, Outcome, Phases, Usage};
+use crate::schedule::{Input, Scheduler, Stacked};
+use crate::values::ids::{Attempt, RunId};
+use crate::values::units::{Millis, Now, Tick, Timestamp, Usd};
 
 /// Every text in a report that comes from the user, an agent or a command.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
 //! The timeline: a lane for each worker, a bar for each attempt, and how many tasks waited.
 
 use super::markup::{Markup, Px, cut, label, put, rect, region};
-use crate::counted::size;
 use crate::report::Subject;
 use crate::report::course::{Course, depth, length};
 use crate::run::{End, Span};
-use crate::units::Millis;
+use crate::values::counted::size;
+use crate::values::units::Millis;
 
 const WIDTH: f64 = 1000.0;
 /// Where the lanes begin and end.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use conductor_core::units::Usd;
+use conductor_core::values::units::Usd;
 use serde_json::Value;
 
 use super::super::talk::{MOST, Tokens};

@@ -1,6 +1,6 @@
 //! What an error means.
 
-use conductor_core::event::FailureClass;
+use conductor_core::run::event::FailureClass;
 use serde_json::Value;
 
 use super::super::talk::{class_of, status_in};

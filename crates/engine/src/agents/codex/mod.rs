@@ -14,8 +14,8 @@ mod usage;
 
 use std::collections::HashMap;
 
-use conductor_core::event::FailureClass;
 use conductor_core::plan::Task;
+use conductor_core::run::event::FailureClass;
 use serde_json::{Value, json};
 
 use super::calls::Calls;

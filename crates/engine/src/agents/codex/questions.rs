@@ -1,7 +1,7 @@
 //! What it asks, and our answers.
 
-use conductor_core::event::Failure;
-use conductor_core::permissions::{SHELL, shell};
+use conductor_core::plan::permissions::{SHELL, shell};
+use conductor_core::run::event::Failure;
 use serde_json::{Value, json};
 
 use super::super::talk::{Heard, Said, line, text};

@@ -1,4 +1,4 @@
-use conductor_core::event::Outcome;
+use conductor_core::run::event::Outcome;
 
 use super::super::Session;
 use super::super::replay::{self, Line, Recording};

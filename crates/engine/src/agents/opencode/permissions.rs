@@ -125,8 +125,8 @@ fn files(pattern: &str, root: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use conductor_core::event::{Answer, Answerer, Question};
     use conductor_core::plan::Permissions;
+    use conductor_core::run::event::{Answer, Answerer, Question};
 
     use super::super::super::Questions;
     use super::*;

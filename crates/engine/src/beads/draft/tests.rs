@@ -82,8 +82,8 @@ fn a_mark_in_the_description_comes_before_one_in_the_title() {
     let seen: Vec<_> = drafted.tasks.iter().map(|task| (task.name.as_str(), task.group.as_deref())).collect();
     assert_eq!(seen, [("A", None), ("B", Some("x")), ("C", None)]);
     let text = crate::beads::text(&drafted, "bd");
-    let source = conductor_core::spec::Source::new("t", text.into_bytes()).unwrap();
-    let plan = conductor_core::spec::load(&source).unwrap().plan;
+    let source = conductor_core::file::Source::new("t", text.into_bytes()).unwrap();
+    let plan = conductor_core::file::load(&source).unwrap().plan;
     let groups: Vec<_> = plan.tasks.iter().map(|task| task.group.as_deref()).collect();
     assert_eq!(groups, [Some("y"), Some("x"), Some("x")]);
 }

@@ -1,7 +1,7 @@
 //! Records as rows of the table of events, each chained to the one before it.
 
-use conductor_core::event::{Event, Record};
-use conductor_core::units::{Tick, Timestamp};
+use conductor_core::run::event::{Event, Record};
+use conductor_core::values::units::{Tick, Timestamp};
 
 /// The form that events are written in.
 pub(super) const EVENT_VERSION: i64 = 1;

@@ -1,6 +1,6 @@
 //! Git LFS against the real program, where it is installed.
 
-use conductor_core::event::Round;
+use conductor_core::run::event::Round;
 
 use super::*;
 

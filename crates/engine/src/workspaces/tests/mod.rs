@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use conductor_core::ids::{Attempt, RunId, TaskId};
 use conductor_core::plan::{self, Task, Work};
-use conductor_core::scheduler::{Car, Side};
+use conductor_core::schedule::{Car, Side};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
 
-use conductor_core::event::Failure;
+use conductor_core::run::event::Failure;
 
 use super::*;
 use crate::git::{GitError, Repository};

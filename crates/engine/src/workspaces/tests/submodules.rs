@@ -1,6 +1,6 @@
 //! Submodules against real repositories: filled, worked in, taken back, and the user's own left as they are.
 
-use conductor_core::event::Round;
+use conductor_core::run::event::Round;
 
 use super::*;
 
@@ -406,7 +406,7 @@ fn work_that_goes_back_finds_its_submodule_as_it_left_it() {
     fs::write(workspace.directory.join("top.txt"), "top").unwrap();
     let change = site.collect(&again, &workspace).unwrap().unwrap();
     fs::write(sub.join("later.txt"), "never collected").unwrap();
-    let failure = Failure::new(conductor_core::event::FailureClass::Unverified, "red");
+    let failure = Failure::new(conductor_core::run::event::FailureClass::Unverified, "red");
     again.round = Some((1, Round { change, failure }));
     let workspace = site.prepare(&again).unwrap();
     assert_eq!(read(sub.join("first.txt")), "first");

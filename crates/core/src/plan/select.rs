@@ -1,0 +1,202 @@
+//! `--only`: some of a plan's tasks, chosen by a short expression.
+//!
+//! Terms are separated by commas; a task that fits any of them is in. `api` and `test-*` name ids, `group:infra` and
+//! `epic:backend` their members, `+api` adds what it depends on, `api+` what depends on it.
+
+use std::collections::HashSet;
+
+use thiserror::Error;
+
+use crate::plan::graph::{Graph, GraphError, Node, Strategy};
+use crate::plan::{Plan, Task};
+use crate::values::ids::TaskId;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SelectError {
+    #[error("'{term}' fits no task{}", .near.as_ref().map(|near| format!("; did you mean '{near}'?")).unwrap_or_default())]
+    NoTask { term: String, near: Option<String> },
+    #[error("the expression names nothing")]
+    Empty,
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
+/// The plan with only the chosen tasks. What they depend on outside of the choice counts as done.
+pub fn select(plan: &Plan, expression: &str) -> Result<Plan, SelectError> {
+    let graph = Graph::new(plan, Strategy::Queue)?;
+    let mut chosen: HashSet<Node> = HashSet::new();
+    let mut terms = expression.split(',').map(str::trim).filter(|term| !term.is_empty()).peekable();
+    if terms.peek().is_none() {
+        return Err(SelectError::Empty);
+    }
+    for term in terms {
+        chosen.extend(fitting(plan, &graph, term)?);
+    }
+    with_entrants(plan, &mut chosen);
+    Ok(narrowed(plan, |place| chosen.contains(&(place as Node))))
+}
+
+fn fitting(plan: &Plan, graph: &Graph, term: &str) -> Result<Vec<Node>, SelectError> {
+    let (before, rest) = term.strip_prefix('+').map_or((false, term), |rest| (true, rest));
+    let (behind, name) = rest.strip_suffix('+').map_or((false, rest), |name| (true, name));
+    let direct: Vec<Node> = (0..plan.tasks.len())
+        .filter(|&place| fits(plan, name, &plan.tasks[place]) && !plan.tasks[place].is_entrant())
+        .map(|place| place as Node)
+        .collect();
+    if direct.is_empty() {
+        let ids = plan.asked().map(|task| task.id.as_str());
+        let near = ids
+            .map(|id| (strsim::jaro_winkler(name, id), id))
+            .filter(|(likeness, _)| *likeness > 0.8)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, id)| id.to_owned());
+        return Err(SelectError::NoTask { term: term.to_owned(), near });
+    }
+    let mut all = direct.clone();
+    for task in direct {
+        if before {
+            all.extend(graph.all_dependencies(task));
+        }
+        if behind {
+            all.extend(graph.all_dependents(task));
+        }
+    }
+    Ok(all)
+}
+
+/// The entrants of a race are chosen with their task, and never without it.
+fn with_entrants(plan: &Plan, chosen: &mut HashSet<Node>) {
+    let ids: HashSet<&TaskId> = chosen.iter().map(|&node| &plan.tasks[node as usize].id).collect();
+    let along =
+        (0..).zip(&plan.tasks).filter_map(|(node, task)| Some((node, ids.contains(task.entrant_of()?))));
+    let along: Vec<(Node, bool)> = along.collect();
+    for (node, goes) in along {
+        match goes {
+            true => chosen.insert(node),
+            false => chosen.remove(&node),
+        };
+    }
+}
+
+fn fits(plan: &Plan, name: &str, task: &Task) -> bool {
+    match name.split_once(':') {
+        Some(("group", group)) => {
+            task.group.as_deref().is_some_and(|own| glob(group, own) || glob(group, plan.group_id(own)))
+        }
+        Some(("epic", epic)) => task.epic.as_deref().is_some_and(|own| glob(epic, own)),
+        _ => glob(name, task.id.as_str()),
+    }
+}
+
+/// `*` stands for any run of characters.
+fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// The plan with these places only. What they depend on elsewhere counts as done.
+pub(crate) fn narrowed(plan: &Plan, keep: impl Fn(usize) -> bool) -> Plan {
+    let mut narrowed = plan.clone();
+    let mut place = 0;
+    narrowed.tasks.retain(|_| {
+        place += 1;
+        keep(place - 1)
+    });
+    let left: HashSet<_> = narrowed.tasks.iter().map(|task| task.id.clone()).collect();
+    for task in &mut narrowed.tasks {
+        task.dependencies.retain(|dependency| left.contains(&dependency.id));
+    }
+    for step in &mut narrowed.execution_order {
+        step.retain(|id| left.contains(id));
+    }
+    narrowed.execution_order.retain(|step| !step.is_empty());
+    narrowed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Command, Dependency, Work};
+
+    fn plan() -> Plan {
+        let id = |text: &str| TaskId::parse(text).unwrap();
+        let task = |name: &str, before: &[&str], group: Option<&str>| {
+            let mut task = Task::new(id(name), Work::Run(Command::Line("true".into())));
+            task.dependencies = before.iter().map(|on| Dependency::on(id(on))).collect();
+            task.group = group.map(str::to_owned);
+            task
+        };
+        Plan {
+            tasks: vec![
+                task("schema", &[], Some("infra")),
+                task("api", &["schema"], None),
+                task("test-unit", &["api"], None),
+                task("test-e2e", &["api"], None),
+                task("cache", &[], Some("infra")),
+            ],
+            execution_order: vec![vec![id("schema")], vec![id("api"), id("cache")]],
+            ..Plan::default()
+        }
+    }
+
+    fn chosen(expression: &str) -> String {
+        match select(&plan(), expression) {
+            Ok(plan) => plan.tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>().join(" "),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn names_globs_groups_and_relatives() {
+        for (expression, tasks) in [
+            ("api", "api"),
+            ("test-*", "test-unit test-e2e"),
+            ("*e*", "schema test-unit test-e2e cache"),
+            ("group:infra", "schema cache"),
+            ("+api", "schema api"),
+            ("api+", "api test-unit test-e2e"),
+            ("+test-unit, cache", "schema api test-unit cache"),
+            ("ap", "'ap' fits no task; did you mean 'api'?"),
+            ("zzz", "'zzz' fits no task"),
+            (" , ", "the expression names nothing"),
+        ] {
+            assert_eq!(chosen(expression), tasks, "{expression}");
+        }
+    }
+
+    #[test]
+    fn who_races_for_a_task_goes_along_with_it() {
+        let mut plan = plan();
+        let place = plan.tasks.iter().position(|task| task.id.as_str() == "api").unwrap();
+        let entrants = plan.tasks[place].raced(&[Default::default(), Default::default()], Default::default());
+        plan.tasks.extend(entrants.unwrap());
+        let chosen = |expression: &str| -> Vec<String> {
+            let chosen = select(&plan, expression).unwrap();
+            chosen.tasks.iter().map(|task| task.id.to_string()).collect()
+        };
+        assert_eq!(chosen("api"), ["api", "api.1", "api.2"]);
+        assert_eq!(chosen("+test-unit").len(), 5);
+        assert_eq!(chosen("schema+").iter().filter(|id| id.starts_with("api")).count(), 3);
+        assert_eq!(chosen("schema"), ["schema"]);
+        let error = select(&plan, "api.1").unwrap_err().to_string();
+        assert_eq!(error, "'api.1' fits no task; did you mean 'api'?");
+    }
+
+    #[test]
+    fn what_lies_outside_counts_as_done() {
+        let plan = select(&plan(), "api").unwrap();
+        assert!(plan.tasks[0].dependencies.is_empty());
+        assert_eq!(plan.execution_order.len(), 1);
+        assert!(Graph::new(&plan, Strategy::Queue).is_ok());
+    }
+}
