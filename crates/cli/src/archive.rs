@@ -14,12 +14,12 @@ use conductor_core::run::{Progress, Run};
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::agents;
-use conductor_engine::amend::Amendment;
+use conductor_engine::git::workspaces::{RunPlace, RunRepo};
 use conductor_engine::git::{GitError, Repository};
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
 use conductor_engine::planner::{self, KeptPlan};
+use conductor_engine::runs::amend::Amendment;
 use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, missing, was_written};
-use conductor_engine::workspaces::{RunPlace, RunRepo};
 
 use crate::commands::talk;
 use crate::console;

@@ -10,7 +10,7 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use conductor_core::plan::Plan;
 use conductor_engine::agents;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
 use conductor_engine::stores::StoredRun;
 
 use crate::archive::Archive;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use conductor_core::file::{self, Layer, Source};
-use conductor_engine::home::Home;
-use conductor_engine::subagents;
+use conductor_engine::agents::subagents;
+use conductor_engine::host::home::Home;
 
 use crate::diagnostics::{self, Sheet};
 use crate::error::{CliError, Exit};

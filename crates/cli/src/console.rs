@@ -11,7 +11,7 @@ use std::fmt::Display;
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use conductor_engine::redact;
+use conductor_engine::host::redact;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 

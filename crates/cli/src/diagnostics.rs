@@ -11,8 +11,8 @@ use conductor_core::file::{self, Diagnostic, Elsewhere, Severity, Source, Span};
 use conductor_core::plan::Plan;
 use conductor_core::plan::subagents::Subagent;
 use conductor_core::values::counted::counted;
+use conductor_engine::agents::subagents;
 use conductor_engine::agents::{self, AgentError};
-use conductor_engine::subagents;
 use serde_json::{Value, json};
 
 use crate::agent_findings;

@@ -19,8 +19,8 @@ use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Usd;
-use conductor_engine::merge::Ending;
-use conductor_engine::transcript;
+use conductor_engine::git::merge::Ending;
+use conductor_engine::process::transcript;
 
 use crate::style::{GREEN, PLAIN, RED, YELLOW};
 use crate::width::{self, Room, cut, width_of};

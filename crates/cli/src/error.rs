@@ -5,14 +5,14 @@ use std::io;
 use std::process::ExitCode;
 
 use conductor_core::plan::select::SelectError;
-use conductor_engine::amend::AmendError;
-use conductor_engine::checkpoints::CheckpointError;
-use conductor_engine::drive::DriveError;
 use conductor_engine::git::GitError;
-use conductor_engine::home::HomeError;
-use conductor_engine::resolve::ResolveError;
+use conductor_engine::git::checkpoints::CheckpointError;
+use conductor_engine::git::workspaces::WorkspaceError;
+use conductor_engine::host::home::HomeError;
+use conductor_engine::runs::amend::AmendError;
+use conductor_engine::runs::coordinator::DriveError;
+use conductor_engine::runs::resolve::ResolveError;
 use conductor_engine::stores::StoreError;
-use conductor_engine::workspaces::WorkspaceError;
 
 use crate::console::{self, Unanswered};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use conductor_core::values::units::Millis;
 use conductor_engine::git;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
 
 use crate::args::{Color, Global};
 use crate::commands::talk;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::schedule::Request;
 use conductor_core::values::ids::RunId;
-use conductor_engine::control::{self, ControlError, LiveView};
+use conductor_engine::dispatch::LiveView;
 use conductor_engine::git::Repository;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::control::{self, ControlError};
 
 use crate::archive::Archive;
 use crate::error::{CliError, Exit};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_engine::subagents;
+use conductor_engine::agents::subagents;
 
 use crate::commands::talk;
 use crate::error::{CliError, Exit};

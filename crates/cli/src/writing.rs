@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use conductor_engine::access;
+use conductor_engine::host::access;
 
 use crate::console;
 use crate::error::{CliError, Exit};

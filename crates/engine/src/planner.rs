@@ -28,13 +28,13 @@ use conductor_core::values::units::{Millis, Timestamp, Usd};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
-use crate::access;
 use crate::agents::{self, AgentError};
-use crate::clock::wall;
-use crate::drive::Message;
-use crate::home::Home;
+use crate::dispatch::Message;
+use crate::host::access;
+use crate::host::clock::wall;
+use crate::host::home::Home;
+use crate::host::redact;
 use crate::process::{self, Teardown};
-use crate::redact;
 use crate::worker::{Stop, Worker};
 
 pub use account::{Kept, Plan as KeptPlan, note_run, plans};

@@ -2,11 +2,11 @@
 
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::suggest::did_you_mean;
-use conductor_engine::checkpoints::{self, Checkpoint, RolledBack};
 use conductor_engine::git::Repository;
-use conductor_engine::merge::short;
+use conductor_engine::git::checkpoints::{self, Checkpoint, RolledBack};
+use conductor_engine::git::merge::short;
+use conductor_engine::git::workspaces::{RunRefs, run_of_branch};
 use conductor_engine::stores::StoredRun;
-use conductor_engine::workspaces::{RunRefs, run_of_branch};
 use serde_json::json;
 
 use super::{answer, answer_either, answer_json, block_on, talk};

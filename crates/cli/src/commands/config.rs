@@ -5,7 +5,7 @@ use std::path::Path;
 use conductor_core::file::{self, Written, effective};
 use conductor_core::plan::{Task, Work};
 use conductor_core::values::ids::TaskId;
-use conductor_engine::redact::is_secret_name;
+use conductor_engine::host::redact::is_secret_name;
 use serde::Serialize;
 use serde_json::{Value, json};
 

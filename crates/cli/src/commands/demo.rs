@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
 use conductor_core::run::Run;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
 use conductor_engine::stores::{Sqlite, Store as _};
 use conductor_standin::StandIn;
 use conductor_standin::agents::{Agent, Lodging};

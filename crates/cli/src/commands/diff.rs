@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal as _};
 use conductor_core::plan::Isolation;
 use conductor_core::run::Status;
 use conductor_core::run::event::Change;
-use conductor_engine::locate_work::{self, WorkLocation};
-use conductor_engine::merge::short;
-use conductor_engine::transcript;
-use conductor_engine::workspaces::RunRepo;
+use conductor_engine::git::locate_work::{self, WorkLocation};
+use conductor_engine::git::merge::short;
+use conductor_engine::git::workspaces::RunRepo;
+use conductor_engine::process::transcript;
 use serde_json::json;
 
 use super::{answer_json, block_on, talk};

@@ -2,8 +2,8 @@
 
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
-use conductor_engine::control;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::control;
 
 use super::block_on;
 use crate::archive::Archive;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use conductor_core::plan::subagents::Known;
 use conductor_core::values::counted::counted;
-use conductor_engine::beads::{self, Bd, BdError, Drafted, LeftOut};
-use conductor_engine::home::Home;
-use conductor_engine::subagents;
+use conductor_engine::agents::subagents;
+use conductor_engine::host::home::Home;
+use conductor_engine::records::beads::{self, Bd, BdError, Drafted, LeftOut};
 use serde_json::json;
 
 use super::{answer_either, talk};

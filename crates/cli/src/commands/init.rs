@@ -5,8 +5,9 @@ use std::path::Path;
 
 use conductor_core::file::{config_schema, schema};
 use conductor_core::plan::Plan;
+use conductor_engine::agents::subagents;
 use conductor_engine::agents::{Entry, Kind, Login, roster};
-use conductor_engine::{gates, subagents};
+use conductor_engine::worker::gates;
 use serde_json::json;
 
 use super::{answer_either, talk};

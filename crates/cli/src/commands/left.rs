@@ -2,8 +2,8 @@
 
 use conductor_core::schedule::{Request, is_called_off};
 use conductor_core::values::ids::RunId;
-use conductor_engine::control::{self, ControlError};
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::control::{self, ControlError};
 
 use super::{run, talk};
 use crate::archive::Archive;

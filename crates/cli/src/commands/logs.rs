@@ -7,8 +7,9 @@ use conductor_core::plan::Work;
 use conductor_core::run::event::{Event, Record};
 use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_engine::agents;
-use conductor_engine::control::{self, ControlError, Heard, Query, View};
-use conductor_engine::transcript::{Reader, Speaker, shown};
+use conductor_engine::dispatch::{Heard, Query, View};
+use conductor_engine::process::transcript::{Reader, Speaker, shown};
+use conductor_engine::runs::control::{self, ControlError};
 use serde_json::json;
 
 use super::{block_on, talk};

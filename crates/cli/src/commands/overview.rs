@@ -5,10 +5,10 @@ mod next;
 use std::path::{Path, PathBuf};
 
 use conductor_core::schedule::Snapshot;
-use conductor_engine::control::LiveView;
+use conductor_engine::dispatch::LiveView;
+use conductor_engine::git::merge::short;
 use conductor_engine::git::{GitError, Repository};
-use conductor_engine::home::Home;
-use conductor_engine::merge::short;
+use conductor_engine::host::home::Home;
 use serde_json::{Value, json};
 
 use super::run::unmerged_branch;

@@ -14,7 +14,7 @@ use conductor_core::planner::{Bounds, Changes, Size, changes, width};
 use conductor_core::report::PlanFile;
 use conductor_core::values::counted::counted;
 use conductor_core::values::units::Usd;
-use conductor_engine::output;
+use conductor_engine::records::output;
 use serde_json::json;
 
 use super::{answer, answer_json, talk};

@@ -1,7 +1,7 @@
 //! `conductor prices`: the price of each model, and where it comes from.
 
 use conductor_core::plan::Plan;
-use conductor_engine::prices::{Known, Origin, all_listed, known};
+use conductor_engine::agents::prices::{Known, Origin, all_listed, known};
 use serde::Serialize;
 
 use super::{answer, answer_json};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use conductor_core::file::parse_duration;
 use conductor_core::values::ids::RunId;
-use conductor_engine::home::{Home, RunClaim};
+use conductor_engine::host::home::{Home, RunClaim};
 use conductor_engine::process;
 
 use crate::args::Reaper;

@@ -12,8 +12,8 @@ use conductor_core::run::event::{Options, Usage};
 use conductor_core::values::counted::counted;
 use conductor_core::values::units::Usd;
 use conductor_engine::git::{GitError, Repository};
-use conductor_engine::history;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
+use conductor_engine::records::history;
 use conductor_engine::stores::{EarlierRuns, Sqlite};
 use serde_json::{Value, json};
 

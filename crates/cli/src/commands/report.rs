@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::plan::graph::Graph;
 use conductor_core::report::{self, Subject, SummaryFile};
-use conductor_engine::{ledger, output};
+use conductor_engine::records::ledger;
+use conductor_engine::records::output;
 
 use super::{answer, block_on};
 use crate::archive::Archive;
@@ -67,7 +68,7 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
 }
 
 fn write(place: &Path, text: &str) -> Result<(), CliError> {
-    conductor_engine::access::replace(place, console::clean(text).as_bytes()).map_err(|error| {
+    conductor_engine::host::access::replace(place, console::clean(text).as_bytes()).map_err(|error| {
         let message = format!("the report cannot be written to {}: {error}", place.display());
         CliError::new(Exit::Unexpected, message).help("name another file with -o")
     })?;

@@ -6,8 +6,8 @@ mod watch;
 
 use conductor_core::run::costs;
 use conductor_core::schedule::{AtWork, Snapshot, Waiting, Words};
-use conductor_engine::control::LiveView;
-use conductor_engine::home::Home;
+use conductor_engine::dispatch::LiveView;
+use conductor_engine::host::home::Home;
 use serde_json::{Value, json};
 
 use super::wait::exit_code;

@@ -5,8 +5,9 @@ use conductor_core::run::{Progress, Run};
 use conductor_core::schedule::Request;
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::suggest::did_you_mean;
-use conductor_engine::control::{self, LiveView, Query, View};
-use conductor_engine::home::Home;
+use conductor_engine::dispatch::{LiveView, Query, View};
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::control::{self};
 use serde_json::json;
 
 use super::left::Asked;

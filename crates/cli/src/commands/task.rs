@@ -5,7 +5,7 @@ use conductor_core::run::event::{Answer, Answerer, Event};
 use conductor_core::schedule::amend;
 use conductor_core::schedule::{Refusal, Request};
 use conductor_core::values::ids::TaskId;
-use conductor_engine::control::{self, ControlError};
+use conductor_engine::runs::control::{self, ControlError};
 use serde_json::json;
 
 use super::left::Asked;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conductor_core::values::suggest::did_you_mean;
-use conductor_engine::home::Home;
-use conductor_engine::subagents;
+use conductor_engine::agents::subagents;
+use conductor_engine::host::home::Home;
 use minijinja::{Environment, UndefinedBehavior};
 use serde_json::json;
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use conductor_core::plan::Task;
 use conductor_core::run::event::{Event, Record};
 use conductor_core::values::ids::{RunId, TaskId};
-use conductor_engine::control;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::control;
 use serde_json::{Value, json};
 
 use super::run::{exit_of, noted_exit};

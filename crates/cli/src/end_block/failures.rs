@@ -4,7 +4,7 @@ use conductor_core::plan::Task;
 use conductor_core::run::event::{Failure, FailureClass};
 use conductor_core::run::{Progress, Run, TaskState};
 use conductor_core::values::ids::Attempt;
-use conductor_engine::transcript::{self, Speaker, Tail};
+use conductor_engine::process::transcript::{self, Speaker, Tail};
 
 use super::{Block, Page, called, one_line};
 use crate::style::{DIM, RED};

@@ -12,9 +12,9 @@ use conductor_core::report::{self, Subject};
 use conductor_core::run::Run;
 use conductor_core::run::event::{Capped, Event, Outcome};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
-use conductor_engine::bus::Records;
-use conductor_engine::output;
-use conductor_engine::transcript::{self, Speaker};
+use conductor_engine::process::transcript::{self, Speaker};
+use conductor_engine::records::output;
+use conductor_engine::stores::bus::Records;
 
 use super::lines::{Lines, heading, near};
 use super::plain::Pulse;

@@ -13,7 +13,7 @@ use conductor_core::plan::graph::Graph;
 use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
 use conductor_core::values::ids::RunId;
-use conductor_engine::bus::Records;
+use conductor_engine::stores::bus::Records;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 

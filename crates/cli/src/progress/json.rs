@@ -8,7 +8,7 @@ use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
-use conductor_engine::bus::Records;
+use conductor_engine::stores::bus::Records;
 use serde_json::{Map, Value, json};
 
 use super::Progress;

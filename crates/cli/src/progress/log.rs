@@ -8,9 +8,9 @@ use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
-use conductor_engine::access;
-use conductor_engine::bus::Records;
-use conductor_engine::clock::wall;
+use conductor_engine::host::access;
+use conductor_engine::host::clock::wall;
+use conductor_engine::stores::bus::Records;
 
 use super::lines::{Lines, heading};
 use super::{Progress, Stage};

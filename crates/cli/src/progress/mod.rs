@@ -17,8 +17,8 @@ use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
 use conductor_core::run::event::Options;
 use conductor_core::values::ids::RunId;
-use conductor_engine::board::Board;
-use conductor_engine::bus::Records;
+use conductor_engine::dispatch::board::Board;
+use conductor_engine::stores::bus::Records;
 
 use crate::args::Ui;
 use crate::console;

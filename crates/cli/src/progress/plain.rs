@@ -10,7 +10,7 @@ use conductor_core::run::Run;
 use conductor_core::run::event::Event;
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::units::Millis;
-use conductor_engine::bus::Records;
+use conductor_engine::stores::bus::Records;
 
 use super::lines::{Lines, heading, is_colored};
 use super::{Progress, Stage};

@@ -5,7 +5,7 @@ use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
 use conductor_core::run::event::{Event, Outcome};
 use conductor_core::values::ids::RunId;
-use conductor_engine::bus::Records;
+use conductor_engine::stores::bus::Records;
 
 use super::lines::{Lines, is_colored};
 use super::{Progress, Stage};

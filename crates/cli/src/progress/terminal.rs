@@ -5,8 +5,8 @@
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::{Mutex, Once};
 
-use conductor_engine::redact::known;
-use conductor_engine::transcript::shown;
+use conductor_engine::host::redact::known;
+use conductor_engine::process::transcript::shown;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr};
 

@@ -14,6 +14,11 @@ use crate::values::ids::{MAX_TASK_ID, TaskId};
 pub use arrange::{ArrangeError, Chosen, Circumstances, Refresh, Steps, arrange, choose};
 pub(crate) use arrange::{block_entrants, stuck};
 
+/// Below the root of a repository, or below the directory a run works in.
+pub const FOLDER: &str = ".flow/maestro/parallel_groups";
+/// The folder it is in.
+pub const ROOT: &str = ".flow";
+
 /// Where tasks are that are in no group.
 pub const SEQUENTIAL: &str = "_sequential";
 

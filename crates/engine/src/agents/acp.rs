@@ -18,7 +18,7 @@ use super::talk::{
     Ending, Heard, MOST, Said, Tokens, Translator, class_of, line, plain, purpose, said, text,
 };
 use super::{AgentError, Brief, Engagement};
-use crate::mcp::{self, ToolToken};
+use crate::agents::tool_access::{self, ToolAccess};
 use crate::process::Exit;
 
 /// `acp:` and the program with its arguments is the name of such an agent.
@@ -76,9 +76,9 @@ fn command(task: &Task) -> impl Iterator<Item = &str> {
     task.agent_name().strip_prefix(PREFIX).unwrap_or_default().split_whitespace()
 }
 
-fn server(pass: &ToolToken) -> Value {
-    let headers = json!([{ "name": "Authorization", "value": format!("Bearer {}", pass.token) }]);
-    json!({ "type": "http", "name": mcp::NAME, "url": pass.url, "headers": headers })
+fn server(access: &ToolAccess) -> Value {
+    let headers = json!([{ "name": "Authorization", "value": format!("Bearer {}", access.token) }]);
+    json!({ "type": "http", "name": tool_access::NAME, "url": access.url, "headers": headers })
 }
 
 struct Acp {
@@ -116,7 +116,7 @@ impl Acp {
     fn new(brief: &Brief<'_>) -> Acp {
         Acp {
             directory: json!(brief.workspace.directory),
-            servers: brief.tools.map_or_else(|| json!([]), |pass| json!([server(pass)])),
+            servers: brief.tools.map_or_else(|| json!([]), |access| json!([server(access)])),
             known: brief.session.begun.then(|| brief.session.id.clone()),
             prompt: brief.words.clone(),
             anew: brief.anew.clone(),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::sieve::Sieve;
 use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement, Session};
-use crate::mcp::{self, ToolToken};
+use crate::agents::tool_access::{self, ToolAccess};
 use crate::process::Exit;
 use usage::Counted;
 
@@ -135,7 +135,7 @@ impl super::Agent for Agent {
                 .into_iter()
                 .flat_map(|words| ["--append-system-prompt".to_owned(), words.to_owned()]),
         );
-        args.extend(brief.tools.into_iter().flat_map(|pass| ["--mcp-config".to_owned(), server(pass)]));
+        args.extend(brief.tools.into_iter().flat_map(|access| ["--mcp-config".to_owned(), server(access)]));
         let launch = brief.launch(PROGRAM, args, &KEYS, &SETTINGS);
         let asks_first = policy.restricts();
         let judge = move |tool: &str, input: &Value| policy.judge(tool, input);
@@ -181,10 +181,10 @@ fn arguments(task: &Task, session: &Session) -> Vec<String> {
 }
 
 /// Our tools, in sight from the start instead of behind a search.
-fn server(pass: &ToolToken) -> String {
-    let headers = json!({ "Authorization": format!("Bearer ${{{}}}", mcp::TOKEN) });
-    let server = json!({ "type": "http", "url": pass.url, "headers": headers, "alwaysLoad": true });
-    json!({ "mcpServers": { mcp::NAME: server } }).to_string()
+fn server(access: &ToolAccess) -> String {
+    let headers = json!({ "Authorization": format!("Bearer ${{{}}}", tool_access::TOKEN) });
+    let server = json!({ "type": "http", "url": access.url, "headers": headers, "alwaysLoad": true });
+    json!({ "mcpServers": { tool_access::NAME: server } }).to_string()
 }
 
 /// With those its rules allow or ask about; those they deny are not even offered.

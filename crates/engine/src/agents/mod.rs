@@ -12,6 +12,7 @@ mod gemini;
 mod opencode;
 mod plugin;
 mod policy;
+pub mod prices;
 mod questions;
 #[cfg(test)]
 mod replay;
@@ -20,11 +21,13 @@ mod rules;
 mod scratch;
 mod shell;
 mod sieve;
+pub mod skills;
+pub mod subagents;
 mod talk;
+pub(crate) mod tool_access;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use conductor_core::plan::models::{self, Tier};
@@ -34,11 +37,12 @@ use conductor_core::values::ids::TaskId;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::mcp::{self, ToolToken};
+use crate::git::workspaces::Workspace;
+use crate::host::redact::{self, Redactor};
 use crate::process::Launch;
-use crate::redact::{self, Redactor};
-use crate::workspaces::Workspace;
+use crate::process::on_path;
 use policy::InWorkspace;
+use tool_access::ToolAccess;
 
 pub use plugin::PROTOCOL;
 pub use questions::{Questions, told};
@@ -79,7 +83,7 @@ pub struct Brief<'a> {
     /// How to work, beside what to do, for an agent that `knows_specialists`.
     pub manner: Option<&'a str>,
     /// Where it can say more than its work does, for an agent that `takes_tools`.
-    pub(crate) tools: Option<&'a ToolToken>,
+    pub(crate) tools: Option<&'a ToolAccess>,
 }
 
 impl Brief<'_> {
@@ -88,9 +92,9 @@ impl Brief<'_> {
     fn launch(&self, program: &str, args: Vec<String>, keys: &[&str], settings: &[(&str, &str)]) -> Launch {
         let mut env = self.caller.environment(self.task, self.workspace).as_ref().clone();
         let keys = keys.iter().chain(&NETWORK).filter_map(|name| self.caller.variable(name));
-        if let Some(pass) = self.tools {
-            env.insert(mcp::TOKEN.into(), pass.token.clone().into());
-            env.insert(mcp::URL.into(), pass.url.clone().into());
+        if let Some(access) = self.tools {
+            env.insert(tool_access::TOKEN.into(), access.token.clone().into());
+            env.insert(tool_access::URL.into(), access.url.clone().into());
         }
         for (name, value) in keys.chain(settings.iter().map(|(name, value)| (name.into(), value.into()))) {
             env.entry(name).or_insert(value);
@@ -336,16 +340,6 @@ fn takes_prompts(
         }
         Work::Prompt(_) => Ok(()),
     }
-}
-
-pub(crate) fn on_path(program: &str) -> bool {
-    found(program).is_some()
-}
-
-/// Where a program is installed.
-fn found(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// What an agent needs to reach its provider through a proxy; commands do not get it.

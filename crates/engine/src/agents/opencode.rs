@@ -22,7 +22,7 @@ use super::talk::{
     Ending, Heard, MOST, Said, Tokens, Translator, class_of, failed_command, plain, purpose, said, text,
 };
 use super::{AgentError, Brief, Engagement, Session};
-use crate::mcp;
+use crate::agents::tool_access;
 use crate::process::Exit;
 
 /// The program, and how to get it.
@@ -119,10 +119,10 @@ fn config(brief: &Brief<'_>, policy: &InWorkspace, rules: &Value) -> Result<Stri
             return Err(unfit(format!("{CONFIG} is no JSON object, and it needs settings of ours in there")));
         }
     };
-    if let Some(pass) = brief.tools {
-        let headers = json!({ "Authorization": format!("Bearer {{env:{}}}", mcp::TOKEN) });
-        config["mcp"][mcp::NAME] =
-            json!({ "type": "remote", "url": pass.url, "headers": headers, "enabled": true });
+    if let Some(access) = brief.tools {
+        let headers = json!({ "Authorization": format!("Bearer {{env:{}}}", tool_access::TOKEN) });
+        config["mcp"][tool_access::NAME] =
+            json!({ "type": "remote", "url": access.url, "headers": headers, "enabled": true });
     }
     if policy.restricts() {
         // What a project says of its agent counts more than what is said of all of them.

@@ -47,7 +47,7 @@ impl super::Agent for Agent {
 
 /// Whether there is such a program.
 pub(super) fn exists(name: &str) -> bool {
-    program(name).is_some_and(|program| super::on_path(&program))
+    program(name).is_some_and(|program| crate::process::on_path(&program))
 }
 
 /// What the name of such a program begins with.

@@ -390,7 +390,7 @@ mod tests {
         let questions = Questions::default();
         assert!(policy(questions.clone()).judge("Bash", &call).is_some());
         let asked = Outcome::Asked(Box::new(questions.open().unwrap()));
-        let Outcome::Asked(kept) = crate::redact::known().outcome(asked) else { unreachable!() };
+        let Outcome::Asked(kept) = crate::host::redact::known().outcome(asked) else { unreachable!() };
         assert!(!kept.what.contains("hunter2"));
         let answer = Answer { allow: true, words: None, by: Answerer::Person };
         assert_eq!(policy(Questions::answered(vec![(*kept, answer)])).judge("Bash", &call), None);

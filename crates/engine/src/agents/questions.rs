@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use conductor_core::run::event::ASK_HUMAN;
 use conductor_core::run::event::{Answer, Answerer, Question};
 
-use crate::redact;
+use crate::host::redact;
 
 /// What is done before an agent does what a tool is used for; why it may not, where that could not be done.
 type Before = dyn Fn(&str, &str) -> Option<String> + Send + Sync;

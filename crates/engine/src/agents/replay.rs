@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::talk::{Heard, Tokens, Translator};
 use super::{Brief, Caller, Session};
+use crate::git::workspaces::Workspace;
 use crate::process::Exit;
-use crate::workspaces::Workspace;
 pub(super) use havoc::withstands;
 
 /// A line of a recording.

@@ -9,8 +9,8 @@ use conductor_core::plan::Plan;
 use serde::Serialize;
 
 use super::{Abilities, Caller, agent, plugin};
+use crate::host::redact;
 use crate::process;
-use crate::redact;
 
 /// How long a program may take to tell its version.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -133,7 +133,7 @@ fn entry(plan: &Plan, name: &str, kind: Kind) -> Option<Entry> {
     Some(Entry {
         name: name.to_owned(),
         kind,
-        path: super::found(&program),
+        path: process::installed(&program),
         program,
         version: None,
         login: Login::Unknown,
@@ -164,7 +164,7 @@ fn version(program: &Path, caller: &Caller) -> Option<String> {
     let mut command = std::process::Command::new(program);
     command.arg("--version").env_clear().envs(caller.passed.iter());
     let said = process::answer(&mut command, PATIENCE)?;
-    let text = crate::transcript::shown(&said);
+    let text = crate::process::transcript::shown(&said);
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| redact::known().cut(line, 60))
 }
 

@@ -6,8 +6,8 @@ use conductor_core::plan::{Command, Task, Work};
 use conductor_core::run::event::FailureClass;
 
 use super::{Agent, AgentError, Brief, Caller, Ending, Engagement, Heard, Translator};
+use crate::git::workspaces::Workspace;
 use crate::process::{Exit, Launch};
-use crate::workspaces::Workspace;
 
 pub(super) struct Shell;
 

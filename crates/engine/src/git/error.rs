@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::shortage::{self, Passing, Shortage};
+use crate::host::shortage::{self, Passing, Shortage};
 
 #[derive(Debug, Error)]
 pub enum GitError {

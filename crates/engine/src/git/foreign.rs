@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use std::process::Command;
 
 use super::{GitError, Shadow, said, with_input};
-use crate::copies;
+use crate::host::copies;
 
 /// No repository has that many bytes of refs; more is not read.
 const LONGEST: u64 = 64 << 20;

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{GitError, Repository, Shadow, output};
-use crate::workspaces::{run_of_branch, run_of_task_branch};
+use crate::git::workspaces::{run_of_branch, run_of_task_branch};
 
 /// Everything that differs from the index, everything untracked, every ref but ours.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

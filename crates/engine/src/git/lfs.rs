@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use super::index::Index;
 use super::{GitError, Shadow, bytes, with_input};
-use crate::copies;
+use crate::host::copies;
 
 /// No pointer is longer.
 const LONGEST_POINTER: u64 = 1024;

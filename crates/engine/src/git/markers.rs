@@ -8,7 +8,7 @@ use conductor_core::schedule::conflict_markers;
 
 use super::index::Index;
 use super::{GitError, Shadow, bytes};
-use crate::copies;
+use crate::host::copies;
 
 /// A file in whose difference a mark came or went.
 struct Candidate {

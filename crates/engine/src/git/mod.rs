@@ -6,6 +6,8 @@
 //! repository itself (its worktree list, its refs) is done there, with hooks and helpers switched off.
 
 mod baseline;
+pub mod checkpoints;
+pub(crate) mod conflict_markers;
 mod discovery;
 mod error;
 mod filters;
@@ -15,12 +17,15 @@ mod glimpse;
 mod history;
 mod index;
 mod lfs;
+pub mod locate_work;
 mod locks;
 mod loose;
 mod markers;
+pub mod merge;
 mod shadow;
 mod submodules;
 mod uncommitted;
+pub mod workspaces;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -43,7 +48,7 @@ pub use uncommitted::Uncommitted;
 
 use conductor_core::values::units::Timestamp;
 
-use crate::redact;
+use crate::host::redact;
 
 /// Switched off wherever git runs in the user's repository.
 const DEAF: [&str; 12] = [

@@ -14,7 +14,7 @@ use super::filters::{but, without};
 use super::index::{Index, Link};
 use super::lfs::{self, Lfs};
 use super::{GitError, Repository, bare_command, bytes, is_ancestor, output, run, said, with_input};
-use crate::access;
+use crate::host::access;
 
 #[derive(Debug, Clone)]
 pub struct Shadow {

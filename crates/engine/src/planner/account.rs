@@ -11,11 +11,11 @@ use conductor_core::values::units::{Timestamp, Usd};
 use serde::{Deserialize, Serialize};
 
 use super::{Planner, PlannerError};
-use crate::access;
-use crate::clock::wall;
-use crate::drive::Message;
-use crate::home::Home;
-use crate::sessions::{self, PlanningSession};
+use crate::dispatch::Message;
+use crate::host::access;
+use crate::host::clock::wall;
+use crate::host::home::Home;
+use crate::records::sessions::{self, PlanningSession};
 
 const SCHEMA: &str = "conductor.planning/1";
 const FILE: &str = "planning.json";

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use conductor_core::file::{self, Source};
 use serde_json::Value;
 
-use crate::{gates, git};
+use crate::git;
+use crate::worker::gates;
 
 /// Files with settings or tasks of ours, and files that say what is run elsewhere.
 const FILES: [&str; 8] = [
@@ -35,7 +36,7 @@ const ENOUGH: u64 = 1024 * 1024;
 /// Those of the commands that the project in a directory does not use. A file that is about to be run does not speak for
 /// itself, unless git has it just so.
 pub fn new_commands(directory: &Path, proposed: &[String], file: Option<&Path>) -> Vec<String> {
-    let root = crate::subagents::root(directory);
+    let root = crate::agents::subagents::root(directory);
     let known = known(&root, file);
     let mut told = BTreeSet::new();
     let is_new = |command: &&String| {

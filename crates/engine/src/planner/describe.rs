@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::values::counted::counted;
 
-use crate::transcript::shown;
-use crate::{gates, git};
+use crate::git;
+use crate::process::transcript::shown;
+use crate::worker::gates;
 
 /// About as many bytes make a token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -22,7 +23,7 @@ const INSTRUCTIONS: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".github/copilot-inst
 /// Describes the repository a directory belongs to, or the directory itself where it belongs to none.
 pub fn describe(directory: &Path, tokens: usize) -> String {
     let room = tokens * BYTES_PER_TOKEN;
-    let root = crate::subagents::root(directory);
+    let root = crate::agents::subagents::root(directory);
     let files = files(&root);
     let mut out = String::new();
     // Writing to a string cannot fail.

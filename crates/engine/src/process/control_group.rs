@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use conductor_core::values::ids::RunId;
 
 use super::tree;
-use crate::access;
+use crate::host::access;
 
 /// In a run's folder: where the group of one of its coordinators is. The coordinator's name follows.
 const NOTE: &str = "control_group.";

@@ -2,13 +2,16 @@
 //!
 //! It knows nothing of agents or tasks beyond the mark; what a process is for and what its exit means is not its matter.
 
+mod capacity;
 mod collecting;
 mod control_group;
 mod descent;
 mod exit;
+mod finding;
 mod hearing;
 mod reaper;
 mod teardown;
+pub mod transcript;
 mod tree;
 
 use std::borrow::Cow;
@@ -26,8 +29,10 @@ use std::time::Duration;
 use conductor_core::run::event::{Process as ProcessName, Processes};
 use rustix::process::{Pid, Signal};
 
+pub use capacity::{Capacity, capacity};
 pub(crate) use control_group::current as control_group;
 pub(crate) use descent::record as record_descent;
+pub(crate) use finding::{installed, on_path};
 pub use hearing::{Heard, hear_beside};
 use reaper::Reaper;
 pub use reaper::{GRACE_OF_ORPHANS, keep};

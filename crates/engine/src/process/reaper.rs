@@ -14,7 +14,7 @@ use conductor_core::values::ids::RunId;
 use super::control_group::LeftGroups;
 use super::descent::Recorded;
 use super::tree::{self, Left};
-use crate::home::Home;
+use crate::host::home::Home;
 
 /// How long a killed coordinator's commands may go on, for another coordinator to take the run up.
 pub const GRACE_OF_ORPHANS: Duration = Duration::from_secs(60);

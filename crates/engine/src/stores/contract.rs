@@ -10,7 +10,7 @@ use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::{Millis, Now, Tick, Timestamp};
 
 use super::*;
-use crate::home::Home;
+use crate::host::home::Home;
 
 /// Opens a store whose state lives in this folder; opening twice gives the same state.
 async fn open(folder: &Path) -> Sqlite {

@@ -63,7 +63,7 @@ impl<'a> EarlierRuns<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::home::Home;
+    use crate::host::home::Home;
     use crate::stores::{NewRun, Sqlite};
 
     #[tokio::test]

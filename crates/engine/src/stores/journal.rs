@@ -13,8 +13,8 @@ use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Tick, Timestamp};
 use serde::{Deserialize, Serialize, Serializer as _};
 
-use crate::access;
-use crate::home::Home;
+use crate::host::access;
+use crate::host::home::Home;
 
 const NAME: &str = "journal";
 

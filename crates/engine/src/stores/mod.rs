@@ -2,6 +2,7 @@
 //!
 //! A store knows rows, not rules: it neither folds events nor decides anything.
 
+pub mod bus;
 #[cfg(test)]
 mod contract;
 mod earlier;

@@ -25,7 +25,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use super::journal::{self, Journal};
 use super::witness::{self, Cause, Excess, Witness};
 use super::{NewRun, Store, StoreError, StoredRun, Task};
-use crate::home::Home;
+use crate::host::home::Home;
 use errors::{told, unwritable};
 use opening::{Mode, connect, connect_to_read, inspect, lengthen_log, make};
 use rows::{EVENT_VERSION, EventRow, chained};

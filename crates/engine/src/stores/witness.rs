@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use conductor_core::values::ids::RunId;
 
 use super::StoreError;
-use crate::access;
-use crate::home::Home;
+use crate::host::access;
+use crate::host::home::Home;
 
 const NAME: &str = "head";
 

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::bill::{Bill, Report};
 use super::lines::Lines;
+use crate::agents::prices;
 use crate::agents::{self, Brief, Caller, Heard, Questions, Session, Translator};
-use crate::prices;
-use crate::transcript::{Speaker, Transcript};
-use crate::workspaces::Workspace;
+use crate::git::workspaces::Workspace;
+use crate::process::transcript::{Speaker, Transcript};
 
 /// What attempts under way have reported.
 #[derive(Default)]

@@ -11,11 +11,11 @@ use tokio::sync::{mpsc, watch};
 use super::session_state::new_session;
 use super::{AttemptContext, Order, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Caller, Questions, Session};
-use crate::board::PhaseTimer;
-use crate::drive::Message;
-use crate::prompt;
-use crate::transcript::Transcript;
-use crate::workspaces::Workspaces;
+use crate::dispatch::Message;
+use crate::dispatch::board::PhaseTimer;
+use crate::git::workspaces::Workspaces;
+use crate::process::transcript::Transcript;
+use crate::worker::prompt;
 
 /// As much of what a program said is its answer, where it does not tell which of its words are the last.
 const LINES: usize = 100_000;

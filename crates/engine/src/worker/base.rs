@@ -9,8 +9,8 @@ use conductor_core::run::event::{Failure, FailureClass, Outcome};
 use tokio::sync::{OnceCell, watch};
 
 use super::{AttemptContext, Stop, Worker};
-use crate::gates;
-use crate::transcript::Transcript;
+use crate::process::transcript::Transcript;
+use crate::worker::gates;
 
 /// A base and a command.
 type Check = (String, String);

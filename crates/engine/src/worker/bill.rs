@@ -6,8 +6,8 @@
 use conductor_core::run::event::{ModelUsage, Usage};
 use conductor_core::values::units::Usd;
 
+use crate::agents::prices;
 use crate::agents::{Heard, Said, Tokens};
-use crate::prices;
 
 /// What one agent has used since it last said its totals.
 #[derive(Default)]

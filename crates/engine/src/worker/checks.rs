@@ -8,13 +8,13 @@ use conductor_core::schedule::recovery;
 use tokio::sync::watch;
 
 use super::{AttemptContext, Order, Stop, Worker, base};
-use crate::access;
 use crate::agents;
-use crate::gates;
+use crate::git::workspaces::{Workspace, WorkspaceError, file};
+use crate::host::access;
+use crate::host::redact;
 use crate::process::Exit;
-use crate::redact;
-use crate::transcript::{self, Transcript};
-use crate::workspaces::{Workspace, WorkspaceError, file};
+use crate::process::transcript::{self, Transcript};
+use crate::worker::gates;
 
 /// How much of a failing check's output goes along with it.
 pub(super) const EVIDENCE_LINES: usize = 40;

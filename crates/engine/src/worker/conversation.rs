@@ -20,11 +20,11 @@ use super::lines::Lines;
 use super::message_queue::MessageQueue;
 use super::repetition::{Repetition, Sign};
 use super::{Order, Worker};
+use crate::agents::prices;
 use crate::agents::{self, Ending, Heard, Questions, Said, Translator};
-use crate::prices;
+use crate::host::redact::Redactor;
 use crate::process::Exit;
-use crate::redact::Redactor;
-use crate::transcript::{Speaker, Transcript, shown};
+use crate::process::transcript::{Speaker, Transcript, shown};
 
 /// How much of what it does, and of its last line, is for those who look on.
 const LINE: usize = 200;

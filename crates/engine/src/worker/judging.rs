@@ -8,8 +8,8 @@ use conductor_core::run::event::{Change, Failure, FailureClass, Outcome};
 use tokio::sync::watch;
 
 use super::{AttemptContext, Stop, Worker};
-use crate::transcript::Transcript;
-use crate::workspaces::{Look, WorkspaceRequest};
+use crate::git::workspaces::{Look, WorkspaceRequest};
+use crate::process::transcript::Transcript;
 
 /// The user's own directory, in which a task works.
 pub(super) struct Watched {

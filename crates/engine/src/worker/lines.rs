@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::transcript::Transcript;
+use crate::process::transcript::Transcript;
 
 /// How much is read at a time, and kept while nothing is said.
 const BITE: usize = 64 << 10;
@@ -86,7 +86,7 @@ mod tests {
     use conductor_core::values::ids::{Attempt, TaskId};
 
     use super::*;
-    use crate::transcript::Speaker;
+    use crate::process::transcript::Speaker;
 
     fn stream(output: &Path) -> Transcript {
         let task = TaskId::parse("t").unwrap();

@@ -17,10 +17,10 @@ use tokio::sync::watch;
 use super::baselines::Figures;
 use super::{AttemptContext, Order, Stop, Worker};
 use crate::agents;
-use crate::gates;
+use crate::git::workspaces::Workspace;
 use crate::process::Exit;
-use crate::transcript::Transcript;
-use crate::workspaces::Workspace;
+use crate::process::transcript::Transcript;
+use crate::worker::gates;
 
 /// More of a report is not read.
 const REPORT: u64 = 32 << 20;

@@ -9,12 +9,14 @@ mod bill;
 mod checks;
 mod conversation;
 mod first_start;
+pub mod gates;
 mod judging;
 mod lines;
 mod measuring;
 mod message_queue;
 mod parking;
 mod plan;
+pub mod prompt;
 mod repetition;
 mod reviewing;
 mod running;
@@ -22,6 +24,8 @@ mod securing;
 mod session_state;
 mod skills;
 mod supplies;
+pub(crate) mod tools;
+pub(crate) mod train;
 
 use std::borrow::Cow;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -37,25 +41,25 @@ use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::Usd;
 use tokio::sync::{mpsc, watch};
 
+use crate::agents::skills::Applied;
 use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
-use crate::board::{Board, Phase, PhaseTimer};
-use crate::checkpoints::Checkpoint;
-use crate::clock::wall;
-use crate::drive::{Control, Message};
-use crate::mcp::{ToolHandler, ToolServer, ToolToken};
-use crate::merge::short;
-use crate::process::{self, Exit, Mark};
-use crate::prompt::{self, Facts, Footing, Offered};
-use crate::redact;
-use crate::skills::Applied;
-use crate::transcript::{Marks, Speaker, Transcript};
-use crate::workspaces::{
+use crate::dispatch::board::{Board, Phase, PhaseTimer};
+use crate::dispatch::{Control, Message};
+use crate::git::checkpoints::Checkpoint;
+use crate::git::merge::short;
+use crate::git::workspaces::{
     SettingsNews, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest, Workspaces,
 };
+use crate::host::clock::wall;
+use crate::host::redact;
+use crate::process::transcript::{Marks, Speaker, Transcript};
+use crate::process::{self, Exit, Mark};
+use crate::worker::tools::{ToolHandler, ToolServer, ToolToken};
 use bill::Difference;
 use conversation::Conversation;
 use judging::Watched;
 use parking::Parked;
+use prompt::{Facts, Footing, Offered};
 use session_state::SessionState;
 
 pub(crate) use accounts::{Accounts, left_usage};
@@ -319,8 +323,8 @@ impl Worker {
         }
         let (task, caller) = (context.task, &self.caller);
         let manner = prompt::manner(context.plan, task);
-        let pass = self.pass(context, questions).await?;
-        let tools = pass.as_ref();
+        let token = self.tool_token(context, questions).await?;
+        let tools = token.as_ref().map(|token| &token.access);
         let brief =
             Brief { task, workspace: &workspace, caller, words, anew, session, questions, manner, tools };
         context.timer.enter(Phase::Working);
@@ -354,7 +358,7 @@ impl Worker {
     }
 
     /// A way in for its agent to say more than its work does, where the run takes that.
-    async fn pass(
+    async fn tool_token(
         &self,
         context: &AttemptContext<'_>,
         questions: &agents::Questions,

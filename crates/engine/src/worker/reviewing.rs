@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::session_state::new_session;
 use super::{AttemptContext, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Questions, Session};
-use crate::transcript::Transcript;
+use crate::process::transcript::Transcript;
 
 impl Worker {
     /// The reviewer's verdict, if the task asks for one; an error if the work goes back. A reviewer that

@@ -11,9 +11,9 @@ use tokio::sync::watch;
 
 use super::conversation::Conversation;
 use super::{Order, Stop, Worker};
+use crate::host::shortage::PAUSE;
+use crate::process::transcript::{Speaker, Transcript};
 use crate::process::{self, Exit, GRACE, Launch, Running};
-use crate::shortage::PAUSE;
-use crate::transcript::{Speaker, Transcript};
 
 /// How often a running process's transcript is looked at for its length.
 const TRIM: Duration = Duration::from_millis(250);
@@ -82,7 +82,7 @@ impl Worker {
                     transcript,
                     stop,
                     output_reader.as_mut(),
-                    &mut LiveView::new(self, order),
+                    &mut LastLineWatch::new(self, order),
                 )
                 .await
                 .map_err(lost)?;
@@ -133,7 +133,7 @@ async fn supervise(
     transcript: &mut Transcript,
     stop: &mut watch::Receiver<Stop>,
     mut output_reader: Option<&mut OutputReader<'_>>,
-    glance: &mut LiveView<'_>,
+    watch_line: &mut LastLineWatch<'_>,
 ) -> io::Result<()> {
     let mut hear = tokio::time::interval(HEAR);
     hear.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -169,9 +169,9 @@ async fn supervise(
             }
             _ = trim.tick() => {
                 transcript.trim();
-                glance.worker.glance_at_disks();
+                watch_line.worker.check_disks();
                 if output_reader.as_ref().is_none_or(|output_reader| output_reader.talk.stream().is_none()) {
-                    glance.take(transcript);
+                    watch_line.take(transcript);
                 }
             }
         }
@@ -179,19 +179,19 @@ async fn supervise(
 }
 
 /// Looks at what a command says, for those who look on.
-struct LiveView<'a> {
+struct LastLineWatch<'a> {
     worker: &'a Worker,
     order: &'a Order,
     ticks: u32,
     seen: u64,
 }
 
-impl<'a> LiveView<'a> {
+impl<'a> LastLineWatch<'a> {
     /// Every so many looks at its length.
     const EVERY: u32 = 4;
 
-    fn new(worker: &'a Worker, order: &'a Order) -> LiveView<'a> {
-        LiveView { worker, order, ticks: 0, seen: 0 }
+    fn new(worker: &'a Worker, order: &'a Order) -> LastLineWatch<'a> {
+        LastLineWatch { worker, order, ticks: 0, seen: 0 }
     }
 
     fn take(&mut self, transcript: &Transcript) {

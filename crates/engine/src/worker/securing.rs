@@ -11,8 +11,8 @@ use tokio::sync::{oneshot, watch};
 
 use super::{AttemptContext, Order, Stop, Worker};
 use crate::agents::Questions;
-use crate::checkpoints::{self, Checkpoint};
-use crate::drive::Message;
+use crate::dispatch::Message;
+use crate::git::checkpoints::{self, Checkpoint};
 
 impl Worker {
     /// Before anything of a risky attempt begins, and recorded by then. Outside of a repository there is no branch.
@@ -70,7 +70,7 @@ fn told(order: &Order, made: Checkpoint, reason: String) -> Input {
     Input::CheckpointMade { task, attempt, commit: made.commit, name: made.name, reason }
 }
 
-fn unsafe_to_begin(reason: &str, error: &crate::workspaces::WorkspaceError) -> Outcome {
+fn unsafe_to_begin(reason: &str, error: &crate::git::workspaces::WorkspaceError) -> Outcome {
     let message = format!("no checkpoint could be made before {reason}: {error}");
     Outcome::Failed(Failure::new(FailureClass::Unstartable, message))
 }

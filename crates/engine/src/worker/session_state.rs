@@ -5,7 +5,7 @@ use conductor_core::values::ids::TaskId;
 
 use super::{AttemptContext, MessageQueue};
 use crate::agents::{self, Questions, Session};
-use crate::prompt::Footing;
+use crate::worker::prompt::Footing;
 
 /// What goes on between a task's rounds, beyond its files.
 pub(super) struct SessionState {

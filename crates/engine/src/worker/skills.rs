@@ -8,10 +8,10 @@ use tokio::sync::watch;
 
 use super::session_state::new_session;
 use super::{AttemptContext, SessionState, Stop, Worker, unfit};
+use crate::agents::skills::{self, Applied, Skill};
 use crate::agents::{self, Brief, Session};
-use crate::prompt;
-use crate::skills::{self, Applied, Skill};
-use crate::transcript::{Speaker, Transcript, last_lines};
+use crate::process::transcript::{Speaker, Transcript, last_lines};
+use crate::worker::prompt;
 
 /// More than this of what a skill says is cut off: it is to guide, not to fill the prompt.
 const LONGEST: usize = 20_000;

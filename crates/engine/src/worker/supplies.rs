@@ -12,8 +12,8 @@ use conductor_core::values::ids::TaskId;
 use tokio::sync::watch;
 
 use super::{Stop, Worker};
-use crate::shortage::{self, PAUSE, Passing, Shortage};
-use crate::workspaces::WorkspaceError;
+use crate::git::workspaces::WorkspaceError;
+use crate::host::shortage::{self, PAUSE, Passing, Shortage};
 
 /// How often the disks are looked at while something runs, however much that is.
 const LOOK: Duration = Duration::from_millis(200);
@@ -119,7 +119,7 @@ impl Worker {
     }
 
     /// While attempts are at work: one that fails later may have failed because of what was seen now.
-    pub(super) fn glance_at_disks(&self) {
+    pub(super) fn check_disks(&self) {
         let is_due = self.supplies.seen().looked.is_none_or(|looked| looked.elapsed() >= LOOK);
         if is_due {
             self.full_disk();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_engine::git::Repository;
-use conductor_engine::workspaces::{Layout, RunRepo, WorkspaceRequest, Worktrees};
+use conductor_engine::git::workspaces::{Layout, RunRepo, WorkspaceRequest, Worktrees};
 
 use crate::Result;
 use crate::bench::scratch::Scratch;

@@ -6,8 +6,8 @@ use conductor_core::plan::{self, Task, Work};
 use conductor_core::run::event::Change;
 use conductor_core::schedule::Car;
 use conductor_core::values::ids::Attempt;
-use conductor_engine::merge;
-use conductor_engine::workspaces::RunRepo;
+use conductor_engine::git::merge;
+use conductor_engine::git::workspaces::RunRepo;
 
 use super::ground::{Ground, task_id, work};
 use super::{Pair, Size};

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use conductor_engine::workspaces::{Workspace, WorkspaceBackend as _, WorkspaceRequest};
+use conductor_engine::git::workspaces::{Workspace, WorkspaceBackend as _, WorkspaceRequest};
 
 use super::ground::{Ground, Site, request};
 use super::{Pair, Size, landing};

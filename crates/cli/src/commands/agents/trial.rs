@@ -7,7 +7,8 @@ use std::time::Instant;
 use conductor_core::plan::{Plan, Task, Work};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::Millis;
-use conductor_engine::{agents, process};
+use conductor_engine::agents;
+use conductor_engine::process;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use conductor_core::plan::Task;
 use conductor_core::run::event::{Again, Event, FailureClass, Outcome, Record};
 use conductor_core::run::{Progress, Run, Status};
 use conductor_core::values::ids::{Attempt, TaskId};
-use conductor_engine::transcript::{Speaker, last_lines};
+use conductor_engine::process::transcript::{Speaker, last_lines};
 
 /// How a worker notes in a transcript that it sends work back.
 const SENT_BACK: &str = "[conductor: ";

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use conductor_engine::agents::{Entry, Login, roster};
-use conductor_engine::clock::wall;
+use conductor_engine::host::clock::wall;
 use conductor_engine::process;
 use rustix::process::{Resource, getrlimit};
 

@@ -8,11 +8,11 @@ use conductor_core::plan::subagents::Known;
 use conductor_core::values::counted::{counted, size};
 use conductor_core::values::ids::RunId;
 use conductor_engine::agents::AgentError;
-use conductor_engine::home::Home;
+use conductor_engine::agents::subagents;
+use conductor_engine::git::workspaces::{empty_trash, inventory};
+use conductor_engine::host::home::Home;
 use conductor_engine::process;
 use conductor_engine::stores::{Sqlite, Store as _, StoredRun, integrity};
-use conductor_engine::subagents;
-use conductor_engine::workspaces::{empty_trash, inventory};
 
 use super::{Finding, witnesses};
 use crate::agent_findings;

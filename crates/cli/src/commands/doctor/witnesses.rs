@@ -2,7 +2,7 @@
 
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
 use conductor_engine::stores::{Cause, Excess, Sqlite, witnessed};
 
 use super::Finding;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use conductor_core::plan::Plan;
 use conductor_core::values::ids::{RunId, TaskId};
-use conductor_engine::beads::{self, Inquiry};
-use conductor_engine::drive::{AboutToBegin, Examiner};
-use conductor_engine::groups::{self, Former};
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
+use conductor_engine::records::beads::{self, Inquiry};
+use conductor_engine::records::groups::{self, Former};
+use conductor_engine::runs::coordinator::{AboutToBegin, Examiner};
 use conductor_engine::stores::{EarlierRuns, Sqlite};
 
 use super::readiness::Beads;

@@ -6,8 +6,8 @@ use std::path::Path;
 use conductor_core::plan::groups::{self, ArrangeError, Refresh, SEQUENTIAL, Steps};
 use conductor_core::plan::{Command, Plan, Task, Work};
 use conductor_core::values::ids::TaskId;
-use conductor_engine::gates::{self, AUTO};
-use conductor_engine::skills;
+use conductor_engine::agents::skills;
+use conductor_engine::worker::gates::{self, AUTO};
 
 use super::finding::{all, meant};
 use super::readiness;

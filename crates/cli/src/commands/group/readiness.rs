@@ -10,11 +10,11 @@ use conductor_core::plan::subagents::{Known, assign};
 use conductor_core::plan::{Dependency, Done, Plan, Task};
 use conductor_core::run::Run;
 use conductor_core::values::ids::{RunId, TaskId};
-use conductor_engine::beads::{self, Claims, Inquiry, Issue};
-use conductor_engine::groups::{self, Former};
-use conductor_engine::home::Home;
+use conductor_engine::agents::subagents;
+use conductor_engine::host::home::Home;
+use conductor_engine::records::beads::{self, Claims, Inquiry, Issue};
+use conductor_engine::records::groups::{self, Former};
 use conductor_engine::stores::{EarlierRuns, Sqlite};
-use conductor_engine::subagents;
 
 use crate::archive::patiently;
 use crate::args::GroupExecute;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use conductor_core::report::groups::{Metadata, Status, landed_words};
 use conductor_core::run::Run;
 use conductor_core::values::ids::RunId;
-use conductor_engine::control;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::control;
 
 use super::finding::{exit, meant};
 use crate::archive::Archive;

@@ -1,6 +1,6 @@
 //! The tools: which of our commands each of them is, and how that is typed.
 
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 

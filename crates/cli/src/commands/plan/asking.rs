@@ -8,7 +8,7 @@ use conductor_core::planner::{Draft, Head, task_file, words::Request};
 use conductor_core::run::event::{self, FailureClass, Usage};
 use conductor_core::values::counted::counted;
 use conductor_core::values::units::Usd;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
 use conductor_engine::planner::{Allowance, MOST_TOKENS, Planned, Planner, PlannerError, describe};
 use conductor_engine::worker::Stop;
 use tokio::signal::unix::{SignalKind, signal};

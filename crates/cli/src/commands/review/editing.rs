@@ -1,7 +1,7 @@
 //! The work of a task in the hands of its reviewer.
 
 use conductor_core::run::event::ReviewVerdict;
-use conductor_engine::workspaces::Editing;
+use conductor_engine::git::workspaces::Editing;
 use serde_json::json;
 
 use super::waiting::Waiting;

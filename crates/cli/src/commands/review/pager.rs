@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
-use conductor_engine::transcript;
+use conductor_engine::process::transcript;
 
 use crate::commands::diff::painted;
 use crate::console;

@@ -8,8 +8,8 @@ use conductor_core::run::{Run, TaskState};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::Timestamp;
-use conductor_engine::home::Home;
-use conductor_engine::transcript::{self, Speaker};
+use conductor_engine::host::home::Home;
+use conductor_engine::process::transcript::{self, Speaker};
 use serde_json::{Value, json};
 
 use crate::archive::{Archive, Found};

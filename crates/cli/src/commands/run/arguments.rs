@@ -9,7 +9,7 @@ use conductor_core::plan::select::{SelectError, select};
 use conductor_core::plan::{Isolation, Land, Limits, Plan, Work};
 use conductor_core::run::event::{Options, Selection};
 use conductor_core::values::units::{Millis, Usd};
-use conductor_engine::shortage::{self, Capacity};
+use conductor_engine::process::{Capacity, capacity};
 
 use super::full_name;
 use crate::args::{self, Arguments, Command, Strategy, Ui};
@@ -240,8 +240,7 @@ const PLENTY: u32 = 1000;
 /// How many tasks at once the limits of this process allow; a notice says so where more are wanted.
 fn fitting(plan: &Plan, wanted: u32) -> Option<u32> {
     let with_agents = plan.tasks.iter().any(|task| matches!(task.work, Work::Prompt(_)));
-    let Capacity { attempts, limit } =
-        shortage::capacity(with_agents).filter(|found| found.attempts < PLENTY)?;
+    let Capacity { attempts, limit } = capacity(with_agents).filter(|found| found.attempts < PLENTY)?;
     if attempts < wanted {
         talk(format!("{limit} leave room for {attempts} at a time, not for {wanted}"));
     }

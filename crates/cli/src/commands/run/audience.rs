@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use conductor_core::values::units::Millis;
-use conductor_engine::bus::Records;
-use conductor_engine::drive::{Drive, DriveError, Driven};
-use conductor_engine::notify::{Notifier, Shown};
+use conductor_engine::records::notify::{Notifier, Shown};
+use conductor_engine::runs::coordinator::{Drive, DriveError, Driven};
+use conductor_engine::stores::bus::Records;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 

@@ -9,7 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::RunId;
-use conductor_engine::{access, control};
+use conductor_engine::host::access;
+use conductor_engine::runs::control;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{self, words::place_of_command};

@@ -12,8 +12,8 @@ use conductor_core::schedule::Scheduler;
 use conductor_core::schedule::amend::{self, Retaken};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Now, Tick};
-use conductor_engine::clock::wall;
-use conductor_engine::history;
+use conductor_engine::host::clock::wall;
+use conductor_engine::records::history;
 use conductor_engine::stores::{EarlierRuns, Sqlite, Store as _, StoredRun};
 
 use super::arguments::{Chosen, Resolved};

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use conductor_core::plan::graph::Graph;
 use conductor_core::report::Subject;
 use conductor_core::run::{Run, Stage, Status};
-use conductor_engine::beads;
+use conductor_engine::git::workspaces::RunRefs;
 use conductor_engine::git::{GitError, Repository};
-use conductor_engine::home::Home;
-use conductor_engine::output;
+use conductor_engine::host::home::Home;
+use conductor_engine::records::beads;
+use conductor_engine::records::output;
 use conductor_engine::stores::{StoredRun, source_of};
-use conductor_engine::workspaces::RunRefs;
 
 use super::arguments::Resolved;
 use crate::error::{CliError, Exit};

@@ -8,9 +8,9 @@ use conductor_core::plan::Plan;
 use conductor_core::plan::select::select;
 use conductor_core::run::Run;
 use conductor_core::values::ids::RunId;
-use conductor_engine::beads::{self, Bd, Claims, Closer, Settled};
-use conductor_engine::drive::Drive;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
+use conductor_engine::records::beads::{self, Bd, Claims, Closer, Settled};
+use conductor_engine::runs::coordinator::Drive;
 use conductor_engine::stores::{EarlierRuns, Sqlite};
 
 use super::arguments::Resolved;

@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use conductor_engine::control::{Query, View};
-use conductor_engine::drive::Control;
+use conductor_engine::dispatch::Control;
+use conductor_engine::dispatch::{Query, View};
 use rustix::process::{Signal, getpgrp, getpid, kill_process};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,

@@ -10,13 +10,13 @@ use conductor_core::run::Run;
 use conductor_core::run::event::Options;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Millis;
-use conductor_engine::access;
-use conductor_engine::drive::World;
+use conductor_engine::git::workspaces::{Layout, RunPlace, Workspaces};
 use conductor_engine::git::{Baseline, GitError, Repository};
-use conductor_engine::home::{Home, RunClaim};
-use conductor_engine::shortage::{self, Passing as _};
+use conductor_engine::host::access;
+use conductor_engine::host::home::{Home, RunClaim};
+use conductor_engine::host::shortage::{self, Passing as _};
+use conductor_engine::runs::coordinator::World;
 use conductor_engine::stores::Sqlite;
-use conductor_engine::workspaces::{Layout, RunPlace, Workspaces};
 
 use super::super::talk;
 use super::arguments::Resolved;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use conductor_core::schedule::Request;
-use conductor_engine::drive::Control;
+use conductor_engine::dispatch::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 

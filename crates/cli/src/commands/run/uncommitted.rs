@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::run::event::Options;
 use conductor_core::values::counted::counted;
 use conductor_engine::git::{Repository, Uncommitted};
-use conductor_engine::groups;
-use conductor_engine::home::Home;
+use conductor_engine::host::home::Home;
 
 use super::super::talk;
 use super::arguments::Resolved;
@@ -23,7 +22,7 @@ pub(super) fn ours(
 ) -> Vec<PathBuf> {
     let output = options.output.iter().map(PathBuf::from);
     let roots = repository.map(|repository| repository.root.as_path()).into_iter().chain([directory]);
-    let flow = roots.map(|root| root.join(groups::ROOT));
+    let flow = roots.map(|root| root.join(conductor_core::plan::groups::ROOT));
     let all = output.chain(Home::root_of_environment().ok()).chain(flow).chain(redirected());
     // What tasks come from can be another program as well, and then there is no such file.
     let all = all.chain([directory.join(source)].into_iter().filter(|path| path.is_file()));

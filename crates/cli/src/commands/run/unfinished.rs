@@ -1,7 +1,7 @@
 //! What is said of a run that could not be driven to its end. Everything it had started is ended by then.
 
 use conductor_core::values::ids::RunId;
-use conductor_engine::drive::DriveError;
+use conductor_engine::runs::coordinator::DriveError;
 
 use super::signals::Signalled;
 use crate::error::{CliError, Exit};

@@ -12,8 +12,8 @@ use conductor_core::plan::{Amendment, Edit, Plan};
 use conductor_core::run::Run;
 use conductor_core::run::event::Options;
 use conductor_core::schedule::{Refusal, Request};
-use conductor_engine::drive::Control;
-use conductor_engine::history;
+use conductor_engine::dispatch::Control;
+use conductor_engine::records::history;
 use conductor_engine::stores::{EarlierRuns, Store};
 use tokio::sync::mpsc::UnboundedSender;
 

@@ -2,7 +2,7 @@
 
 use conductor_core::run::costs;
 use conductor_core::schedule::Snapshot;
-use conductor_engine::control;
+use conductor_engine::runs::control;
 use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::fs;
 
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Millis;
-use conductor_engine::access;
-use conductor_engine::clock::wall;
+use conductor_engine::host::access;
+use conductor_engine::host::clock::wall;
 use conductor_engine::planner::{self, KeptPlan};
 use serde::Serialize;
 

@@ -4,13 +4,13 @@ use std::fs;
 
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
-use conductor_engine::access;
-use conductor_engine::clock::wall;
+use conductor_engine::git::workspaces::{RunRefs, empty_trash, inventory};
 use conductor_engine::git::{GitError, Repository};
-use conductor_engine::home::HomeError;
+use conductor_engine::host::access;
+use conductor_engine::host::clock::wall;
+use conductor_engine::host::home::HomeError;
 use conductor_engine::process;
 use conductor_engine::stores::{StoredRun, was_written};
-use conductor_engine::workspaces::{RunRefs, empty_trash, inventory};
 use serde::Serialize;
 
 use super::refs::{self, RefVerdict};

@@ -2,10 +2,10 @@
 //! holds too, unless the user asks for the rest.
 
 use conductor_core::values::ids::RunId;
-use conductor_engine::checkpoints;
-use conductor_engine::clock::wall;
+use conductor_engine::git::checkpoints;
+use conductor_engine::git::workspaces::{RunRefs, rescue_refs, rescues, run_of_branch};
 use conductor_engine::git::{GitError, Repository};
-use conductor_engine::workspaces::{RunRefs, rescue_refs, rescues, run_of_branch};
+use conductor_engine::host::clock::wall;
 use serde::Serialize;
 
 use crate::archive::Archive;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use conductor_core::plan::graph::Graph;
 use conductor_core::report::SummaryFile;
 use conductor_engine::git::Repository;
-use conductor_engine::ledger;
-use conductor_engine::merge::{Ending, short};
-use conductor_engine::workspaces::RunRefs;
+use conductor_engine::git::merge::{Ending, short};
+use conductor_engine::git::workspaces::RunRefs;
+use conductor_engine::records::ledger;
 
 use super::{answer, answer_json};
 use crate::archive::{Archive, Found};
@@ -20,7 +20,7 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let runs = archive.candidates(args.run.as_deref())?;
     let Some(stored) = runs.first() else { return Ok(Exit::NothingToDo) };
-    if let Ok(glance) = conductor_engine::control::glance(&archive.home.run(&stored.id)) {
+    if let Ok(glance) = conductor_engine::runs::control::glance(&archive.home.run(&stored.id)) {
         let seen = Seen::live(glance);
         match args.json {
             true => answer_json(&status::json(&seen))?,
@@ -28,7 +28,9 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, CliError> {
         }
         return Ok(Exit::Done);
     }
-    if archive.home.is_live(&stored.id) && conductor_engine::control::is_open(&archive.home.run(&stored.id)) {
+    if archive.home.is_live(&stored.id)
+        && conductor_engine::runs::control::is_open(&archive.home.run(&stored.id))
+    {
         return Err(crate::live::silent(&archive.home, &stored.id));
     }
     let found = archive.read(stored).await?;

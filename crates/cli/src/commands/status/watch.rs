@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use conductor_core::values::ids::RunId;
-use conductor_engine::control::{self, ControlError, LiveView};
-use conductor_engine::home::Home;
+use conductor_engine::dispatch::LiveView;
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::control::{self, ControlError};
 use rustix::process::{Signal as Sent, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

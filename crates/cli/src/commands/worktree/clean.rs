@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use conductor_core::plan::Isolation;
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
-use conductor_engine::git::{GitError, Repository};
-use conductor_engine::home::Home;
-use conductor_engine::process;
-use conductor_engine::stores::StoredRun;
-use conductor_engine::workspaces::{
+use conductor_engine::git::workspaces::{
     FoundWorkspace, RunRefs, Workspaces, empty_trash, inventory, run_of_task_branch, works,
 };
+use conductor_engine::git::{GitError, Repository};
+use conductor_engine::host::home::Home;
+use conductor_engine::process;
+use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 
 use super::{answer, answer_json, talk};

@@ -6,11 +6,11 @@ use conductor_core::plan::Plan;
 use conductor_core::run::TaskState;
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::{RunId, TaskId};
-use conductor_engine::git::{GitError, Repository};
-use conductor_engine::process;
-use conductor_engine::workspaces::{
+use conductor_engine::git::workspaces::{
     FoundWorkspace, Rescue, WorkspaceRequest, branch_word, inventory, rescues, resolving_name,
 };
+use conductor_engine::git::{GitError, Repository};
+use conductor_engine::process;
 use serde::Serialize;
 
 use super::{answer, answer_json, talk};

@@ -12,7 +12,10 @@ pub(super) async fn merge(args: &WorktreeMerge) -> Result<Exit, CliError> {
     case.close(brought, &stopped).await
 }
 
-async fn bring(case: &mut Case, stopped: &Stopped) -> Result<conductor_engine::resolve::Brought, CliError> {
+async fn bring(
+    case: &mut Case,
+    stopped: &Stopped,
+) -> Result<conductor_engine::runs::resolve::Brought, CliError> {
     let kept = case.kept()?;
     case.announce_checks();
     let task = case.task.clone();

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use conductor_core::plan::Isolation;
 use conductor_core::run::TaskState;
-use conductor_engine::home::Home;
-use conductor_engine::workspaces::{
+use conductor_engine::git::workspaces::{
     WorkspaceRequest, branch_word, inventory, resolving_name, task_at_work_in,
 };
+use conductor_engine::host::home::Home;
 use serde_json::json;
 
 use super::answer_either;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use conductor_core::schedule::Side;
-use conductor_engine::merge::{short, unrelated};
-use conductor_engine::resolve::{Brought, ResolveError};
-use conductor_engine::workspaces::{Resolution, Resolving, WorkspaceError, inventory, resolving_name};
+use conductor_engine::git::merge::{short, unrelated};
+use conductor_engine::git::workspaces::{Resolution, Resolving, WorkspaceError, inventory, resolving_name};
+use conductor_engine::runs::resolve::{Brought, ResolveError};
 use serde_json::json;
 
 use super::landing::{Case, SCHEMA, Stopped};

@@ -1,9 +1,9 @@
 //! `worktree sync`: brings the run's branch up to date with the branch it started from.
 
 use conductor_engine::git::Repository;
-use conductor_engine::merge::{self, Synced, short};
-use conductor_engine::transcript;
-use conductor_engine::workspaces::RunRefs;
+use conductor_engine::git::merge::{self, Synced, short};
+use conductor_engine::git::workspaces::RunRefs;
+use conductor_engine::process::transcript;
 use serde_json::json;
 
 use super::{answer_either, talk};

@@ -7,9 +7,9 @@ use conductor_core::run::event::{DrainReason, Event, StopReason};
 use conductor_core::run::{Run, Stage as RunStage, Status, TaskState};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Tick, Timestamp};
-use conductor_engine::board::Board;
-use conductor_engine::bus::Records;
-use conductor_engine::clock::wall;
+use conductor_engine::dispatch::board::Board;
+use conductor_engine::host::clock::wall;
+use conductor_engine::stores::bus::Records;
 
 use super::super::block::{self, Manner, Picture, ROWS, Row};
 use super::super::lines::{Lines, heading, is_colored, short_time};

@@ -22,7 +22,7 @@ use super::calls::Calls;
 use super::policy::InWorkspace;
 use super::talk::{Ending, Heard, Tokens, Translator, class_of, line, plain, status_in, text};
 use super::{AgentError, Brief, Engagement};
-use crate::mcp::{self, ToolToken};
+use crate::agents::tool_access::{self, ToolAccess};
 use crate::process::Exit;
 
 pub(super) use errors::class_of_error;
@@ -91,11 +91,11 @@ impl super::Agent for Agent {
 }
 
 /// Our tools, which it may use without asking: what they do is decided by us.
-fn server(pass: &ToolToken) -> Vec<String> {
-    let name = mcp::NAME;
+fn server(access: &ToolAccess) -> Vec<String> {
+    let name = tool_access::NAME;
     let settings = [
-        format!("mcp_servers.{name}.url={:?}", pass.url),
-        format!("mcp_servers.{name}.bearer_token_env_var={:?}", mcp::TOKEN),
+        format!("mcp_servers.{name}.url={:?}", access.url),
+        format!("mcp_servers.{name}.bearer_token_env_var={:?}", tool_access::TOKEN),
         format!("mcp_servers.{name}.default_tools_approval_mode=\"approve\""),
     ];
     settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]).collect()

@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use super::super::{Repository, bare_command, bytes};
 use super::configured::Configured;
 use super::{Baseline, FILES, private_file, private_folder, shown};
-use crate::redact;
+use crate::host::redact;
 
 /// Copies of the files as they were, by number.
 const COPIES: &str = "copies";

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::home::Home;
-use crate::shortage::Passing as _;
+use crate::host::home::Home;
+use crate::host::shortage::Passing as _;
 use crate::stores::StoreError;
 
 pub(super) fn told_migration(path: &Path, error: sqlx::migrate::MigrateError) -> StoreError {

@@ -11,8 +11,8 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions, Connection};
 
 use super::errors::{primary, told, told_migration, unwritable};
-use crate::access;
-use crate::home::Home;
+use crate::host::access;
+use crate::host::home::Home;
 use crate::stores::StoreError;
 use crate::stores::witness::{missing, witnessed};
 

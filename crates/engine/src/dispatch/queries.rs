@@ -1,0 +1,73 @@
+//! What can be asked of a live run, and what it answers.
+
+use std::path::PathBuf;
+
+use conductor_core::schedule::{Snapshot, Wait};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use serde::{Deserialize, Serialize};
+
+use crate::process::transcript::Clear;
+
+/// What can be looked at without changing anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Query {
+    Snapshot,
+    /// Why a task is not at work.
+    Why(TaskId),
+    /// Where the words of a task are to be found.
+    Heard(TaskId),
+    /// Every task, and how it stands.
+    Tasks,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    Snapshot(Box<LiveView>),
+    Why(Why),
+    Heard(Heard),
+    Tasks(Vec<Listed>),
+}
+
+/// A task in a list of all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    pub id: TaskId,
+    pub name: String,
+    pub status: String,
+    pub dependencies: Vec<TaskId>,
+    /// The commit by which its work is on the run's branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+/// A live run at one moment, and who drives it where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LiveView {
+    pub run: RunId,
+    pub directory: PathBuf,
+    pub pid: u32,
+    pub snapshot: Snapshot,
+    /// Why the store cannot be written, where it cannot: the last of this is not durable then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    pub status: String,
+    pub why: Vec<Wait>,
+}
+
+/// A task's newest attempt, and how far its transcript and its stream can be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// 0 before the first.
+    pub attempt: Attempt,
+    pub executor: u32,
+    pub at_work: bool,
+    /// Whether the task itself has come to an end.
+    pub ended: bool,
+    pub clear: [Clear; 2],
+}

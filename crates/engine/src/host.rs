@@ -1,0 +1,9 @@
+//! The machine beneath: files and who may read them, the state directory, clocks, what runs short, and secrets.
+
+pub mod access;
+pub mod clock;
+pub(crate) mod copies;
+pub mod home;
+pub(crate) mod panics;
+pub mod redact;
+pub mod shortage;

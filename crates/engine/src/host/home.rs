@@ -1,0 +1,296 @@
+//! Where state lives: `~/.conductor`, or `CONDUCTOR_HOME`.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use conductor_core::values::ids::RunId;
+use thiserror::Error;
+
+use crate::host::access;
+use crate::host::shortage::{Passing, Shortage};
+
+#[derive(Debug, Error)]
+pub enum HomeError {
+    #[error("cannot tell where to keep state: neither CONDUCTOR_HOME nor HOME is set")]
+    Nowhere,
+    #[error("cannot use the state directory {path}: {source}")]
+    Unusable { path: PathBuf, source: io::Error },
+    #[error(
+        "the state directory {path} belongs to user {owner}, and this is user {us}: \
+         transcripts and prices of one user are no business of another"
+    )]
+    Foreign { path: PathBuf, owner: u32, us: u32 },
+    #[error("{path} is shared by all users of this machine and cannot be a state directory")]
+    Shared { path: PathBuf },
+    #[error("run {0} is being worked on by another conductor right now")]
+    Busy(RunId),
+}
+
+impl Passing for HomeError {
+    fn shortage(&self) -> Option<Shortage> {
+        match self {
+            HomeError::Unusable { source, .. } => source.shortage(),
+            _ => None,
+        }
+    }
+}
+
+/// What we keep in the state directory.
+const FILES: [&str; 8] = [
+    "conductor.db",
+    "conductor.db-wal",
+    "conductor.db-shm",
+    "conductor.db-journal",
+    "lock",
+    "sessions.jsonl",
+    "beads.lock",
+    "beads.claims.lock",
+];
+const FOLDERS: [&str; 3] = ["plans", "ports", "trash"];
+/// Config files and the like, which are the user's.
+const OTHERS: [&str; 4] = ["runs", "config.yaml", "config.yml", "templates"];
+
+/// The mark of folders that all users may put something into, such as `/tmp`.
+const STICKY: u32 = 0o1000;
+
+/// Another process has the state directory to itself for moments only.
+const ALONE: Duration = Duration::from_secs(4);
+
+/// A process that only checks whether a run is live holds its lock for a moment; a claim waits that long.
+const GLANCE: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// Finds the place by the environment and makes sure it is there.
+    pub fn open() -> Result<Home, HomeError> {
+        Home::at(Home::root_of_environment()?)
+    }
+
+    /// As `open`, where something has been kept there already; nothing is made.
+    pub fn existing() -> Result<Option<Home>, HomeError> {
+        let root = std::path::absolute(Home::root_of_environment()?)
+            .map_err(|source| HomeError::Unusable { path: PathBuf::new(), source })?;
+        let home = Home { root };
+        home.check_owner()?;
+        Ok(home.root.join("runs").is_dir().then_some(home))
+    }
+
+    /// Where it would be; nothing is made.
+    pub fn root_of_environment() -> Result<PathBuf, HomeError> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = set("CONDUCTOR_HOME").or_else(|| set("HOME").map(|home| home.join(".conductor")));
+        root.ok_or(HomeError::Nowhere)
+    }
+
+    pub fn at(root: impl Into<PathBuf>) -> Result<Home, HomeError> {
+        let root = std::path::absolute(root.into())
+            .map_err(|source| HomeError::Unusable { path: PathBuf::new(), source })?;
+        let home = Home { root };
+        // First, so that nothing is made in a place that is refused.
+        home.check_owner()?;
+        access::create_private_dir_all(&home.root.join("runs"))
+            .map_err(|source| HomeError::Unusable { path: home.root.clone(), source })?;
+        home.close_to_others();
+        Ok(home)
+    }
+
+    /// A state directory is one user's; what another user could put there would be believed.
+    fn check_owner(&self) -> Result<(), HomeError> {
+        let Ok(data) = fs::metadata(&self.root) else { return Ok(()) };
+        let (path, us) = (self.root.clone(), rustix::process::geteuid().as_raw());
+        match data.uid() {
+            owner if owner != us => Err(HomeError::Foreign { path, owner, us }),
+            // A disk of its own may be mounted like this, and is ours as long as nothing else is on it.
+            _ if data.mode() & STICKY != 0 && !self.holds_only_ours() => Err(HomeError::Shared { path }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What an older version let others read is the user's own from now on. Costs two looks where that is done.
+    fn close_to_others(&self) {
+        let runs = self.root.join("runs");
+        if access::is_open(&self.root) && self.holds_only_ours() {
+            let _ = access::close(&self.root);
+        }
+        if !access::is_open(&runs) {
+            return;
+        }
+        for name in FILES {
+            let _ = access::close(&self.root.join(name));
+        }
+        for name in FOLDERS {
+            let _ = access::close_all(&self.root.join(name), &["workspaces", "tmp", "git"]);
+        }
+        // Last, for it says that all of this is done. Where it cannot be, the next start tries again.
+        for run in self.runs() {
+            let _ = access::close_all(&self.run(&run), &["workspaces", "tmp", "git"]);
+        }
+        let _ = access::close(&runs);
+    }
+
+    /// Whether nothing is in it but what we put there, and config files of the user's: a folder that is used for
+    /// something else too is not ours to close.
+    fn holds_only_ours(&self) -> bool {
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let ours = |name: &str| {
+            FILES.contains(&name)
+                || FOLDERS.contains(&name)
+                || OTHERS.contains(&name)
+                || name.starts_with('.')
+        };
+        entries.into_iter().all(|entry| entry.file_name().to_str().is_some_and(ours))
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether anything can be put there, and why not.
+    pub fn check_writable(&self) -> io::Result<()> {
+        access::check_writable(&self.root)
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.root.join("conductor.db")
+    }
+
+    pub fn run(&self, run: &RunId) -> PathBuf {
+        self.root.join("runs").join(run.as_str())
+    }
+
+    /// Waits until no other process is here too. For moments only; the lock goes with the file, or with the process.
+    pub(crate) fn alone(&self) -> io::Result<File> {
+        let path = self.root.join("lock");
+        let file = access::private().create(true).truncate(false).write(true).open(&path)?;
+        lock_within(&file, ALONE).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(
+                io::ErrorKind::WouldBlock,
+                format!("{} is held by another process for more than {ALONE:?}", path.display()),
+            ),
+            _ => error,
+        })?;
+        Ok(file)
+    }
+
+    /// Takes a run for this process. The lock goes with the process, however it ends.
+    pub fn claim(&self, run: &RunId) -> Result<RunClaim, HomeError> {
+        let directory = self.run(run);
+        let unusable = |source| HomeError::Unusable { path: directory.clone(), source };
+        access::create_private_dir_all(&directory).map_err(unusable)?;
+        let file = access::private()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(directory.join("lock"))
+            .map_err(unusable)?;
+        match lock_within(&file, GLANCE) {
+            Ok(()) => Ok(RunClaim { directory, _lock: file }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(HomeError::Busy(run.clone())),
+            Err(source) => Err(unusable(source)),
+        }
+    }
+
+    /// Whether a process works on a run right now.
+    pub fn is_live(&self, run: &RunId) -> bool {
+        let Ok(file) = File::open(self.run(run).join("lock")) else { return false };
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
+
+    /// The process that holds a run's lock, where the system tells.
+    pub fn holder(&self, run: &RunId) -> Option<u32> {
+        let inode = fs::metadata(self.run(run).join("lock")).ok()?.ino();
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| {
+            // 1: FLOCK  ADVISORY  WRITE 4711 fd:01:123456 0 EOF
+            let mut words = line.split_whitespace().skip(4);
+            let (pid, file) = (words.next()?, words.next()?);
+            (file.rsplit(':').next()? == inode.to_string()).then(|| pid.parse().ok())?
+        })
+    }
+
+    /// Returns when no process works on a run any more. Blocks.
+    pub fn wait_until_left(&self, run: &RunId) -> io::Result<()> {
+        match File::open(self.run(run).join("lock")) {
+            Ok(file) => file.lock_shared(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Every run that has a folder, known to the store or not.
+    pub fn runs(&self) -> Vec<RunId> {
+        let entries = fs::read_dir(self.root.join("runs")).into_iter().flatten().flatten();
+        let mut runs: Vec<RunId> =
+            entries.filter_map(|entry| RunId::parse(entry.file_name().to_str()?)).collect();
+        runs.sort();
+        runs
+    }
+}
+
+/// Takes a lock that others hold for moments only; `WouldBlock` where that is not so.
+pub(crate) fn lock_within(file: &File, time: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + time;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// The right to work on one run, held as long as this lives.
+#[derive(Debug)]
+pub struct RunClaim {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl RunClaim {
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The state directory it is in.
+    pub fn home(&self) -> PathBuf {
+        self.directory.ancestors().nth(2).unwrap_or(&self.directory).to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_claimed_by_one_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path()).unwrap();
+        let run = RunId::parse("abc").unwrap();
+        let first = home.claim(&run).unwrap();
+        assert!(matches!(home.claim(&run), Err(HomeError::Busy(busy)) if busy == run));
+        assert!(home.is_live(&run));
+        drop(first);
+        assert!(!home.is_live(&run));
+        assert!(home.claim(&run).is_ok());
+        assert_eq!(home.runs(), [run]);
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "").unwrap();
+        let error = Home::at(&path).unwrap_err();
+        assert!(error.to_string().contains("file"), "{error}");
+    }
+}

@@ -1,0 +1,9 @@
+//! What is written about runs beside their log, and read again: files, reports, sessions, groups, issues, notifications.
+
+pub mod beads;
+pub mod groups;
+pub mod history;
+pub mod ledger;
+pub mod notify;
+pub mod output;
+pub mod sessions;

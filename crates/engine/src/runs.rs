@@ -1,0 +1,7 @@
+//! Runs: the loop that drives one, the socket it answers on, and what can be done to one that is not active.
+
+pub mod amend;
+mod conflict_monitor;
+pub mod control;
+pub mod coordinator;
+pub mod resolve;

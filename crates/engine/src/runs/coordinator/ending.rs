@@ -1,0 +1,93 @@
+//! The end of a run, whichever way it comes: everything that was started is ended, and only then is it left.
+
+use std::time::Duration;
+
+use conductor_core::schedule::Input;
+use tokio::time::Instant;
+
+use super::{Drive, DriveError, ask};
+use crate::dispatch::Message;
+use crate::process;
+use crate::runs::control::ControlServer;
+use crate::stores::StoreError;
+use crate::worker::Stop;
+
+/// How long what is at work may take to end where the run cannot go on: first asked, then killed. With the look for what is
+/// left after that it is less than 10 s.
+const ASKED: Duration = Duration::from_secs(4);
+const KILLED: Duration = Duration::from_secs(2);
+
+impl Drive {
+    /// Answers nothing any more: what is asked too late is dropped, and the client is told that the run has ended.
+    pub(super) async fn close(&mut self, counter: ControlServer) {
+        let closing = counter.close();
+        tokio::pin!(closing);
+        loop {
+            tokio::select! {
+                biased;
+                Some(message) = self.messages.recv() => self.turn_away(&message),
+                () = &mut closing => return,
+            }
+        }
+    }
+
+    /// Ends everything that is at work, because nothing of it can be recorded any more.
+    pub(super) async fn end_all(&mut self, error: &DriveError) {
+        if let DriveError::Store(StoreError::Damaged { .. }) = error {
+            // Closing the store would fold its log into the file, and a damaged file stays as it is.
+            std::mem::forget(self.store.clone());
+        }
+        self.stops().for_each(ask);
+        self.wait_for_ends(ASKED).await;
+        self.kill_all();
+        self.wait_for_ends(KILLED).await;
+        process::end_leftovers(&self.id, self.claim.directory(), &[]);
+        self.teardown.finish().await;
+        match process::alive(&self.id).as_slice() {
+            [] => self.notice("everything the run had started is ended".to_owned()),
+            left => self.notice(format!("these processes could not be ended: {left:?}")),
+        }
+    }
+
+    pub(super) fn kill_all(&self) {
+        for stop in self.stops() {
+            let _ = stop.send(Stop::Kill);
+        }
+    }
+
+    async fn wait_for_ends(&mut self, limit: Duration) {
+        let end = Instant::now() + limit;
+        while !self.attempts.is_empty() || self.merging.is_some() {
+            match tokio::time::timeout_at(end, self.messages.recv()).await {
+                Ok(Some(message)) => self.turn_away(&message),
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    fn turn_away(&mut self, message: &Message) {
+        match message {
+            Message::Input(input) | Message::Told(input, _) => self.note_end(input),
+            Message::KillAll => self.is_killed = true,
+            Message::Asked(..) | Message::Look(..) | Message::Follow(_) => {}
+        }
+    }
+
+    /// What was at work and is not any more.
+    pub(super) fn note_end(&mut self, input: &Input) {
+        match input {
+            Input::AttemptEnded { task, attempt, .. }
+                if self.attempts.get(task).is_some_and(|(current, _)| current == attempt) =>
+            {
+                self.attempts.remove(task);
+                drop(self.worker.message_queue.take(task));
+                self.at_work.ends(task);
+            }
+            Input::MergesPrepared { .. }
+            | Input::MergesPutOff
+            | Input::BranchMoved { .. }
+            | Input::BranchStuck { .. } => self.merging = None,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Every way out of a run ends what it had started: a store that fails for good, mistakes of our own.
+
+use std::time::Instant as Moment;
+
+use conductor_core::plan::{Command, Isolation, Plan, Work};
+use conductor_core::run::event::{Change, Record};
+use conductor_core::values::units::Now;
+
+use super::*;
+use crate::git::workspaces::{
+    InPlace, Rescued, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest,
+};
+use crate::host::home::Home;
+use crate::stores::{NewRun, Sqlite, StoredRun, Task as Stored};
+
+/// What a store does with the events of a process that has started.
+#[derive(Clone, Copy)]
+enum Manner {
+    Fails,
+    Panics,
+    Works,
+}
+
+/// A store that works until a process is noted.
+struct Fickle {
+    inner: Sqlite,
+    manner: Manner,
+}
+
+impl Store for Fickle {
+    fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Stored<'a, ()> {
+        self.inner.create(run, first)
+    }
+
+    fn write(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError> {
+        self.inner.write(run, records)
+    }
+
+    fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Stored<'a, ()> {
+        let is_noted = |record: &Record| {
+            matches!(record.event, conductor_core::run::event::Event::ProcessStarted { .. })
+        };
+        match self.manner {
+            Manner::Works => {}
+            _ if !records.iter().any(is_noted) => {}
+            Manner::Fails => {
+                let (path, why) = ("the.db".into(), "it is broken".to_owned());
+                return Box::pin(async { Err(StoreError::Failed { path, why }) });
+            }
+            Manner::Panics => panic!("the store has a mistake"),
+        }
+        self.inner.append(run, records)
+    }
+
+    fn load<'a>(&'a self, run: &'a RunId) -> Stored<'a, Vec<Record>> {
+        self.inner.load(run)
+    }
+
+    fn remove<'a>(&'a self, run: &'a RunId) -> Stored<'a, ()> {
+        self.inner.remove(run)
+    }
+
+    fn runs(&self) -> Stored<'_, Vec<StoredRun>> {
+        self.inner.runs()
+    }
+}
+
+/// A place that cannot be made without a panic.
+struct Mistaken;
+
+impl WorkspaceBackend for Mistaken {
+    fn prepare(&self, _: &WorkspaceRequest) -> Result<Workspace, WorkspaceError> {
+        panic!("there is a mistake in this place")
+    }
+
+    fn collect(&self, _: &WorkspaceRequest, _: &Workspace) -> Result<Option<Change>, WorkspaceError> {
+        Ok(None)
+    }
+
+    fn rescue(&self, _: &WorkspaceRequest) -> Result<Option<Rescued>, WorkspaceError> {
+        Ok(None)
+    }
+}
+
+/// A run of one command, in a store of this manner.
+async fn driven(
+    name: &str,
+    command: &str,
+    manner: Manner,
+    place: Option<Arc<dyn WorkspaceBackend>>,
+) -> (RunId, Result<Driven, DriveError>) {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    let id = RunId::parse(name).unwrap();
+    let task = Task::new(TaskId::parse("a").unwrap(), Work::Run(Command::Line(command.into())));
+    let (run, created) = Run::create(Plan { tasks: vec![task], ..Plan::default() }, Now::default());
+    let store = Sqlite::open(&home).await.unwrap();
+    let new = NewRun { id: id.clone(), directory: folder.path().into(), source: String::new(), tasks: 1 };
+    store.create(&new, &created).await.unwrap();
+    let in_place = place.unwrap_or_else(|| Arc::new(InPlace::new(folder.path().to_owned())));
+    let world = World {
+        store: Arc::new(Fickle { inner: store, manner }),
+        claim: home.claim(&id).unwrap(),
+        workspaces: Workspaces { in_place, grounds: None, default: Isolation::None },
+        directory: folder.path().to_owned(),
+        output: folder.path().join("out"),
+        ours: Vec::new(),
+        conflict_monitor: None,
+        examiner: None,
+        reaper: None,
+    };
+    let start = Start { options: Options::with_slots(1), reopen: false };
+    let (drive, _notices) = Drive::new(id.clone(), run, start, world).unwrap();
+    (id, drive.run().await)
+}
+
+#[tokio::test]
+async fn a_store_that_fails_for_good_leaves_nothing_at_work() {
+    let begun = Moment::now();
+    let (id, ended) = driven("fails", "sleep 600", Manner::Fails, None).await;
+    assert!(matches!(ended, Err(DriveError::Store(StoreError::Failed { .. }))));
+    assert!(process::alive(&id).is_empty());
+    assert!(begun.elapsed() < Duration::from_secs(60), "it did not wait for the command");
+}
+
+#[tokio::test]
+async fn a_mistake_in_the_loop_leaves_nothing_at_work() {
+    let (id, ended) = driven("panics", "sleep 600", Manner::Panics, None).await;
+    assert!(matches!(ended, Err(DriveError::Panicked(why)) if why == "the store has a mistake"));
+    assert!(process::alive(&id).is_empty());
+}
+
+#[tokio::test]
+async fn a_mistake_in_an_attempt_fails_the_attempt_and_the_run_comes_to_its_end() {
+    let (_, ended) = driven("mistaken", "true", Manner::Works, Some(Arc::new(Mistaken))).await;
+    let Ok(Driven { run, .. }) = ended else { panic!("the run has an end") };
+    let TaskState::Failed(failure) = &run.progress(0).state else { panic!("{:?}", run.progress(0).state) };
+    assert_eq!(failure.class, FailureClass::Internal);
+    assert_eq!(failure.message, "internal error: there is a mistake in this place");
+}

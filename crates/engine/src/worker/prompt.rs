@@ -1,0 +1,314 @@
+//! The words an agent gets: the task and what it should know, by a template that users can replace.
+
+mod ui;
+
+use std::path::Path;
+
+use conductor_core::plan::{Isolation, Limits, Plan, Task, Work};
+use conductor_core::run::event::{Failure, FailureClass};
+use conductor_core::values::ids::TaskId;
+use minijinja::{Environment, context};
+use thiserror::Error;
+
+use crate::agents;
+use crate::agents::skills::Applied;
+
+/// Ours, where the repository has none of its own.
+const TEMPLATE: &str = include_str!("prompt.md.j2");
+
+/// A repository's own template, below its root.
+pub const OWN: &str = ".conductor/prompt.md.j2";
+
+#[derive(Debug, Error)]
+#[error("{OWN}: {0:#}")]
+pub struct PromptError(#[from] minijinja::Error);
+
+/// Where a conversation stands that goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Footing {
+    /// The files are as they were left.
+    #[default]
+    Left,
+    /// They are so, and it was answered what it asked.
+    Answered,
+    /// What it did is not in the files any more.
+    SetBack,
+}
+
+/// The tools that an agent is offered beside its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offered {
+    /// It can propose tasks.
+    pub adds: bool,
+}
+
+impl Offered {
+    /// For those who report (`report: true`), and for all where the run takes follow-ups.
+    pub fn of(plan: &Plan, task: &Task, limits: &Limits) -> Option<Offered> {
+        let takes =
+            || agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.abilities().takes_tools);
+        let adds = limits.follow_ups > 0;
+        ((adds || task.report) && takes()).then_some(Offered { adds })
+    }
+}
+
+/// What is worth saying beyond the task itself.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    pub plan: &'a Plan,
+    pub isolation: Isolation,
+    /// Tasks it builds on that are done, with the commits by which they are on the branch.
+    pub before: &'a [(TaskId, Option<String>)],
+    /// The branch its work is merged into.
+    pub branch: Option<String>,
+    pub ports: Option<&'a str>,
+    /// Which tools to report with are offered, if any.
+    pub tools: Option<Offered>,
+    /// What skills said before the work.
+    pub skills: &'a [Applied],
+    /// What an earlier round found, and its number.
+    pub feedback: Option<&'a (u32, Failure)>,
+    pub footing: Footing,
+    /// The conversation has begun before: what the task is has been said.
+    pub known: bool,
+}
+
+impl<'a> Facts<'a> {
+    /// What is known of a task before its first attempt.
+    pub fn of(plan: &'a Plan, isolation: Isolation) -> Facts<'a> {
+        Facts {
+            plan,
+            isolation,
+            before: &[],
+            branch: None,
+            ports: None,
+            tools: None,
+            skills: &[],
+            feedback: None,
+            footing: Footing::default(),
+            known: false,
+        }
+    }
+}
+
+/// The instructions of the specialist a task is for, where its agent takes such apart from the prompt.
+pub fn manner<'p>(plan: &'p Plan, task: &Task) -> Option<&'p str> {
+    /// One argument of a program is no longer than this.
+    const LONGEST: usize = 100 << 10;
+    let prompt = &plan.subagent(task)?.prompt;
+    let apart = agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.knows_specialists());
+    (apart && !prompt.is_empty() && prompt.len() <= LONGEST).then_some(prompt)
+}
+
+pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, PromptError> {
+    let Work::Prompt(prompt) = &task.work else { return Ok(String::new()) };
+    let own = std::fs::read_to_string(root.join(OWN)).ok();
+    let plan = facts.plan;
+    let subagent = plan.subagent(task).filter(|one| manner(plan, task).is_none() && !one.prompt.is_empty());
+    let epic = task.epic.as_ref().map(|id| {
+        let name = plan.epics.iter().find(|epic| epic.id == *id).and_then(|epic| epic.name.clone());
+        context! { id, name => name.unwrap_or_else(|| id.clone()) }
+    });
+    let landed = facts.before.iter().map(|(id, commit)| {
+        let name = plan.task(id).map(|task| task.name.as_str());
+        let commit = commit.as_ref().map(|commit| commit.chars().take(10).collect::<String>());
+        context! { id => id.as_str(), name, commit }
+    });
+    let skills = facts.skills.iter().map(|skill| {
+        context! { name => skill.name.as_str(), words => skill.words.as_str(), ran => skill.ran }
+    });
+    let rendered = Environment::new().render_str(
+        own.as_deref().unwrap_or(TEMPLATE),
+        context! {
+            task => context! {
+                id => task.id.as_str(),
+                name => task.name.as_str(),
+                prompt => prompt,
+                expected_deliverable => task.expected_deliverable.as_deref(),
+                files => &task.files,
+                verify => &task.verify,
+                epic => task.epic.as_deref(),
+                agent => task.agent_name(),
+                model => task.model.as_deref(),
+                priority => task.priority.name(),
+            },
+            subagent => subagent.map(|one| context! { name => one.name.as_str(), instructions => one.prompt.as_str() }),
+            epic,
+            landed => landed.collect::<Vec<_>>(),
+            skills => skills.collect::<Vec<_>>(),
+            workspace => workspace(facts.isolation),
+            branch => facts.branch.as_deref(),
+            commits => agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.commits()),
+            ports => facts.ports,
+            tools => facts.tools.map(|tools| context! { adds => tools.adds }),
+            ui => ui::is_there(root),
+            round => facts.feedback.map(|(round, _)| round),
+            trouble => facts.feedback.map(|(_, failure)| match facts.footing {
+                Footing::SetBack => "set_back",
+                Footing::Answered => "answered",
+                Footing::Left => trouble(failure.class),
+            }),
+            feedback => facts.feedback.map(|(_, failure)| told(failure)),
+            known => facts.known,
+        },
+    )?;
+    Ok(rendered)
+}
+
+fn workspace(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::Worktree => "worktree",
+        Isolation::Clone => "clone",
+        Isolation::None => "none",
+    }
+}
+
+fn trouble(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::Conflict => "conflict",
+        FailureClass::Killed => "killed",
+        FailureClass::SentBack => "sent_back",
+        _ => "unverified",
+    }
+}
+
+fn told(failure: &Failure) -> String {
+    format!("{}\n\n{}", failure.message, failure.evidence).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use conductor_core::plan::Epic;
+    use conductor_core::plan::subagents::Subagent;
+
+    use super::*;
+
+    fn id(text: &str) -> TaskId {
+        TaskId::parse(text).unwrap()
+    }
+
+    fn plan() -> Plan {
+        let mut task = Task::new(id("api"), Work::Prompt("Build the API.\n".into()));
+        task.name = "The API".into();
+        task.expected_deliverable = Some("src/api.rs with tests".into());
+        task.verify = vec!["cargo test".into()];
+        task.files = vec!["src/api.rs".into()];
+        task.epic = Some("backend".into());
+        task.agent = Some("gemini".into());
+        task.subagent_type = Some("expert".into());
+        let mut schema = Task::new(id("schema"), Work::Prompt("x".into()));
+        schema.name = "Design the schema".into();
+        let expert = Subagent { name: "expert".into(), prompt: "Be brief.".into(), ..Subagent::default() };
+        let epic = Epic {
+            id: "backend".into(),
+            name: Some("The backend".into()),
+            dependencies: Vec::new(),
+            isolation_scope: Default::default(),
+            land: None,
+            epic_landing: Default::default(),
+        };
+        Plan { tasks: vec![task, schema], subagents: vec![expert], epics: vec![epic], ..Plan::default() }
+    }
+
+    #[test]
+    fn a_prompt_says_what_there_is_to_know() {
+        let plan = plan();
+        let before = [(id("schema"), Some("0123456789abcdef".to_owned()))];
+        let skill = |name: &str, ran| Applied { name: name.into(), words: "Mind the gap.\n".into(), ran };
+        let skills = [skill("design", true), skill("style", false)];
+        let facts = Facts {
+            before: &before,
+            ports: Some("20000-20009"),
+            branch: Some("conductor/abc".into()),
+            skills: &skills,
+            ..Facts::of(&plan, Isolation::Worktree)
+        };
+        let words = |facts: &Facts<'_>| words(&plan.tasks[0], facts, Path::new("/nowhere")).unwrap();
+        insta::assert_snapshot!("first", words(&facts));
+        let mut kept = plan.tasks[0].clone();
+        kept.agent = Some("codex".into());
+        let told = super::words(&kept, &facts, Path::new("/nowhere")).unwrap();
+        assert!(told.contains("You cannot commit here") && !told.contains("Commit in small steps"), "{told}");
+        let round =
+            (1, Failure::new(FailureClass::Unverified, "`cargo test` failed: exit code 101").with("E1"));
+        let again = Facts { feedback: Some(&round), ..facts.clone() };
+        insta::assert_snapshot!("again", words(&Facts { known: true, ..again.clone() }));
+        assert!(words(&again).contains(&words(&facts)), "an agent new to the task gets all of it");
+        for (class, begins) in [
+            (FailureClass::Conflict, "What you did does not fit"),
+            (FailureClass::Killed, "The work was interrupted."),
+        ] {
+            let round = (1, Failure::new(class, "f.txt"));
+            assert!(
+                words(&Facts { feedback: Some(&round), known: true, ..facts.clone() }).starts_with(begins)
+            );
+        }
+        let round = (0, Failure::new(FailureClass::Conflict, "both changed f.txt"));
+        let set_back = words(&Facts { feedback: Some(&round), footing: Footing::SetBack, ..facts.clone() });
+        assert!(set_back.starts_with("What you did could not be landed"), "{set_back}");
+        assert!(set_back.contains("both changed f.txt") && set_back.contains("Build the API."), "{set_back}");
+        let bare = Task::new(id("bare"), Work::Prompt("Do it.".into()));
+        let facts = Facts::of(&plan, Isolation::None);
+        insta::assert_snapshot!("bare", super::words(&bare, &facts, Path::new("/nowhere")).unwrap());
+    }
+
+    #[test]
+    fn b14_a_prompt_says_what_to_do_when_complete_and_how_to_look_at_a_user_interface() {
+        let (dir, plan) = (tempfile::tempdir().unwrap(), plan());
+        std::fs::write(dir.path().join("index.html"), "<p>").unwrap();
+        let told = |adds| {
+            let tools = Some(Offered { adds });
+            let facts = Facts { tools, ..Facts::of(&plan, Isolation::Worktree) };
+            words(&plan.tasks[0], &facts, dir.path()).unwrap()
+        };
+        insta::assert_snapshot!("complete", told(true));
+        assert!(told(false).contains("`log_issue`") && !told(false).contains("`add_task`"));
+    }
+
+    #[test]
+    fn b14_tools_are_offered_where_follow_ups_are_taken_or_a_task_reports() {
+        let plan = plan();
+        let offered = |agent: &str, follow_ups, report| {
+            let task = Task { agent: Some(agent.into()), report, ..plan.tasks[0].clone() };
+            Offered::of(&plan, &task, &Limits { follow_ups, ..Limits::default() })
+        };
+        assert_eq!(offered("claude", 0, false), None);
+        assert_eq!(offered("claude", 0, true), Some(Offered { adds: false }));
+        assert_eq!(offered("claude", 3, false), Some(Offered { adds: true }));
+        assert_eq!(offered("gemini", 3, true), None, "it takes none for a single conversation");
+    }
+
+    #[test]
+    fn an_agent_that_takes_instructions_apart_does_not_get_them_twice() {
+        let mut plan = plan();
+        let words = |plan: &Plan| {
+            words(&plan.tasks[0], &Facts::of(plan, Isolation::None), Path::new("/nowhere")).unwrap()
+        };
+        assert!(
+            words(&plan).starts_with("You work as expert. Be brief.")
+                && manner(&plan, &plan.tasks[0]).is_none()
+        );
+        plan.tasks[0].agent = Some("claude".into());
+        assert!(!words(&plan).contains("Be brief."));
+        assert_eq!(manner(&plan, &plan.tasks[0]), Some("Be brief."));
+    }
+
+    #[test]
+    fn a_prompt_that_is_a_command_stays_one() {
+        let plan = Plan::default();
+        let task = Task::new(id("t"), Work::Prompt("/flow:summary now".into()));
+        let words = words(&task, &Facts::of(&plan, Isolation::None), Path::new("/nowhere")).unwrap();
+        assert!(words.starts_with("/flow:summary now\n"), "{words}");
+    }
+
+    #[test]
+    fn a_repository_can_have_its_own_words() {
+        let (dir, plan) = (tempfile::tempdir().unwrap(), plan());
+        let words = || words(&plan.tasks[0], &Facts::of(&plan, Isolation::None), dir.path());
+        std::fs::create_dir(dir.path().join(".conductor")).unwrap();
+        std::fs::write(dir.path().join(OWN), "{{ task.id }}: {{ task.prompt | trim }}").unwrap();
+        assert_eq!(words().unwrap(), "api: Build the API.");
+        std::fs::write(dir.path().join(OWN), "{{ task.id ").unwrap();
+        assert!(words().unwrap_err().to_string().starts_with(OWN));
+    }
+}

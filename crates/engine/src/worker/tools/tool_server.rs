@@ -1,0 +1,219 @@
+//! The server: a port of this machine, and who may say what through it.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::AUTHORIZATION;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+
+use super::ToolHandler;
+use crate::agents::tool_access::ToolAccess;
+
+type Service = StreamableHttpService<ToolHandler, NeverSessionManager>;
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// Opened when the first attempt wants it.
+#[derive(Default)]
+pub(crate) struct ToolServer {
+    open: OnceCell<Open>,
+}
+
+struct Open {
+    port: u16,
+    handlers: Handlers,
+    serving: JoinHandle<()>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// By address: the token it takes, and who answers.
+#[derive(Clone, Default)]
+struct Handlers(Arc<Mutex<HashMap<String, (String, Service)>>>);
+
+impl Handlers {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, (String, Service)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, request: &Request<Incoming>) -> Option<Service> {
+        let given = request.headers().get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")?;
+        let all = self.all();
+        let (token, service) = all.get(request.uri().path())?;
+        (token == given).then(|| service.clone())
+    }
+}
+
+/// An attempt's way in; shut when it is dropped.
+pub(crate) struct ToolToken {
+    pub(crate) access: ToolAccess,
+    path: String,
+    handlers: Handlers,
+}
+
+impl Drop for ToolToken {
+    fn drop(&mut self) {
+        self.handlers.all().remove(&self.path);
+    }
+}
+
+impl ToolServer {
+    pub(crate) async fn admit(&self, tool_handler: ToolHandler) -> io::Result<ToolToken> {
+        let open = self.open.get_or_try_init(Open::new).await?;
+        let path = format!("/mcp/{}/{}", tool_handler.task, tool_handler.attempt);
+        let token = token()?;
+        // One of them takes nothing but plain answers.
+        let config =
+            StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
+        let manager = Arc::new(NeverSessionManager::default());
+        let service = StreamableHttpService::new(move || Ok(tool_handler.clone()), manager, config);
+        open.handlers.all().insert(path.clone(), (token.clone(), service));
+        let url = format!("http://127.0.0.1:{}{path}", open.port);
+        Ok(ToolToken { access: ToolAccess { url, token }, path, handlers: open.handlers.clone() })
+    }
+}
+
+/// What lets an agent in, and nothing else: it comes from the system's own source, and cannot be guessed.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Open {
+    async fn new() -> io::Result<Open> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let port = listener.local_addr()?.port();
+        let handlers = Handlers::default();
+        let serving = tokio::spawn(serve(listener, handlers.clone()));
+        Ok(Open { port, handlers, serving })
+    }
+}
+
+async fn serve(listener: TcpListener, handlers: Handlers) {
+    loop {
+        // What cannot be accepted now comes again, if it is wanted.
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            continue;
+        };
+        let handlers = handlers.clone();
+        tokio::spawn(async move {
+            let answer = service_fn(move |request| answer(handlers.clone(), request));
+            // A conversation that breaks off is its agent's to begin anew.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+        });
+    }
+}
+
+async fn answer(handlers: Handlers, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    Ok(match handlers.find(&request) {
+        Some(service) => service.handle(request).await,
+        None => {
+            let mut refused = Response::new(Full::new(Bytes::from_static(b"not for you\n")).boxed());
+            *refused.status_mut() = StatusCode::UNAUTHORIZED;
+            refused
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use conductor_core::plan::{Plan, Task, Work};
+    use conductor_core::values::ids::{Attempt, TaskId};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::dispatch::Control;
+
+    async fn pass(tool_server: &ToolServer) -> ToolToken {
+        let id = TaskId::parse("t").unwrap();
+        let task = Task::new(id.clone(), Work::Prompt("Do it".into()));
+        let plan = Plan { tasks: vec![task], ..Plan::default() };
+        let tool_handler = ToolHandler {
+            task: id,
+            attempt: Attempt(1),
+            plan: Arc::new(plan).into(),
+            control: Control::new(tokio::sync::mpsc::unbounded_channel().0),
+            questions: Default::default(),
+            board: Default::default(),
+            redactor: Default::default(),
+            reports: Default::default(),
+            adds: true,
+            asks: false,
+        };
+        tool_server.admit(tool_handler).await.unwrap()
+    }
+
+    async fn call(url: String, token: String, method: &'static str, params: Value) -> (u16, Value) {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let sent = move || {
+            let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+            let mut answer = agent
+                .post(url)
+                .header("authorization", format!("Bearer {token}"))
+                .header("content-type", "application/json")
+                .header("accept", "application/json, text/event-stream")
+                .header("mcp-protocol-version", "2025-06-18")
+                .send(body)
+                .unwrap();
+            let text = answer.body_mut().read_to_string().unwrap();
+            (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or(Value::String(text)))
+        };
+        tokio::task::spawn_blocking(sent).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn only_who_has_the_token_is_answered_and_only_as_long_as_it_works() {
+        let tool_server = ToolServer::default();
+        let pass = pass(&tool_server).await;
+        let (url, token) = (pass.access.url.clone(), pass.access.token.clone());
+        let (status, told) = call(url.clone(), token.clone(), "tools/list", json!({})).await;
+        assert_eq!((status, told["result"]["tools"].as_array().unwrap().len()), (200, 7), "{told}");
+        let own = json!({ "name": "get_task", "arguments": {} });
+        let (_, told) = call(url.clone(), token.clone(), "tools/call", own).await;
+        assert!(told["result"]["content"][0]["text"].as_str().unwrap().contains("Do it"), "{told}");
+        let (status, _) = call(url.clone(), "0".repeat(32), "tools/list", json!({})).await;
+        assert_eq!(status, 401);
+        let (status, _) = call(url.replace("/t/1", "/t/2"), token.clone(), "tools/list", json!({})).await;
+        assert_eq!(status, 401);
+        drop(pass);
+        let (status, _) = call(url, token, "tools/list", json!({})).await;
+        assert_eq!(status, 401);
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_told_in_words() {
+        let tool_server = ToolServer::default();
+        let pass = pass(&tool_server).await;
+        for (tool, given, word) in [
+            ("nonsense", json!({}), "no tool 'nonsense'"),
+            ("update_status", json!({}), "'status' is missing"),
+            ("log_issue", json!({ "description": "x", "severity": "dire" }), "low, medium or high"),
+            ("add_task", json!({ "id": "t", "prompt": "x" }), "'t'"),
+            ("add_task", json!({ "id": "u", "run": "rm -rf /" }), "no field 'run'"),
+        ] {
+            let params = json!({ "name": tool, "arguments": given });
+            let (_, told) =
+                call(pass.access.url.clone(), pass.access.token.clone(), "tools/call", params).await;
+            assert_eq!(told["result"]["isError"], true, "{tool}: {told}");
+            assert!(told["result"]["content"][0]["text"].as_str().unwrap().contains(word), "{tool}: {told}");
+        }
+    }
+}
