@@ -3,6 +3,8 @@
 //! A run is named by the beginning of its name. Where it is not named, it is the newest of the repository we are in, or
 //! of this very directory outside of one, that fits what is asked for.
 
+pub(crate) mod live;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,10 +23,10 @@ use conductor_engine::planner::{self, KeptPlan};
 use conductor_engine::runs::amend::Amendment;
 use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, missing, was_written};
 
-use crate::commands::talk;
 use crate::console;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
+use crate::output::talk;
 
 /// How many runs are searched for a task when no run is named: the user names an older one.
 const LOOK_BACK: usize = 50;

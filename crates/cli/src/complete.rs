@@ -3,10 +3,8 @@
 //! Completing only looks: nothing is made, nothing is told, and what cannot be read completes to nothing.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::time::Duration;
 
-use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use conductor_core::plan::Plan;
 use conductor_engine::agents;
@@ -14,12 +12,10 @@ use conductor_engine::host::home::Home;
 use conductor_engine::stores::StoredRun;
 
 use crate::archive::Archive;
-use crate::args::Arguments;
-use crate::commands::{block_on, template};
-use crate::{console, diagnostics, taskfile};
-
-/// The variable by which a shell's script asks; its value is the shell's name.
-pub(crate) const VARIABLE: &str = "CONDUCTOR_COMPLETE";
+use crate::output::block_on;
+use crate::settings::diagnostics;
+use crate::settings::taskfile;
+use crate::templates;
 
 /// A shell that completes a name does not wait longer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -29,18 +25,6 @@ const RUNS: usize = 50;
 
 /// How many runs of this repository are looked through for tasks and groups.
 const LOOK_BACK: usize = 3;
-
-/// Answers a shell, where one asks.
-pub(crate) fn answered(words: &[OsString]) -> bool {
-    if std::env::var_os(VARIABLE).is_none_or(|shell| shell.is_empty() || shell == "0") {
-        return false;
-    }
-    console::be_silent();
-    let here = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(Arguments::described).var(VARIABLE);
-    // A shell has no use for an error.
-    asked.try_complete(words.iter().cloned(), here.as_deref()).unwrap_or(true)
-}
 
 pub(crate) fn runs() -> ArgValueCandidates {
     ArgValueCandidates::new(|| within(stored_runs()).into_iter().map(run).collect())
@@ -70,7 +54,7 @@ pub(crate) fn groups() -> ArgValueCandidates {
 }
 
 pub(crate) fn templates() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| named(template::names().into_iter()))
+    ArgValueCandidates::new(|| named(templates::names().into_iter()))
 }
 
 pub(crate) fn agents() -> ArgValueCandidates {

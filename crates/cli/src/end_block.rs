@@ -22,8 +22,8 @@ use conductor_core::values::units::Usd;
 use conductor_engine::git::merge::Ending;
 use conductor_engine::process::transcript;
 
-use crate::style::{GREEN, PLAIN, RED, YELLOW};
-use crate::width::{self, Room, cut, width_of};
+use crate::output::style::{GREEN, PLAIN, RED, YELLOW};
+use crate::output::width::{self, Room, cut, width_of};
 use page::{INDENT, Page};
 
 /// How many lines of a screen are left for everything but the tasks.

@@ -9,10 +9,10 @@ use conductor_engine::git;
 use conductor_engine::host::home::Home;
 
 use crate::args::{Color, Global};
-use crate::commands::talk;
-use crate::config;
 use crate::console;
 use crate::error::{CliError, Exit};
+use crate::output::talk;
+use crate::settings::config;
 
 static STARTED_IN: OnceLock<PathBuf> = OnceLock::new();
 

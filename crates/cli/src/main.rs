@@ -3,34 +3,30 @@
 // Printing macros panic where standard output or standard error cannot be written.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-mod agent_findings;
 mod archive;
 mod args;
 mod commands;
 mod complete;
-mod config;
 mod console;
-mod diagnostics;
 mod end_block;
 mod error;
 mod globals;
-mod live;
 mod mistyped;
+mod output;
 mod panics;
 mod progress;
-mod style;
-mod table;
-mod taskfile;
-mod variables;
-mod width;
-mod writing;
+mod settings;
+mod templates;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap_complete::CompleteEnv;
+
 use args::{Arguments, Command};
 use error::{CliError, Exit};
+use settings::variables;
 
 fn main() -> ExitCode {
     panics::guarded(command).into()
@@ -39,7 +35,7 @@ fn main() -> ExitCode {
 fn command() -> Exit {
     let started = Instant::now();
     let words: Vec<OsString> = std::env::args_os().collect();
-    if complete::answered(&words) {
+    if completed(&words) {
         return Exit::Done;
     }
     args::words::color(&words).into_iter().for_each(globals::color);
@@ -112,4 +108,16 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Schema(schema) => commands::schema::run(&schema),
         Command::Version(version) => commands::version::run(&version),
     }
+}
+
+/// Answers a shell, where one asks.
+fn completed(words: &[OsString]) -> bool {
+    if std::env::var_os(variables::COMPLETE).is_none_or(|shell| shell.is_empty() || shell == "0") {
+        return false;
+    }
+    console::be_silent();
+    let here = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(Arguments::described).var(variables::COMPLETE);
+    // A shell has no use for an error.
+    asked.try_complete(words.iter().cloned(), here.as_deref()).unwrap_or(true)
 }

@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-use crate::width::{room, wrapped};
+use crate::output::width::{room, wrapped};
 
 /// Every command that is shown, under one heading each.
 const HEADINGS: [(&str, &[&str]); 6] = [

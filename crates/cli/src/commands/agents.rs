@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use super::{answer, answer_json, talk};
 use crate::args::{Agents, AgentsList, AgentsTest};
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
-use crate::table::columns;
+use crate::output::table::columns;
+use crate::settings::diagnostics;
 use trial::{Result, Trial, Verdict};
 
 const LISTED: &str = "conductor.agents/1";

@@ -14,7 +14,7 @@ use crate::archive::{self, Archive};
 use crate::args::{self, CheckpointCreate, CheckpointList, CheckpointRollback};
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::table::columns;
+use crate::output::table::columns;
 
 const SCHEMA: &str = "conductor.checkpoints/1";
 

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::{answer, answer_json};
 use crate::args::{self, ConfigShow};
-use crate::config::{self, Config, Of};
-use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::table::columns;
-use crate::variables;
+use crate::output::table::columns;
+use crate::settings::config::{self, Config, Of};
+use crate::settings::diagnostics;
+use crate::settings::variables;
 
 pub(crate) fn run(config: &args::Config) -> Result<Exit, CliError> {
     match config {

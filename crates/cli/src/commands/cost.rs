@@ -13,7 +13,7 @@ use crate::archive::{Archive, nothing_here};
 use crate::args;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::table::columns;
+use crate::output::table::columns;
 
 const SCHEMA: &str = "conductor.cost/1";
 

@@ -7,10 +7,10 @@ use conductor_engine::runs::control;
 
 use super::block_on;
 use crate::archive::Archive;
+use crate::archive::live;
 use crate::args;
 use crate::console;
 use crate::error::{CliError, Exit};
-use crate::live;
 use crate::progress::json::event;
 
 pub(crate) fn run(args: &args::Events) -> Result<Exit, CliError> {

@@ -30,9 +30,9 @@ use conductor_engine::worker::prompt::{self, Facts, Offered};
 use super::{answer, answer_json, block_on, talk};
 use crate::archive::{Archive, FoundTask, briefly};
 use crate::args::Explain;
-use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
+use crate::settings::diagnostics;
 
 pub(crate) fn run(args: &Explain) -> Result<Exit, CliError> {
     let of_task = args.file.is_some() || args.run.is_some() || args.prompt;
@@ -138,7 +138,7 @@ fn waits(archive: &Archive, found: &FoundTask) -> Result<Option<Vec<Wait>>, CliE
         Err(ControlError::NotThere) => Ok(None),
         Err(_) if !archive.home.is_live(run) => Ok(None),
         Ok(_) => Ok(None),
-        Err(error) => Err(crate::live::unable(&archive.home, run, error)),
+        Err(error) => Err(crate::archive::live::unable(&archive.home, run, error)),
     }
 }
 

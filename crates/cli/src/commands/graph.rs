@@ -3,9 +3,9 @@ use conductor_core::plan::select::select;
 
 use super::answer;
 use crate::args::{Format, Graph};
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
-use crate::taskfile;
+use crate::settings::diagnostics;
+use crate::settings::taskfile;
 
 pub(crate) fn run(args: &Graph) -> Result<Exit, CliError> {
     let mut plan = diagnostics::load(&taskfile::meant(args.file.as_deref())?)?;

@@ -12,10 +12,10 @@ use serde_json::json;
 
 use super::{answer_either, talk};
 use crate::args::{self, ImportBeads};
-use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::writing;
+use crate::output::writing;
+use crate::settings::diagnostics;
 
 /// More than these are counted only.
 const MOST: usize = 20;

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{answer_either, talk};
 use crate::args;
 use crate::error::{CliError, Exit};
-use crate::writing;
+use crate::output::writing;
 
 /// What is written, as found or as answered.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use conductor_engine::runs::control::{self, ControlError};
 
 use super::{run, talk};
 use crate::archive::Archive;
+use crate::archive::live;
 use crate::error::{CliError, Exit};
-use crate::live;
 
 /// What became of a wish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

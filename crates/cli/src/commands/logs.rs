@@ -145,7 +145,11 @@ impl<'a> Listener<'a> {
                 Ok(heard) => heard,
                 Err(ControlError::NotThere) => break,
                 Err(error) => {
-                    return Err(crate::live::unable(&self.archive.home, &self.chosen.found.stored.id, error));
+                    return Err(crate::archive::live::unable(
+                        &self.archive.home,
+                        &self.chosen.found.stored.id,
+                        error,
+                    ));
                 }
             };
             if heard.attempt >= from {

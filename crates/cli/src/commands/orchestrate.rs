@@ -12,9 +12,9 @@ use super::plan::{
 use super::talk;
 use crate::args;
 use crate::console;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
-use crate::writing;
+use crate::output::writing;
+use crate::settings::diagnostics;
 
 /// What a planner may cost, where the whole may cost more or nothing is said of it.
 const PLANNING: f64 = 1.0;

@@ -16,10 +16,12 @@ use super::runs::local;
 use super::status::text::counted;
 use super::{answer, answer_json, block_on};
 use crate::archive::Archive;
+use crate::archive::live;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
 use crate::progress::json::timestamp;
-use crate::{diagnostics, live, taskfile};
+use crate::settings::diagnostics;
+use crate::settings::taskfile;
 
 const SCHEMA: &str = "conductor.overview/1";
 

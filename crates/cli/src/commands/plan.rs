@@ -19,11 +19,11 @@ use serde_json::json;
 
 use super::{answer, answer_json, talk};
 use crate::args;
-use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::table::columns;
-use crate::writing;
+use crate::output::table::columns;
+use crate::output::writing;
+use crate::settings::diagnostics;
 
 pub(crate) use approval::{approve, need_person};
 pub(crate) use asking::{Answered, ask, spent};

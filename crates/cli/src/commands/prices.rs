@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::{answer, answer_json};
 use crate::args;
-use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::table::columns;
+use crate::output::table::columns;
+use crate::settings::diagnostics;
 
 const SCHEMA: &str = "conductor.prices/1";
 

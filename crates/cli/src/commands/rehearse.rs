@@ -21,10 +21,10 @@ use super::run::{full_name, machine};
 use super::{answer, answer_json, block_on, talk};
 use crate::archive::briefly;
 use crate::args::Rehearse;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
-use crate::taskfile;
-use crate::width;
+use crate::output::width;
+use crate::settings::diagnostics;
+use crate::settings::taskfile;
 
 pub(crate) fn run(args: &Rehearse) -> Result<Exit, CliError> {
     let file = taskfile::meant(args.file.as_deref())?;

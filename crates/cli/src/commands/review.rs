@@ -18,7 +18,7 @@ use super::{answer, answer_either, block_on};
 use crate::archive::{Archive, Found};
 use crate::args::{self, Approve, OfTask, SendBack, Verdict};
 use crate::error::{CliError, Exit};
-use crate::writing;
+use crate::output::writing;
 
 pub(crate) fn run(args: &args::Review) -> Result<Exit, CliError> {
     match &args.verdict {

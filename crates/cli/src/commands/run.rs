@@ -48,13 +48,13 @@ use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, fi
 use super::plan::commands;
 use super::worktree::clear_after_the_dead;
 use super::{answer, block_on, talk};
-use crate::agent_findings;
 use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block::Block;
 use crate::error::{CliError, Exit};
 use crate::progress::Stage;
-use crate::variables;
+use crate::settings::agent_findings;
+use crate::settings::variables;
 use arguments::{Chosen, Resolved};
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::wait::exit_code;
 use super::{answer, answer_json, block_on};
+use crate::archive::live;
 use crate::archive::{Archive, Found};
 use crate::args;
 use crate::error::{CliError, Exit};
-use crate::live;
 use crate::progress::json::timestamp;
 
 const SCHEMA: &str = "conductor.status/1";

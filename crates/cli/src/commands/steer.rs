@@ -12,11 +12,11 @@ use serde_json::json;
 
 use super::left::Asked;
 use super::{answer_either, block_on, left};
+use crate::archive::live;
 use crate::archive::{Archive, Found, nothing_here};
 use crate::args;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::live;
 
 pub(crate) fn pause(of: &args::OfRun) -> Result<Exit, CliError> {
     let (home, glance) = find(of.run.as_deref())?;

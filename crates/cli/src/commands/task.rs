@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::left::Asked;
 use super::{answer_either, block_on, left, talk};
+use crate::archive::live;
 use crate::archive::{Archive, Found, FoundTask};
 use crate::args::{self, Answered, OfTask, Send};
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::live;
 
 const SCHEMA: &str = "conductor.task/1";
 

@@ -5,9 +5,10 @@ use conductor_engine::git::{GitError, Repository};
 use super::doctor::troubles;
 use super::{answer, answer_json, talk};
 use crate::args::Validate;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
-use crate::{taskfile, variables};
+use crate::settings::diagnostics;
+use crate::settings::taskfile;
+use crate::settings::variables;
 
 /// Reports what would fail because of git's configuration here, before anything starts.
 fn tell_of_git() {

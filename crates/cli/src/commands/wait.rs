@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::run::{exit_of, noted_exit};
 use super::{answer_either, block_on};
+use crate::archive::live;
 use crate::archive::{Archive, Found};
 use crate::args::{self, Awaited};
 use crate::error::{CliError, Exit};
-use crate::live;
 
 pub(crate) fn run(args: &args::Wait) -> Result<Exit, CliError> {
     let home = Home::open()?;

@@ -7,8 +7,8 @@ use conductor_core::values::ids::Attempt;
 use conductor_engine::process::transcript::{self, Speaker, Tail};
 
 use super::{Block, Page, called, one_line};
-use crate::style::{DIM, RED};
-use crate::width::cut;
+use crate::output::style::{DIM, RED};
+use crate::output::width::cut;
 
 /// Of how many failures the output is shown, and how much of each.
 const SHOWN: usize = 10;

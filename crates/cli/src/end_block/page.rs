@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::style::{BOLD, PLAIN, painted};
-use crate::width::wrapped;
+use crate::output::style::{BOLD, PLAIN, painted};
+use crate::output::width::wrapped;
 
 /// How far in the words begin.
 pub(super) const INDENT: usize = 7;

@@ -7,8 +7,8 @@ use conductor_core::values::counted::counted;
 use conductor_core::values::units::{Millis, Usd};
 
 use super::terminal::Size;
-use crate::style::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, painted};
-use crate::width::{cut, width_of};
+use crate::output::style::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, painted};
+use crate::output::width::{cut, width_of};
 
 const LOUD: &str = "\x1b[1;33m";
 

@@ -17,7 +17,7 @@ use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::units::{Millis, Timestamp, Usd};
 
 use crate::end_block::one_line;
-use crate::style::{DIM, GREEN, RED, YELLOW, painted};
+use crate::output::style::{DIM, GREEN, RED, YELLOW, painted};
 
 pub(super) struct Lines {
     total: usize,

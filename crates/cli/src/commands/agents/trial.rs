@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Exit};
-use crate::variables;
+use crate::settings::variables;
 
 const FILE: &str = "conductor-test.txt";
 

@@ -9,7 +9,7 @@ use conductor_engine::process;
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;
-use crate::diagnostics;
+use crate::settings::diagnostics;
 
 /// The first that merges without a checkout over a base it is told.
 const OLDEST_GIT: (u32, u32) = (2, 40);

@@ -15,9 +15,9 @@ use conductor_engine::process;
 use conductor_engine::stores::{Sqlite, Store as _, StoredRun, integrity};
 
 use super::{Finding, witnesses};
-use crate::agent_findings;
-use crate::config::{self, Config};
-use crate::diagnostics;
+use crate::settings::agent_findings;
+use crate::settings::config::{self, Config};
+use crate::settings::diagnostics;
 
 pub(super) fn configs() -> Vec<Finding> {
     let configs = match config::read() {

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::Finding;
-use crate::agent_findings;
-use crate::diagnostics;
+use crate::settings::agent_findings;
+use crate::settings::diagnostics;
 
 /// Where people keep them.
 const USUAL: [&str; 3] = ["conductor.yaml", ".conductor/tasks.yaml", "tasks.yaml"];

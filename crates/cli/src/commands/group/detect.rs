@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::args::{GroupDetect, Shown};
 use crate::commands::{answer, answer_json, talk};
-use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
+use crate::settings::diagnostics;
 
 /// The texts a mark may be in, the one that counts most first.
 const TEXTS: [&str; 4] = ["description", "name", "title", "prompt"];

@@ -15,8 +15,8 @@ use crate::archive::Archive;
 use crate::args::{self, GroupExecute, OfGroup, Shown};
 use crate::commands::run::{self, Made};
 use crate::commands::{answer, answer_json, block_on, talk};
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
+use crate::settings::diagnostics;
 
 /// The slash command that brings an agent up to date, where it has one.
 const SUMMARY: &str = "/flow:summary";

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::args::{GroupPlan, Order, Shown};
 use crate::commands::{answer, answer_json, talk};
-use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::taskfile;
-use crate::writing;
+use crate::output::writing;
+use crate::settings::diagnostics;
+use crate::settings::taskfile;
 
 const SCHEMA: &str = "conductor.group-plan/1";
 

@@ -21,8 +21,8 @@ use crate::args::GroupExecute;
 use crate::commands::import::Tracker;
 use crate::commands::run::issues::claimed;
 use crate::commands::talk;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
+use crate::settings::diagnostics;
 
 /// What is to be done, and why some of it cannot be.
 pub(super) struct Ready {

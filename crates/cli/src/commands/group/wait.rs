@@ -11,10 +11,10 @@ use conductor_engine::runs::control;
 
 use super::finding::{exit, meant};
 use crate::archive::Archive;
+use crate::archive::live;
 use crate::args::GroupWait;
 use crate::commands::{answer, block_on, talk};
 use crate::error::{CliError, Exit};
-use crate::live;
 
 pub(super) fn run(args: &GroupWait) -> Result<Exit, CliError> {
     let deadline = Instant::now() + Duration::from_millis(args.timeout.0);

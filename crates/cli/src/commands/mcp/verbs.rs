@@ -4,7 +4,7 @@ use conductor_engine::host::home::Home;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 
-use crate::live;
+use crate::archive::live;
 
 /// A command of ours as a tool: what it is for, what it can be given, and how that is typed.
 pub(super) struct Verb {

@@ -11,9 +11,9 @@ use super::existing::written_in;
 use super::table;
 use crate::commands::talk;
 use crate::console;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
-use crate::writing::{self, ask};
+use crate::output::writing::{self, ask};
+use crate::settings::diagnostics;
 
 /// Asked before anything is spent.
 pub(crate) fn need_person() -> Result<(), CliError> {

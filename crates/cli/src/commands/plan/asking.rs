@@ -19,9 +19,9 @@ use super::requirements::Requirements;
 use crate::args::Planning;
 use crate::commands::run::new_id;
 use crate::commands::{block_on, reaper, talk};
-use crate::config;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
+use crate::settings::config;
 
 /// What a planner came to.
 pub(crate) struct Answered {

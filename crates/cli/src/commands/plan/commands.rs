@@ -8,9 +8,9 @@ use conductor_core::planner::Draft;
 use conductor_engine::planner::new_commands;
 
 use crate::commands::talk;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
-use crate::writing;
+use crate::output::writing;
+use crate::settings::diagnostics;
 
 /// Commands of a draft that are still in the plan made of it, and new to the project. What the user wrote into the plan
 /// meanwhile is not among them.

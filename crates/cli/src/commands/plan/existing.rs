@@ -7,8 +7,8 @@ use conductor_core::plan::{Plan, Task, Work};
 use conductor_core::planner::{Draft, Head, task_file};
 
 use crate::args::Planning;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
+use crate::settings::diagnostics;
 
 /// Whom a task file names for all its tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

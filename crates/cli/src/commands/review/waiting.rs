@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::archive::{Archive, Found};
 use crate::end_block::one_line;
 use crate::error::CliError;
+use crate::output::table::columns;
 use crate::progress::json::timestamp;
-use crate::table::columns;
 
 /// How many runs are looked through where none is named.
 const LOOK_BACK: usize = 50;

@@ -12,7 +12,7 @@ use crate::commands::left::{self, Asked};
 use crate::commands::{block_on, run, talk};
 use crate::console;
 use crate::error::{CliError, Exit};
-use crate::writing::{self, ask};
+use crate::output::writing::{self, ask};
 
 const CHOICES: &str = "[a]pprove, [s]end back, [e]dit, [d]rop, [v]iew again, [l]ater, [q]uit? ";
 

@@ -14,9 +14,9 @@ use conductor_engine::process::{Capacity, capacity};
 use super::full_name;
 use crate::args::{self, Arguments, Command, Strategy, Ui};
 use crate::commands::talk;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
-use crate::taskfile;
+use crate::settings::diagnostics;
+use crate::settings::taskfile;
 
 /// How long an agent's question waits without a user at a terminal.
 const UNATTENDED: Millis = Millis::from_secs(10 * 60);

@@ -19,8 +19,8 @@ use conductor_engine::stores::{EarlierRuns, Sqlite, Store as _, StoredRun};
 use super::arguments::{Chosen, Resolved};
 use crate::archive::patiently;
 use crate::commands::talk;
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
+use crate::settings::diagnostics;
 
 /// How many tasks are named before the rest is counted.
 const NAMED: usize = 10;

@@ -13,8 +13,9 @@ use conductor_engine::records::output;
 use conductor_engine::stores::{StoredRun, source_of};
 
 use super::arguments::Resolved;
+use crate::archive;
+use crate::args;
 use crate::error::{CliError, Exit};
-use crate::{archive, args};
 
 /// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
 pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, CliError> {

@@ -17,9 +17,9 @@ use super::arguments::Resolved;
 use crate::archive::patiently;
 use crate::commands::import::{Tracker, some, tell};
 use crate::commands::talk;
-use crate::diagnostics;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
+use crate::settings::diagnostics;
 
 /// How long a run waits at its end for its issues to be closed.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -20,8 +20,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::absent;
 use super::arguments::{Chosen, Resolved};
 use super::places::{ITS_WORD, unsaid_prompt};
-use crate::diagnostics;
 use crate::error::{CliError, Exit};
+use crate::settings::diagnostics;
 
 /// How often the file is looked at. It is read when it has been the same for two looks.
 const LOOK: Duration = Duration::from_millis(250);

@@ -11,8 +11,8 @@ use crate::archive::Archive;
 use crate::args;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
+use crate::output::table::columns;
 use crate::progress::json::timestamp;
-use crate::table::columns;
 
 const SCHEMA: &str = "conductor.runs/1";
 

@@ -31,7 +31,7 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, CliError> {
     if archive.home.is_live(&stored.id)
         && conductor_engine::runs::control::is_open(&archive.home.run(&stored.id))
     {
-        return Err(crate::live::silent(&archive.home, &stored.id));
+        return Err(crate::archive::live::silent(&archive.home, &stored.id));
     }
     let found = archive.read(stored).await?;
     let graph = Graph::new(found.run.plan(), found.run.options().strategy)

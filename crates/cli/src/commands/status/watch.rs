@@ -15,7 +15,7 @@ use crate::archive::Archive;
 use crate::commands::wait::exit_code;
 use crate::console::{self, Unanswered};
 use crate::error::{CliError, Exit};
-use crate::width::{self, Room, width_of};
+use crate::output::width::{self, Room, width_of};
 
 /// At most twice a second.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -63,7 +63,7 @@ async fn follow(home: &Home, first: LiveView, view: &mut View) -> Result<Option<
             Ok(next) => glance = next,
             Err(ControlError::NotThere) => return Ok(None),
             Err(_) if !home.is_live(&run) => return Ok(None),
-            Err(error) => return Err(crate::live::unable(home, &run, error)),
+            Err(error) => return Err(crate::archive::live::unable(home, &run, error)),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::archive::{Archive, Found};
 use crate::args::WorktreeList;
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::table::columns;
+use crate::output::table::columns;
 
 const SCHEMA: &str = "conductor.worktrees/1";
 

@@ -6,9 +6,9 @@ use conductor_core::file::{self, Layer, Source};
 use conductor_engine::agents::subagents;
 use conductor_engine::host::home::Home;
 
-use crate::diagnostics::{self, Sheet};
 use crate::error::{CliError, Exit};
-use crate::variables;
+use crate::settings::diagnostics::{self, Sheet};
+use crate::settings::variables;
 
 /// A place where a config file may be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,9 +9,12 @@ use conductor_core::file::{self, Source};
 use conductor_core::values::suggest::did_you_mean;
 use serde_json::Value;
 
-use crate::commands::talk;
-use crate::config::{Config, Of, Place};
-use crate::diagnostics::Sheet;
+use crate::output::talk;
+use crate::settings::config::{Config, Of, Place};
+use crate::settings::diagnostics::Sheet;
+
+/// The variable by which a shell's script asks; its value is the shell's name.
+pub(crate) const COMPLETE: &str = "CONDUCTOR_COMPLETE";
 
 /// What is set where an option of `run` can set it too.
 pub(crate) const OF_OPTIONS: [(&str, &str); 14] = [
@@ -97,7 +100,7 @@ const OTHERS: [&str; 19] = [
     "CONDUCTOR_ORPHAN_GRACE",
     "CONDUCTOR_AGENTS_CACHE",
     "CONDUCTOR_AGENTS_REQUIRED",
-    crate::complete::VARIABLE,
+    COMPLETE,
 ];
 
 /// The variable that sets this for tasks.

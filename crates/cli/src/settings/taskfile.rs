@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use conductor_engine::agents::subagents;
 
-use crate::commands::talk;
 use crate::error::{CliError, Exit};
+use crate::output::talk;
 
 /// Where one is looked for, in this order.
 const NAMES: [&str; 3] = ["conductor.yaml", ".conductor/tasks.yaml", "tasks.yaml"];

@@ -15,11 +15,11 @@ use conductor_engine::agents::subagents;
 use conductor_engine::agents::{self, AgentError};
 use serde_json::{Value, json};
 
-use crate::agent_findings;
-use crate::config;
 use crate::console;
 use crate::error::{CliError, Exit};
-use crate::variables;
+use crate::settings::agent_findings;
+use crate::settings::config;
+use crate::settings::variables;
 
 /// A line longer than this is named but not drawn.
 const WIDEST: usize = 300;

@@ -8,7 +8,7 @@ use conductor_core::schedule::review;
 use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::agents::{self, AgentError};
 
-use crate::diagnostics::Sheet;
+use crate::settings::diagnostics::Sheet;
 
 /// An agent that could not do a task, and why.
 pub(crate) struct Absent<'p> {
