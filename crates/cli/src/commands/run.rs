@@ -364,6 +364,8 @@ async fn carry_out(
         driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
     scribe.finish();
+    // What the coordinator held is free by now; the reports of a large run need as much.
+    process::give_memory_back();
     let is_written = matches!(plan_file.await, Ok(Ok(())));
     let is_amended = !Arc::ptr_eq(ended.plan(), &planned);
     let graph = if is_amended { Arc::new(regraphed(&ended)?) } else { graph };
