@@ -1,6 +1,4 @@
 //! `cargo xtask test`: everything that must hold before a merge, cheapest first.
-//!
-//! There is no `cargo test --doc` among the steps because there are no doctests: examples live in real tests.
 
 mod quickstart;
 
@@ -10,7 +8,7 @@ use std::process::Command;
 use crate::Result;
 use crate::docs;
 use crate::steps::{cargo, openly, quietly, step};
-use crate::tools;
+use crate::{tidy, tools};
 
 pub(crate) fn run(filter: &[&str]) -> Result {
     step("tools", || {
@@ -18,11 +16,13 @@ pub(crate) fn run(filter: &[&str]) -> Result {
         tools::provide_cargo_tools()
     })?;
     step("format", || quietly(&mut cargo(&["fmt", "--all", "--check"])))?;
+    step("tidy", tidy::run)?;
     step("lints", || {
         quietly(&mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
     })?;
     step("dependencies", dependencies)?;
     step("docs", docs::check)?;
+    step("examples", || quietly(&mut cargo(&["test", "--workspace", "--locked", "--doc"])))?;
     step("tests", || openly(nextest().args(["-E", IN_REACH]).args(filter)))?;
     step("quickstart", quickstart::run)
 }

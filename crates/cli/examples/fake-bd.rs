@@ -276,7 +276,7 @@ impl Tracker {
         self.set(words, |issue| {
             if words.has("--claim") {
                 issue.insert("status".to_owned(), json!("in_progress"));
-                issue.insert("assignee".to_owned(), json!("somebody"));
+                issue.insert("assignee".to_owned(), json!("another-user"));
             }
             if let Some(status) = words.option("--status") {
                 issue.insert("status".to_owned(), json!(status));

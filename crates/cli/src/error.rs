@@ -10,7 +10,7 @@ use conductor_engine::git::checkpoints::CheckpointError;
 use conductor_engine::git::workspaces::WorkspaceError;
 use conductor_engine::host::home::HomeError;
 use conductor_engine::runs::amend::AmendError;
-use conductor_engine::runs::coordinator::DriveError;
+use conductor_engine::runs::coordinator::CoordinatorError;
 use conductor_engine::runs::resolve::ResolveError;
 use conductor_engine::stores::StoreError;
 
@@ -133,13 +133,15 @@ impl From<StoreError> for CliError {
     }
 }
 
-impl From<DriveError> for CliError {
-    fn from(error: DriveError) -> CliError {
+impl From<CoordinatorError> for CliError {
+    fn from(error: CoordinatorError) -> CliError {
         match error {
-            DriveError::Store(error) => error.into(),
-            DriveError::Graph(error) => CliError::new(Exit::InvalidFile, error),
-            DriveError::Unrecorded { .. } => CliError::new(Exit::Interrupted, error),
-            DriveError::Illegal(_) | DriveError::Panicked(_) => CliError::new(Exit::Internal, error),
+            CoordinatorError::Store(error) => error.into(),
+            CoordinatorError::Graph(error) => CliError::new(Exit::InvalidFile, error),
+            CoordinatorError::Unrecorded { .. } => CliError::new(Exit::Interrupted, error),
+            CoordinatorError::Illegal(_) | CoordinatorError::Panicked(_) => {
+                CliError::new(Exit::Internal, error)
+            }
         }
     }
 }

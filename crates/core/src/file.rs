@@ -12,10 +12,10 @@ mod diagnostic;
 mod effective;
 mod epics;
 mod fields;
-mod file;
 mod filled;
 pub mod follow_up;
 mod foreign;
+mod forms;
 mod groups;
 mod idle;
 mod keys;
@@ -107,7 +107,7 @@ fn read_into(
     layers: &[Layer],
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let plan = parse::parse(&mut report).map(|root| {
-        let plan = file::read(&mut report, &root, subagents, layers);
+        let plan = forms::read(&mut report, &root, subagents, layers);
         idle::report(&mut report, idle::of_file(&root));
         plan
     });

@@ -6,6 +6,7 @@
 pub mod costs;
 mod decisions;
 pub mod event;
+mod figures;
 pub mod measure;
 mod races;
 mod reading;
@@ -22,9 +23,7 @@ use thiserror::Error;
 
 use crate::plan::graph::Node;
 use crate::plan::{Amendment, Plan, Task};
-use crate::run::event::{
-    Again, AgentChoice, Capped, Change, Event, ModelUsage, Options, Outcome, Planning, Record, Report, Usage,
-};
+use crate::run::event::{AgentChoice, Capped, Event, ModelUsage, Options, Planning, Record, Usage};
 use crate::values::ids::{Places, TaskId};
 use crate::values::units::{Millis, Now, Tick, Timestamp};
 
@@ -263,21 +262,7 @@ impl Run {
 
     fn apply_to_run(&mut self, record: &Record) {
         match &record.event {
-            Event::RunStarted { options } => {
-                self.active_before = self.active();
-                self.active_now = record.tick;
-                self.options = options.as_ref().clone();
-                self.stage = Stage::Active;
-                (self.paused, self.paused_for) = (false, None);
-                // What blocks a stage that has not begun may have changed meanwhile.
-                self.examined.clear();
-                self.ended = None;
-                // The user who takes it up again wants to know at once.
-                let outages = std::mem::take(&mut self.outages);
-                self.parked.retain(|agent, _| !outages.contains_key(agent));
-                self.times.starts += 1;
-                self.restart_landings(record.tick);
-            }
+            Event::RunStarted { options } => self.apply_start(options, record),
             Event::RunPaused { by } => (self.paused, self.paused_for) = (true, by.clone()),
             Event::RunContinued {} => (self.paused, self.paused_for) = (false, None),
             Event::ParallelChanged { slots } => self.options.slots = *slots,
@@ -300,22 +285,9 @@ impl Run {
                 }
             }
             Event::ProviderParked { agent, until, outage } => {
-                self.parked.insert(agent.clone(), *until);
-                self.parked_since.insert(agent.clone(), record.at);
-                if outage.is_some() {
-                    let known = self.outages.entry(agent.clone());
-                    known.or_insert(Outage { since: record.at, looks: 0 }).looks += 1;
-                }
+                self.park(agent, *until, outage.is_some(), record.at);
             }
-            Event::PlanningAccounted { planning } => {
-                for used in &planning.usage {
-                    self.spent += used.usage;
-                    if let Some(model) = &used.model {
-                        *self.costs.models.entry(model.clone()).or_default() += used.usage;
-                    }
-                }
-                self.costs.planning.push(planning.as_ref().clone());
-            }
+            Event::PlanningAccounted { planning } => self.account_planning(planning),
             Event::BudgetNeared { task, what, cap, .. } => {
                 let node = task.as_ref().and_then(|task| self.places.get(task).copied());
                 self.costs.neared.insert((node, *what, *cap));
@@ -338,6 +310,31 @@ impl Run {
                 self.settings.push(SettingsTouched { tasks, what, undo });
             }
             _ => {}
+        }
+    }
+
+    fn apply_start(&mut self, options: &Options, record: &Record) {
+        self.active_before = self.active();
+        self.active_now = record.tick;
+        self.options = options.clone();
+        self.stage = Stage::Active;
+        (self.paused, self.paused_for) = (false, None);
+        // What blocks a stage that has not begun may have changed meanwhile.
+        self.examined.clear();
+        self.ended = None;
+        // The user who takes it up again wants to know at once.
+        let outages = std::mem::take(&mut self.outages);
+        self.parked.retain(|agent, _| !outages.contains_key(agent));
+        self.times.starts += 1;
+        self.restart_landings(record.tick);
+    }
+
+    fn park(&mut self, agent: &str, until: Timestamp, is_outage: bool, at: Timestamp) {
+        self.parked.insert(agent.to_owned(), until);
+        self.parked_since.insert(agent.to_owned(), at);
+        if is_outage {
+            let known = self.outages.entry(agent.to_owned());
+            known.or_insert(Outage { since: at, looks: 0 }).looks += 1;
         }
     }
 
@@ -376,93 +373,5 @@ impl Run {
         tally[before as usize] -= 1;
         tally[after as usize] += 1;
         Ok(())
-    }
-
-    /// The figures that go along with a transition.
-    fn account(&mut self, place: usize, event: &Event, record: &Record) {
-        let progress = &mut self.tasks[place];
-        match event {
-            Event::AttemptStarted { attempt, executor, choice, .. } => {
-                if let Some(choice) = choice {
-                    self.agent_choice.insert(place as Node, choice.as_ref().clone());
-                }
-                self.costs.open.remove(&(place as Node));
-                progress.last_attempt = attempt.0;
-                progress.begun = true;
-                progress.executor = Some(*executor);
-                self.executors = self.executors.max(*executor);
-                progress.first_started.get_or_insert(record.at);
-            }
-            Event::UsageReported { usage, model, taken_back, .. } => {
-                progress.usage.report(*usage, *taken_back);
-                self.spent.report(*usage, *taken_back);
-                let open = self.costs.open.entry(place as Node).or_default();
-                match open.iter_mut().find(|known| known.model == *model) {
-                    Some(known) => known.usage.report(*usage, *taken_back),
-                    None => open.push(ModelUsage { model: model.clone(), usage: *usage }),
-                }
-                if let Some(model) = model {
-                    self.costs.models.entry(model.clone()).or_default().report(*usage, *taken_back);
-                    self.costs.last.insert(place as Node, model.clone());
-                }
-                if let Some(choice) =
-                    self.agent_choice.get(&(place as Node)).filter(|_| !self.parked.is_empty())
-                {
-                    self.outages.remove(&choice.agent);
-                    self.parked.retain(|agent, until| *agent != choice.agent || *until > record.at);
-                }
-            }
-            // What its work was built on is gone, which is no fault of the try.
-            Event::WorkSetAside { .. }
-                if matches!(progress.state, TaskState::Running(_) | TaskState::InReview { .. }) =>
-            {
-                progress.tried = progress.tried.saturating_sub(1);
-            }
-            Event::AttemptEnded { outcome, elapsed, .. } => {
-                self.costs.open.remove(&(place as Node));
-                progress.worked += *elapsed;
-                match outcome {
-                    Outcome::Interrupted | Outcome::Asked(_) => progress.interruptions += 1,
-                    Outcome::Succeeded | Outcome::Failed(_) | Outcome::Cancelled => {
-                        progress.tried += 1;
-                        self.attempts += 1;
-                    }
-                }
-            }
-            Event::TaskReported { task, report: Report::Issue { severity, words }, .. } => {
-                let (task, words) = (task.clone(), words.clone());
-                self.issues.push(Issue { task, severity: *severity, words });
-            }
-            Event::RetryScheduled {
-                again: Again::Mend(_) | Again::Anew | Again::Other | Again::Model | Again::SentBack(_),
-                ..
-            } => {
-                // What is mended or done anew was no failed try.
-                progress.tried = progress.tried.saturating_sub(1);
-            }
-            Event::TaskCompleted { commit: Some(commit), .. } | Event::TaskResolved { commit, .. } => {
-                if let Some(landed) = self.landed_by_winner(place) {
-                    self.tasks[place].landed = Some(landed);
-                    return;
-                }
-                let progress = &mut self.tasks[place];
-                let change = match (&progress.state, event) {
-                    (TaskState::Running(running), _) => {
-                        running.landing.as_ref().map(|landing| &landing.change)
-                    }
-                    (_, Event::TaskResolved { change, .. }) => change.as_deref(),
-                    _ => None,
-                };
-                let change = change.cloned().unwrap_or_else(|| Change::new("", commit));
-                progress.landed = Some(Box::new(Landed::of(commit.clone(), change)));
-                self.tip = Some(commit.clone());
-            }
-            Event::TaskReopened { .. } => {
-                progress.tried = 0;
-                progress.begun = false;
-                progress.landed = None;
-            }
-            _ => {}
-        }
     }
 }

@@ -12,6 +12,7 @@ mod batches;
 mod budget;
 pub mod conflict_markers;
 pub mod divergence;
+mod ending;
 mod epics;
 mod examining;
 mod exchange;
@@ -19,6 +20,7 @@ mod executors;
 pub(crate) mod following;
 mod landing;
 mod left;
+mod monitoring;
 mod pools;
 mod preempting;
 mod providers;
@@ -36,6 +38,7 @@ mod reviews;
 mod snapshot;
 mod stacks;
 mod starting;
+mod stopping;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -45,10 +48,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::Plan;
 use crate::plan::graph::{Graph, GraphError, Node};
-use crate::run::event::{
-    Change, DrainReason, Event, Failure, FailureClass, Options, Outcome, Phases, Process, Record, SetAside,
-    StopReason,
-};
+use crate::run::event::{Change, DrainReason, Event, Options, Outcome, Process, Record, StopReason};
 use crate::run::{IllegalEvent, Run, Running, Stage, Status, TaskState};
 use crate::values::ids::{Attempt, TaskId};
 use crate::values::units::{Millis, Now, Tick};
@@ -291,116 +291,6 @@ impl Scheduler {
         }
     }
 
-    fn on_attempt_ended(
-        &mut self,
-        now: Now,
-        task: &TaskId,
-        attempt: Attempt,
-        outcome: Outcome,
-        (change, phases): (Option<Box<Change>>, Option<Phases>),
-    ) {
-        let Some((place, running)) = self.current(task, attempt) else { return };
-        let (executor, elapsed) = (running.executor, now.tick - running.since);
-        let fits = running.process.is_some() || !self.has_stack(place) || !outcome.is_conflict();
-        let outcome = if fits { outcome } else { Outcome::Interrupted };
-        let outcome = self.judged(place, running.stopping, outcome);
-        let outcome = self.waited_out(now, place, outcome);
-        let change = change.filter(|_| match &outcome {
-            Outcome::Succeeded | Outcome::Interrupted | Outcome::Asked(_) => true,
-            Outcome::Failed(failure) => failure.class.cuts_short(),
-            Outcome::Cancelled => false,
-        });
-        let lands = change.is_some() && outcome == Outcome::Succeeded;
-        let stands_by = outcome == Outcome::Succeeded && self.run.raced_by(place).is_some();
-        let ended = Event::AttemptEnded {
-            task: task.clone(),
-            attempt,
-            outcome: outcome.clone(),
-            elapsed,
-            executor,
-            change,
-            phases,
-        };
-        self.emit_about(now, Some(place), ended);
-        self.tell_attempts(now);
-        self.timers.disarm(place as Node);
-        self.accepted.remove(&(place as Node));
-        self.handed_in.remove(&(place as Node));
-        self.executors.free(executor);
-        if stands_by {
-            return self.stand_by(place);
-        }
-        if lands {
-            return match self.epics.of(place) {
-                Some(epic) => self.go_aboard(now, epic, place),
-                None if self.needs_review(place) => self.request_review(now, place),
-                // It is sent off when what it is built on has landed.
-                None if self.has_stack(place) => self.ready.release(place as Node),
-                None => self.board(vec![place]),
-            };
-        }
-        self.ready.release(place as Node);
-        match outcome {
-            Outcome::Interrupted if !fits => {
-                self.set_aside(now, place, SetAside::DoesNotFit);
-                self.rebuild(now);
-            }
-            Outcome::Succeeded if self.has_stack(place) => {}
-            Outcome::Succeeded => self.complete(now, place, None),
-            Outcome::Cancelled => self.end(now, place, Event::TaskCancelled { task: task.clone() }),
-            Outcome::Interrupted => self.enqueue(now, place as Node),
-            Outcome::Asked(_) => self.await_answer(now, place, now.at),
-            Outcome::Failed(failure) => self.on_failure(now, place, failure),
-        }
-    }
-
-    fn complete(&mut self, now: Now, place: usize, commit: Option<String>) {
-        let task = self.graph.id(place as Node).clone();
-        self.end(now, place, Event::TaskCompleted { task, commit });
-    }
-
-    /// What a report means, given why the attempt was told to stop.
-    fn judged(&self, place: usize, stopping: Option<StopReason>, reported: Outcome) -> Outcome {
-        let task = &self.run.plan().tasks[place];
-        if self.is_outrun(place) {
-            return Outcome::Cancelled;
-        }
-        match (stopping, reported) {
-            // Some count their turns themselves and stop by it.
-            (None, Outcome::Failed(failure)) if failure.class == FailureClass::Budget => {
-                let cap = task.max_turns.map(|turns| format!("reached max_turns {turns}"));
-                Outcome::Failed(Failure { message: cap.unwrap_or(failure.message), ..failure })
-            }
-            (None, reported) => reported,
-            (Some(StopReason::Interrupted | StopReason::BaseChanged), Outcome::Succeeded) => {
-                Outcome::Succeeded
-            }
-            (Some(StopReason::Interrupted | StopReason::BaseChanged), _) => Outcome::Interrupted,
-            // It had handed in its work when it was to be stopped: then what was found about that counts.
-            (Some(StopReason::Preempted), reported) => match reported {
-                Outcome::Succeeded | Outcome::Asked(_) => reported,
-                Outcome::Failed(failure) if failure.class.is_of_work() => Outcome::Failed(failure),
-                _ => Outcome::Interrupted,
-            },
-            (Some(StopReason::Cancelled | StopReason::Outrun), _) => Outcome::Cancelled,
-            (Some(StopReason::TimedOut), _) => {
-                let limit = task.timeout.unwrap_or_default();
-                Outcome::Failed(Failure::new(FailureClass::TimedOut, format!("timed out after {limit}")))
-            }
-            (Some(StopReason::Budget), _) => {
-                let cap = self.cap_words(place);
-                Outcome::Failed(Failure::new(FailureClass::Budget, format!("reached {cap}")))
-            }
-        }
-    }
-
-    /// A task's own end, and what it means for those who wait for it.
-    fn end(&mut self, now: Now, place: usize, event: Event) {
-        self.emit_about(now, Some(place), event);
-        let through = self.disembark(place);
-        self.release_dependents(now, place as Node, through);
-    }
-
     fn on_timer(&mut self, now: Now) {
         while let Some(due) = self.timers.pop_due(now.tick) {
             match due {
@@ -427,71 +317,8 @@ impl Scheduler {
         }
     }
 
-    /// Where it is being stopped already, only what keeps it from being taken up again changes what comes of that. One that
-    /// makes room may have handed in its work in this moment, and goes on then: its time is still counted.
-    fn stop(&mut self, now: Now, place: usize, why: StopReason) {
-        let (task, progress) = self.run.task(place);
-        let TaskState::Running(Running { attempt, stopping, ended: false, .. }) = progress.state else {
-            return;
-        };
-        let is_outdone = match stopping {
-            None => true,
-            Some(StopReason::Interrupted | StopReason::BaseChanged) => why == StopReason::Cancelled,
-            Some(StopReason::Preempted) => matches!(why, StopReason::Cancelled | StopReason::TimedOut),
-            Some(_) => false,
-        };
-        if !is_outdone {
-            return;
-        }
-        let task = task.id.clone();
-        if why != StopReason::Preempted {
-            self.timers.disarm(place as Node);
-        }
-        self.emit(now, Event::StopRequested { task: task.clone(), attempt, why });
-        self.act(Action::Stop { task, attempt, why });
-    }
-
-    fn stop_all(&mut self, now: Now, why: StopReason) {
-        for place in self.running() {
-            self.stop(now, place, why);
-        }
-    }
-
     fn running(&self) -> Vec<usize> {
         self.ready.holders().map(|node| node as usize).collect()
-    }
-
-    fn drain(&mut self, now: Now, why: DrainReason) {
-        if self.run.stage() == Stage::Active {
-            self.emit(now, Event::RunDrained { why });
-        }
-    }
-
-    /// What was recorded already is not told again. All who are at work could have done it.
-    fn on_settings(&mut self, now: Now, mut what: Vec<String>, undo: Vec<String>, earlier: bool) {
-        let known: Vec<&String> = self.run.settings().iter().flat_map(|touched| &touched.what).collect();
-        what.retain(|words| !known.contains(&words));
-        if what.is_empty() {
-            return;
-        }
-        let at_work = |progress: &crate::run::Progress| matches!(&progress.state, TaskState::Running(running) if !running.ended);
-        let tasks = self.run.tasks().filter(|(_, progress)| !earlier && at_work(progress));
-        let tasks = tasks.map(|(task, _)| task.id.clone()).collect();
-        self.emit(now, Event::GitSettingsTouched { tasks, what, undo });
-    }
-
-    /// Said once for as long as it stays so.
-    fn on_foreseen(&mut self, now: Now, task: TaskId, with: Option<TaskId>, files: Vec<String>) {
-        let known = |known: &crate::run::Foreseen| known.task == task && known.with == with;
-        let at_work = |task: &TaskId| {
-            self.run.place(task).is_some_and(|place| {
-                matches!(&self.run.progress(place).state, TaskState::Running(running) if !running.ended)
-            })
-        };
-        let news = !self.run.foreseen().iter().any(known);
-        if news && at_work(&task) && with.as_ref().is_none_or(at_work) {
-            self.emit(now, Event::ConflictForeseen { task, with, files });
-        }
     }
 
     fn arm_timeout(&mut self, now: Now, place: usize) {

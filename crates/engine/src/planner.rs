@@ -57,7 +57,7 @@ pub enum PlannerError {
     Asked(String),
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("what the planner says cannot be kept: {0}")]
+    #[error("cannot open the planner's transcript: {0}")]
     Unkept(#[from] io::Error),
 }
 

@@ -91,7 +91,7 @@ pub(crate) struct Run {
     pub(crate) include_uncommitted: bool,
 
     /// Look this often for coming conflicts and for writes into your checkout; 0 is never
-    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT",
+    #[arg(long = "lookout", value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT",
           hide_env_values = true, default_value = "15s")]
     pub(crate) conflict_monitor: Millis,
 

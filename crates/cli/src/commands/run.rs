@@ -2,6 +2,7 @@
 
 mod arguments;
 mod audience;
+mod concluding;
 mod detach;
 mod editing;
 mod finding;
@@ -15,23 +16,21 @@ mod watching;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use conductor_core::plan::Plan;
 use conductor_core::plan::graph::{self, Graph};
-use conductor_core::report::groups::only_blocked;
-use conductor_core::report::ledger::Ledger;
 use conductor_core::report::{PlanFile, Subject};
-use conductor_core::run::event::{DrainReason, Event, FailureClass, Record, RunOutcome};
-use conductor_core::run::{Run, Stage as RunStage, TaskState};
+use conductor_core::run::Run;
+use conductor_core::run::event::{Event, Options, Record};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Millis, Now, Tick};
 use conductor_engine::agents;
-use conductor_engine::git::merge::{self, Ending};
-use conductor_engine::git::workspaces::{RunRepo, WorkspaceError, empty_trash};
-use conductor_engine::host::access;
+use conductor_engine::git::merge;
+use conductor_engine::git::workspaces::empty_trash;
 use conductor_engine::host::clock::wall;
 use conductor_engine::host::home::{Home, RunClaim};
 use conductor_engine::host::shortage;
@@ -39,11 +38,13 @@ use conductor_engine::planner;
 use conductor_engine::process;
 use conductor_engine::records::groups::{self, Recorder};
 use conductor_engine::records::history;
-use conductor_engine::records::ledger;
 use conductor_engine::records::output;
 use conductor_engine::records::sessions::Scribe;
-use conductor_engine::runs::coordinator::{Drive, Driven, Start, World};
+use conductor_engine::runs::coordinator::{Coordinator, Driven, Start, World};
 use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, file_name};
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
 
 use super::plan::commands;
 use super::worktree::clear_after_the_dead;
@@ -58,10 +59,11 @@ use crate::settings::variables;
 use arguments::{Chosen, Resolved};
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
+use concluding::{bring_home, exit, forget_exit, note_exit, take_ledger};
+pub(crate) use concluding::{exit_of, noted_exit};
 use finding::{complete_files, find, is_unfinished, nothing_to_do};
 pub(crate) use finding::{full_name, unmerged_branch};
 use places::{foresee, repository, workspaces, world};
-use signals::Signalled;
 use watching::Watched;
 
 pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
@@ -329,36 +331,24 @@ async fn carry_out(
     let options = start.options.clone();
     let file = Watched::new(args, source.clone(), &run, world.store.clone(), (&options, run_repo.is_some()))?;
     let (store, patches) = (world.store.clone(), args.typed.output.is_some());
-    let (mut drive, notices) = Drive::new(id.clone(), run.clone(), start, world)?;
-    let graph = Arc::new(drive.scheduler().graph().clone());
-    let slots = drive.scheduler().run().options().slots;
-    // Beside the first tasks: it is for people to read, and what a large plan takes would hold the run up.
-    let plan_file = {
-        let (directory, plan, graph) = (directory.clone(), run.plan().clone(), graph.clone());
-        tokio::task::spawn_blocking(move || output::write_plan(&directory, &plan, &graph, slots))
-    };
+    let (mut coordinator, notices) = Coordinator::new(id.clone(), run.clone(), start, world)?;
+    let graph = Arc::new(coordinator.scheduler().graph().clone());
+    let slots = coordinator.scheduler().run().options().slots;
+    let plan_file = write_plan(&directory, &run, &graph, slots);
     let branch = run_repo.as_ref().map(|run_repo| merge::short(run_repo.branch()));
-    let scribe = Scribe::follow(&home, &id, &args.directory, branch, &run, drive.subscribe());
-    let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut drive);
-    let recorder = Recorder::follow(&args.directory, &run, drive.subscribe());
-    let stage = Stage {
-        id: &id,
-        run: &run,
-        options: &options,
-        graph: &graph,
-        board: drive.board(),
-        output: &directory,
-    };
-    let heartbeat = args.typed.heartbeat;
-    let mut audience = Audience::gather(args.ui(), &stage, &mut drive, notices, &args.directory, heartbeat);
+    let scribe = Scribe::follow(&home, &id, &args.directory, branch, &run, coordinator.subscribe());
+    let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut coordinator);
+    let recorder = Recorder::follow(&args.directory, &run, coordinator.subscribe());
+    let shown = (&id, &run, &options, &*graph, &*directory);
+    let mut audience = gather(args, shown, &mut coordinator, notices);
     // The views and writers that follow the run hold what they need of it.
     let planned = run.plan().clone();
     drop(run);
     process::give_memory_back();
-    let signalled = signals::watch(drive.control(), audience.words());
-    let looks = keys::watch(drive.control(), args.ui() != Ui::Json);
-    let watching = file.map(|file| tokio::spawn(file.watch(drive.control(), audience.words())));
-    let driven = audience.follow(drive.run(), looks).await;
+    let signalled = signals::watch(coordinator.control(), audience.words());
+    let looks = keys::watch(coordinator.control(), args.ui() != Ui::Json);
+    let watching = file.map(|file| tokio::spawn(file.watch(coordinator.control(), audience.words())));
+    let driven = audience.follow(coordinator.run(), looks).await;
     let over = std::time::Instant::now();
     let Driven { run: ended, parked, claim: _claim } =
         driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
@@ -366,158 +356,41 @@ async fn carry_out(
     scribe.finish();
     // What the coordinator held is free by now; the reports of a large run need as much.
     process::give_memory_back();
-    let is_written = matches!(plan_file.await, Ok(Ok(())));
-    let is_amended = !Arc::ptr_eq(ended.plan(), &planned);
-    let graph = if is_amended { Arc::new(regraphed(&ended)?) } else { graph };
-    if is_amended || !is_written {
-        let (plan, slots) = (ended.plan(), ended.options().slots);
-        let write = async || output::write_plan(&directory, plan, &graph, slots);
-        shortage::for_a_while(talk, write).await?;
-    }
+    let graph = concluding::settle_plan(plan_file, (&planned, graph), &ended, &directory).await?;
     let ledger = take_ledger(&id, &ended, run_repo.as_ref(), parked).await?;
-    let voices = output::voices(&directory, &ended);
-    let (run, graph, ledger) = (&ended, &graph, ledger.as_ref());
+    let (run, graph, ledger) = (&ended, &*graph, ledger.as_ref());
     let aggregation = u64::try_from(over.elapsed().as_millis()).ok().map(Millis);
-    let source = file_name(&source);
+    let (source, voices) = (file_name(&source), output::voices(&directory, run));
     let subject = Subject { id: &id, run, graph, ledger, source, voices: &voices, aggregation };
-    shortage::for_a_while(talk, async || output::write_summary(&directory, &subject)).await?;
-    output::clear_unfinished(&directory);
-    output::clear_unfinished(&state);
+    concluding::write_summary(&subject, &directory, &state).await?;
     let repo_for_patches = run_repo.as_ref().filter(|_| patches);
-    if repo_for_patches.is_some() || recorder.is_some() {
-        let records = store.load(&id).await?;
-        repo_for_patches.inspect(|run_repo| write_changes(&directory, &ended, &records, run_repo));
-        write_groups(recorder, &directory, (&id, &ended, &records));
-    }
+    concluding::write_details(&*store, repo_for_patches, recorder, &directory, (&id, &ended)).await?;
     drop(store);
     let ending = bring_home(args, run_repo, &ended).await?;
     audience.view().finish(&id, &ended, graph, ledger);
-    if args.ui() != Ui::Json && !args.typed.told_elsewhere {
-        // A reader that went away changes nothing about what the run came to.
-        let (stats, gone) = (args.typed.stats, args.typed.throw_away);
-        let (directory, ending) = (&*directory, ending.as_ref());
-        let block = Block { id: &id, run, graph, directory, ending, ledger, stats, gone };
-        let _ = answer(&format!("\n{}", block.text()));
-    }
+    let (stats, gone) = (args.typed.stats, args.typed.throw_away);
+    concluding::print(
+        args,
+        &Block { id: &id, run, graph, directory: &directory, ending: ending.as_ref(), ledger, stats, gone },
+    );
     audience.leave();
     let exit = issues::finish(closer, &id, exit(&ended, ledger, signalled.received()));
     note_exit(&state, exit);
     Ok(exit)
 }
 
-/// For users who name an output folder. A change that cannot be written can still be shown by `diff`.
-fn write_changes(directory: &Path, ended: &Run, records: &[Record], run_repo: &RunRepo) {
-    if let Err(error) = output::write_changes(directory, ended, records, run_repo) {
-        talk(format!("not every change could be written as a patch: {error}; see `conductor diff TASK`"));
-    }
-}
-
-/// What is known of groups can be asked for whether or not it could be written down.
-fn write_groups(
-    recorder: Option<Recorder>,
-    directory: &Path,
-    (id, ended, records): (&RunId, &Run, &[Record]),
-) {
-    if let Some(error) = recorder.and_then(Recorder::finish) {
-        talk(format!(
-            "the metadata.json of a group could not be written: {error}; see `conductor group status`"
-        ));
-    }
-    if let Err(error) = groups::write_reports(directory, id, ended, records) {
-        talk(format!("the report of a group could not be written: {error}; see `conductor group report`"));
-    }
-}
-
-/// The graph of a plan that was amended, which is what its files tell from now on.
-fn regraphed(ended: &Run) -> Result<Graph, CliError> {
-    Graph::new(ended.plan(), ended.options().strategy).map_err(|error| CliError::new(Exit::Unexpected, error))
-}
-
-/// For a process that waits for the run and did not start it.
-fn note_exit(state: &Path, exit: Exit) {
-    let _ = access::write(&state.join(output::EXIT_CODE), format!("{}\n", exit as u8));
-}
-
-fn forget_exit(state: &Path) {
-    let _ = std::fs::remove_file(state.join(output::EXIT_CODE));
-}
-
-/// The exit code of a run that was driven to its end.
-pub(crate) fn noted_exit(state: &Path) -> Option<Exit> {
-    Exit::of(std::fs::read_to_string(state.join(output::EXIT_CODE)).ok()?.trim().parse().ok()?)
-}
-
-/// As far as the log alone tells.
-pub(crate) fn exit_of(run: &Run) -> Exit {
-    exit(run, None, None)
-}
-
-/// Looks up what is really there, where there is a repository to look into.
-async fn take_ledger(
-    id: &RunId,
-    run: &Run,
-    run_repo: Option<&Arc<RunRepo>>,
-    parked: Vec<PathBuf>,
-) -> Result<Option<Ledger>, CliError> {
-    let Some(run_repo) = run_repo.cloned() else { return Ok(None) };
-    let take = async || {
-        let (id, run, run_repo, parked) = (id.clone(), run.clone(), run_repo.clone(), parked.clone());
-        let taken = tokio::task::spawn_blocking(move || ledger::take(&id, &run, &run_repo, &parked)).await;
-        taken.unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string())))
-    };
-    let taken = shortage::for_a_while(talk, take).await;
-    taken.map(Some).map_err(|error| CliError::new(Exit::Unexpected, error))
-}
-
-/// A run that is over hands its work over; one that was left keeps its branch for the resume.
-async fn bring_home(
+fn gather(
     args: &Resolved<'_>,
-    run_repo: Option<Arc<RunRepo>>,
-    run: &Run,
-) -> Result<Option<Ending>, CliError> {
-    let (Some(run_repo), true) = (run_repo, run.all_ended()) else { return Ok(None) };
-    let into_branch = args.typed.merge == args::Merge::Branch;
-    let landed = run.tasks().any(|(_, progress)| progress.landed.is_some());
-    let branch = merge::short(run_repo.branch());
-    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&run_repo, into_branch, landed)).await;
-    match ending {
-        Ok(Ok(ending)) => Ok(Some(ending)),
-        // The work is on the run's branch, and what the run came to stands.
-        Ok(Err(error)) => {
-            Ok(Some(Ending::Left { branch, why: Some(error.to_string()), in_the_way: Vec::new() }))
-        }
-        Err(error) => Err(CliError::new(Exit::Unexpected, error)),
-    }
+    (id, run, options, graph, output): (&RunId, &Run, &Options, &Graph, &Path),
+    coordinator: &mut Coordinator,
+    notices: UnboundedReceiver<String>,
+) -> Audience {
+    let stage = Stage { id, run, options, graph, board: coordinator.board(), output };
+    Audience::gather(args.ui(), &stage, coordinator, notices, &args.directory, args.typed.heartbeat)
 }
 
-/// What is not where it should be is worse than any failed task.
-fn exit(run: &Run, ledger: Option<&Ledger>, signalled: Option<Signalled>) -> Exit {
-    if ledger.is_some_and(|ledger| !ledger.is_clean()) {
-        return Exit::Unexpected;
-    }
-    match (run.stage(), signalled) {
-        (RunStage::Finished(RunOutcome::Completed), _) => Exit::Done,
-        (RunStage::Finished(RunOutcome::Cancelled), _) => Exit::Cancelled,
-        (RunStage::Stopped(DrainReason::User), Some(Signalled::Terminate)) => Exit::Terminated,
-        (RunStage::Stopped(DrainReason::User), _) => Exit::Interrupted,
-        (RunStage::Stopped(DrainReason::Person), _) => Exit::Asked,
-        (RunStage::Stopped(DrainReason::Budget), _) => Exit::BudgetReached,
-        (RunStage::Stopped(DrainReason::Unauthorized), _) => Exit::AgentMissing,
-        (RunStage::Finished(RunOutcome::Failed), _) if only_conflicts(run) => Exit::ConflictLeft,
-        (RunStage::Finished(RunOutcome::Failed), _) if only_blocked(run) => Exit::NothingToDo,
-        (RunStage::Finished(RunOutcome::Failed) | RunStage::Stopped(DrainReason::FailFast), _) => {
-            Exit::TaskFailed
-        }
-        (RunStage::Created | RunStage::Active | RunStage::Draining(_), _) => Exit::Unexpected,
-    }
-}
-
-/// Whether work that does not merge is all that went wrong.
-fn only_conflicts(run: &Run) -> bool {
-    let failures = run.asked().filter_map(|(_, _, progress)| match &progress.state {
-        TaskState::Failed(failure) => Some(failure.class),
-        _ => None,
-    });
-    let mut all = failures.clone();
-    all.all(|class| class == FailureClass::Conflict) && failures.count() > 0
+/// Writes the plan's file beside the first tasks: it is for people to read, and a large one would hold the run up.
+fn write_plan(directory: &Path, run: &Run, graph: &Arc<Graph>, slots: u32) -> JoinHandle<io::Result<()>> {
+    let (directory, plan, graph) = (directory.to_owned(), run.plan().clone(), graph.clone());
+    tokio::task::spawn_blocking(move || output::write_plan(&directory, &plan, &graph, slots))
 }

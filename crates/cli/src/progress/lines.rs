@@ -52,23 +52,16 @@ impl Lines {
     }
 
     fn line(&mut self, event: &Event) -> Option<String> {
+        self.of_attempt(event)
+            .or_else(|| self.of_retry(event))
+            .or_else(|| self.of_question(event))
+            .or_else(|| self.of_end(event))
+            .or_else(|| self.of_run(event))
+    }
+
+    /// What attempts do.
+    fn of_attempt(&mut self, event: &Event) -> Option<String> {
         match event {
-            Event::PlanAmended { amendment, joined } => self.amended(amendment, *joined as usize),
-            Event::BatchStarted { number, tasks } => {
-                Some(format!("conductor: batch {number}, {}", counted(tasks.len(), "task")))
-            }
-            Event::BatchCompleted { number, result } => {
-                let parts = [
-                    (result.completed as usize, "completed"),
-                    (result.failed.len(), "failed"),
-                    (result.left_out.len(), "left out"),
-                ];
-                let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-                let parts = parts.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>();
-                let (elapsed, cost) = (result.elapsed, costs::words(result.usage));
-                let cost = if result.usage.is_nothing() { String::new() } else { format!(", {cost}") };
-                Some(format!("conductor: batch {number} is over: {} in {elapsed}{cost}", parts.join(", ")))
-            }
             Event::StopRequested { task, why: StopReason::Preempted, .. } => {
                 Some(self.aside(YELLOW, "yields", task, "  to something more urgent, and goes on later"))
             }
@@ -110,28 +103,6 @@ impl Lines {
                 let words = format!("  checkpoint {name} before {}", one_line(reason));
                 Some(self.aside(DIM, "safe", task, &words))
             }
-            Event::RunPaused { by: Some(task) } => {
-                Some(format!("conductor: nothing new starts before {task} is answered"))
-            }
-            Event::ApprovalAsked { task, question } => {
-                let words = one_line(&format!("{}: {}", question.why, question.what));
-                let how = format!("conductor task approve {task}, or deny {task}");
-                Some(self.aside(YELLOW, "asks", task, &format!("  {words}\n{:>18}{how}", "")))
-            }
-            Event::ReviewRequested { task, .. } => {
-                let how = format!("conductor review approve {task}, send-back {task} or drop {task}");
-                let words = format!("  its work waits for you\n{:>18}{how}", "");
-                Some(self.aside(YELLOW, "review", task, &words))
-            }
-            Event::ReviewGiven { task, verdict, .. } => {
-                let words = match verdict {
-                    ReviewVerdict::Approved { commit } => format!("approved as {commit:.10}"),
-                    ReviewVerdict::Edited { change } => format!("edited, {:.10}", change.commit),
-                    ReviewVerdict::SentBack { .. } => "sent back".to_owned(),
-                    ReviewVerdict::Dropped => "dropped".to_owned(),
-                };
-                Some(self.aside(YELLOW, "review", task, &format!("  {words}")))
-            }
             Event::TaskReported { task, report: Report::Issue { severity, words }, .. } => {
                 let words = format!("  {}: {}", severity.name(), one_line(words));
                 Some(self.aside(YELLOW, "issue", task, &words))
@@ -139,6 +110,18 @@ impl Lines {
             Event::TaskReported { task, report: Report::Status(words), .. } => {
                 Some(self.aside(DIM, "says", task, &format!("  {}", one_line(words))))
             }
+            Event::ConflictForeseen { task, with, files } => {
+                let with = with.as_ref().map_or("what has landed", TaskId::as_str);
+                let files = one_line(&files.join(", "));
+                Some(self.aside(YELLOW, "ahead", task, &format!("  will conflict with {with} in {files}")))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is done once more, and why.
+    fn of_retry(&mut self, event: &Event) -> Option<String> {
+        match event {
             Event::RetryScheduled { task, again: Again::Mend(round), .. } => {
                 let why = one_line(&round.failure.message);
                 Some(self.aside(YELLOW, "mend", task, &format!("  {why}")))
@@ -159,6 +142,39 @@ impl Lines {
                 let why = self.why(task);
                 Some(self.aside(YELLOW, "over", task, &format!("  to its next agent: {why}")))
             }
+            Event::RetryScheduled { task, again: Again::Anew, .. } => {
+                Some(self.aside(YELLOW, "again", task, "  does not fit what landed meanwhile, done anew"))
+            }
+            Event::RetryScheduled { task, delay, .. } => {
+                let why = self.why(task);
+                Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the user is asked, and says.
+    fn of_question(&mut self, event: &Event) -> Option<String> {
+        match event {
+            Event::ApprovalAsked { task, question } => {
+                let words = one_line(&format!("{}: {}", question.why, question.what));
+                let how = format!("conductor task approve {task}, or deny {task}");
+                Some(self.aside(YELLOW, "asks", task, &format!("  {words}\n{:>18}{how}", "")))
+            }
+            Event::ReviewRequested { task, .. } => {
+                let how = format!("conductor review approve {task}, send-back {task} or drop {task}");
+                let words = format!("  its work waits for you\n{:>18}{how}", "");
+                Some(self.aside(YELLOW, "review", task, &words))
+            }
+            Event::ReviewGiven { task, verdict, .. } => {
+                let words = match verdict {
+                    ReviewVerdict::Approved { commit } => format!("approved as {commit:.10}"),
+                    ReviewVerdict::Edited { change } => format!("edited, {:.10}", change.commit),
+                    ReviewVerdict::SentBack { .. } => "sent back".to_owned(),
+                    ReviewVerdict::Dropped => "dropped".to_owned(),
+                };
+                Some(self.aside(YELLOW, "review", task, &format!("  {words}")))
+            }
             Event::QuestionAnswered { task, answer } => {
                 let words = match (answer.allow, answer.by) {
                     (true, _) => "allowed",
@@ -167,37 +183,13 @@ impl Lines {
                 };
                 Some(self.aside(YELLOW, "answer", task, &format!("  {words}")))
             }
-            Event::ProviderParked { agent, until, outage: Some(why) } => {
-                let (why, at) = (one_line(why), local_time(*until));
-                Some(format!(
-                    "conductor: {agent} does not answer ({why}); one task asks again at {at}, others wait"
-                ))
-            }
-            Event::ProviderParked { agent, until, outage: None } => {
-                let words = format!("{agent} takes nothing more until {}", local_time(*until));
-                Some(format!("conductor: {words}; its tasks wait or go to others"))
-            }
-            Event::RetryScheduled { task, again: Again::Anew, .. } => {
-                Some(self.aside(YELLOW, "again", task, "  does not fit what landed meanwhile, done anew"))
-            }
-            Event::ConflictForeseen { task, with, files } => {
-                let with = with.as_ref().map_or("what has landed", TaskId::as_str);
-                let files = one_line(&files.join(", "));
-                Some(self.aside(YELLOW, "ahead", task, &format!("  will conflict with {with} in {files}")))
-            }
-            Event::CheckoutTouched { tasks, what } => {
-                let stray = Stray { tasks: tasks.clone(), what: what.clone() };
-                Some(format!("conductor: {}", one_line(&report::stray_words(&stray))))
-            }
-            Event::GitSettingsTouched { tasks, what, .. } => {
-                let (tasks, what) = (tasks.clone(), what.clone());
-                let touched = SettingsTouched { tasks, what, undo: Vec::new() };
-                Some(format!("conductor: {}", one_line(&touched.words())))
-            }
-            Event::RetryScheduled { task, delay, .. } => {
-                let why = self.why(task);
-                Some(self.aside(YELLOW, "retry", task, &format!("  in {delay}: {why}")))
-            }
+            _ => None,
+        }
+    }
+
+    /// What became of a task.
+    fn of_end(&mut self, event: &Event) -> Option<String> {
+        match event {
             Event::TaskCompleted { task, .. } => {
                 let elapsed = self.last.get(task).map(|(_, elapsed)| elapsed.to_string()).unwrap_or_default();
                 if !self.entrants.contains(task) {
@@ -226,6 +218,51 @@ impl Lines {
             Event::TaskReopened { .. } => {
                 self.ended = self.ended.saturating_sub(1);
                 None
+            }
+            _ => None,
+        }
+    }
+
+    /// What concerns the whole run.
+    fn of_run(&mut self, event: &Event) -> Option<String> {
+        match event {
+            Event::PlanAmended { amendment, joined } => self.amended(amendment, *joined as usize),
+            Event::BatchStarted { number, tasks } => {
+                Some(format!("conductor: batch {number}, {}", counted(tasks.len(), "task")))
+            }
+            Event::BatchCompleted { number, result } => {
+                let parts = [
+                    (result.completed as usize, "completed"),
+                    (result.failed.len(), "failed"),
+                    (result.left_out.len(), "left out"),
+                ];
+                let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+                let parts = parts.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>();
+                let (elapsed, cost) = (result.elapsed, costs::words(result.usage));
+                let cost = if result.usage.is_nothing() { String::new() } else { format!(", {cost}") };
+                Some(format!("conductor: batch {number} is over: {} in {elapsed}{cost}", parts.join(", ")))
+            }
+            Event::RunPaused { by: Some(task) } => {
+                Some(format!("conductor: nothing new starts before {task} is answered"))
+            }
+            Event::ProviderParked { agent, until, outage: Some(why) } => {
+                let (why, at) = (one_line(why), local_time(*until));
+                Some(format!(
+                    "conductor: {agent} does not answer ({why}); one task asks again at {at}, others wait"
+                ))
+            }
+            Event::ProviderParked { agent, until, outage: None } => {
+                let words = format!("{agent} takes nothing more until {}", local_time(*until));
+                Some(format!("conductor: {words}; its tasks wait or go to others"))
+            }
+            Event::CheckoutTouched { tasks, what } => {
+                let stray = Stray { tasks: tasks.clone(), what: what.clone() };
+                Some(format!("conductor: {}", one_line(&report::stray_words(&stray))))
+            }
+            Event::GitSettingsTouched { tasks, what, .. } => {
+                let (tasks, what) = (tasks.clone(), what.clone());
+                let touched = SettingsTouched { tasks, what, undo: Vec::new() };
+                Some(format!("conductor: {}", one_line(&touched.words())))
             }
             Event::BudgetNeared { task, what, used, cap } => {
                 let whose = task.as_ref().map_or("the run".to_owned(), ToString::to_string);

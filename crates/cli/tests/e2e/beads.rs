@@ -165,7 +165,7 @@ fn what_landed_is_closed_and_nothing_else() {
 fn a_locked_database_is_never_no_tasks() {
     let mut world = tracker(&json!([issue("app-1", &[])]));
     world.set("FAKE_BD_FAULTS", "lock=100");
-    run(&world, &[]).expect(1).says("still did when asked 8 times: Error 1105: database is locked");
+    run(&world, &[]).expect(1).says("gave up after 8 tries: Error 1105: database is locked");
     assert!(world.runs().is_empty());
     world.set("FAKE_BD_FAULTS", "garbage=100");
     run(&world, &[]).expect(1).says("gave an answer that cannot be read");

@@ -92,6 +92,7 @@ mod uncommitted;
 mod unwritable;
 mod used_home;
 mod validate;
+mod version_before;
 mod waiting;
 mod watching;
 mod workspaces;

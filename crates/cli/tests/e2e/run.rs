@@ -49,7 +49,7 @@ tasks:
 ",
     );
     let ended = world.conductor(&["run", "tasks.yaml"]).expect(100).says("2 of 3 completed, 1 failed");
-    ended.says("failed liar: it ended well but changed nothing, where a change was due");
+    ended.says("failed liar: it succeeded but made no changes (changes are required)");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a2_where_output_is_sent_is_not_what_a_task_did() {
     run.stdout(out.try_clone().unwrap()).stderr(out);
     assert_eq!(run.status().unwrap().code(), Some(100));
     assert!(
-        world.read("out.txt").contains("failed a: it ended well but changed nothing"),
+        world.read("out.txt").contains("failed a: it succeeded but made no changes"),
         "{}",
         world.read("out.txt")
     );

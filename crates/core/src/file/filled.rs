@@ -44,23 +44,7 @@ pub(crate) fn sections(plan: &Plan) -> Map<String, Value> {
 pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     let Task { id: _, name: _, work, expected_deliverable, priority, dependencies, epic, group, .. } = task;
     let Task { agent, fallback_agents, model, subagent_type, applicable_skills, files, .. } = task;
-    let Task { preparation, verify, fix_rounds, gate_proof, review, measure, merge_strategy, .. } = task;
-    let Task {
-        on_conflict,
-        land,
-        report,
-        preempt,
-        speculate,
-        timeout,
-        retry,
-        recovery,
-        env,
-        env_pass,
-        permissions,
-        max_cost,
-        ..
-    } = task;
-    let Task { max_tokens, max_turns, resources, isolation, changes, estimate, repository, .. } = task;
+    let Task { preparation, isolation, changes, estimate, repository, .. } = task;
     let Task { pr_strategy, auto_pr_timeout, racing: _, .. } = task;
     let mut keys = Keys::default();
     match work {
@@ -82,6 +66,22 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     keys.some("expected_deliverable", expected_deliverable);
     keys.list("files", files.iter().map(plain));
     prepared(&mut keys, preparation.as_deref());
+    landing(&mut keys, task);
+    attempts(&mut keys, task);
+    keys.some("isolation", isolation);
+    keys.put("changes", changes);
+    keys.time("estimate", *estimate);
+    keys.some("repository", repository);
+    keys.some("pr_strategy", pr_strategy);
+    keys.time("auto_pr_timeout", *auto_pr_timeout);
+    race(&mut keys, task, entrants);
+    keys.0
+}
+
+/// How its work is checked, and how it lands.
+fn landing(keys: &mut Keys, task: &Task) {
+    let Task { verify, fix_rounds, gate_proof, review, measure, merge_strategy, on_conflict, land, .. } =
+        task;
     keys.list("verify", verify.iter().map(plain));
     keys.put("fix_rounds", fix_rounds);
     if *gate_proof {
@@ -92,6 +92,12 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     keys.put("merge_strategy", merge_strategy);
     keys.put("on_conflict", on_conflict);
     keys.put("land", land);
+}
+
+/// How its attempts go, and what they may use.
+fn attempts(keys: &mut Keys, task: &Task) {
+    let Task { report, preempt, speculate, timeout, retry, recovery, env, env_pass, permissions, .. } = task;
+    let Task { max_cost, max_tokens, max_turns, resources, .. } = task;
     if *report {
         keys.put("report", report);
     }
@@ -111,14 +117,6 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     keys.some("max_tokens", max_tokens);
     keys.some("max_turns", max_turns);
     keys.filled("resources", resources.iter().map(|(name, amount)| (name.clone(), plain(amount))).collect());
-    keys.some("isolation", isolation);
-    keys.put("changes", changes);
-    keys.time("estimate", *estimate);
-    keys.some("repository", repository);
-    keys.some("pr_strategy", pr_strategy);
-    keys.time("auto_pr_timeout", *auto_pr_timeout);
-    race(&mut keys, task, entrants);
-    keys.0
 }
 
 /// The keys of one mapping, in the order in which they are put there.

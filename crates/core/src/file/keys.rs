@@ -610,7 +610,8 @@ pub(super) const NOTIFICATION: Table = &[&[
     key("url", Shape::Text, "For webhook: where to send it."),
 ]];
 
-/// What our own plans have beside a task file's keys: figures for people and D's programs, and what config files say.
+/// What our own plans have beside a task file's keys: figures for people and for programs that read `execution_plan.json`, and what
+/// config files say.
 pub(super) const OWN_PLAN: Table = &[
     FOREIGN_PLAN[0],
     FOREIGN_PLAN[1],

@@ -103,7 +103,7 @@ fn retry(r: &mut Report<'_>, fields: &mut Fields<'_>) -> Option<Retry> {
     Some(retry)
 }
 
-/// A's way to say how many tasks run at once: the number counts only where the flag is set.
+/// Another way to say how many tasks run at once: the number counts only where the flag is set.
 #[derive(Debug, Clone, Copy, Default)]
 struct Execution {
     parallel_mode: Option<bool>,

@@ -11,7 +11,7 @@ use super::check::Parts;
 use super::decode::{choice, count};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
-use super::file::{self, parts};
+use super::forms::{self, parts};
 use super::keys::{MAX_PARALLEL, OWN_PLAN};
 use super::layers::Outside;
 use super::settings::ISOLATIONS;
@@ -56,7 +56,7 @@ pub(super) fn read(r: &mut Report<'_>, root: &tree::Node) -> (Parts, Outside, Ca
     let execution = fields.take("execution").map(|(_, node)| node).filter(there);
     let dependencies = fields.take("dependencies").map(|(_, node)| node).filter(there).cloned();
     if let Some((_, node)) = fields.take("num_tasks") {
-        file::count(r, node, parts.tasks.len());
+        forms::count(r, node, parts.tasks.len());
     }
     fields.finish(r, |_| false);
     find_secrets(r, root);

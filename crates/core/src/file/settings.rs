@@ -1,8 +1,11 @@
 //! The fields a task and the file's `config` have in common, and how one fills in for the other.
 
+mod env;
 mod measure;
 mod over;
+mod permissions;
 mod recovery;
+mod retry;
 
 use std::collections::BTreeMap;
 
@@ -10,21 +13,23 @@ use crate::plan::models::Models;
 use crate::plan::recovery::Recovery;
 use crate::plan::subagents::Subagent;
 use crate::plan::{
-    Changes, EpicLanding, Isolation, Land, MAX_LINES, Measure, MergeStrategy, OnConflict, Otherwise,
-    Permissions, PrStrategy, Preparation, Price, Priority, Program, RetryPolicy, Review, Scope, Task, Work,
+    Changes, EpicLanding, Isolation, Land, MAX_LINES, Measure, MergeStrategy, OnConflict, Permissions,
+    PrStrategy, Preparation, Price, Priority, Program, Review, Scope, Task, Work,
 };
 use crate::values::units::{Millis, Usd};
 
 use super::decode::{
-    choice, cost, cost_or_none, count, duration, flag, priority, ratio, resources, text, texts, time_limit,
-    wrong,
+    choice, cost, cost_or_none, count, duration, flag, priority, resources, text, texts, time_limit,
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::groups;
-use super::keys::{MAX_FIX_ROUNDS, MAX_TURNS, PERMISSIONS, RETRY, REVIEW};
+use super::keys::{MAX_FIX_ROUNDS, MAX_TURNS, REVIEW};
 use super::source::Span;
-use super::tree::{Node, Value};
+use super::tree::Node;
+
+pub(super) use env::env_pass;
+pub(super) use retry::Retry;
 
 /// A value and where it was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,8 +123,6 @@ pub(super) const LANDS: &[(&str, Land)] = &[("auto", Land::Auto), ("approve", La
 pub(super) const EPIC_LANDINGS: &[(&str, EpicLanding)] =
     &[("all", EpicLanding::All), ("what_succeeded", EpicLanding::WhatSucceeded)];
 pub(super) const SCOPES: &[(&str, Scope)] = &[("task", Scope::Task), ("epic", Scope::Epic)];
-const OTHERWISE: &[(&str, Otherwise)] =
-    &[("deny", Otherwise::Deny), ("ask", Otherwise::Ask), ("allow", Otherwise::Allow)];
 const CHANGES: &[(&str, Changes)] = &[
     ("required", Changes::Required),
     ("optional", Changes::Optional),
@@ -128,7 +131,6 @@ const CHANGES: &[(&str, Changes)] = &[
 ];
 
 impl Settings {
-    /// Takes every shared key out of a task or a `config`. `first` is the number of the most urgent priority.
     /// A task's own word on subagents: none, or any there is no cap on.
     pub(super) fn delegates(&mut self, may: bool) {
         self.may_delegate = Some(may);
@@ -136,6 +138,7 @@ impl Settings {
         self.max_subagent_cost = Some(if may { cost } else { Some(Usd(0)) });
     }
 
+    /// Takes every shared key out of a task or a `config`. `first` is the number of the most urgent priority.
     pub(super) fn read(r: &mut Report<'_>, fields: &mut Fields<'_>, first: u8) -> Settings {
         Settings {
             expected_deliverable: fields.get(r, "expected_deliverable", text),
@@ -169,9 +172,9 @@ impl Settings {
             timeout: fields.get(r, "timeout", time_limit),
             retry: fields.get(r, "retry_policy", Retry::read),
             recovery: fields.get(r, "recovery", recovery::read),
-            env: fields.get(r, "env", env),
+            env: fields.get(r, "env", env::read),
             env_pass: fields.get(r, "env_pass", env_pass),
-            permissions: fields.get(r, "permissions", permissions),
+            permissions: fields.get(r, "permissions", permissions::read),
             max_cost: fields.get(r, "max_cost", cost),
             max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
             may_delegate: None,
@@ -304,46 +307,6 @@ fn joined<V: Clone>(
     all
 }
 
-/// A retry policy of which only some fields may be written.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Retry {
-    max_attempts: Option<u32>,
-    initial_delay: Option<Millis>,
-    backoff_factor: Option<f64>,
-    max_delay: Option<Millis>,
-    jitter: Option<f64>,
-}
-
-impl Retry {
-    pub(super) fn read(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Retry> {
-        let mut fields = Fields::of(r, "a retry policy", RETRY, node)?;
-        let retry = Retry {
-            max_attempts: fields.get(r, "max_attempts", count(1..=100)),
-            initial_delay: fields.get(r, "initial_delay", delay),
-            backoff_factor: fields.get(r, "backoff_factor", ratio(1.0..=100.0)),
-            max_delay: fields.get(r, "max_delay", delay),
-            jitter: fields.get(r, "jitter", ratio(0.0..=1.0)),
-        };
-        fields.finish(r, |_| false);
-        Some(retry)
-    }
-
-    fn effective(own: Option<Retry>, config: Option<Retry>, untouched: RetryPolicy) -> RetryPolicy {
-        if own.is_none() && config.is_none() {
-            return untouched;
-        }
-        let (own, config, base) =
-            (own.unwrap_or_default(), config.unwrap_or_default(), RetryPolicy::default());
-        RetryPolicy {
-            max_attempts: own.max_attempts.or(config.max_attempts).unwrap_or(base.max_attempts),
-            initial_delay: own.initial_delay.or(config.initial_delay).unwrap_or(base.initial_delay),
-            backoff_factor: own.backoff_factor.or(config.backoff_factor).unwrap_or(base.backoff_factor),
-            max_delay: own.max_delay.or(config.max_delay).unwrap_or(base.max_delay),
-            jitter: own.jitter.or(config.jitter).unwrap_or(base.jitter),
-        }
-    }
-}
-
 fn review(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Option<Box<Review>>> {
     if node.entries().is_none() {
         return flag(r, what, node).map(|wanted| wanted.then(Box::default));
@@ -356,48 +319,6 @@ fn review(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Option<Box<Revi
     };
     fields.finish(r, |_| false);
     Some(Some(Box::new(review)))
-}
-
-fn permissions(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Permissions> {
-    let mut fields = Fields::of(r, "permissions", PERMISSIONS, node)?;
-    let permissions = Permissions {
-        deny: fields.get(r, "deny", rules).unwrap_or_default(),
-        ask: fields.get(r, "ask", rules).unwrap_or_default(),
-        allow: fields.get(r, "allow", rules).unwrap_or_default(),
-        otherwise: fields.get(r, "otherwise", choice(OTHERWISE)).unwrap_or_default(),
-        blocked_commands: fields.get(r, "blocked_commands", texts),
-        answer_within: fields.get(r, "answer_within", time_limit),
-        repetition: fields.get(r, "repetition", flag).unwrap_or_default(),
-    };
-    fields.finish(r, |_| false);
-    Some(permissions)
-}
-
-fn rules(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
-    super::decode::each(r, what, node, "a rule or a list of rules", |r, what, node| {
-        let rule = text(r, what, node)?;
-        if crate::plan::permissions::Rule::parse(&rule).is_none() {
-            r.error("bad-rule", node.span, format!("{} is not a rule", shown(&rule))).help(
-                "write a tool's name, such as WebFetch, or a tool and a pattern, such as Bash(git push*)",
-            );
-            return None;
-        }
-        Some(rule)
-    })
-}
-
-const LONG_DELAY: Millis = Millis::from_secs(3600);
-
-/// Other tools count retry delays in milliseconds; a plain number that makes hours is most likely one of theirs.
-fn delay(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Millis> {
-    let length = duration(r, what, node)?;
-    let plain = matches!(node.value, Value::Int(_) | Value::Float(_));
-    if plain && length > LONG_DELAY {
-        let number = r.source.slice(node.span).to_owned();
-        r.warning("long-delay", node.span, format!("'{what}' is {length}; plain numbers are seconds"))
-            .help(format!("if milliseconds were meant, write {number}ms; otherwise write it with its unit"));
-    }
-    Some(length)
 }
 
 pub(super) fn files(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
@@ -415,44 +336,6 @@ pub(super) fn file(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String
     r.error("bad-path", node.span, format!("the path {} {problem}", shown(&path)))
         .help("paths are relative to the root of the repository");
     None
-}
-
-fn env(r: &mut Report<'_>, what: &str, node: &Node) -> Option<BTreeMap<String, String>> {
-    let Some(entries) = node.entries() else { return wrong(r, what, node, "a mapping of names to values") };
-    let mut env = BTreeMap::new();
-    for (key, node) in entries {
-        let named = env_name(r, &key.text, key.span);
-        let Some(value) = node.text(r.source).map(str::to_owned) else {
-            wrong::<()>(r, &key.text, node, "a text, number or boolean");
-            continue;
-        };
-        if named {
-            env.insert(key.text.to_string(), value);
-        }
-    }
-    Some(env)
-}
-
-fn env_name(r: &mut Report<'_>, name: &str, span: Span) -> bool {
-    let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if !(first && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')) {
-        r.error("bad-env-name", span, format!("{} cannot name a variable", shown(name)))
-            .help("names are letters, digits and '_', not starting with a digit");
-        return false;
-    }
-    if name.starts_with("CONDUCTOR_") {
-        r.error("bad-env-name", span, format!("{} is set by conductor itself", shown(name)));
-        return false;
-    }
-    true
-}
-
-pub(super) fn env_pass(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {
-    super::decode::each(r, what, node, "a name or a list of names", |r, what, node| {
-        let name = text(r, what, node)?;
-        let bare = name.strip_suffix('*').unwrap_or(&name);
-        (name == "*" || env_name(r, bare, node.span)).then_some(name)
-    })
 }
 
 pub(super) fn repository(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {

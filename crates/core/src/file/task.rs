@@ -20,9 +20,9 @@ use super::tree::{Key, Node, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     Ours,
-    /// System D's `execution_plan.json`: priorities from 1 to 5, and keys of which we do not know all.
+    /// A foreign `execution_plan.json`: priorities from 1 to 5, and keys of which we do not know all.
     Plan,
-    /// Our own: everything is settled, and what D's keys say is said in ours as well.
+    /// Our own: everything is settled, and what the keys of `execution_plan.json` say is said in ours as well.
     OwnPlan,
 }
 
@@ -96,7 +96,7 @@ fn task_id(r: &mut Report<'_>, id: &Placed<String>) -> Option<TaskId> {
     TaskId::parse(&id.value).map_err(bad).ok()
 }
 
-/// D's own names for an estimate and for files; words such as "medium" are no estimate and are passed over.
+/// The names `execution_plan.json` has for an estimate and for files; words such as "medium" are no estimate and are passed over.
 fn foreign(r: &mut Report<'_>, fields: &mut Fields<'_>, settings: &mut Settings) {
     for name in ["estimated_duration", "estimated_effort"] {
         if let Some((_, Node { value: Value::Str(text), .. })) = fields.take(name) {
@@ -130,7 +130,7 @@ impl<'n> Words<'n> {
         Words { name, title, description, prompt: fields.take("prompt"), run: fields.take("run") }
     }
 
-    /// What our own plans say in D's key is the task's work once more.
+    /// What our own plans say in that file's key is the task's work once more.
     fn leave_description(&mut self, r: &mut Report<'_>) {
         let work = self.prompt.or(self.run).map(|(_, node)| node);
         let (Some(work), Some(node)) = (work, self.description) else { return };

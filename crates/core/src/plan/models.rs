@@ -293,7 +293,7 @@ fn lesson(models: &Models, agent: &str, tier: Tier, samples: &[Sample]) -> Optio
     Some((down, format!("{down}, which succeeds in {} here", percent(cheaper))))
 }
 
-/// From half of the money on no large model is begun with, from four fifths on only small ones.
+/// No large model starts once 50 % of the money is spent; only small ones once 80 % is.
 fn affordable(spent: f64) -> Tier {
     match spent {
         spent if spent >= 0.8 => Tier::Small,

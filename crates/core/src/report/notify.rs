@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::plan::{Notification, Notifications};
 use crate::report;
 use crate::run::costs;
-use crate::run::event::{Capped, DrainReason, Event, Outcome, RunOutcome};
+use crate::run::event::{Capped, DrainReason, Event, Outcome, Question, RunOutcome};
 use crate::run::{Run, Status};
 use crate::values::ids::{RunId, TaskId};
 use crate::values::template::{filled, names};
@@ -122,9 +122,7 @@ fn news(id: &RunId, run: &Run, event: &Event) -> Option<News> {
         }
     };
     // The end of an entrant is not announced; the end of the task it races for is.
-    if let Event::TaskCompleted { task, .. } | Event::TaskFailed { task, .. } = event
-        && run.place(task).is_some_and(|place| run.raced_by(place).is_some())
-    {
+    if is_end_of_entrant(run, event) {
         return None;
     }
     Some(match event {
@@ -147,14 +145,7 @@ fn news(id: &RunId, run: &Run, event: &Event) -> Option<News> {
             News { question, ..bare(Occasion::Input, Some(task), Status::Waiting.name(), text) }
         }
         Event::ApprovalAsked { task, question } => {
-            let held_up = match run.escalation() == Some(task) {
-                true => "; nothing new starts before the answer",
-                false => "",
-            };
-            let text = format!(
-                "{}: {}{held_up} (conductor task approve {task}, or deny {task})",
-                question.why, question.what
-            );
+            let text = approval_text(run, task, question);
             let question = Some(question.to_string());
             News { question, ..bare(Occasion::Input, Some(task), Status::Waiting.name(), text) }
         }
@@ -174,6 +165,19 @@ fn news(id: &RunId, run: &Run, event: &Event) -> Option<News> {
         }
         _ => return None,
     })
+}
+
+fn is_end_of_entrant(run: &Run, event: &Event) -> bool {
+    let (Event::TaskCompleted { task, .. } | Event::TaskFailed { task, .. }) = event else { return false };
+    run.place(task).is_some_and(|place| run.raced_by(place).is_some())
+}
+
+fn approval_text(run: &Run, task: &TaskId, question: &Question) -> String {
+    let held_up = match run.escalation() == Some(task) {
+        true => "; nothing new starts before the answer",
+        false => "",
+    };
+    format!("{}: {}{held_up} (conductor task approve {task}, or deny {task})", question.why, question.what)
 }
 
 fn budget(what: Capped) -> &'static str {
@@ -213,7 +217,7 @@ fn message(how: &Notification, news: &News, run: &Run) -> String {
 mod tests {
     use super::*;
     use crate::plan::{Command, Plan, Task, Work};
-    use crate::run::event::{Failure, FailureClass, Options, Question};
+    use crate::run::event::{Failure, FailureClass, Options};
     use crate::schedule::{Input, Scheduler};
     use crate::values::ids::Attempt;
     use crate::values::units::{Now, Tick, Timestamp};

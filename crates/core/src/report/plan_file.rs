@@ -1,4 +1,4 @@
-//! `execution_plan.json`: the plan in system D's keys, and in those of a task file, so that it can be run again.
+//! `execution_plan.json`: the plan in that format's own keys, and in those of a task file, so that it can be run again.
 
 use std::collections::BTreeMap;
 

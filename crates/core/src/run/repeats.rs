@@ -84,42 +84,8 @@ impl Run {
                 repeats.stack.clear();
                 repeats.does_not_fit = *why == SetAside::DoesNotFit;
             }
-            Event::SessionStarted { session, .. } => {
-                let agent = self
-                    .agent_choice
-                    .get(&node)
-                    .map_or_else(|| self.plan.tasks[place].agent_name(), |choice| &choice.agent);
-                let session = (agent.to_owned(), session.clone());
-                let executor = self.tasks[place].executor;
-                let repeats = self.repeats.entry(node).or_default();
-                // One that goes on is told of again.
-                if repeats.session.as_ref() != Some(&session) {
-                    (repeats.session, repeats.session_of) = (Some(session), executor);
-                }
-            }
-            Event::RetryScheduled { again: Again::Mend(round), .. } => {
-                let repeats = self.repeats.entry(node).or_default();
-                repeats.rounds += 1;
-                repeats.round = Some(round.as_ref().clone());
-            }
-            // A person's word opens the rounds of mending anew.
-            Event::RetryScheduled { again: Again::SentBack(round), .. } => {
-                let repeats = self.repeats.entry(node).or_default();
-                (repeats.rounds, repeats.round) = (0, Some(round.as_ref().clone()));
-            }
-            Event::RetryScheduled { again: Again::Model, .. } => {
-                self.repeats.entry(node).or_default().models += 1;
-            }
-            Event::RetryScheduled { again: Again::Back, .. } => {
-                let repeats = self.repeats.entry(node).or_default();
-                (repeats.session, repeats.round) = (None, None);
-                repeats.answers.clear();
-            }
-            Event::RetryScheduled { again: Again::Anew, .. } => {
-                let repeats = self.repeats.entry(node).or_default();
-                repeats.anew += 1;
-                repeats.session = None;
-            }
+            Event::SessionStarted { session, .. } => self.account_session(place, session),
+            Event::RetryScheduled { again, .. } => self.account_retry(node, again),
             // A task that has not begun asked nothing itself: the question was whether to do it.
             Event::QuestionAnswered { answer, .. } if self.tasks[place].last_attempt > 0 => {
                 if let TaskState::Asking { question, .. } = &self.tasks[place].state
@@ -143,34 +109,8 @@ impl Run {
             Event::WordsSent { words, .. } => {
                 self.repeats.entry(node).or_default().words.push(words.clone());
             }
-            Event::AttemptEnded {
-                outcome: Outcome::Interrupted | Outcome::Asked(_),
-                change: Some(change),
-                ..
-            } => {
-                self.repeats.entry(node).or_default().round = Some(left_behind(change, "it was cut short"));
-            }
-            Event::AttemptEnded { outcome: Outcome::Interrupted | Outcome::Asked(_), .. } => {}
-            Event::AttemptEnded { outcome: outcome @ Outcome::Failed(failure), change, .. }
-                if failure.class.cuts_short() && self.agent_choice.contains_key(&node) =>
-            {
-                self.account_unfit(node, outcome);
-                let repeats = self.repeats.entry(node).or_default();
-                repeats.round = change
-                    .as_deref()
-                    .map(|change| left_behind(change, &failure.message))
-                    .or(repeats.round.take());
-                repeats.cut_short = true;
-            }
-            Event::AttemptEnded { outcome, .. }
-                if !self.repeats.is_empty() || !self.agent_choice.is_empty() =>
-            {
-                let failed = matches!(outcome, Outcome::Failed(_));
-                self.account_unfit(node, outcome);
-                if let Some(repeats) = self.repeats.get_mut(&node) {
-                    (repeats.round, repeats.set_back, repeats.cut_short) = (None, None, false);
-                    repeats.session = repeats.session.take().filter(|_| !failed);
-                }
+            Event::AttemptEnded { outcome, change, .. } => {
+                self.account_end(node, outcome, change.as_deref());
             }
             Event::TaskReopened { .. } => {
                 let before = self.repeats.remove(&node).filter(|repeats| repeats.cut_short);
@@ -178,6 +118,79 @@ impl Run {
                     let kept =
                         Repeats { round, session, session_of, answers, words, stack, ..Repeats::default() };
                     self.repeats.insert(node, kept);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn account_session(&mut self, place: usize, session: &str) {
+        let node = place as Node;
+        let agent = self
+            .agent_choice
+            .get(&node)
+            .map_or_else(|| self.plan.tasks[place].agent_name(), |choice| &choice.agent);
+        let session = (agent.to_owned(), session.to_owned());
+        let executor = self.tasks[place].executor;
+        let repeats = self.repeats.entry(node).or_default();
+        // One that goes on is told of again.
+        if repeats.session.as_ref() != Some(&session) {
+            (repeats.session, repeats.session_of) = (Some(session), executor);
+        }
+    }
+
+    /// Why it is to be done once more.
+    fn account_retry(&mut self, node: Node, again: &Again) {
+        match again {
+            Again::Mend(round) => {
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.rounds += 1;
+                repeats.round = Some(round.as_ref().clone());
+            }
+            // A person's word opens the rounds of mending anew.
+            Again::SentBack(round) => {
+                let repeats = self.repeats.entry(node).or_default();
+                (repeats.rounds, repeats.round) = (0, Some(round.as_ref().clone()));
+            }
+            Again::Model => {
+                self.repeats.entry(node).or_default().models += 1;
+            }
+            Again::Back => {
+                let repeats = self.repeats.entry(node).or_default();
+                (repeats.session, repeats.round) = (None, None);
+                repeats.answers.clear();
+            }
+            Again::Anew => {
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.anew += 1;
+                repeats.session = None;
+            }
+            Again::Failed | Again::Other => {}
+        }
+    }
+
+    /// What its attempt left for the next one.
+    fn account_end(&mut self, node: Node, outcome: &Outcome, change: Option<&Change>) {
+        match (outcome, change) {
+            (Outcome::Interrupted | Outcome::Asked(_), Some(change)) => {
+                self.repeats.entry(node).or_default().round = Some(left_behind(change, "it was cut short"));
+            }
+            (Outcome::Interrupted | Outcome::Asked(_), None) => {}
+            (Outcome::Failed(failure), change)
+                if failure.class.cuts_short() && self.agent_choice.contains_key(&node) =>
+            {
+                self.account_unfit(node, outcome);
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.round =
+                    change.map(|change| left_behind(change, &failure.message)).or(repeats.round.take());
+                repeats.cut_short = true;
+            }
+            (outcome, _) if !self.repeats.is_empty() || !self.agent_choice.is_empty() => {
+                let failed = matches!(outcome, Outcome::Failed(_));
+                self.account_unfit(node, outcome);
+                if let Some(repeats) = self.repeats.get_mut(&node) {
+                    (repeats.round, repeats.set_back, repeats.cut_short) = (None, None, false);
+                    repeats.session = repeats.session.take().filter(|_| !failed);
                 }
             }
             _ => {}

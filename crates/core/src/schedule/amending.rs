@@ -1,4 +1,4 @@
-//! Tasks that join a run under way, or are put another way before they start.
+//! Tasks that join a run under way, or are updated before they start.
 //!
 //! The graph is made anew with them; whatever it would take to get it wrong is refused whole.
 

@@ -37,7 +37,7 @@ pub enum Request {
         task: TaskId,
         words: String,
     },
-    /// Tasks that are to join, or that are put another way.
+    /// Tasks that are to join, or that are updated.
     Amend(Box<Amendment>),
     /// Tasks that the agent at work on another one proposes.
     Propose {

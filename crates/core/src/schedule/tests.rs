@@ -23,7 +23,7 @@ use crate::plan::graph::Strategy;
 use crate::plan::{Command, Dependency, Group, Kind, Plan, Priority, RetryPolicy, Task, When, Work};
 use crate::run::event::Again;
 use crate::run::event::RECOVERY;
-use crate::run::event::{Answer, Question, ReviewVerdict, Usage};
+use crate::run::event::{Answer, Failure, FailureClass, Question, ReviewVerdict, SetAside, Usage};
 use crate::values::units::{Millis, Timestamp, Usd};
 
 fn id(text: &str) -> TaskId {

@@ -160,7 +160,7 @@ fn the_plan_of_system_d() {
     assert_eq!(plan.metadata["notes"][0], "made by hand");
 }
 
-/// A planner that says who waits for whom beside the tasks, and nothing else of D's.
+/// A planner that says who waits for whom beside the tasks, and nothing else of an `execution_plan.json`.
 #[test]
 fn dependencies_beside_the_tasks() {
     let file = r#"{"tasks": [{"id": "a", "description": "x"}, {"id": "b", "description": "y", "priority": 5}],

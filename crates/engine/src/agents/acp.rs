@@ -4,6 +4,9 @@
 //! in words, what was used only at the end. One of them ends its turn as if all were well when its provider failed; it
 //! says then that it has no usage to tell, where others say nothing of it.
 
+mod errors;
+mod usage;
+
 use std::collections::HashMap;
 
 use conductor_core::plan::Task;
@@ -14,12 +17,12 @@ use serde_json::{Value, json};
 
 use super::codex::class_of_error;
 use super::policy::InWorkspace;
-use super::talk::{
-    Ending, Heard, MOST, Said, Tokens, Translator, class_of, line, plain, purpose, said, text,
-};
+use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, plain, purpose, said, text};
 use super::{AgentError, Brief, Engagement};
 use crate::agents::tool_access::{self, ToolAccess};
 use crate::process::Exit;
+use errors::{failed, number_in, words_of};
+use usage::used;
 
 /// `acp:` and the program with its arguments is the name of such an agent.
 pub(super) const PREFIX: &str = "acp:";
@@ -35,9 +38,8 @@ const SESSION: u64 = 2;
 const PROMPT: u64 = 3;
 const ANOTHER_SESSION: u64 = 4;
 
-/// JSON-RPC's words for a request we do not know, and the protocol's for one that needs a login.
+/// JSON-RPC's code for a request we do not know.
 const NO_SUCH_METHOD: i64 = -32601;
-const LOGIN_NEEDED: i64 = -32000;
 
 pub(super) struct Agent;
 
@@ -399,18 +401,6 @@ impl Translator for Acp {
     }
 }
 
-fn failed(error: &Value) -> Ending {
-    let words = words_of(error);
-    let code = error["code"].as_i64().unwrap_or_default();
-    let status = u64::try_from(code).ok().filter(|code| (400..600).contains(code));
-    let class = match code {
-        LOGIN_NEEDED => FailureClass::Unauthorized,
-        _ => class_of(status.or_else(|| number_in(&words)), &words),
-    };
-    let parked = (class == FailureClass::UsageLimit).then_some(None);
-    Ending { parked, ..Ending::bad(class, plain(&words)) }
-}
-
 /// What a call does, in our words: a tool and its input, for each file where it is about files.
 fn deeds(call: &Value) -> Vec<(&'static str, Value)> {
     let with_files = |tool| files(call).map(|file| (tool, json!({ "file_path": file }))).collect();
@@ -426,19 +416,6 @@ fn deeds(call: &Value) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// An error's message, with what comes along.
-fn words_of(error: &Value) -> String {
-    let message = text(&error["message"]).unwrap_or_else(|| "it failed without a reason".to_owned());
-    let more = ["details", "errorKind"].iter().find_map(|name| text(&error["data"][*name]));
-    more.map_or(message.clone(), |more| format!("{message}: {more}"))
-}
-
-/// A provider's status, where it is nowhere but among the words.
-fn number_in(words: &str) -> Option<u64> {
-    let mut numbers = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() == 3);
-    numbers.find_map(|word| word.parse().ok().filter(|number| (400..600).contains(number)))
-}
-
 fn files(call: &Value) -> impl Iterator<Item = String> {
     let listed = |name: &str| call[name].as_array().map(Vec::as_slice).unwrap_or_default().iter();
     listed("locations").chain(listed("content")).filter_map(|part| text(&part["path"]))
@@ -446,36 +423,6 @@ fn files(call: &Value) -> impl Iterator<Item = String> {
 
 fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
-}
-
-/// By model where that is told.
-fn used(result: &Value) -> Vec<Tokens> {
-    let quota = &result["_meta"]["quota"];
-    let models = quota["model_usage"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let models = models.iter().map(|usage| (text(&usage["model"]), &usage["token_count"]));
-    let mut all: Vec<Tokens> = models.map(|(model, count)| tokens(model, count)).collect();
-    if all.is_empty() {
-        let whole = [&result["usage"], &quota["token_count"]].into_iter().find(|usage| usage.is_object());
-        all.extend(whole.map(|usage| tokens(None, usage)));
-    }
-    all.retain(|tokens| tokens.total() > 0);
-    all
-}
-
-/// Some count what was cached as part of the input, under other names.
-fn tokens(model: Option<String>, count: &Value) -> Tokens {
-    let number = |names: &[&str]| names.iter().find_map(|name| count[*name].as_u64()).unwrap_or(0).min(MOST);
-    let cache_read = number(&["cachedReadTokens", "cachedInputTokens"]);
-    let cache_write = number(&["cachedWriteTokens", "cacheWriteInputTokens"]);
-    Tokens {
-        model: model.unwrap_or_default(),
-        input: number(&["inputTokens"]) + cache_read + cache_write + number(&["input_tokens"]),
-        cache_read,
-        cache_write,
-        output: number(&["outputTokens", "output_tokens"]) + number(&["thoughtTokens"]),
-        turns: 0,
-        ..Tokens::default()
-    }
 }
 
 #[cfg(test)]

@@ -5,17 +5,21 @@
 //! index is locked, the branch is moved by compare-and-swap, and only then are files written: what stands untracked or
 //! ignored in the way is never overwritten. A note tells what was under way to the process that takes over after a kill.
 
-use std::collections::{BTreeSet, HashSet};
+mod files;
+mod obstacles;
+
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use super::{GitError, Repository, bytes, locks, output, with_input};
+use super::{GitError, Repository, bytes, locks, output};
+use obstacles::obstacles;
 
 /// What is to be moved, from where to where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -300,68 +304,6 @@ impl Repository {
         let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
         Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     }
-
-    /// Brings every file that is as it was to where it is to be. What is neither is the user's, stays, and is named.
-    fn write_files(
-        &self,
-        checkout: &Path,
-        git: &Path,
-        differences: &[Difference],
-    ) -> Result<Vec<String>, GitError> {
-        let (old, new) = (&git.join(OLD), &git.join(NEW));
-        let (not_old, not_new) = (self.differing(checkout, old)?, self.differing(checkout, new)?);
-        for Difference { path, .. } in differences.iter().filter(|one| one.letter == b'D') {
-            if !not_old.contains(path) {
-                remove(checkout, path);
-            }
-        }
-        let (mut made, mut changed) = (Vec::new(), Vec::new());
-        for Difference { letter, path } in differences.iter().filter(|one| not_new.contains(&one.path)) {
-            match letter {
-                b'D' => {}
-                b'A' => made.push(path.as_path()),
-                _ if !not_old.contains(path) => changed.push(path.as_path()),
-                _ => {}
-            }
-        }
-        made.iter().for_each(|path| remove_empty(&checkout.join(path)));
-        // What decides how files are written comes first.
-        let is_rules = |path: &&Path| path.file_name() == Some(OsStr::new(".gitattributes"));
-        for rules in [true, false] {
-            for (paths, force) in [(&made, false), (&changed, true)] {
-                let paths: Vec<&Path> =
-                    paths.iter().copied().filter(|path| is_rules(path) == rules).collect();
-                self.check_out_paths(checkout, new, &paths, force)?;
-            }
-        }
-        let left = self.differing(checkout, new)?;
-        let still = |one: &&Difference| match one.letter {
-            b'D' => not_old.contains(&one.path) && fs::symlink_metadata(checkout.join(&one.path)).is_ok(),
-            _ => left.contains(&one.path),
-        };
-        Ok(differences.iter().filter(still).map(|one| one.path.display().to_string()).collect())
-    }
-
-    /// Without force nothing that is there is overwritten.
-    fn check_out_paths(
-        &self,
-        checkout: &Path,
-        index: &Path,
-        paths: &[&Path],
-        force: bool,
-    ) -> Result<(), GitError> {
-        if paths.is_empty() {
-            return Ok(());
-        }
-        let mut command = self.with_index(checkout, index)?;
-        command.args(["checkout-index", "-q", "-u", "-z", "--stdin"]).args(force.then_some("-f"));
-        let names: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
-        match with_input(command, &names.join(&0)) {
-            // What was in the way is found by looking again.
-            Ok(_) | Err(GitError::Failed { .. }) if !force => Ok(()),
-            done => done.map(drop),
-        }
-    }
 }
 
 /// Copies of a checkout's index, beside it; they go with this.
@@ -409,85 +351,6 @@ impl Note {
 
     fn forget(self) {
         let _ = fs::remove_file(self.0);
-    }
-}
-
-/// What stands where something is to be added, and is not about to go.
-fn obstacles(checkout: &Path, differences: &[Difference]) -> Vec<String> {
-    let going: HashSet<&Path> =
-        differences.iter().filter(|one| one.letter == b'D').map(|one| one.path.as_path()).collect();
-    let mut found = BTreeSet::new();
-    for Difference { path, .. } in differences.iter().filter(|one| one.letter == b'A') {
-        found.extend(obstacle(checkout, path, &going));
-    }
-    found.into_iter().map(|path| path.display().to_string()).collect()
-}
-
-fn obstacle(checkout: &Path, path: &Path, going: &HashSet<&Path>) -> Option<PathBuf> {
-    let mut above: Vec<&Path> =
-        path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty()).collect();
-    above.reverse();
-    for part in above {
-        match fs::symlink_metadata(checkout.join(part)) {
-            Ok(found) if found.is_dir() => {}
-            Ok(_) if !going.contains(part) => return Some(part.to_owned()),
-            // Nothing is below it, then.
-            Ok(_) | Err(_) => return None,
-        }
-    }
-    match fs::symlink_metadata(checkout.join(path)) {
-        Ok(found) if found.is_dir() => file_below(checkout, path, going),
-        Ok(_) => Some(path.to_owned()),
-        Err(_) => None,
-    }
-}
-
-/// A file in a folder that is not about to go.
-fn file_below(checkout: &Path, folder: &Path, going: &HashSet<&Path>) -> Option<PathBuf> {
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(checkout.join(&folder)).into_iter().flatten().flatten() {
-            let path = folder.join(entry.file_name());
-            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                true => open.push(path),
-                false if !going.contains(path.as_path()) => return Some(path),
-                false => {}
-            }
-        }
-    }
-    None
-}
-
-/// A file, and the folders that are empty without it.
-fn remove(checkout: &Path, path: &Path) {
-    let place = checkout.join(path);
-    let gone = match fs::remove_file(&place) {
-        // A submodule, which goes only where nothing is in it.
-        Err(error) if error.kind() == ErrorKind::IsADirectory => fs::remove_dir(&place),
-        gone => gone,
-    };
-    if gone.is_ok() {
-        let above = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
-        // The first that is not empty ends it.
-        let _ = above.map(|part| fs::remove_dir(checkout.join(part))).take_while(Result::is_ok).count();
-    }
-}
-
-/// Folders with nothing in them but such folders.
-fn remove_empty(folder: &Path) {
-    if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
-        return;
-    }
-    let (mut open, mut all) = (vec![folder.to_owned()], Vec::new());
-    while let Some(folder) = open.pop() {
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-        open.extend(
-            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()),
-        );
-        all.push(folder);
-    }
-    for folder in all.iter().rev() {
-        let _ = fs::remove_dir(folder);
     }
 }
 

@@ -24,7 +24,7 @@ pub enum WorkLocation {
     },
     /// On no branch.
     Kept(Change),
-    /// It ended well and left nothing.
+    /// It succeeded and left nothing.
     Unchanged,
     Nowhere,
 }

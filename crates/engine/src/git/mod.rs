@@ -7,6 +7,7 @@
 
 mod baseline;
 pub mod checkpoints;
+mod command;
 pub(crate) mod conflict_markers;
 mod discovery;
 mod error;
@@ -22,6 +23,7 @@ mod locks;
 mod loose;
 mod markers;
 pub mod merge;
+mod refs;
 mod shadow;
 mod submodules;
 mod uncommitted;
@@ -30,11 +32,11 @@ pub mod workspaces;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::sync::Arc;
 
 pub use baseline::{Baseline, Content, Difference};
+pub use command::{CallObserver, observe_calls};
 pub use error::GitError;
 pub use filters::Refused;
 pub use foreign::{head_of, head_text, ref_of};
@@ -48,23 +50,7 @@ pub use uncommitted::Uncommitted;
 
 use conductor_core::values::units::Timestamp;
 
-use crate::host::redact;
-
-/// Switched off wherever git runs in the user's repository.
-const DEAF: [&str; 12] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.pager=cat",
-    "core.editor=true",
-    "core.askPass=true",
-    "core.sshCommand=false",
-    "credential.helper=",
-    "diff.external=",
-    "commit.gpgSign=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "protocol.allow=never",
-];
+use command::{bare_command, bytes, deaf, finished, is_ancestor, output, run, said, what, with_input};
 
 /// A git repository with a checkout, as the user has it.
 #[derive(Debug, Clone)]
@@ -190,97 +176,12 @@ impl Repository {
         output(ask(&["update-ref", "-m", "conductor: first commit", "HEAD", &commit, &absent])).map(drop)
     }
 
-    /// What a ref points to; nothing where there is no such ref. Most are a small file, which needs no git to be read.
-    pub fn read_ref(&self, name: &str) -> Result<Option<String>, GitError> {
-        let file = std::fs::read_to_string(self.common.join(name)).unwrap_or_default();
-        if name.starts_with("refs/") && matches!(file.trim_end().len(), 40 | 64) && !file.starts_with("ref:")
-        {
-            return Ok(Some(file.trim_end().to_owned()));
-        }
-        let mut command = self.command();
-        command
-            .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
-            .arg(format!("{name}^{{commit}}"));
-        match output(command) {
-            Ok(commit) => Ok(Some(commit)),
-            Err(GitError::Failed { code: Some(1), .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Moves a ref if it still is where it was; `old` empty makes it, `new` empty takes it away. Whether it was moved.
-    pub fn move_ref(&self, name: &str, new: &str, old: &str) -> Result<bool, GitError> {
-        let mut command = self.command();
-        let zero = "0".repeat(new.len().max(old.len()));
-        let or_zero = |commit: &str| if commit.is_empty() { zero.clone() } else { commit.to_owned() };
-        command.args(["update-ref", "--no-deref", "--create-reflog", "-m", "conductor"]);
-        command.arg(name).arg(or_zero(new)).arg(or_zero(old));
-        match output(command) {
-            Ok(_) => Ok(true),
-            Err(GitError::Failed { .. }) => Ok(self.read_ref(name)?.unwrap_or_default() == new),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Sets a ref wherever it was. For refs that only one attempt writes.
-    pub fn set_ref(&self, name: &str, commit: &str) -> Result<(), GitError> {
-        if self.write_loose(name, commit) {
-            return Ok(());
-        }
-        let mut command = self.command();
-        command.args(["update-ref", "--no-deref", "-m", "conductor", name, commit]);
-        output(command).map(drop)
-    }
-
-    /// Sets many refs at once, wherever they were; those without a commit are taken away. All of it happens or none.
-    pub fn set_refs(&self, refs: &[(String, Option<String>)]) -> Result<(), GitError> {
-        if refs.is_empty() {
-            return Ok(());
-        }
-        let line = |(name, commit): &(String, Option<String>)| match commit {
-            Some(commit) => format!("update {name} {commit}\n"),
-            None => format!("delete {name}\n"),
-        };
-        let lines: String = refs.iter().map(line).collect();
-        let mut command = self.command();
-        command.args(["update-ref", "--no-deref", "-m", "conductor", "--stdin"]);
-        with_input(command, lines.as_bytes()).map(drop)
-    }
-
-    pub fn delete_ref(&self, name: &str) -> Result<(), GitError> {
-        let mut command = self.command();
-        command.args(["update-ref", "--no-deref", "-d", name]);
-        output(command).map(drop)
-    }
-
-    /// Names of refs below a prefix, with what they point to.
-    pub fn refs(&self, prefix: &str) -> Result<Vec<(String, String)>, GitError> {
-        let mut command = self.command();
-        command.args(["for-each-ref", "--format=%(refname) %(objectname)", prefix]);
-        let text = output(command)?;
-        Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(a, b)| (a.into(), b.into())).collect())
-    }
-
-    /// Every ref in whose history a commit is.
-    pub fn holders(&self, commit: &str) -> Result<Vec<String>, GitError> {
-        let mut command = self.command();
-        command.args(["for-each-ref", "--format=%(refname)", "--contains", commit]);
-        Ok(output(command)?.lines().map(str::to_owned).collect())
-    }
-
     /// When a commit was made. One that does not say it counts as new: what is thrown away goes by its age.
     pub fn committed_at(&self, commit: &str) -> Result<Timestamp, GitError> {
         let mut command = self.command();
         command.args(["show", "--no-patch", "--format=%ct", "--end-of-options", commit]);
         let seconds: i64 = output(command)?.trim().parse().unwrap_or(i64::MAX);
         Ok(Timestamp(seconds.saturating_mul(1000)))
-    }
-
-    /// Names of all refs that are one of these or below one.
-    pub fn named(&self, names: &[String]) -> Result<Vec<String>, GitError> {
-        let mut command = self.command();
-        command.args(["for-each-ref", "--format=%(refname)"]).args(names);
-        Ok(output(command)?.lines().map(str::to_owned).collect())
     }
 
     /// The commit that is checked out in a linked worktree, whose git directory this is.
@@ -327,17 +228,6 @@ impl Repository {
     /// Whether objects have names of 64 digits instead of 40.
     pub fn is_sha256(&self) -> bool {
         self.head.len() == 64
-    }
-
-    /// Refs below a prefix, with their commits' first lines.
-    pub fn subjects(&self, prefix: &str) -> Result<Vec<(String, String, String)>, GitError> {
-        let mut command = self.command();
-        command.args(["for-each-ref", "--format=%(refname) %(objectname) %(contents:subject)", prefix]);
-        let entry = |line: &str| {
-            let mut parts = line.splitn(3, ' ').map(str::to_owned);
-            Some((parts.next()?, parts.next()?, parts.next()?))
-        };
-        Ok(output(command)?.lines().filter_map(entry).collect())
     }
 
     /// Whether `old` is in the history of `new`.
@@ -400,28 +290,6 @@ impl Repository {
         Ok(!output(command)?.is_empty())
     }
 
-    /// Makes an annotated tag.
-    pub fn tag(&self, name: &str, commit: &str, message: &str) -> Result<(), GitError> {
-        let (user, email) = self.identity();
-        let mut command = self.command();
-        command.env("GIT_COMMITTER_NAME", user).env("GIT_COMMITTER_EMAIL", email);
-        command.args(["tag", "--annotate", "--no-sign", "--cleanup=verbatim", "-F", "-", "--", name, commit]);
-        with_input(command, message.as_bytes()).map(drop)
-    }
-
-    /// Annotated tags below a prefix: name, commit, when made, message.
-    pub fn tags(&self, prefix: &str) -> Result<Vec<(String, String, i64, String)>, GitError> {
-        let mut command = self.command();
-        let format = "--format=%(refname)%00%(*objectname)%00%(taggerdate:unix)%00%(contents)%01";
-        command.args(["for-each-ref", format, prefix]);
-        let text = output(command)?;
-        let entry = |entry: &str| {
-            let mut parts = entry.trim_start_matches('\n').splitn(4, '\0').map(str::to_owned);
-            Some((parts.next()?, parts.next()?, parts.next()?.parse().ok()?, parts.next()?))
-        };
-        Ok(text.split('\u{1}').filter_map(entry).collect())
-    }
-
     /// Who the user is to git, for commits made in their name.
     pub fn identity(&self) -> (String, String) {
         let ask = |key: &str| {
@@ -445,103 +313,6 @@ pub(crate) fn list_files<S: AsRef<OsStr>>(checkout: &Path, args: &[S]) -> Result
     let text = bytes(command)?;
     let names = text.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
-}
-
-/// Git in a directory, without prompts, locale, inherited repository or anything that runs programs.
-fn deaf(directory: &Path) -> Command {
-    let mut command = bare_command();
-    command.current_dir(directory).env("GIT_OPTIONAL_LOCKS", "0");
-    for setting in DEAF {
-        command.args(["-c", setting]);
-    }
-    command
-}
-
-/// Git with none of the variables by which a caller could point it elsewhere.
-fn bare_command() -> Command {
-    let mut command = Command::new("git");
-    for (name, _) in std::env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"GIT_") {
-            command.env_remove(name);
-        }
-    }
-    command
-        .env("LC_ALL", "C")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_EDITOR", "true")
-        .env("GIT_PAGER", "cat")
-        .env("GIT_ATTR_NOSYSTEM", "1")
-        // Nothing is fetched, whatever a configuration allows or promises.
-        .env("GIT_ALLOW_PROTOCOL", "none")
-        .env("GIT_NO_LAZY_FETCH", "1");
-    command
-}
-
-/// What a command answered, without the last line break.
-fn is_ancestor(mut command: Command, new: &str, old: &str) -> Result<bool, GitError> {
-    command.args(["merge-base", "--is-ancestor", old, new]);
-    match output(command) {
-        Ok(_) => Ok(true),
-        Err(GitError::Failed { code: Some(1), .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn output(command: Command) -> Result<String, GitError> {
-    let text = String::from_utf8_lossy(&bytes(command)?).into_owned();
-    Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
-}
-
-fn bytes(command: Command) -> Result<Vec<u8>, GitError> {
-    said(command, &[])
-}
-
-fn said(mut command: Command, input: &[u8]) -> Result<Vec<u8>, GitError> {
-    let output = run(&mut command, input)?;
-    finished(&output, &command)
-}
-
-/// What is told of a call of git: its words, how long it took, and whether it succeeded.
-pub type CallObserver = fn(&str, Duration, bool);
-
-static OBSERVER: OnceLock<CallObserver> = OnceLock::new();
-
-/// From now on every call of git is told, once it has ended.
-pub fn observe_calls(observer: CallObserver) {
-    let _ = OBSERVER.set(observer);
-}
-
-/// Every call of git passes here: what a killed one left locked is freed, what a living one holds is waited for.
-fn run(command: &mut Command, input: &[u8]) -> Result<Output, GitError> {
-    let Some(observer) = OBSERVER.get() else { return locks::run(command, input, locks::PATIENCE) };
-    let started = Instant::now();
-    let output = locks::run(command, input, locks::PATIENCE);
-    let succeeded = output.as_ref().is_ok_and(|output| output.status.success());
-    observer(&what(command), started.elapsed(), succeeded);
-    output
-}
-
-fn finished(output: &Output, command: &Command) -> Result<Vec<u8>, GitError> {
-    match output.status.success() {
-        true => Ok(output.stdout.clone()),
-        false => Err(GitError::Failed {
-            what: what(command),
-            code: output.status.code(),
-            said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        }),
-    }
-}
-
-/// The verb and what follows, without the switches before it.
-fn what(command: &Command) -> String {
-    let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
-    let verb = args.iter().position(|arg| !arg.starts_with('-') && !arg.contains('=')).unwrap_or(0);
-    args[verb..].iter().take(4).map(|arg| redact::known().cut(arg, 60)).collect::<Vec<_>>().join(" ")
-}
-
-fn with_input(command: Command, input: &[u8]) -> Result<String, GitError> {
-    let text = said(command, input)?;
-    Ok(String::from_utf8_lossy(&text).trim_end().to_owned())
 }
 
 /// What `HEAD` says in a git directory, as the file would: a commit's name, or `ref: ` and a branch's. Where branches are

@@ -1,20 +1,24 @@
 //! The shadow: a git directory of our own that shares the repository's objects and nothing else.
 
-use std::collections::{HashMap, HashSet};
+mod commits;
+mod merging;
+
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use conductor_core::run::event::Touched;
-use conductor_core::schedule::Side;
 
 use super::baseline::Baseline;
 use super::filters::{but, without};
 use super::index::{Index, Link};
 use super::lfs::{self, Lfs};
-use super::{GitError, Repository, bare_command, bytes, is_ancestor, output, run, said, with_input};
+use super::{GitError, Repository, bare_command, bytes, output, with_input};
 use crate::host::access;
+
+pub use merging::Merge;
 
 #[derive(Debug, Clone)]
 pub struct Shadow {
@@ -32,20 +36,6 @@ pub struct Shadow {
     pub(super) is_of_module: bool,
     /// The trees of commits.
     pub(super) trees: Arc<Mutex<HashMap<String, String>>>,
-}
-
-/// What merging two commits in memory came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
-    Clean {
-        tree: String,
-    },
-    /// The files that both sides changed, what git said of them, and the tree with the conflicts marked in it.
-    Conflict {
-        tree: String,
-        files: Vec<String>,
-        messages: String,
-    },
 }
 
 /// What came of taking a folder's files into an index.
@@ -269,120 +259,12 @@ impl Shadow {
         with_input(command, &names.join(&0)).map(drop)
     }
 
-    /// Asked for once; of those that are made here it is known.
-    pub fn tree_of_commit(&self, commit: &str) -> Result<String, GitError> {
-        if let Some(tree) = self.trees().get(commit) {
-            return Ok(tree.clone());
-        }
-        let mut command = self.command();
-        command
-            .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
-            .arg(format!("{commit}^{{tree}}"));
-        let tree = output(command)?;
-        self.note_tree(commit, &tree);
-        Ok(tree)
-    }
-
-    fn trees(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note_tree(&self, commit: &str, tree: &str) {
-        const MANY: usize = 256;
-        if !matches!(commit.len(), 40 | 64) {
-            return;
-        }
-        let mut trees = self.trees();
-        if trees.len() > MANY {
-            trees.clear();
-        }
-        trees.insert(commit.to_owned(), tree.to_owned());
-    }
-
-    pub fn commit(&self, tree: &str, parents: &[&str], message: &str) -> Result<String, GitError> {
-        let mut command = self.command();
-        command.args(["commit-tree", tree]);
-        for parent in parents {
-            command.args(["-p", parent]);
-        }
-        let commit = with_input(command, message.as_bytes())?;
-        self.note_tree(&commit, tree);
-        Ok(commit)
-    }
-
-    /// Whether `old` is in the history of `new`.
-    pub fn contains(&self, new: &str, old: &str) -> Result<bool, GitError> {
-        is_ancestor(self.command(), new, old)
-    }
-
-    /// Merges in memory: no folder is touched and nothing is moved. Where a side is favoured, it wins what both changed.
-    pub fn merge(&self, ours: &str, theirs: &str, favour: Option<Side>) -> Result<Merge, GitError> {
-        self.merge_from(None, ours, theirs, favour)
-    }
-
-    /// As `merge`, with a given merge base where git would find another.
-    pub fn merge_from(
-        &self,
-        base: Option<&str>,
-        ours: &str,
-        theirs: &str,
-        favour: Option<Side>,
-    ) -> Result<Merge, GitError> {
-        let mut command = self.command();
-        command.args(["merge-tree", "--write-tree", "-z", "--name-only", "--messages"]);
-        command.args(favour.map(|side| match side {
-            Side::Ours => "-Xours",
-            Side::Theirs => "-Xtheirs",
-        }));
-        command.args(base.map(|base| format!("--merge-base={base}"))).args([ours, theirs]);
-        let done = run(&mut command, &[])?;
-        let text = String::from_utf8_lossy(&done.stdout).into_owned();
-        match done.status.code() {
-            Some(0) => Ok(Merge::Clean { tree: text.split('\0').next().unwrap_or_default().to_owned() }),
-            Some(1) => match favour {
-                None => Ok(conflict(&text)),
-                Some(Side::Ours) => self.decided(conflict(&text), ours),
-                Some(Side::Theirs) => self.decided(conflict(&text), theirs),
-            },
-            code => Err(GitError::Failed {
-                what: "merge-tree".into(),
-                code,
-                said: String::from_utf8_lossy(&done.stderr).trim().to_owned(),
-            }),
-        }
-    }
-
     /// Files that differ between two commits, and lines added and taken away.
     pub fn touched(&self, from: &str, to: &str) -> Result<Touched, GitError> {
         let mut command = self.command();
         command.args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames"]);
         command.args(["--no-ext-diff", "--no-textconv", from, to]);
         Ok(touched(&bytes(command)?))
-    }
-
-    /// Which of these commits are in the history of one.
-    pub fn reachable<'c>(
-        &self,
-        from: &str,
-        commits: impl Iterator<Item = &'c str>,
-    ) -> Result<HashSet<String>, GitError> {
-        let commits: HashSet<&str> = commits.collect();
-        if commits.is_empty() {
-            return Ok(HashSet::new());
-        }
-        // What is left when the history of the one is taken away is not in it.
-        let mut command = self.command();
-        command.args(["rev-list", "--stdin", "--no-walk=unsorted", "--ignore-missing"]);
-        let known = with_input(
-            command,
-            commits.iter().map(|commit| format!("{commit}\n")).collect::<String>().as_bytes(),
-        )?;
-        let mut command = self.command();
-        command.args(["rev-list", "--stdin", "--ignore-missing"]);
-        let wanted: String = known.lines().map(|commit| format!("{commit}\n")).collect();
-        let outside = with_input(command, format!("{wanted}^{from}\n").as_bytes())?;
-        let outside: HashSet<&str> = outside.lines().collect();
-        Ok(known.lines().filter(|commit| !outside.contains(commit)).map(str::to_owned).collect())
     }
 
     /// Puts a tree's files into a folder whose index stays at a commit: they look as if just changed there.
@@ -396,91 +278,6 @@ impl Shadow {
         output(back).map(drop)
     }
 
-    /// Puts a merge into a folder as git itself would leave it: files with marks where both sides changed them, and an
-    /// index that knows which these are. The marks call the sides by these names. Gives the tree that was put there.
-    pub fn lay_out_merge(
-        &self,
-        ours: (&str, &str),
-        theirs: (&str, &str),
-        folder: &Path,
-        index: &Path,
-    ) -> Result<String, GitError> {
-        let mut ask = self.command();
-        ask.args(["merge-tree", "--write-tree", "-z", "--no-messages", ours.0, theirs.0]);
-        let done = self.named(&[ours, theirs], || run(&mut ask, &[]))?;
-        if !matches!(done.status.code(), Some(0 | 1)) {
-            super::finished(&done, &ask)?;
-        }
-        let mut parts = done.stdout.split(|&byte| byte == 0).filter(|part| !part.is_empty());
-        let tree = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
-        let mut files = self.in_tree(folder, index);
-        files.args(["read-tree", "--reset", "-u", &tree]);
-        self.filtered_well(files)?;
-        let mut stages = self.in_tree(folder, index);
-        stages.args(["update-index", "-z", "--index-info"]);
-        said(stages, &unmerged(&tree, parts))?;
-        Ok(tree)
-    }
-
-    /// Commits have names here while something is done: git puts into marks what it was given.
-    fn named<T>(
-        &self,
-        names: &[(&str, &str)],
-        work: impl FnOnce() -> Result<T, GitError>,
-    ) -> Result<T, GitError> {
-        let path = |name: &str| self.directory.join("refs/heads").join(name);
-        for (name, commit) in names {
-            let path = path(name);
-            let write = || {
-                fs::create_dir_all(path.parent().unwrap_or(&path))?;
-                fs::write(&path, format!("{commit}\n"))
-            };
-            write().map_err(|source| GitError::File { path: path.clone(), source })?;
-        }
-        let done = work();
-        for (name, _) in names {
-            let _ = fs::remove_file(path(name));
-        }
-        done
-    }
-
-    /// A commit's parents and message.
-    pub fn read_commit(&self, commit: &str) -> Result<(Vec<String>, String), GitError> {
-        let mut command = self.command();
-        command.args(["cat-file", "commit", commit]);
-        let text = output(command)?;
-        let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
-        let parents = head.lines().filter_map(|line| line.strip_prefix("parent ")).map(str::to_owned);
-        Ok((parents.collect(), message.to_owned()))
-    }
-
-    /// The commits after one up to another, oldest first, following first parents.
-    pub fn line(&self, after: &str, to: &str) -> Result<Vec<String>, GitError> {
-        let mut command = self.command();
-        command.args(["rev-list", "--reverse", "--first-parent", to, &format!("^{after}")]);
-        Ok(output(command)?.lines().map(str::to_owned).collect())
-    }
-
-    /// A commit like another, in another place: same author, time and message.
-    pub fn commit_like(&self, like: &str, tree: &str, parent: &str) -> Result<String, GitError> {
-        let mut ask = self.command();
-        ask.args([
-            "show",
-            "-s",
-            "--no-show-signature",
-            "--format=%an%x00%ae%x00%ad%x00%B",
-            "--date=raw",
-            like,
-        ]);
-        let text = output(ask)?;
-        let mut parts = text.splitn(4, '\0');
-        let mut part = || parts.next().unwrap_or_default();
-        let mut command = self.command();
-        command.env("GIT_AUTHOR_NAME", part()).env("GIT_AUTHOR_EMAIL", part()).env("GIT_AUTHOR_DATE", part());
-        command.args(["commit-tree", tree, "-p", parent]);
-        with_input(command, part().as_bytes())
-    }
-
     /// In whose name commits are made.
     pub fn identity(&self) -> (&str, &str) {
         (&self.name, &self.email)
@@ -491,28 +288,6 @@ impl Shadow {
         let mut command = self.command();
         command.args(["cat-file", "blob", &format!("{tree}:{path}")]);
         bytes(command)
-    }
-
-    /// Whether there is such a commit: what no ref holds is swept away some day.
-    pub fn has(&self, commit: &str) -> Result<bool, GitError> {
-        let mut command = self.command();
-        command.args(["cat-file", "-e", &format!("{commit}^{{commit}}")]);
-        match output(command) {
-            Ok(_) => Ok(true),
-            Err(GitError::Failed { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The last commit two have in common, if any.
-    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
-        let mut command = self.command();
-        command.args(["merge-base", one, other]);
-        match output(command) {
-            Ok(commit) => Ok(Some(commit)),
-            Err(GitError::Failed { code: Some(1), .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     /// The difference as a list of files with the number of lines that changed.
@@ -534,39 +309,6 @@ fn included(settings: &Path) -> std::ffi::OsString {
     let mut setting = std::ffi::OsString::from("include.path=");
     setting.push(settings);
     setting
-}
-
-/// `<tree> NUL (<file> NUL)* NUL` and then, for each message, `<count> NUL (<path> NUL)* <type> NUL <message> NUL`.
-fn conflict(text: &str) -> Merge {
-    let mut parts = text.split('\0');
-    let tree = parts.next().unwrap_or_default().to_owned();
-    let files: Vec<String> = parts.by_ref().take_while(|part| !part.is_empty()).map(str::to_owned).collect();
-    let mut messages = String::new();
-    while let Some(count) = parts.next().and_then(|count| count.parse::<usize>().ok()) {
-        let kind = parts.by_ref().nth(count).unwrap_or_default();
-        let message = parts.next().unwrap_or_default();
-        if kind.starts_with("CONFLICT") {
-            messages.push_str(message);
-        }
-    }
-    Merge::Conflict { tree, files, messages: messages.trim_end().to_owned() }
-}
-
-/// `<mode> <object> <stage> TAB <file>` for each side of each conflict, as an index takes it: a file's one entry has to
-/// go before those of its sides come.
-fn unmerged<'p>(tree: &str, sides: impl Iterator<Item = &'p [u8]>) -> Vec<u8> {
-    let gone = format!("0 {}\t", "0".repeat(tree.len())).into_bytes();
-    let mut lines: Vec<u8> = Vec::new();
-    let mut last: Option<&[u8]> = None;
-    for side in sides {
-        let name = side.splitn(2, |&byte| byte == b'\t').nth(1).unwrap_or_default();
-        if last != Some(name) {
-            lines.extend([&gone, name, b"\0"].concat());
-            last = Some(name);
-        }
-        lines.extend([side, b"\0"].concat());
-    }
-    lines
 }
 
 /// What `git add` says of repositories in the folder.

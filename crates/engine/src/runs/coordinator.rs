@@ -4,47 +4,45 @@
 //! depends on what is done (`backlog`). All that has piled up while a turn was being written goes into the next one, so the
 //! busier the run, the fewer the commits. However it ends, everything it has started is ended (`ending`).
 
+mod acting;
 mod backlog;
 mod ending;
 mod holding;
+mod starting;
 mod sweeping;
 #[cfg(test)]
 mod tests;
+mod viewing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conductor_core::plan::Plan;
 use conductor_core::plan::graph::GraphError;
-use conductor_core::plan::{Plan, Task};
-use conductor_core::run::event::{Failure, FailureClass, Options, Outcome, StopReason};
-use conductor_core::run::{IllegalEvent, Progress, Run, TaskState};
-use conductor_core::schedule::{
-    Action, Car, Decision, Input, LeftBehind, Refusal, Request, ResumeState, Scheduler,
-};
+use conductor_core::run::event::Options;
+use conductor_core::run::{IllegalEvent, Run};
+use conductor_core::schedule::{Decision, Input, Refusal, Request, Scheduler};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::agents::{self, Caller};
-use crate::dispatch::board::{Board, Phase};
-use crate::dispatch::{Control, Heard, Listed, LiveView, Message, Query, View, Why};
+use crate::dispatch::board::Board;
+use crate::dispatch::{Control, Message, Query, View};
 use crate::git::workspaces::{RunRepo, Workspaces, works};
 use crate::host::clock::{Clock, HEARTBEAT};
 use crate::host::home::RunClaim;
 use crate::host::panics::caught;
 use crate::host::redact;
 use crate::host::shortage;
-use crate::process::transcript::Speaker;
-use crate::process::{self, Teardown};
+use crate::process::Teardown;
 use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
 use crate::runs::control::ControlServer;
 use crate::stores::bus::{Bus, Records};
 use crate::stores::{Store, StoreError};
-use crate::worker::train;
-use crate::worker::{AgentLimits, MessageQueue, Order, Stop, Worker, aside, left_usage};
+use crate::worker::{Stop, Worker, aside};
 use backlog::Backlog;
 use holding::Turn;
 use sweeping::Sweeps;
@@ -53,7 +51,7 @@ use sweeping::Sweeps;
 const LAZY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Error)]
-pub enum DriveError {
+pub enum CoordinatorError {
     #[error(transparent)]
     Graph(#[from] GraphError),
     #[error(transparent)]
@@ -131,7 +129,7 @@ pub struct Driven {
     pub claim: RunClaim,
 }
 
-pub struct Drive {
+pub struct Coordinator {
     id: RunId,
     store: Arc<dyn Store>,
     claim: RunClaim,
@@ -173,115 +171,7 @@ pub struct Drive {
     finished: bool,
 }
 
-impl Drive {
-    /// Takes up a run that is in the store. Nothing starts before `run` is called, so onlookers miss nothing.
-    pub fn new(
-        id: RunId,
-        run: Run,
-        start: Start,
-        world: World,
-    ) -> Result<(Drive, mpsc::UnboundedReceiver<String>), DriveError> {
-        process::raise_descriptor_limit();
-        process::adopt_orphans();
-        process::end_leftovers(&id, world.claim.directory(), &noted(&run));
-        process::record_descent(world.claim.directory());
-        let caller = Caller::new(std::env::vars_os());
-        agents::keep_secrets_of(run.plan());
-        let (used, uncounted) = left_usage(&run, &world.output);
-        rescue_transcripts(&run, &world.output, &caller);
-        let (sender, messages) = mpsc::unbounded_channel();
-        let (notices, notice_reader) = mpsc::unbounded_channel();
-        let World {
-            store,
-            claim,
-            workspaces,
-            directory,
-            output,
-            mut ours,
-            conflict_monitor,
-            examiner,
-            reaper,
-        } = world;
-        if let Some(run_repo) = workspaces.run_repo() {
-            run_repo.listen(notices.clone());
-        }
-        let at_work = AtWork::default();
-        ours.extend([output.clone(), claim.home(), directory.join(conductor_core::plan::groups::ROOT)]);
-        ours.extend(
-            workspaces
-                .run_repo()
-                .map(|run_repo| run_repo.repository().root.join(conductor_core::plan::groups::ROOT)),
-        );
-        let conflict_monitor = workspaces.run_repo().zip(conflict_monitor).map(|(run_repo, every)| {
-            (Arc::new(ConflictMonitor::new(run_repo.clone(), at_work.clone(), ours.clone())), every)
-        });
-        let worker = Arc::new(Worker {
-            run: id.clone(),
-            plan: run.plan().clone().into(),
-            workspaces,
-            caller,
-            output,
-            ours,
-            message_queue: MessageQueue::default(),
-            marks: Default::default(),
-            board: Board::default(),
-            notices: notices.clone(),
-            reports: sender.clone(),
-            warned: Default::default(),
-            accounts: Default::default(),
-            first_starts: Default::default(),
-            baselines: Default::default(),
-            base_checks: Default::default(),
-            agent_limits: AgentLimits::new(&start.options.limits),
-            tool_server: Default::default(),
-            supplies: Default::default(),
-            secured: Default::default(),
-            limits: start.options.limits.clone(),
-        });
-        let (left, troubles) = worker.workspaces.rescue_left(&run);
-        troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
-        let durable = run.seq();
-        let mut clock = Clock::start();
-        let left = left.into_iter().map(|(task, left)| (task, redact::known().change(left))).collect();
-        let resume_state = ResumeState { reopen: start.reopen, left, used };
-        let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), resume_state)?;
-        let teardown = Teardown::new(id.clone(), claim.directory());
-        let drive = Drive {
-            id,
-            store,
-            claim,
-            directory,
-            scheduler,
-            first: Some(first),
-            clock,
-            bus: Bus::default(),
-            control: Control::new(sender),
-            messages,
-            worker,
-            attempts: HashMap::new(),
-            merging: None,
-            at_work,
-            conflict_monitor,
-            examiner,
-            arrived: Vec::new(),
-            durable,
-            backlog: Backlog::default(),
-            looks: Vec::new(),
-            away: None,
-            missed_since: None,
-            told_unrecorded: false,
-            is_killed: false,
-            called_off: HashSet::new(),
-            parked: Vec::new(),
-            sweeps: Sweeps::default(),
-            notices,
-            to_keep: reaper,
-            teardown,
-            finished: false,
-        };
-        Ok((drive, notice_reader))
-    }
-
+impl Coordinator {
     pub fn control(&self) -> Control {
         self.control.clone()
     }
@@ -300,7 +190,7 @@ impl Drive {
     }
 
     /// Drives the run until nothing is left to do or to wait for.
-    pub async fn run(mut self) -> Result<Driven, DriveError> {
+    pub async fn run(mut self) -> Result<Driven, CoordinatorError> {
         let looking = self.conflict_monitor.clone().map(|(conflict_monitor, every)| {
             let (keeping, notices) =
                 (conflict_monitor.keep(every, self.control.sender()), self.notices.clone());
@@ -316,7 +206,8 @@ impl Drive {
             self.notice(format!("the control socket could not be opened: {error}"));
         }
         self.teardown.gather();
-        let driven = caught(self.take_turns()).await.unwrap_or_else(|panic| Err(DriveError::Panicked(panic)));
+        let driven =
+            caught(self.take_turns()).await.unwrap_or_else(|panic| Err(CoordinatorError::Panicked(panic)));
         if let Ok(counter) = counter {
             self.close(counter).await;
         }
@@ -333,7 +224,7 @@ impl Drive {
         Ok(Driven { run: self.scheduler.into_run(), parked: self.parked, claim: self.claim })
     }
 
-    async fn take_turns(&mut self) -> Result<(), DriveError> {
+    async fn take_turns(&mut self) -> Result<(), CoordinatorError> {
         if let Some(Decision { records, actions, illegal, .. }) = self.first.take() {
             self.carry_out(Turn { records, actions, illegal, ..Turn::default() }).await?;
         }
@@ -428,41 +319,6 @@ impl Drive {
         }
     }
 
-    /// As it was decided; while the store cannot be written, the last of it is not durable yet.
-    fn view(&mut self, query: Query) -> Result<View, Refusal> {
-        let now = self.clock.now();
-        let known = |task: TaskId| self.scheduler.run().place(&task).ok_or(Refusal::UnknownTask(task));
-        Ok(match query {
-            Query::Snapshot => {
-                let mut snapshot = self.scheduler.snapshot(now);
-                self.worker.board.complete(&mut snapshot);
-                let (run, directory, away) = (self.id.clone(), self.directory.clone(), self.away.clone());
-                View::Snapshot(Box::new(LiveView { run, directory, pid: std::process::id(), snapshot, away }))
-            }
-            Query::Why(task) => {
-                let place = known(task)?;
-                let status = self.scheduler.run().progress(place).state.status().name().to_owned();
-                View::Why(Why { status, why: self.scheduler.why_waiting(place, now) })
-            }
-            Query::Tasks => {
-                let asked = self.scheduler.run().asked();
-                View::Tasks(asked.map(|(_, task, progress)| listed((task, progress))).collect())
-            }
-            Query::Heard(task) => {
-                let progress = self.scheduler.run().progress(known(task)?);
-                let at_work = matches!(&progress.state, TaskState::Running(running) if !running.ended);
-                let executor = progress.executor.unwrap_or_default();
-                View::Heard(Heard {
-                    attempt: Attempt(progress.last_attempt),
-                    executor,
-                    at_work,
-                    ended: progress.state.status().is_end(),
-                    clear: self.worker.marks.clear(executor),
-                })
-            }
-        })
-    }
-
     /// Reported ends count before deadlines that have passed: an attempt that ended in time never times out.
     fn decide(&mut self, arrivals: Vec<Arrival>) -> Turn {
         let now = self.clock.now();
@@ -491,128 +347,8 @@ impl Drive {
         turn
     }
 
-    fn perform(&mut self, action: Action) {
-        match action {
-            Action::Start { task, attempt, executor, choice, start_from } => {
-                if let Some(place) = self.scheduler.run().place(&task) {
-                    self.start(Order { place, task, attempt, executor, choice, start_from });
-                }
-            }
-            // What was handed in meanwhile is checked to the end.
-            Action::Stop { task, attempt, why: StopReason::Preempted }
-                if self
-                    .worker
-                    .board
-                    .of(&task)
-                    .is_some_and(|doing| doing.attempt == attempt && doing.phase == Phase::Verifying) => {}
-            Action::Stop { task, attempt, .. } => self.stop(&task, attempt),
-            Action::Say { task, attempt, words } => {
-                if self.attempts.get(&task).is_some_and(|(current, _)| *current == attempt) {
-                    self.worker.message_queue.put(&task, words);
-                }
-            }
-            Action::Integrate { cars } => self.integrate(cars),
-            Action::MoveBranch { from, to } => self.move_branch(from, to),
-            Action::Examine { stage } => self.examine(stage),
-            Action::Finish => self.finished = true,
-        }
-    }
-
-    /// Merges off the loop and reports back; the scheduler asks for one train at a time.
-    fn integrate(&mut self, cars: Vec<Car>) {
-        let Some(run_repo) = self.run_repo() else { return };
-        let (stop, stopped) = watch::channel(Stop::No);
-        self.merging = Some(stop);
-        let worker = self.worker.clone();
-        let aboard: Vec<(TaskId, Attempt)> = cars.iter().map(|car| (car.task.clone(), car.attempt)).collect();
-        tokio::spawn(async move {
-            if let Err(panic) = caught(train::integrate(worker.clone(), run_repo, cars, stopped)).await {
-                let left = |(task, attempt)| LeftBehind { task, attempt, failure: internal(&panic) };
-                let failed = aboard.into_iter().map(left).collect();
-                worker.report(Input::MergesPrepared { from: String::new(), stacked: Vec::new(), failed });
-            }
-        });
-    }
-
-    /// Looks up off the loop what blocks a stage. Where that fails, what was known at the start of the run counts.
-    fn examine(&mut self, stage: u32) {
-        let (worker, plan) = (self.worker.clone(), self.scheduler.run().plan().clone());
-        let found =
-            plan.execution.as_ref().and_then(|execution| execution.stages.get(stage as usize)).cloned();
-        let (Some(examiner), Some(found)) = (self.examiner.clone(), found) else {
-            return worker.report(Input::StageExamined { stage, blocked: None });
-        };
-        let done =
-            self.scheduler.run().tasks().filter(|(_, progress)| progress.state == TaskState::Completed);
-        let completed = done.map(|(task, _)| task.id.clone()).collect();
-        let about = AboutToBegin { plan, tasks: found.tasks, completed };
-        tokio::spawn(async move {
-            let looked = tokio::task::spawn_blocking(move || examiner(&about)).await;
-            let blocked = match looked {
-                Ok(Ok(blocked)) => Some(blocked),
-                Ok(Err(why)) => {
-                    worker.notice(stale(&found.group, &why));
-                    None
-                }
-                Err(panic) => {
-                    worker.notice(stale(&found.group, &format!("internal error: {panic}")));
-                    None
-                }
-            };
-            worker.report(Input::StageExamined { stage, blocked });
-        });
-    }
-
-    fn move_branch(&mut self, from: String, to: String) {
-        let Some(run_repo) = self.run_repo() else { return };
-        let (stop, stopped) = watch::channel(Stop::No);
-        self.merging = Some(stop);
-        let worker = self.worker.clone();
-        tokio::spawn(async move {
-            let moving = train::move_branch(worker.clone(), run_repo, from, to.clone(), stopped);
-            if let Err(panic) = caught(moving).await {
-                worker.report(Input::BranchStuck { to, failure: internal(&panic) });
-            }
-        });
-    }
-
     fn run_repo(&self) -> Option<Arc<RunRepo>> {
         self.worker.workspaces.run_repo().cloned()
-    }
-
-    fn start(&mut self, order: Order) {
-        if self.called_off.remove(&(order.task.clone(), order.attempt)) {
-            return self.worker.report(ended(&order, Outcome::Interrupted));
-        }
-        if order.choice.is_some() {
-            self.see_to_a_keeper();
-        }
-        let (stop, stopped) = watch::channel(Stop::No);
-        self.attempts.insert(order.task.clone(), (order.attempt, stop));
-        if self.conflict_monitor.is_some()
-            && self.worker.workspaces.is_apart(&self.scheduler.run().plan().tasks[order.place])
-        {
-            self.at_work.begins(&order.task, self.worker.request(&order).workspace_name());
-        }
-        let worker = self.worker.clone();
-        let sweep = self.sweeps.reuse(order.executor);
-        tokio::spawn(async move {
-            if let Some(sweep) = sweep {
-                let _ = sweep.await;
-            }
-            if let Err(panic) = caught(worker.clone().work(order.clone(), stopped)).await {
-                worker.sweep(&order).await;
-                worker.report(ended(&order, Outcome::Failed(internal(&panic))));
-            }
-        });
-    }
-
-    /// One that has not begun, because its start is still to be recorded, never begins.
-    fn stop(&mut self, task: &TaskId, attempt: Attempt) {
-        match self.attempts.get(task) {
-            Some((current, stop)) if *current == attempt => ask(stop),
-            _ => drop(self.called_off.insert((task.clone(), attempt))),
-        }
     }
 
     /// How everything that is at work is told to end.
@@ -621,7 +357,7 @@ impl Drive {
     }
 
     /// Changes to the user's checkout in the last moments of the run are reported too.
-    async fn look_a_last_time(&mut self) -> Result<(), DriveError> {
+    async fn look_a_last_time(&mut self) -> Result<(), CoordinatorError> {
         let Some((conflict_monitor, _)) = self.conflict_monitor.clone() else { return Ok(()) };
         let seen = tokio::task::spawn_blocking(move || conflict_monitor.checkout()).await.ok().flatten();
         if let Some(input) = seen {
@@ -651,55 +387,7 @@ impl Drive {
     }
 }
 
-fn listed((task, progress): (&Task, &Progress)) -> Listed {
-    Listed {
-        id: task.id.clone(),
-        name: task.name.clone(),
-        status: progress.state.status().name().to_owned(),
-        dependencies: task.dependencies.iter().map(|on| on.id.clone()).collect(),
-        commit: progress.landed.as_ref().map(|landed| landed.commit.clone()),
-    }
-}
-
-fn ended(order: &Order, outcome: Outcome) -> Input {
-    let (task, attempt) = (order.task.clone(), order.attempt);
-    Input::AttemptEnded { task, attempt, outcome, change: None, phases: None }
-}
-
-fn stale(group: &str, why: &str) -> String {
-    format!(
-        "what blocks group {group} could not be looked up again, so what was known at the start counts: {why}"
-    )
-}
-
-/// Not the work's fault.
-fn internal(panic: &str) -> Failure {
-    Failure::new(FailureClass::Internal, format!("internal error: {panic}"))
-}
-
 /// A request to stop never replaces an order to kill: the receiver sees only the last value.
 fn ask(stop: &watch::Sender<Stop>) {
     stop.send_if_modified(|wish| std::mem::replace(wish, (*wish).max(Stop::Ask)) < Stop::Ask);
-}
-
-/// The processes a dead coordinator had noted as running.
-fn noted(run: &Run) -> Vec<conductor_core::run::event::Process> {
-    run.tasks()
-        .filter_map(|(_, progress)| match &progress.state {
-            TaskState::Running(running) => running.process,
-            _ => None,
-        })
-        .collect()
-}
-
-/// What interrupted attempts had written goes where their transcripts belong. One that cannot be moved stays in its
-/// spool, and no other attempt writes there.
-fn rescue_transcripts(run: &Run, output: &Path, caller: &Caller) {
-    for (task, progress) in run.tasks() {
-        if let TaskState::Running(running) = &progress.state {
-            let (executor, attempt) = (running.executor, running.attempt);
-            let _ = Speaker { output, executor, task: &task.id, attempt }
-                .rescue(&caller.redactor(run.plan(), task));
-        }
-    }
 }

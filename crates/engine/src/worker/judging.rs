@@ -120,7 +120,7 @@ impl Worker {
 fn due(task: &Task, change: Option<Change>) -> Result<Option<Change>, Outcome> {
     match (task.changes, &change) {
         (Changes::Required, None) => {
-            let message = "it ended well but changed nothing, where a change was due";
+            let message = "it succeeded but made no changes (changes are required)";
             Err(Outcome::Failed(Failure::new(FailureClass::NoChanges, message)))
         }
         (Changes::Forbidden, Some(_)) => {

@@ -8,6 +8,7 @@ mod baselines;
 mod bill;
 mod checks;
 mod conversation;
+mod engaging;
 mod first_start;
 pub mod gates;
 mod judging;
@@ -19,6 +20,7 @@ mod plan;
 pub mod prompt;
 mod repetition;
 mod reviewing;
+mod rounds;
 mod running;
 mod securing;
 mod session_state;
@@ -28,7 +30,6 @@ pub(crate) mod tools;
 pub(crate) mod train;
 
 use std::borrow::Cow;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -42,25 +43,19 @@ use conductor_core::values::units::Usd;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::skills::Applied;
-use crate::agents::{self, Agent, AgentError, Brief, Caller, Engagement, Session};
-use crate::dispatch::board::{Board, Phase, PhaseTimer};
-use crate::dispatch::{Control, Message};
+use crate::agents::{AgentError, Caller};
+use crate::dispatch::Message;
+use crate::dispatch::board::{Board, PhaseTimer};
 use crate::git::checkpoints::Checkpoint;
-use crate::git::merge::short;
 use crate::git::workspaces::{
     SettingsNews, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest, Workspaces,
 };
-use crate::host::clock::wall;
 use crate::host::redact;
-use crate::process::transcript::{Marks, Speaker, Transcript};
-use crate::process::{self, Exit, Mark};
-use crate::worker::tools::{ToolHandler, ToolServer, ToolToken};
+use crate::process::transcript::{Marks, Speaker};
+use crate::process::{self, Mark};
+use crate::worker::tools::ToolServer;
 use bill::Difference;
-use conversation::Conversation;
 use judging::Watched;
-use parking::Parked;
-use prompt::{Facts, Footing, Offered};
-use session_state::SessionState;
 
 pub(crate) use accounts::{Accounts, left_usage};
 pub(crate) use agent_limits::AgentLimits;
@@ -246,249 +241,6 @@ impl Worker {
         done
     }
 
-    async fn rounds(
-        &self,
-        context: &AttemptContext<'_>,
-        transcript: &mut Transcript,
-        stop: &mut watch::Receiver<Stop>,
-    ) -> Result<Option<Change>, Outcome> {
-        let mut untouched = self.set_up(context, transcript, stop).await?;
-        let on_base = self.check_base(context, &mut untouched, transcript, stop).await?;
-        let mut session_state = SessionState::new(context);
-        session_state.questions = self.guarded(context, session_state.questions);
-        self.apply_skills(context, &session_state, transcript, stop).await?;
-        self.look_before(context).await;
-        let mut feedback = session_state.feedback(context);
-        loop {
-            let round = feedback.as_ref().map_or(0, |(number, _)| *number);
-            let found = match self
-                .one_round(context, feedback.as_ref(), &mut session_state, transcript, stop)
-                .await
-            {
-                Ok(()) => self.judged(context, untouched.as_deref(), transcript, stop).await,
-                Err(outcome) => Err(outcome),
-            };
-            match found {
-                Err(Outcome::Failed(failure)) if session_state.begin_anew(&failure) => {
-                    transcript.note("[conductor: the conversation cannot be gone on with; a new one begins]");
-                }
-                Err(Outcome::Failed(failure))
-                    if round >= context.task.fix_rounds.min(1)
-                        && on_base.knows(&failure, &context.workspace.directory) =>
-                {
-                    let message = format!("{}, as on the untouched base", failure.message);
-                    return Err(Outcome::Failed(Failure {
-                        class: FailureClass::FailsOnBase,
-                        message,
-                        ..failure
-                    }));
-                }
-                Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < context.task.fix_rounds => {
-                    transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
-                    let task = &context.order.task;
-                    self.notice(format!("{task} goes back to be mended: {}", failure.message));
-                    feedback = Some((round + 1, failure));
-                }
-                other => return other,
-            }
-            if *stop.borrow() != Stop::No {
-                return Err(Outcome::Interrupted);
-            }
-        }
-    }
-
-    /// The agent's work, then the commands that check it.
-    async fn one_round(
-        &self,
-        context: &AttemptContext<'_>,
-        feedback: Option<&(u32, Failure)>,
-        session_state: &mut SessionState,
-        transcript: &mut Transcript,
-        stop: &mut watch::Receiver<Stop>,
-    ) -> Result<(), Outcome> {
-        let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
-        let workspace = self.supplied(stop, || self.with_feedback(context, feedback)).await;
-        let workspace = workspace.map_err(|error| no_workspace(&error))?;
-        let SessionState { session, questions, .. } = &*session_state;
-        let known = session.begun && agent.abilities().resumes;
-        let round = feedback.map_or(0, |(round, _)| *round);
-        let remarks = session_state.remarks(&self.message_queue, &context.order.task);
-        let words = |known: bool| {
-            let told = self.words(context, &workspace, (feedback, session_state.footing(round)), known)?;
-            Ok(told + &remarks)
-        };
-        let (anew, words) = (known.then(|| words(false)).transpose()?, words(known)?);
-        if !session.begun && !agent.names_conversations() {
-            self.tell_session(context, &session.id);
-        }
-        let (task, caller) = (context.task, &self.caller);
-        let manner = prompt::manner(context.plan, task);
-        let token = self.tool_token(context, questions).await?;
-        let tools = token.as_ref().map(|token| &token.access);
-        let brief =
-            Brief { task, workspace: &workspace, caller, words, anew, session, questions, manner, tools };
-        context.timer.enter(Phase::Working);
-        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, true).await?;
-        context.timer.enter(Phase::Verifying);
-        let name = talk.session().unwrap_or(&session.id).to_owned();
-        session_state.session = Session { id: name, begun: true };
-        let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
-        session_state.spent |= talk.spent();
-        let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
-        if let Some(cut) = cut {
-            return Err(cut);
-        }
-        if let Some(until) = ending.parked {
-            self.park(context.task, until);
-            return Err(Outcome::Interrupted);
-        }
-        match ending.outcome {
-            Outcome::Succeeded => {}
-            Outcome::Failed(failure) if matches!(context.task.work, Work::Run(_)) => {
-                return Err(Outcome::Failed(checks::with_telling_line(context.task, failure, transcript)));
-            }
-            other => return Err(other),
-        }
-        if matches!(context.task.work, Work::Prompt(_)) {
-            let (task, attempt) = (context.order.task.clone(), context.order.attempt);
-            self.report(Input::WorkHandedIn { task, attempt });
-        }
-        self.look_after(context).await;
-        self.verify(context, transcript, stop).await.map_err(Outcome::Failed)
-    }
-
-    /// A way in for its agent to say more than its work does, where the run takes that.
-    async fn tool_token(
-        &self,
-        context: &AttemptContext<'_>,
-        questions: &agents::Questions,
-    ) -> Result<Option<ToolToken>, Outcome> {
-        let Some(Offered { adds }) = Offered::of(context.plan, context.task, &self.limits) else {
-            return Ok(None);
-        };
-        let tool_handler = ToolHandler {
-            task: context.order.task.clone(),
-            attempt: context.order.attempt,
-            plan: self.plan.clone(),
-            control: Control::new(self.reports.clone()),
-            questions: questions.clone(),
-            board: self.board.clone(),
-            redactor: self.caller.redactor(context.plan, context.task),
-            reports: Default::default(),
-            adds,
-            asks: self.limits.asks_about_follow_ups(),
-        };
-        self.tool_server.admit(tool_handler).await.map(Some).map_err(|error| unfit_stream(&error))
-    }
-
-    /// Engages an agent and listens until its process is gone. `goes_on` where the task's next attempt may go on with
-    /// the conversation.
-    async fn converse(
-        &self,
-        context: &AttemptContext<'_>,
-        agent: &dyn Agent,
-        brief: &Brief<'_>,
-        transcript: &mut Transcript,
-        stop: &mut watch::Receiver<Stop>,
-        goes_on: bool,
-    ) -> Result<(Conversation, Result<Exit, Failure>), Outcome> {
-        let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
-        let speaker = self.speaker(context.order);
-        let stream = self
-            .supplied(stop, || launch.converses.then(|| Transcript::open_stream(&speaker)).transpose())
-            .await;
-        let stream = stream.map_err(|error| unfit_stream(&error))?;
-        if stream.is_some()
-            && let Err(error) = self.accounts.note(&speaker, brief.task, brief.session)
-        {
-            let task = &context.order.task;
-            self.notice(format!("what {task} spends if we are killed could not be counted later: {error}"));
-        }
-        let mark = self.marks.stream(context.order.executor);
-        let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
-        let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
-        talk.told = (goes_on && matches!(brief.task.work, Work::Prompt(_))).then(|| brief.session.id.clone());
-        let _place = tokio::select! {
-            biased;
-            place = self.agent_limits.place(brief.task.agent_name()) => place,
-            _ = stop.wait_for(|wish| *wish != Stop::No) => return Err(Outcome::Interrupted),
-        };
-        if agent.sets_up_its_home() {
-            let stopped = stop.wait_for(|wish| *wish != Stop::No);
-            tokio::select! {
-                first_start = self.first_starts.next(brief.task.agent_name()) => talk.first_start = first_start,
-                _ = stopped => return Err(Outcome::Interrupted),
-            }
-        }
-        let exit = self.run_talking(context.order, &launch, transcript, stop, Some(&mut talk)).await;
-        Ok((talk, exit))
-    }
-
-    /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
-    async fn at_home(
-        &self,
-        task: &Task,
-        mut workspace: Workspace,
-        stop: &watch::Receiver<Stop>,
-    ) -> Result<Workspace, Outcome> {
-        if task.has_own_agent_home()
-            && let Some(name) =
-                agents::agent(&self.plan.get(), task.agent_name()).map_err(unfit)?.home_variable()
-        {
-            let home = self.output.join("agent_homes").join(task.id.as_str());
-            let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home);
-            self.supplied(stop, make).await.map_err(|error| unfit_stream(&error))?;
-            workspace.env.push((name.to_owned(), home.display().to_string()));
-        }
-        Ok(workspace)
-    }
-
-    /// By which name a conversation can be gone on with; a command has none.
-    fn tell_session(&self, context: &AttemptContext<'_>, name: &str) {
-        if matches!(context.task.work, Work::Prompt(_)) {
-            let (task, attempt) = (context.order.task.clone(), context.order.attempt);
-            self.report(Input::SessionStarted { task, attempt, session: name.to_owned() });
-        }
-    }
-
-    /// No task is to ask this provider before then.
-    fn park(&self, task: &Task, said: Option<i64>) {
-        let Parked { until, notice } = parking::parked(task.agent_name(), said, wall());
-        notice.into_iter().for_each(|notice| self.notice(notice));
-        self.report(Input::ProviderParked { agent: task.agent_name().to_owned(), until });
-    }
-
-    /// What a prompt is told, with all there is to know now.
-    fn words(
-        &self,
-        context: &AttemptContext<'_>,
-        workspace: &Workspace,
-        (feedback, footing): (Option<&(u32, Failure)>, Footing),
-        known: bool,
-    ) -> Result<String, Outcome> {
-        if matches!(context.task.work, Work::Run(_)) {
-            return Ok(String::new());
-        }
-        let apart = context.workspace.base.is_some();
-        let facts = Facts {
-            before: context.order.start_from.as_ref().map_or(&[][..], |start_from| &start_from.before),
-            branch: self.workspaces.run_repo().filter(|_| apart).map(|run_repo| short(run_repo.branch())),
-            ports: workspace
-                .env
-                .iter()
-                .find(|(name, _)| name == "CONDUCTOR_PORTS")
-                .map(|(_, ports)| ports.as_str()),
-            tools: Offered::of(context.plan, context.task, &self.limits),
-            skills: context.skills.get().map_or(&[][..], Vec::as_slice),
-            feedback,
-            footing,
-            known,
-            ..Facts::of(context.plan, self.workspaces.isolation(context.task))
-        };
-        prompt::words(context.task, &facts, &workspace.directory)
-            .map_err(|error| Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string())))
-    }
-
     /// Who sits where, and what is to be done there.
     pub fn request(&self, order: &Order) -> WorkspaceRequest {
         let plan = self.plan.get();
@@ -530,7 +282,7 @@ impl Worker {
     fn warn_unpriced(&self, model: Option<&str>) {
         let model = model.unwrap_or("the model, which is not named,");
         self.warn_once(format!(
-            "no price is known for {model}: what it costs is not counted and no cap on money holds for it; give it one \
+            "no price is known for {model}: its cost is not counted and cost caps do not apply to it; give it one \
              under `prices:` in the file's config"
         ));
     }
@@ -578,11 +330,6 @@ pub(crate) async fn aside<T: Send + 'static>(
     }
 }
 
-/// Whether the agent that did the work can be asked to fix it.
-fn is_mendable(failure: &Failure) -> bool {
-    matches!(failure.class, FailureClass::Unverified | FailureClass::Conflict | FailureClass::Diverged)
-}
-
 fn no_workspace(error: &WorkspaceError) -> Outcome {
     let (class, message) = match error {
         WorkspaceError::Markers(_)
@@ -597,7 +344,7 @@ fn no_workspace(error: &WorkspaceError) -> Outcome {
 }
 
 fn unfit_stream(error: &std::io::Error) -> Outcome {
-    Outcome::Failed(Failure::new(FailureClass::Unstartable, format!("what it says cannot be kept: {error}")))
+    Outcome::Failed(Failure::new(FailureClass::Unstartable, format!("cannot open the transcript: {error}")))
 }
 
 fn unfit(error: AgentError) -> Outcome {

@@ -6,8 +6,9 @@ use conductor_core::plan::Work;
 use conductor_core::run::event::Outcome;
 use tokio::sync::watch;
 
+use super::session_state::SessionState;
 use super::session_state::new_session;
-use super::{AttemptContext, SessionState, Stop, Worker, unfit};
+use super::{AttemptContext, Stop, Worker, unfit};
 use crate::agents::skills::{self, Applied, Skill};
 use crate::agents::{self, Brief, Session};
 use crate::process::transcript::{Speaker, Transcript, last_lines};

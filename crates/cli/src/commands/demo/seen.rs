@@ -8,8 +8,10 @@ use conductor_core::run::{Progress, Run, Status};
 use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_engine::process::transcript::{Speaker, last_lines};
 
-/// How a worker notes in a transcript that it sends work back.
-const SENT_BACK: &str = "[conductor: ";
+/// How a worker notes in a transcript that it sends work back, as `[conductor: why; round 2]`.
+fn sent_back(line: &str) -> Option<&str> {
+    line.strip_prefix("[conductor: ")?.rsplit_once("; round ").map(|(why, _)| why)
+}
 
 /// One thing that went wrong on the way and was noticed.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,7 +44,7 @@ fn checked(task: &Task, progress: &Progress, output: &Path) -> Option<String> {
     let (executor, attempt) = (progress.executor.unwrap_or(0), Attempt(progress.last_attempt));
     let transcript = Speaker { output, executor, task: &task.id, attempt }.transcript();
     let lines = last_lines(&transcript, usize::MAX);
-    let why = lines.iter().find_map(|line| line.strip_prefix(SENT_BACK))?;
+    let why = lines.iter().find_map(|line| sent_back(line))?;
     Some(format!("said it was done, but {}", why.split([':', ';']).next().unwrap_or_default()))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conductor_core::values::units::Millis;
 use conductor_engine::records::notify::{Notifier, Shown};
-use conductor_engine::runs::coordinator::{Drive, DriveError, Driven};
+use conductor_engine::runs::coordinator::{Coordinator, CoordinatorError, Driven};
 use conductor_engine::stores::bus::Records;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -30,7 +30,7 @@ impl Audience {
     pub(super) fn gather(
         ui: Ui,
         stage: &Stage<'_>,
-        drive: &mut Drive,
+        coordinator: &mut Coordinator,
         notices: UnboundedReceiver<String>,
         directory: &Path,
         heartbeat: Millis,
@@ -38,8 +38,8 @@ impl Audience {
         let (words, said) = unbounded_channel();
         let (to_show, shown) = unbounded_channel();
         Audience {
-            records: drive.subscribe(),
-            notifier: Notifier::follow(stage.id, stage.run, directory, drive.subscribe(), to_show),
+            records: coordinator.subscribe(),
+            notifier: Notifier::follow(stage.id, stage.run, directory, coordinator.subscribe(), to_show),
             view: progress::of(ui, stage),
             notices,
             said,
@@ -61,9 +61,9 @@ impl Audience {
     /// Shows a run while it is driven, to its last word.
     pub(super) async fn follow(
         &mut self,
-        driven: impl Future<Output = Result<Driven, DriveError>>,
+        driven: impl Future<Output = Result<Driven, CoordinatorError>>,
         mut looks: Looks,
-    ) -> Result<Driven, DriveError> {
+    ) -> Result<Driven, CoordinatorError> {
         tokio::pin!(driven);
         let ended = loop {
             tokio::select! {

@@ -10,7 +10,7 @@ use conductor_core::run::Run;
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
 use conductor_engine::records::beads::{self, Bd, Claims, Closer, Settled};
-use conductor_engine::runs::coordinator::Drive;
+use conductor_engine::runs::coordinator::Coordinator;
 use conductor_engine::stores::{EarlierRuns, Sqlite};
 
 use super::arguments::Resolved;
@@ -88,10 +88,10 @@ pub(super) fn follow(
     id: &RunId,
     run: &Run,
     state: &Path,
-    drive: &mut Drive,
+    coordinator: &mut Coordinator,
 ) -> Option<Closer> {
     let bd = bd(closes(source, directory, run)?, state)?;
-    Some(Closer::follow(bd, id, run, state, drive.subscribe()))
+    Some(Closer::follow(bd, id, run, state, coordinator.subscribe()))
 }
 
 /// Closes what is still open of a run of which nothing is left to do.

@@ -57,7 +57,7 @@ fn what_a_person_says_reaches_it_while_it_works() {
     bench.wait_for_process("sleep 0.05");
     crate::repository::conductor(&bench.world, &["task", "send", "a", "Use the word quagga."])
         .expect(0)
-        .says("told");
+        .says("sent");
     crate::harness::wait_for("it to be said", || {
         let run = bench.world.home().join("runs").join(bench.world.run_id());
         let log = std::fs::read(run.join("executor_1/spool.log")).unwrap_or_default();

@@ -38,7 +38,7 @@ pub enum FailureClass {
     Budget,
     /// It did the same thing over and over, to no effect.
     Runaway,
-    /// It ended well and changed nothing, where a change was due; or changed something where none was allowed.
+    /// It succeeded and made no changes, where changes are required; or changed something where none was allowed.
     NoChanges,
     Unwanted,
     /// A `verify:` command said no, in its own workspace or on the combined tree.

@@ -291,7 +291,7 @@ proptest! {
         prop_assert!(started_over_budget.is_empty());
     }
 
-    /// Near is four fifths, whatever the numbers.
+    /// Near is 80 %, whatever the numbers.
     #[test]
     fn near_is_four_fifths(used in 0..2_000_000u64, cap in 1..1_000_000u64) {
         let mut plan = prompts("a");

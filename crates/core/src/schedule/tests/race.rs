@@ -395,7 +395,7 @@ fn who_races_stays_as_it_is() {
     let mut new = racing("late", Wins::First, 2).tasks;
     assert_eq!(s.ask(amend(new.clone())), "");
     new.iter_mut().for_each(|task| task.name = "another name".into());
-    assert_eq!(s.ask(amend(new)), "", "put another way, all of them");
+    assert_eq!(s.ask(amend(new)), "", "updated, all of them");
     assert_eq!(s.scheduler.run().total(), 3);
     let told = s.ok("base.1");
     assert!(told.contains("base.1 wins base"), "{told}");

@@ -13,7 +13,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use super::holding::{SOON, Turn};
-use super::{Drive, DriveError};
+use super::{Coordinator, CoordinatorError};
 use crate::stores::StoreError;
 use crate::stores::bus::Records;
 
@@ -56,7 +56,7 @@ impl Backlog {
     }
 }
 
-impl Drive {
+impl Coordinator {
     /// Whether it is enough that a turn's records are written, for now.
     pub(super) fn is_enough_written(&self, turn: &Turn) -> bool {
         let is_local = |action: &Action| match action {
@@ -129,7 +129,7 @@ impl Drive {
         &mut self,
         records: Vec<Record>,
         held: &mut Option<Turn>,
-    ) -> Result<Records, DriveError> {
+    ) -> Result<Records, CoordinatorError> {
         self.backlog.since = None;
         if let Some((going, appending)) = self.backlog.on_its_way.take() {
             let appended = self.meanwhile(appending, SOON, held).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use conductor_core::schedule::Input;
 use tokio::time::Instant;
 
-use super::{Drive, DriveError, ask};
+use super::{Coordinator, CoordinatorError, ask};
 use crate::dispatch::Message;
 use crate::process;
 use crate::runs::control::ControlServer;
@@ -17,7 +17,7 @@ use crate::worker::Stop;
 const ASKED: Duration = Duration::from_secs(4);
 const KILLED: Duration = Duration::from_secs(2);
 
-impl Drive {
+impl Coordinator {
     /// Answers nothing any more: what is asked too late is dropped, and the client is told that the run has ended.
     pub(super) async fn close(&mut self, counter: ControlServer) {
         let closing = counter.close();
@@ -32,8 +32,8 @@ impl Drive {
     }
 
     /// Ends everything that is at work, because nothing of it can be recorded any more.
-    pub(super) async fn end_all(&mut self, error: &DriveError) {
-        if let DriveError::Store(StoreError::Damaged { .. }) = error {
+    pub(super) async fn end_all(&mut self, error: &CoordinatorError) {
+        if let CoordinatorError::Store(StoreError::Damaged { .. }) = error {
             // Closing the store would fold its log into the file, and a damaged file stays as it is.
             std::mem::forget(self.store.clone());
         }

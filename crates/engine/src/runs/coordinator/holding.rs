@@ -11,7 +11,7 @@ use conductor_core::schedule::Action;
 
 use tokio::time::Instant;
 
-use super::{Drive, DriveError, Words};
+use super::{Coordinator, CoordinatorError, Words};
 use crate::agents;
 use crate::stores::StoreError;
 use crate::stores::bus::Records;
@@ -45,8 +45,8 @@ impl Turn {
     }
 }
 
-impl Drive {
-    pub(super) async fn carry_out(&mut self, turn: Turn) -> Result<(), DriveError> {
+impl Coordinator {
+    pub(super) async fn carry_out(&mut self, turn: Turn) -> Result<(), CoordinatorError> {
         let mut next = turn;
         loop {
             self.stop_at_once(&mut next.actions);
@@ -87,7 +87,7 @@ impl Drive {
         &mut self,
         records: Vec<Record>,
         illegal: Option<IllegalEvent>,
-    ) -> Result<Option<Turn>, DriveError> {
+    ) -> Result<Option<Turn>, CoordinatorError> {
         let mut held = None;
         let records = self.with_backlog(records, &mut held).await?;
         if let Some(illegal) = illegal {
@@ -115,7 +115,7 @@ impl Drive {
     }
 
     /// Waits for a full disk or a foreign lock to go away; only what no waiting can mend is an error.
-    async fn append(&mut self, records: &Records, held: &mut Option<Turn>) -> Result<(), DriveError> {
+    async fn append(&mut self, records: &Records, held: &mut Option<Turn>) -> Result<(), CoordinatorError> {
         let (store, id) = (self.store.clone(), self.id.clone());
         let (mut wait, mut patience) = (FIRST_WAIT, SOON);
         let appended = loop {
@@ -149,7 +149,7 @@ impl Drive {
         awaited: impl Future<Output = T>,
         patience: Duration,
         held: &mut Option<Turn>,
-    ) -> Result<T, DriveError> {
+    ) -> Result<T, CoordinatorError> {
         tokio::pin!(awaited);
         if !patience.is_zero()
             && let Ok(done) = tokio::time::timeout(patience, &mut awaited).await
@@ -168,7 +168,7 @@ impl Drive {
                 biased;
                 done = &mut awaited => return Ok(done),
                 () = tokio::time::sleep_until(since + LAST_WORD), if leaves => {
-                    return Err(DriveError::Unrecorded { why: self.why_away() });
+                    return Err(CoordinatorError::Unrecorded { why: self.why_away() });
                 }
                 arrivals = self.gather() => arrivals,
             };

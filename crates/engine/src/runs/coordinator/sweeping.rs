@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::Drive;
+use super::Coordinator;
 use crate::git::workspaces::RunRepo;
 
 pub(super) struct Sweeps {
@@ -46,7 +46,7 @@ impl Sweeps {
     }
 }
 
-impl Drive {
+impl Coordinator {
     pub(super) fn sweep_spare(&mut self) {
         let Some(run_repo) = self.run_repo() else { return };
         for executor in self.scheduler.spare_executors() {

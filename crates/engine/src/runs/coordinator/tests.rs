@@ -2,8 +2,9 @@
 
 use std::time::Instant as Moment;
 
-use conductor_core::plan::{Command, Isolation, Plan, Work};
-use conductor_core::run::event::{Change, Record};
+use conductor_core::plan::{Command, Isolation, Plan, Task, Work};
+use conductor_core::run::TaskState;
+use conductor_core::run::event::{Change, FailureClass, Record};
 use conductor_core::values::units::Now;
 
 use super::*;
@@ -11,6 +12,7 @@ use crate::git::workspaces::{
     InPlace, Rescued, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest,
 };
 use crate::host::home::Home;
+use crate::process;
 use crate::stores::{NewRun, Sqlite, StoredRun, Task as Stored};
 
 /// What a store does with the events of a process that has started.
@@ -88,7 +90,7 @@ async fn driven(
     command: &str,
     manner: Manner,
     place: Option<Arc<dyn WorkspaceBackend>>,
-) -> (RunId, Result<Driven, DriveError>) {
+) -> (RunId, Result<Driven, CoordinatorError>) {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::at(folder.path()).unwrap();
     let id = RunId::parse(name).unwrap();
@@ -110,15 +112,15 @@ async fn driven(
         reaper: None,
     };
     let start = Start { options: Options::with_slots(1), reopen: false };
-    let (drive, _notices) = Drive::new(id.clone(), run, start, world).unwrap();
-    (id, drive.run().await)
+    let (coordinator, _notices) = Coordinator::new(id.clone(), run, start, world).unwrap();
+    (id, coordinator.run().await)
 }
 
 #[tokio::test]
 async fn a_store_that_fails_for_good_leaves_nothing_at_work() {
     let begun = Moment::now();
     let (id, ended) = driven("fails", "sleep 600", Manner::Fails, None).await;
-    assert!(matches!(ended, Err(DriveError::Store(StoreError::Failed { .. }))));
+    assert!(matches!(ended, Err(CoordinatorError::Store(StoreError::Failed { .. }))));
     assert!(process::alive(&id).is_empty());
     assert!(begun.elapsed() < Duration::from_secs(60), "it did not wait for the command");
 }
@@ -126,7 +128,7 @@ async fn a_store_that_fails_for_good_leaves_nothing_at_work() {
 #[tokio::test]
 async fn a_mistake_in_the_loop_leaves_nothing_at_work() {
     let (id, ended) = driven("panics", "sleep 600", Manner::Panics, None).await;
-    assert!(matches!(ended, Err(DriveError::Panicked(why)) if why == "the store has a mistake"));
+    assert!(matches!(ended, Err(CoordinatorError::Panicked(why)) if why == "the store has a mistake"));
     assert!(process::alive(&id).is_empty());
 }
 

@@ -1,6 +1,7 @@
 //! The top of a file: which of the known forms it has, and its sections.
 //!
-//! Four forms come through this door: our mapping, B's bare list of tasks, D's plan, and the plan that a run writes.
+//! Four forms come through this door: our mapping, a bare list of tasks, a foreign `execution_plan.json`, and the plan
+//! that a run writes.
 
 use crate::plan::Plan;
 use crate::plan::subagents::Subagent;
@@ -42,7 +43,7 @@ pub(super) fn read(r: &mut Report<'_>, root: &Node, found: Option<&[Subagent]>, 
     check::assemble(r, parts, outside, found)
 }
 
-/// Keys that only D's plans have.
+/// Keys that only a foreign `execution_plan.json` has.
 const PLAN_SIGNS: [&str; 4] = ["num_tasks", "executor_budget", "execution_model", "execution_strategy"];
 
 fn is_plan(root: &Node) -> bool {
@@ -111,7 +112,7 @@ fn no_tasks(r: &mut Report<'_>, span: Span) -> Vec<Draft> {
     Vec::new()
 }
 
-/// D's plan. Keys we do not know are its own affair; those of the plan as a whole are kept as metadata.
+/// A foreign `execution_plan.json`. Unknown keys are its own affair; those of the plan as a whole are kept as metadata.
 fn foreign(r: &mut Report<'_>, root: &Node) -> Parts {
     let Some(mut fields) = Fields::of(r, "a plan", FOREIGN_PLAN, root) else { return Parts::default() };
     let mut parts = parts(r, &mut fields, Dialect::Plan);

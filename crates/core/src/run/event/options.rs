@@ -1,0 +1,100 @@
+//! With which options a coordinator takes a run up.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::graph::Strategy;
+use crate::plan::models::Sample;
+use crate::plan::{Isolation, Land, Limits};
+use crate::values::units::Millis;
+
+/// How one taking-up of a run is to be carried out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// How many attempts at once are wanted.
+    pub slots: u32,
+    /// How many the limits of the coordinator's process leave room for, where that is fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fits: Option<u32>,
+    #[serde(default)]
+    pub strategy: Strategy,
+    #[serde(default)]
+    pub fail_fast: bool,
+    /// Tasks whose file sets meet may run side by side after all.
+    #[serde(default)]
+    pub allow_overlap: bool,
+    /// Where tasks work that do not say it themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    /// Whether good work lands by itself, where that is said for every task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub land: Option<Land>,
+    /// The file's limits, overridden by flags and filled up with what the machine has.
+    #[serde(default)]
+    pub limits: Limits,
+    /// How long a question waits for a person, where its task does not say; for ever where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within: Option<Millis>,
+    /// Whether the run is left where only questions are left, to be taken up when they are answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leave_unanswered: bool,
+    /// Agents some task names that are not there on this machine.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub absent: BTreeSet<String>,
+    /// How models did in former runs; nothing where none is chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
+    /// Where the run's files go, where that is not the state directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What was typed that decides which tasks of its file a run has; absent in logs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
+}
+
+/// What the command line says of a task file: the file is read in the same way when the run is taken up
+/// again.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Selection {
+    /// Which of its tasks; all of them where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
+    /// Whether what tasks say about their isolation does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub isolated: bool,
+}
+
+impl Options {
+    /// How many attempts there are at once.
+    pub fn at_once(&self) -> u32 {
+        self.fits.map_or(self.slots, |fits| self.slots.min(fits))
+    }
+
+    /// How many tasks there are at work at once: those who race for one are not counted beside it.
+    pub fn tasks_at_once(&self) -> u32 {
+        match self.strategy {
+            Strategy::Sequential => 1,
+            Strategy::Queue | Strategy::Batch => self.at_once(),
+        }
+    }
+
+    pub fn with_slots(slots: u32) -> Options {
+        Options {
+            slots,
+            fits: None,
+            strategy: Strategy::Queue,
+            fail_fast: false,
+            allow_overlap: false,
+            isolation: None,
+            land: None,
+            limits: Limits::default(),
+            answer_within: None,
+            leave_unanswered: false,
+            absent: BTreeSet::new(),
+            samples: Vec::new(),
+            output: None,
+            selection: None,
+        }
+    }
+}

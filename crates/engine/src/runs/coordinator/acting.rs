@@ -1,0 +1,152 @@
+//! What the scheduler decided is done: attempts start and stop, work is merged, stages are looked at. What
+//! takes time is done off the loop and reported back to it.
+
+use conductor_core::run::TaskState;
+use conductor_core::run::event::{Failure, FailureClass, Outcome, StopReason};
+use conductor_core::schedule::{Action, Car, Input, LeftBehind};
+use conductor_core::values::ids::{Attempt, TaskId};
+use tokio::sync::watch;
+
+use super::{AboutToBegin, Coordinator, ask};
+use crate::dispatch::board::Phase;
+use crate::host::panics::caught;
+use crate::worker::{Order, Stop, train};
+
+impl Coordinator {
+    pub(super) fn perform(&mut self, action: Action) {
+        match action {
+            Action::Start { task, attempt, executor, choice, start_from } => {
+                if let Some(place) = self.scheduler.run().place(&task) {
+                    self.start(Order { place, task, attempt, executor, choice, start_from });
+                }
+            }
+            // What was handed in meanwhile is checked to the end.
+            Action::Stop { task, attempt, why: StopReason::Preempted }
+                if self
+                    .worker
+                    .board
+                    .of(&task)
+                    .is_some_and(|doing| doing.attempt == attempt && doing.phase == Phase::Verifying) => {}
+            Action::Stop { task, attempt, .. } => self.stop(&task, attempt),
+            Action::Say { task, attempt, words } => {
+                if self.attempts.get(&task).is_some_and(|(current, _)| *current == attempt) {
+                    self.worker.message_queue.put(&task, words);
+                }
+            }
+            Action::Integrate { cars } => self.integrate(cars),
+            Action::MoveBranch { from, to } => self.move_branch(from, to),
+            Action::Examine { stage } => self.examine(stage),
+            Action::Finish => self.finished = true,
+        }
+    }
+
+    /// Merges off the loop and reports back; the scheduler asks for one train at a time.
+    fn integrate(&mut self, cars: Vec<Car>) {
+        let Some(run_repo) = self.run_repo() else { return };
+        let (stop, stopped) = watch::channel(Stop::No);
+        self.merging = Some(stop);
+        let worker = self.worker.clone();
+        let aboard: Vec<(TaskId, Attempt)> = cars.iter().map(|car| (car.task.clone(), car.attempt)).collect();
+        tokio::spawn(async move {
+            if let Err(panic) = caught(train::integrate(worker.clone(), run_repo, cars, stopped)).await {
+                let left = |(task, attempt)| LeftBehind { task, attempt, failure: internal(&panic) };
+                let failed = aboard.into_iter().map(left).collect();
+                worker.report(Input::MergesPrepared { from: String::new(), stacked: Vec::new(), failed });
+            }
+        });
+    }
+
+    /// Looks up off the loop what blocks a stage. Where that fails, what was known at the start of the run
+    /// counts.
+    fn examine(&mut self, stage: u32) {
+        let (worker, plan) = (self.worker.clone(), self.scheduler.run().plan().clone());
+        let found =
+            plan.execution.as_ref().and_then(|execution| execution.stages.get(stage as usize)).cloned();
+        let (Some(examiner), Some(found)) = (self.examiner.clone(), found) else {
+            return worker.report(Input::StageExamined { stage, blocked: None });
+        };
+        let done =
+            self.scheduler.run().tasks().filter(|(_, progress)| progress.state == TaskState::Completed);
+        let completed = done.map(|(task, _)| task.id.clone()).collect();
+        let about = AboutToBegin { plan, tasks: found.tasks, completed };
+        tokio::spawn(async move {
+            let looked = tokio::task::spawn_blocking(move || examiner(&about)).await;
+            let blocked = match looked {
+                Ok(Ok(blocked)) => Some(blocked),
+                Ok(Err(why)) => {
+                    worker.notice(stale(&found.group, &why));
+                    None
+                }
+                Err(panic) => {
+                    worker.notice(stale(&found.group, &format!("internal error: {panic}")));
+                    None
+                }
+            };
+            worker.report(Input::StageExamined { stage, blocked });
+        });
+    }
+
+    fn move_branch(&mut self, from: String, to: String) {
+        let Some(run_repo) = self.run_repo() else { return };
+        let (stop, stopped) = watch::channel(Stop::No);
+        self.merging = Some(stop);
+        let worker = self.worker.clone();
+        tokio::spawn(async move {
+            let moving = train::move_branch(worker.clone(), run_repo, from, to.clone(), stopped);
+            if let Err(panic) = caught(moving).await {
+                worker.report(Input::BranchStuck { to, failure: internal(&panic) });
+            }
+        });
+    }
+
+    fn start(&mut self, order: Order) {
+        if self.called_off.remove(&(order.task.clone(), order.attempt)) {
+            return self.worker.report(ended(&order, Outcome::Interrupted));
+        }
+        if order.choice.is_some() {
+            self.see_to_a_keeper();
+        }
+        let (stop, stopped) = watch::channel(Stop::No);
+        self.attempts.insert(order.task.clone(), (order.attempt, stop));
+        if self.conflict_monitor.is_some()
+            && self.worker.workspaces.is_apart(&self.scheduler.run().plan().tasks[order.place])
+        {
+            self.at_work.begins(&order.task, self.worker.request(&order).workspace_name());
+        }
+        let worker = self.worker.clone();
+        let sweep = self.sweeps.reuse(order.executor);
+        tokio::spawn(async move {
+            if let Some(sweep) = sweep {
+                let _ = sweep.await;
+            }
+            if let Err(panic) = caught(worker.clone().work(order.clone(), stopped)).await {
+                worker.sweep(&order).await;
+                worker.report(ended(&order, Outcome::Failed(internal(&panic))));
+            }
+        });
+    }
+
+    /// One that has not begun, because its start is still to be recorded, never begins.
+    pub(super) fn stop(&mut self, task: &TaskId, attempt: Attempt) {
+        match self.attempts.get(task) {
+            Some((current, stop)) if *current == attempt => ask(stop),
+            _ => drop(self.called_off.insert((task.clone(), attempt))),
+        }
+    }
+}
+
+fn ended(order: &Order, outcome: Outcome) -> Input {
+    let (task, attempt) = (order.task.clone(), order.attempt);
+    Input::AttemptEnded { task, attempt, outcome, change: None, phases: None }
+}
+
+fn stale(group: &str, why: &str) -> String {
+    format!(
+        "what blocks group {group} could not be looked up again, so what was known at the start counts: {why}"
+    )
+}
+
+/// Not the work's fault.
+fn internal(panic: &str) -> Failure {
+    Failure::new(FailureClass::Internal, format!("internal error: {panic}"))
+}

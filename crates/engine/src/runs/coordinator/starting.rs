@@ -1,0 +1,178 @@
+//! Taking up a run that is in the store: what a dead coordinator left is cleared or rescued, and all that the
+//! loop needs is put together.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use conductor_core::plan::{Limits, groups};
+use conductor_core::run::{Run, TaskState};
+use conductor_core::schedule::{ResumeState, Scheduler};
+use conductor_core::values::ids::RunId;
+use tokio::sync::mpsc;
+
+use super::backlog::Backlog;
+use super::sweeping::Sweeps;
+use super::{Coordinator, CoordinatorError, Start, World};
+use crate::agents::{self, Caller};
+use crate::dispatch::board::Board;
+use crate::dispatch::{Control, Message};
+use crate::git::workspaces::Workspaces;
+use crate::host::clock::Clock;
+use crate::host::home::RunClaim;
+use crate::host::redact;
+use crate::process::transcript::Speaker;
+use crate::process::{self, Teardown};
+use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
+use crate::stores::bus::Bus;
+use crate::worker::{AgentLimits, MessageQueue, Worker, left_usage};
+
+impl Coordinator {
+    /// Takes up a run that is in the store. Nothing starts before `run` is called, so onlookers miss nothing.
+    pub fn new(
+        id: RunId,
+        run: Run,
+        start: Start,
+        world: World,
+    ) -> Result<(Coordinator, mpsc::UnboundedReceiver<String>), CoordinatorError> {
+        clear_processes(&id, &run, &world.claim);
+        let caller = Caller::new(std::env::vars_os());
+        agents::keep_secrets_of(run.plan());
+        let (used, uncounted) = left_usage(&run, &world.output);
+        rescue_transcripts(&run, &world.output, &caller);
+        let (sender, messages) = mpsc::unbounded_channel();
+        let (notices, notice_reader) = mpsc::unbounded_channel();
+        if let Some(run_repo) = world.workspaces.run_repo() {
+            run_repo.listen(notices.clone());
+        }
+        let (at_work, ours) = (AtWork::default(), ours(&world));
+        let conflict_monitor = conflict_monitor(&world, &at_work, &ours);
+        let World { store, claim, workspaces, directory, output, examiner, reaper, .. } = world;
+        let (place, senders) = ((workspaces, output, ours), (notices.clone(), sender.clone()));
+        let worker = Arc::new(worker(&id, &run, &start.options.limits, caller, place, senders));
+        let (left, troubles) = worker.workspaces.rescue_left(&run);
+        troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
+        let durable = run.seq();
+        let mut clock = Clock::start();
+        let left = left.into_iter().map(|(task, left)| (task, redact::known().change(left))).collect();
+        let resume_state = ResumeState { reopen: start.reopen, left, used };
+        let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), resume_state)?;
+        let teardown = Teardown::new(id.clone(), claim.directory());
+        let coordinator = Coordinator {
+            id,
+            store,
+            claim,
+            directory,
+            scheduler,
+            first: Some(first),
+            clock,
+            bus: Bus::default(),
+            control: Control::new(sender),
+            messages,
+            worker,
+            attempts: HashMap::new(),
+            merging: None,
+            at_work,
+            conflict_monitor,
+            examiner,
+            arrived: Vec::new(),
+            durable,
+            backlog: Backlog::default(),
+            looks: Vec::new(),
+            away: None,
+            missed_since: None,
+            told_unrecorded: false,
+            is_killed: false,
+            called_off: HashSet::new(),
+            parked: Vec::new(),
+            sweeps: Sweeps::default(),
+            notices,
+            to_keep: reaper,
+            teardown,
+            finished: false,
+        };
+        Ok((coordinator, notice_reader))
+    }
+}
+
+/// Ends what a dead coordinator left running, and prepares this process for what it starts itself.
+fn clear_processes(id: &RunId, run: &Run, claim: &RunClaim) {
+    process::raise_descriptor_limit();
+    process::adopt_orphans();
+    process::end_leftovers(id, claim.directory(), &noted(run));
+    process::record_descent(claim.directory());
+}
+
+/// Where Conductor itself writes: no change there is the user's or an agent's.
+fn ours(world: &World) -> Vec<PathBuf> {
+    let mut ours = world.ours.clone();
+    ours.extend([world.output.clone(), world.claim.home(), world.directory.join(groups::ROOT)]);
+    ours.extend(world.workspaces.run_repo().map(|run_repo| run_repo.repository().root.join(groups::ROOT)));
+    ours
+}
+
+fn conflict_monitor(
+    world: &World,
+    at_work: &AtWork,
+    ours: &[PathBuf],
+) -> Option<(Arc<ConflictMonitor>, Duration)> {
+    world.workspaces.run_repo().zip(world.conflict_monitor).map(|(run_repo, every)| {
+        (Arc::new(ConflictMonitor::new(run_repo.clone(), at_work.clone(), ours.to_vec())), every)
+    })
+}
+
+fn worker(
+    id: &RunId,
+    run: &Run,
+    limits: &Limits,
+    caller: Caller,
+    (workspaces, output, ours): (Workspaces, PathBuf, Vec<PathBuf>),
+    (notices, reports): (mpsc::UnboundedSender<String>, mpsc::UnboundedSender<Message>),
+) -> Worker {
+    Worker {
+        run: id.clone(),
+        plan: run.plan().clone().into(),
+        workspaces,
+        caller,
+        output,
+        ours,
+        message_queue: MessageQueue::default(),
+        marks: Default::default(),
+        board: Board::default(),
+        notices,
+        reports,
+        warned: Default::default(),
+        accounts: Default::default(),
+        first_starts: Default::default(),
+        baselines: Default::default(),
+        base_checks: Default::default(),
+        agent_limits: AgentLimits::new(limits),
+        tool_server: Default::default(),
+        supplies: Default::default(),
+        secured: Default::default(),
+        limits: limits.clone(),
+    }
+}
+
+/// The processes a dead coordinator had noted as running.
+fn noted(run: &Run) -> Vec<conductor_core::run::event::Process> {
+    run.tasks()
+        .filter_map(|(_, progress)| match &progress.state {
+            TaskState::Running(running) => running.process,
+            _ => None,
+        })
+        .collect()
+}
+
+/// What interrupted attempts had written goes where their transcripts belong. One that cannot be moved stays
+/// in its spool, and no other attempt writes there.
+fn rescue_transcripts(run: &Run, output: &Path, caller: &Caller) {
+    for (task, progress) in run.tasks() {
+        if let TaskState::Running(running) = &progress.state {
+            let (executor, attempt) = (running.executor, running.attempt);
+            let _ = Speaker { output, executor, task: &task.id, attempt }
+                .rescue(&caller.redactor(run.plan(), task));
+        }
+    }
+}
