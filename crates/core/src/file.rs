@@ -1,6 +1,6 @@
 //! The task file: from the text a person wrote to a checked [`Plan`], or to everything that is wrong with it.
 //!
-//! The walk is `source` (bytes to text), `parse` (text to a tree that remembers places), `file` and its sections (tree
+//! The walk is `source` (bytes to text), `parse` (text to a tree that remembers places), `forms` and its sections (tree
 //! to drafts), `check` (drafts to a plan whose parts fit together). Every step goes on after a mistake, so that one
 //! reading names them all. Nothing here opens files, draws excerpts or knows which agents are installed.
 

@@ -1,9 +1,9 @@
 //! From words to a plan: what a planner is asked, what its answers mean, what is wrong with them, and the task file that
 //! comes of it.
 //!
-//! The walk is `words` (what is asked), `extract` (an answer to JSON), `answer` (JSON to a draft), `check` (everything
+//! The walk is `words` (what is asked), `values::json_answer` (an answer to JSON), `answer` (JSON to a draft), `check` (everything
 //! that is wrong with the draft), `mend` (what can be put right without asking) and `write` (a task file people can
-//! edit). Nothing here asks an agent or runs anything, and the task file is read by `spec` like any other.
+//! edit). Nothing here asks an agent or runs anything, and the task file is read by `file` like any other.
 
 mod answer;
 mod changes;

@@ -1,7 +1,7 @@
-//! Conductor's hands: everything that touches the world.
+//! The part of Conductor that touches the world.
 //!
 //! The core decides, this crate does: it reads clocks, starts processes, keeps files and the store, and runs the loop
-//! that connects them. Views (the command line, later the server) look on through `bus` and ask through `Control`.
+//! that connects them. Views (the command line, later the server) follow it through `stores::bus` and ask through `dispatch::Control`.
 
 // Printing macros panic where standard output or standard error cannot be written.
 #![warn(clippy::print_stdout, clippy::print_stderr)]

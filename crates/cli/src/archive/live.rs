@@ -21,7 +21,7 @@ pub(crate) fn meant(home: &Home, word: Option<&str>) -> Result<Option<LiveView>,
             let named = |run: &RunId| !word.is_empty() && run.as_str().starts_with(word);
             let mut fitting = home.runs().into_iter().filter(named);
             match (fitting.next(), fitting.next()) {
-                (Some(one), None) => glance(home, &one),
+                (Some(one), None) => live_view(home, &one),
                 // The store knows how to put it.
                 _ => Ok(None),
             }
@@ -30,9 +30,9 @@ pub(crate) fn meant(home: &Home, word: Option<&str>) -> Result<Option<LiveView>,
     }
 }
 
-fn glance(home: &Home, run: &RunId) -> Result<Option<LiveView>, CliError> {
-    match control::glance(&home.run(run)) {
-        Ok(glance) => Ok(Some(glance)),
+fn live_view(home: &Home, run: &RunId) -> Result<Option<LiveView>, CliError> {
+    match control::live_view(&home.run(run)) {
+        Ok(live_view) => Ok(Some(live_view)),
         Err(ControlError::NotThere) => Ok(None),
         Err(_) if !home.is_live(run) => Ok(None),
         Err(error) => Err(unable(home, run, error)),
@@ -47,8 +47,8 @@ fn open(home: &Home) -> Vec<RunId> {
 /// Every active run that answers, the newest first.
 pub(crate) fn all(home: &Home) -> Vec<LiveView> {
     let mut live: Vec<LiveView> =
-        open(home).iter().filter_map(|run| control::glance(&home.run(run)).ok()).collect();
-    live.sort_by_key(|glance| std::cmp::Reverse(glance.snapshot.created.0));
+        open(home).iter().filter_map(|run| control::live_view(&home.run(run)).ok()).collect();
+    live.sort_by_key(|live_view| std::cmp::Reverse(live_view.snapshot.created.0));
     live
 }
 
@@ -65,8 +65,8 @@ enum Live {
 
 impl Live {
     fn ask(home: &Home, run: RunId) -> Option<Live> {
-        match control::glance(&home.run(&run)) {
-            Ok(glance) => Some(Live::Answers(Box::new(glance))),
+        match control::live_view(&home.run(&run)) {
+            Ok(live_view) => Some(Live::Answers(Box::new(live_view))),
             Err(ControlError::NotThere) => None,
             Err(_) if !home.is_live(&run) => None,
             Err(_) => {
@@ -81,14 +81,14 @@ impl Live {
 
     fn since(&self) -> i64 {
         match self {
-            Live::Answers(glance) => glance.snapshot.created.0,
+            Live::Answers(live_view) => live_view.snapshot.created.0,
             Live::Silent { since, .. } => *since,
         }
     }
 
     fn directory(&self) -> Option<&Path> {
         match self {
-            Live::Answers(glance) => Some(&glance.directory),
+            Live::Answers(live_view) => Some(&live_view.directory),
             Live::Silent { directory, .. } => directory.as_deref(),
         }
     }
@@ -111,7 +111,7 @@ fn newest_here(home: &Home, here: &Path) -> Result<Option<LiveView>, CliError> {
     });
     match newest {
         None => Ok(None),
-        Some(Live::Answers(glance)) => Ok(Some(*glance)),
+        Some(Live::Answers(live_view)) => Ok(Some(*live_view)),
         Some(Live::Silent { run, .. }) => Err(silent(home, &run)),
     }
 }
@@ -127,7 +127,7 @@ pub(crate) fn silent(home: &Home, run: &RunId) -> CliError {
 /// As `meant`, for commands that need an active run.
 pub(crate) async fn required(home: &Home, word: Option<&str>) -> Result<LiveView, CliError> {
     match meant(home, word)? {
-        Some(glance) => Ok(glance),
+        Some(live_view) => Ok(live_view),
         None => Err(inactive(home, word).await),
     }
 }

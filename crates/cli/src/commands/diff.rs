@@ -90,7 +90,7 @@ fn ends(
         WorkLocation::AtWork { workspace } => {
             talk(format!("{task} of run {run} is at work; this is what it has so far"));
             // Its folder is being made ready: there is nothing of its own in it yet.
-            Ok(run_repo.glance(&workspace).ok())
+            Ok(run_repo.snapshot_of(&workspace).ok())
         }
         WorkLocation::Unchanged => {
             talk(format!("{task} of run {run} succeeded and changed nothing"));

@@ -20,19 +20,19 @@ pub(crate) fn run(args: &args::Events) -> Result<Exit, CliError> {
         true => live::meant(&home, args.run.as_deref())?,
         false => None,
     };
-    let Some(glance) = live else {
+    let Some(live_view) = live else {
         block_on(out.read_the_log(args.run.as_deref()))?;
         return Ok(Exit::Done);
     };
     // Listened to before the log is read, so that nothing is missed in between.
-    let following = control::follow(&home.run(&glance.run)).ok();
-    let word = glance.run.to_string();
+    let following = control::follow(&home.run(&live_view.run)).ok();
+    let word = live_view.run.to_string();
     block_on(out.read_the_log(Some(&word)))?;
     for record in following.into_iter().flat_map(|(_, following)| following) {
-        out.tell(&glance.run, &[record?])?;
+        out.tell(&live_view.run, &[record?])?;
     }
     // The log has what was missed where the connection broke or was never made.
-    home.wait_until_left(&glance.run)?;
+    home.wait_until_left(&live_view.run)?;
     block_on(out.read_the_log(Some(&word)))?;
     Ok(Exit::Done)
 }

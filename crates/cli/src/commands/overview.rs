@@ -101,7 +101,7 @@ impl Overview {
     fn runs(&self) -> impl Iterator<Item = (&str, &Snapshot)> {
         let left =
             self.last.iter().filter(|last| !last.active).map(|last| (last.id.as_str(), &last.snapshot));
-        self.active.iter().map(|glance| (glance.run.as_str(), &glance.snapshot)).chain(left)
+        self.active.iter().map(|live_view| (live_view.run.as_str(), &live_view.snapshot)).chain(left)
     }
 
     /// Work that waits for the user's review: the run and the task.
@@ -125,7 +125,7 @@ impl Overview {
             "last run",
             self.last.as_ref().map_or_else(|| "none here yet".to_owned(), LastRun::words),
         ));
-        let active = self.active.iter().map(|glance| self.active_words(glance));
+        let active = self.active.iter().map(|live_view| self.active_words(live_view));
         lines.extend(listed("active", active.collect(), "no run"));
         let questions = self.questions().into_iter();
         let asked = questions
@@ -152,13 +152,13 @@ impl Overview {
         }
     }
 
-    fn active_words(&self, glance: &LiveView) -> String {
-        let place = match glance.directory == self.directory {
+    fn active_words(&self, live_view: &LiveView) -> String {
+        let place = match live_view.directory == self.directory {
             true => String::new(),
-            false => format!(", in {}", one_line(&glance.directory.display().to_string())),
+            false => format!(", in {}", one_line(&live_view.directory.display().to_string())),
         };
-        let s = &glance.snapshot;
-        format!("run {}: {}, {} of {} done{place}", glance.run, s.state, s.counts.completed, s.total)
+        let s = &live_view.snapshot;
+        format!("run {}: {}, {} of {} done{place}", live_view.run, s.state, s.counts.completed, s.total)
     }
 
     fn json(&self) -> Value {
@@ -173,9 +173,9 @@ impl Overview {
                 "path": file.path, "valid": file.tasks.is_some(), "tasks": file.tasks,
             })),
             "last_run": self.last.as_ref().map(LastRun::json),
-            "active": active.map(|glance| json!({
-                "run": glance.run, "directory": glance.directory, "pid": glance.pid,
-                "state": glance.snapshot.state, "total": glance.snapshot.total, "counts": glance.snapshot.counts,
+            "active": active.map(|live_view| json!({
+                "run": live_view.run, "directory": live_view.directory, "pid": live_view.pid,
+                "state": live_view.snapshot.state, "total": live_view.snapshot.total, "counts": live_view.snapshot.counts,
             })).collect::<Vec<_>>(),
             "questions": questions.map(|(run, task, question)| json!({
                 "run": run, "task": task, "question": question,
@@ -242,8 +242,8 @@ async fn newest(home: Home, active: &[LiveView]) -> Result<Option<LastRun>, CliE
     let archive = Archive::of(home).await?;
     let Some(stored) = archive.here()?.into_iter().next() else { return Ok(None) };
     let id = stored.id.to_string();
-    if let Some(glance) = active.iter().find(|glance| glance.run == stored.id) {
-        return Ok(Some(LastRun { id, active: true, snapshot: glance.snapshot.clone(), unmerged: None }));
+    if let Some(live_view) = active.iter().find(|live_view| live_view.run == stored.id) {
+        return Ok(Some(LastRun { id, active: true, snapshot: live_view.snapshot.clone(), unmerged: None }));
     }
     let found = archive.read(&stored).await?;
     let unmerged = unmerged_branch(&found.stored, &found.run).map(|branch| short(&branch));

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Reaper) -> Result<Exit, CliError> {
     let run = RunId::parse(&args.run).ok_or_else(|| CliError::new(Exit::Usage, "no such run"))?;
     let grace = std::env::var(GRACE).ok().and_then(|text| parse_duration(&text).ok());
     let grace = grace.map_or(process::GRACE_OF_ORPHANS, |grace| Duration::from_millis(grace.0));
-    process::keep(&Home::open()?, &run, &mut std::io::stdin().lock(), grace);
+    process::watch_over(&Home::open()?, &run, &mut std::io::stdin().lock(), grace);
     Ok(Exit::Done)
 }
 

@@ -40,7 +40,7 @@ use conductor_engine::records::groups::{self, Recorder};
 use conductor_engine::records::history;
 use conductor_engine::records::output;
 use conductor_engine::records::sessions::Scribe;
-use conductor_engine::runs::coordinator::{Coordinator, Driven, Start, World};
+use conductor_engine::runs::coordinator::{Coordinator, Finished, Start, World};
 use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, file_name};
 
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -350,7 +350,7 @@ async fn carry_out(
     let watching = file.map(|file| tokio::spawn(file.watch(coordinator.control(), audience.words())));
     let driven = audience.follow(coordinator.run(), looks).await;
     let over = std::time::Instant::now();
-    let Driven { run: ended, parked, claim: _claim } =
+    let Finished { run: ended, parked, claim: _claim } =
         driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
     scribe.finish();

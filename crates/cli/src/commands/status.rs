@@ -23,8 +23,8 @@ const SCHEMA: &str = "conductor.status/1";
 pub(crate) fn run(args: &args::Status) -> Result<Exit, CliError> {
     let home = Home::open()?;
     match live::meant(&home, args.run.as_deref())? {
-        Some(glance) if args.watch => watch::watch(&home, glance, args.json),
-        Some(glance) => show(&Seen::live(glance), args.json),
+        Some(live_view) if args.watch => watch::watch(&home, live_view, args.json),
+        Some(live_view) => show(&Seen::live(live_view), args.json),
         None => block_on(async {
             let archive = Archive::open().await?;
             let runs = archive.candidates(args.run.as_deref())?;
@@ -61,8 +61,8 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn live(glance: LiveView) -> Seen {
-        let LiveView { run, directory, pid, snapshot, away } = glance;
+    pub(crate) fn live(live_view: LiveView) -> Seen {
+        let LiveView { run, directory, pid, snapshot, away } = live_view;
         let (run, directory) = (run.to_string(), directory.display().to_string());
         Seen { run, directory, pid: Some(pid), snapshot, away }
     }

@@ -19,28 +19,28 @@ use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
 
 pub(crate) fn pause(of: &args::OfRun) -> Result<Exit, CliError> {
-    let (home, glance) = find(of.run.as_deref())?;
-    let run = &glance.run;
-    if glance.snapshot.state == "paused" {
+    let (home, live_view) = find(of.run.as_deref())?;
+    let run = &live_view.run;
+    if live_view.snapshot.state == "paused" {
         return Err(CliError::new(Exit::NothingToDo, format!("run {run} is paused already")));
     }
     live::ask(&home, run, &Request::Pause)?;
-    let at_work = match glance.snapshot.running.len() {
+    let at_work = match live_view.snapshot.running.len() {
         0 => "nothing is at work".to_owned(),
         1 => "1 task is at work and goes on".to_owned(),
         several => format!("{several} tasks are at work and go on"),
     };
     let words = format!("run {run} is paused; {at_work}");
-    let value = json!({ "run": run, "state": "paused", "running": glance.snapshot.running.len() });
+    let value = json!({ "run": run, "state": "paused", "running": live_view.snapshot.running.len() });
     answer_either(of.json, &words, "conductor.pause/1", value)?;
     Ok(Exit::Done)
 }
 
 pub(crate) fn resume(of: &args::OfRun) -> Result<Exit, CliError> {
-    let (home, glance) = find(of.run.as_deref())?;
-    let run = &glance.run;
-    if glance.snapshot.state != "paused" {
-        let message = format!("run {run} is not paused; it is {}", glance.snapshot.state);
+    let (home, live_view) = find(of.run.as_deref())?;
+    let run = &live_view.run;
+    if live_view.snapshot.state != "paused" {
+        let message = format!("run {run} is not paused; it is {}", live_view.snapshot.state);
         return Err(CliError::new(Exit::NothingToDo, message));
     }
     live::ask(&home, run, &Request::Continue)?;
@@ -50,9 +50,9 @@ pub(crate) fn resume(of: &args::OfRun) -> Result<Exit, CliError> {
 }
 
 pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, CliError> {
-    let (home, glance) = find(args.run.as_deref())?;
-    live::ask(&home, &glance.run, &Request::SetSlots(args.slots))?;
-    let (_, now) = find(Some(glance.run.as_str()))?;
+    let (home, live_view) = find(args.run.as_deref())?;
+    live::ask(&home, &live_view.run, &Request::SetSlots(args.slots))?;
+    let (_, now) = find(Some(live_view.run.as_str()))?;
     let words = format!("run {}: {} at a time", now.run, now.snapshot.slots);
     let value = json!({ "run": now.run, "slots": now.snapshot.slots });
     answer_either(args.json, &words, "conductor.parallel/1", value)?;
@@ -62,7 +62,7 @@ pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, CliError> {
 pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let run = match (live::meant(&home, args.run.as_deref())?, args.run.as_deref()) {
-        (Some(glance), _) => glance.run,
+        (Some(live_view), _) => live_view.run,
         (None, Some(word)) => block_on(async { Archive::open().await?.named(word).map(|stored| stored.id) })?,
         (None, None) => return Err(block_on(none_active())?),
     };
@@ -145,8 +145,8 @@ async fn none_active() -> Result<CliError, CliError> {
 
 fn find(run: Option<&str>) -> Result<(Home, LiveView), CliError> {
     let home = Home::open()?;
-    let glance = block_on(live::required(&home, run))?;
-    Ok((home, glance))
+    let live_view = block_on(live::required(&home, run))?;
+    Ok((home, live_view))
 }
 
 /// The run as its log has it, for the names in it.

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &args::Wait) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let deadline = args.timeout.map(|time| Instant::now() + Duration::from_millis(time.0));
     let (run, seen) = match live::meant(&home, args.run.as_deref()) {
-        Ok(Some(glance)) => (glance.run, Some(glance.snapshot.seq)),
+        Ok(Some(live_view)) => (live_view.run, Some(live_view.snapshot.seq)),
         // One that does not answer can still be waited for.
         Err(cli_error) if cli_error.exit != Exit::StillRunning || args.what == Awaited::Any => {
             return Err(cli_error);

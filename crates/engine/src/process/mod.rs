@@ -35,7 +35,7 @@ pub(crate) use descent::record as record_descent;
 pub(crate) use finding::{installed, on_path};
 pub use hearing::{Heard, hear_beside};
 use reaper::Reaper;
-pub use reaper::{GRACE_OF_ORPHANS, keep};
+pub use reaper::{GRACE_OF_ORPHANS, watch_over};
 pub(crate) use teardown::{Teardown, sweep};
 pub use tree::{Mark, adopt_orphans, alive, described, end_leftovers, exists, inside, sweep_all, under_way};
 

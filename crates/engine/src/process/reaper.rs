@@ -56,7 +56,7 @@ impl Reaper {
 }
 
 /// What the reaper does, from its start to its end.
-pub fn keep(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
+pub fn watch_over(home: &Home, run: &RunId, word: &mut impl Read, grace: Duration) {
     // A terminal that is closed, or a signal to all in front of it, is not meant for us.
     let _ = rustix::process::setsid();
     let mut said = [0];

@@ -161,7 +161,7 @@ impl ConflictMonitor {
                 break;
             }
             // One that is just being made ready or cleared is looked at next time.
-            let Ok((base, tree)) = self.run_repo.glance(&workspace) else { continue };
+            let Ok((base, tree)) = self.run_repo.snapshot_of(&workspace) else { continue };
             if !known.is_same(&task, &base, &tree) {
                 let work = self.work(base, tree)?;
                 known.learn(&task, work);

@@ -102,9 +102,9 @@ pub fn look(directory: &Path, query: Query) -> Result<View, ControlError> {
 }
 
 /// The whole of a live run at this moment.
-pub fn glance(directory: &Path) -> Result<LiveView, ControlError> {
+pub fn live_view(directory: &Path) -> Result<LiveView, ControlError> {
     match look(directory, Query::Snapshot)? {
-        View::Snapshot(glance) => Ok(*glance),
+        View::Snapshot(live_view) => Ok(*live_view),
         _ => Err(io::Error::other("it said something else").into()),
     }
 }

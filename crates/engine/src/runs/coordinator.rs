@@ -121,7 +121,7 @@ pub struct Start {
 }
 
 /// A run that was driven as far as it goes.
-pub struct Driven {
+pub struct Finished {
     pub run: Run,
     /// Workspaces that were not cleared because they are in use.
     pub parked: Vec<PathBuf>,
@@ -166,7 +166,7 @@ pub struct Coordinator {
     parked: Vec<PathBuf>,
     sweeps: Sweeps,
     notices: mpsc::UnboundedSender<String>,
-    to_keep: Option<std::process::Command>,
+    reaper_command: Option<std::process::Command>,
     teardown: Teardown,
     finished: bool,
 }
@@ -190,7 +190,7 @@ impl Coordinator {
     }
 
     /// Drives the run until nothing is left to do or to wait for.
-    pub async fn run(mut self) -> Result<Driven, CoordinatorError> {
+    pub async fn run(mut self) -> Result<Finished, CoordinatorError> {
         let looking = self.conflict_monitor.clone().map(|(conflict_monitor, every)| {
             let (keeping, notices) =
                 (conflict_monitor.keep(every, self.control.sender()), self.notices.clone());
@@ -201,15 +201,15 @@ impl Coordinator {
                 }
             })
         });
-        let counter = ControlServer::open(self.claim.directory(), self.control.clone());
-        if let Err(error) = &counter {
+        let control_server = ControlServer::open(self.claim.directory(), self.control.clone());
+        if let Err(error) = &control_server {
             self.notice(format!("the control socket could not be opened: {error}"));
         }
         self.teardown.gather();
         let driven =
             caught(self.take_turns()).await.unwrap_or_else(|panic| Err(CoordinatorError::Panicked(panic)));
-        if let Ok(counter) = counter {
-            self.close(counter).await;
+        if let Ok(control_server) = control_server {
+            self.close(control_server).await;
         }
         looking.inspect(|looking| looking.abort());
         if let Err(error) = driven {
@@ -220,8 +220,8 @@ impl Coordinator {
         self.look_a_last_time().await?;
         self.messages.close();
         while self.messages.try_recv().is_ok() {}
-        self.clear_rooms().await;
-        Ok(Driven { run: self.scheduler.into_run(), parked: self.parked, claim: self.claim })
+        self.clear_workspaces().await;
+        Ok(Finished { run: self.scheduler.into_run(), parked: self.parked, claim: self.claim })
     }
 
     async fn take_turns(&mut self) -> Result<(), CoordinatorError> {
@@ -271,7 +271,7 @@ impl Coordinator {
         match message {
             Some(Message::Input(input)) => {
                 if matches!(input, Input::ProcessStarted { .. }) {
-                    self.see_to_a_keeper();
+                    self.start_reaper();
                 }
                 let urgent = !matches!(
                     input,
@@ -311,8 +311,8 @@ impl Coordinator {
 
     /// Before the first agent, which spends from its first moment on, and from the first command on that lasts; very short
     /// ones leave nothing that would need one.
-    fn see_to_a_keeper(&mut self) {
-        if let Some(mut command) = self.to_keep.take()
+    fn start_reaper(&mut self) {
+        if let Some(mut command) = self.reaper_command.take()
             && let Err(error) = self.teardown.keep(&mut command)
         {
             self.notice(format!("what we leave behind if we are killed would go on: {error}"));
@@ -368,7 +368,7 @@ impl Coordinator {
     }
 
     /// A run that is over needs no workspaces; one that was only left may be taken up again soon.
-    async fn clear_rooms(&mut self) {
+    async fn clear_workspaces(&mut self) {
         self.sweeps.end().await;
         let (Some(run_repo), true) = (self.run_repo(), self.scheduler.run().all_ended()) else { return };
         let works = works(self.scheduler.run());

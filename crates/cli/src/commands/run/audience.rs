@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conductor_core::values::units::Millis;
 use conductor_engine::records::notify::{Notifier, Shown};
-use conductor_engine::runs::coordinator::{Coordinator, CoordinatorError, Driven};
+use conductor_engine::runs::coordinator::{Coordinator, CoordinatorError, Finished};
 use conductor_engine::stores::bus::Records;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -61,9 +61,9 @@ impl Audience {
     /// Shows a run while it is driven, to its last word.
     pub(super) async fn follow(
         &mut self,
-        driven: impl Future<Output = Result<Driven, CoordinatorError>>,
+        driven: impl Future<Output = Result<Finished, CoordinatorError>>,
         mut looks: Looks,
-    ) -> Result<Driven, CoordinatorError> {
+    ) -> Result<Finished, CoordinatorError> {
         tokio::pin!(driven);
         let ended = loop {
             tokio::select! {

@@ -72,7 +72,7 @@ pub(super) fn start(args: &args::Run) -> Result<Exit, CliError> {
 fn until_it_answers(begun: &Begun, child: &mut Child) {
     let Some(state) = begun.log.parent() else { return };
     let deadline = Instant::now() + LONGEST_START;
-    while Instant::now() < deadline && control::glance(state).is_err() {
+    while Instant::now() < deadline && control::live_view(state).is_err() {
         if !matches!(child.try_wait(), Ok(None)) {
             return;
         }

@@ -60,7 +60,7 @@ pub(super) fn watch(control: Control, keys: bool) -> Looks {
 
 async fn look(control: &Control, sender: &mpsc::UnboundedSender<String>) -> Option<()> {
     match control.look(Query::Snapshot).await? {
-        Ok(View::Snapshot(glance)) => sender.send(text::brief(&glance.snapshot)).ok(),
+        Ok(View::Snapshot(live_view)) => sender.send(text::brief(&live_view.snapshot)).ok(),
         _ => Some(()),
     }
 }

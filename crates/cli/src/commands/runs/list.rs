@@ -56,8 +56,8 @@ pub(super) async fn list(args: &args::RunsList) -> Result<Exit, CliError> {
 
 /// A live one is asked; of all others the log is read, and one that cannot be read hides none of the rest.
 async fn look(archive: &Archive, stored: StoredRun) -> Line {
-    if let Ok(glance) = control::glance(&archive.home.run(&stored.id)) {
-        return Line { stored, live: true, seen: Ok(glance.snapshot) };
+    if let Ok(live_view) = control::live_view(&archive.home.run(&stored.id)) {
+        return Line { stored, live: true, seen: Ok(live_view.snapshot) };
     }
     let live = archive.home.is_live(&stored.id);
     let seen = archive.read(&stored).await;

@@ -20,8 +20,8 @@ pub(super) async fn show(args: &args::RunsShow) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let runs = archive.candidates(args.run.as_deref())?;
     let Some(stored) = runs.first() else { return Ok(Exit::NothingToDo) };
-    if let Ok(glance) = conductor_engine::runs::control::glance(&archive.home.run(&stored.id)) {
-        let seen = Seen::live(glance);
+    if let Ok(live_view) = conductor_engine::runs::control::live_view(&archive.home.run(&stored.id)) {
+        let seen = Seen::live(live_view);
         match args.json {
             true => answer_json(&status::json(&seen))?,
             false => answer(&status::text::whole(&seen))?,

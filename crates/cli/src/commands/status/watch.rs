@@ -52,15 +52,15 @@ async fn last(home: &Home, run: &RunId, view: &mut View) -> Result<Exit, CliErro
 /// Shows what there is until the run ends, or until a signal ends the watching.
 async fn follow(home: &Home, first: LiveView, view: &mut View) -> Result<Option<Exit>, CliError> {
     let run = first.run.clone();
-    let mut glance = first;
+    let mut live_view = first;
     let mut signals = Signals::new()?;
     loop {
-        view.show(&Seen::live(glance))?;
+        view.show(&Seen::live(live_view))?;
         if let Some(exit) = signals.within(PAUSE, view.own.as_ref()).await {
             return Ok(Some(exit));
         }
-        match control::glance(&home.run(&run)) {
-            Ok(next) => glance = next,
+        match control::live_view(&home.run(&run)) {
+            Ok(next) => live_view = next,
             Err(ControlError::NotThere) => return Ok(None),
             Err(_) if !home.is_live(&run) => return Ok(None),
             Err(error) => return Err(crate::archive::live::unable(home, &run, error)),

@@ -54,7 +54,7 @@ impl RunRepo {
     pub fn clear_later(&self, works: &HashSet<String>, all: bool) -> Result<Vec<PathBuf>, WorkspaceError> {
         let left = self.alone(|| self.clear_folders(all))?;
         self.clear_branches(&self.last_tip()?, works)?;
-        self.leave_desk();
+        self.remove_notes_if_unused();
         Ok(left)
     }
 

@@ -204,7 +204,7 @@ pub trait WorkspaceBackend: Send + Sync {
 /// The workspaces of one run: one backend for each isolation its tasks ask for.
 pub struct Workspaces {
     pub in_place: Arc<dyn WorkspaceBackend>,
-    pub grounds: Option<GitWorkspaces>,
+    pub git: Option<GitWorkspaces>,
     /// For tasks that do not say it.
     pub default: Isolation,
 }
@@ -272,7 +272,7 @@ impl Workspaces {
     pub fn new(directory: PathBuf, run_repo: Option<RunRepo>, default: Isolation) -> Workspaces {
         Workspaces {
             in_place: Arc::new(InPlace::new(directory)),
-            grounds: run_repo.map(GitWorkspaces::new),
+            git: run_repo.map(GitWorkspaces::new),
             default,
         }
     }
@@ -283,22 +283,22 @@ impl Workspaces {
 
     /// Whether a task works elsewhere than in the user's own directory.
     pub fn is_apart(&self, task: &Task) -> bool {
-        self.isolation(task) != Isolation::None && self.grounds.is_some()
+        self.isolation(task) != Isolation::None && self.git.is_some()
     }
 
     /// The backend for a task, and whether using it blocks.
     pub fn of(&self, task: &Task) -> Result<(Arc<dyn WorkspaceBackend>, bool), WorkspaceError> {
-        match (self.isolation(task), &self.grounds) {
+        match (self.isolation(task), &self.git) {
             (Isolation::None, _) => Ok((self.in_place.clone(), false)),
-            (Isolation::Worktree, Some(grounds)) => Ok((grounds.worktrees.clone(), true)),
-            (Isolation::Clone, Some(grounds)) => Ok((grounds.clones.clone(), true)),
+            (Isolation::Worktree, Some(git)) => Ok((git.worktrees.clone(), true)),
+            (Isolation::Clone, Some(git)) => Ok((git.clones.clone(), true)),
             (Isolation::Worktree, None) => Err(WorkspaceError::Unavailable("worktree")),
             (Isolation::Clone, None) => Err(WorkspaceError::Unavailable("clone")),
         }
     }
 
     pub fn run_repo(&self) -> Option<&Arc<RunRepo>> {
-        self.grounds.as_ref().map(|grounds| &grounds.run_repo)
+        self.git.as_ref().map(|git| &git.run_repo)
     }
 
     /// Keeps what interrupted attempts had done, before their workspaces are used again or cleared. What could not be

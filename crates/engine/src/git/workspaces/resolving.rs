@@ -86,12 +86,12 @@ impl RunRepo {
             }
             Ok::<(), WorkspaceError>(self.repository.prune_worktrees()?)
         })?;
-        self.leave_desk();
+        self.remove_notes_if_unused();
         Ok(())
     }
 
     /// Notes are of no use when none of the folders is there any more.
-    pub(crate) fn leave_desk(&self) {
+    pub(crate) fn remove_notes_if_unused(&self) {
         let notes = self.layout.notes();
         let empty = |found: Vec<(String, PathBuf)>| found.iter().all(|(_, folder)| !folder.exists());
         if folders(&notes).is_ok_and(empty) {

@@ -205,7 +205,7 @@ impl RunRepo {
     }
 
     /// The folder's files as a tree, to look ahead for conflicts without disturbing the agent at work there.
-    pub fn glance(&self, workspace: &str) -> Result<(String, String), WorkspaceError> {
+    pub fn snapshot_of(&self, workspace: &str) -> Result<(String, String), WorkspaceError> {
         let notes = self.layout.notes();
         // Several processes may look at the same moment.
         let look = notes.join(format!("{workspace}.glance-{}", std::process::id()));

@@ -104,7 +104,7 @@ impl Coordinator {
             return self.worker.report(ended(&order, Outcome::Interrupted));
         }
         if order.choice.is_some() {
-            self.see_to_a_keeper();
+            self.start_reaper();
         }
         let (stop, stopped) = watch::channel(Stop::No);
         self.attempts.insert(order.task.clone(), (order.attempt, stop));

@@ -19,8 +19,8 @@ const KILLED: Duration = Duration::from_secs(2);
 
 impl Coordinator {
     /// Answers nothing any more: what is asked too late is dropped, and the client is told that the run has ended.
-    pub(super) async fn close(&mut self, counter: ControlServer) {
-        let closing = counter.close();
+    pub(super) async fn close(&mut self, control_server: ControlServer) {
+        let closing = control_server.close();
         tokio::pin!(closing);
         loop {
             tokio::select! {

@@ -88,7 +88,7 @@ impl Coordinator {
             parked: Vec::new(),
             sweeps: Sweeps::default(),
             notices,
-            to_keep: reaper,
+            reaper_command: reaper,
             teardown,
             finished: false,
         };

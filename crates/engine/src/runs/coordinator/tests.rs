@@ -90,7 +90,7 @@ async fn driven(
     command: &str,
     manner: Manner,
     place: Option<Arc<dyn WorkspaceBackend>>,
-) -> (RunId, Result<Driven, CoordinatorError>) {
+) -> (RunId, Result<Finished, CoordinatorError>) {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::at(folder.path()).unwrap();
     let id = RunId::parse(name).unwrap();
@@ -103,7 +103,7 @@ async fn driven(
     let world = World {
         store: Arc::new(Fickle { inner: store, manner }),
         claim: home.claim(&id).unwrap(),
-        workspaces: Workspaces { in_place, grounds: None, default: Isolation::None },
+        workspaces: Workspaces { in_place, git: None, default: Isolation::None },
         directory: folder.path().to_owned(),
         output: folder.path().join("out"),
         ours: Vec::new(),
@@ -135,7 +135,7 @@ async fn a_mistake_in_the_loop_leaves_nothing_at_work() {
 #[tokio::test]
 async fn a_mistake_in_an_attempt_fails_the_attempt_and_the_run_comes_to_its_end() {
     let (_, ended) = driven("mistaken", "true", Manner::Works, Some(Arc::new(Mistaken))).await;
-    let Ok(Driven { run, .. }) = ended else { panic!("the run has an end") };
+    let Ok(Finished { run, .. }) = ended else { panic!("the run has an end") };
     let TaskState::Failed(failure) = &run.progress(0).state else { panic!("{:?}", run.progress(0).state) };
     assert_eq!(failure.class, FailureClass::Internal);
     assert_eq!(failure.message, "internal error: there is a mistake in this place");

@@ -206,7 +206,7 @@ fn nothing_planted_for_git_lfs_fires() {
     })
     .unwrap();
     assert_eq!(lab.content("conductor/r1:art/big.bin"), noise(4, 100));
-    site.run_repo.glance("1").unwrap();
+    site.run_repo.snapshot_of("1").unwrap();
     site.run_repo.clear(&HashSet::new()).unwrap();
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
     fs::write(lab.repo.join("small.bin"), "changed").unwrap();
@@ -308,7 +308,7 @@ fn a_glance_stores_nothing() {
     let workspace = site.prepare(&request(1, "busy")).unwrap();
     let before = files_below(&lab.repo.join(".git/lfs"), &["tmp"]);
     fs::write(workspace.directory.join("new.bin"), noise(5, 5000)).unwrap();
-    let (_, tree) = site.run_repo.glance("1").unwrap();
+    let (_, tree) = site.run_repo.snapshot_of("1").unwrap();
     assert!(lab.git(&["cat-file", "blob", &format!("{tree}:new.bin")]).starts_with("version "));
     assert_eq!(files_below(&lab.repo.join(".git/lfs"), &["tmp"]), before);
 }

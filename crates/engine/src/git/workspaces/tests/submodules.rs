@@ -311,7 +311,7 @@ fn nothing_planted_in_a_submodule_fires() {
             let loose = workspace.directory.join("loose");
             git_in(&loose, &["init", "-q", "."]);
             plant(&loose, &loose.join(".git"));
-            site.run_repo.glance(&[&one, &two][number].workspace_name()).unwrap();
+            site.run_repo.snapshot_of(&[&one, &two][number].workspace_name()).unwrap();
         }
         for (request, workspace) in [(&one, &workspaces[0]), (&two, &workspaces[1])] {
             let change = site.collect(request, workspace).unwrap().unwrap();
