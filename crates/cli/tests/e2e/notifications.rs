@@ -107,7 +107,7 @@ tasks:
     wait_for("the end block", || live.stdout().contains("next   conductor run").then_some(()));
     assert!(live.is_running(), "it gives the webhook a moment, when everything is said and done");
     assert!(begun.elapsed() < Duration::from_secs(4), "the run waited for it");
-    let ended = live.ended_within(Duration::from_secs(20)).expect(100).says("could not be told");
+    let ended = live.ended_within(Duration::from_secs(20)).expect(100).says("was not delivered");
     assert!(!ended.stderr.contains("SECRET"), "{}", ended.stderr);
     drop(listener);
 }

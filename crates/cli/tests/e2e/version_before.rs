@@ -26,25 +26,28 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn world() -> World {
-    let world = World::new();
-    copy(&Path::new(FIXTURE).join("home"), &world.home());
-    copy(&Path::new(FIXTURE).join("work"), world.root());
-    let here = world.root().display();
-    write_sql(
-        &world,
-        &format!("UPDATE runs SET directory = '{here}', source = replace(source, 'WORK', '{here}')"),
-    );
-    world
-}
-
 fn expected(name: &str) -> String {
     fs::read_to_string(Path::new(FIXTURE).join("expected").join(name)).unwrap()
 }
 
+/// One after the other: processes are known by their run's name, and the three runs have theirs from the fixture.
 #[test]
-fn its_logs_and_reports_are_read_as_it_read_them() {
-    let world = world();
+fn its_runs_are_read_as_it_read_them_resumed_and_tried_again() {
+    let world = World::new();
+    copy(&Path::new(FIXTURE).join("home"), &world.home());
+    copy(&Path::new(FIXTURE).join("work"), &world.path("."));
+    let here = world.path("finished.yaml").parent().unwrap().display().to_string();
+    let moved = format!("directory = '{here}', source = replace(source, 'WORK', '{here}')");
+    write_sql(&world, &format!("UPDATE runs SET {moved}"));
+    read(&world);
+    world.write("go", "");
+    world.conductor(&["run", "--resume", KILLED]).expect(0).says("3 of 3 completed");
+    world.conductor(&["logs", "last", "--run", KILLED]).expect(0).says("last");
+    world.write("failed.yaml", &world.read("failed.yaml").replace("exit 3", "exit 0"));
+    world.conductor(&["run", "--resume", FAILED, "--retry-failed"]).expect(0).says("3 of 3 completed");
+}
+
+fn read(world: &World) {
     for run in [COMPLETED, FAILED, KILLED] {
         let events = world.conductor(&["events", run]).expect(0).stdout;
         assert_eq!(events, expected(&format!("{run}.events.jsonl")), "{run}");
@@ -55,19 +58,4 @@ fn its_logs_and_reports_are_read_as_it_read_them() {
     let listed = world.conductor(&["runs", "list"]).expect(0);
     listed.says("completed  3/3").says("failed     1/3, 2 not").says("left       1/3");
     world.conductor(&["logs", "docs", "--run", COMPLETED]).expect(0).says("written");
-}
-
-#[test]
-fn a_run_that_was_killed_is_resumed() {
-    let world = world();
-    world.write("go", "");
-    world.conductor(&["run", "--resume", KILLED]).expect(0).says("3 of 3 completed");
-    assert_eq!(world.conductor(&["logs", "last", "--run", KILLED]).expect(0).stdout.trim(), "last");
-}
-
-#[test]
-fn what_failed_is_tried_again_with_its_new_text() {
-    let world = world();
-    world.write("failed.yaml", &world.read("failed.yaml").replace("exit 3", "exit 0"));
-    world.conductor(&["run", "--resume", FAILED, "--retry-failed"]).expect(0).says("3 of 3 completed");
 }

@@ -62,11 +62,16 @@ impl Sqlite {
     pub async fn open(home: &Home) -> Result<Sqlite, StoreError> {
         let path = home.database();
         home.check_writable().map_err(|error| unwritable(home, &error))?;
-        let connection = match path.exists() && inspect(&path, home).await? == Some(schema_version()) {
-            true => connect(&path, Mode::Write).await.map_err(|error| told(&path, error))?,
-            false => make(&path, home).await?,
-        };
-        Ok(Sqlite::with(home, connection))
+        let form = if path.exists() { inspect(&path, home).await? } else { None };
+        if form == Some(schema_version()) {
+            let connection = connect(&path, Mode::Write).await.map_err(|error| told(&path, error))?;
+            return Ok(Sqlite::with(home, connection));
+        }
+        if form.is_some() {
+            // A file that lost something is left as it is, so that is looked for before its form is changed.
+            Sqlite::with(home, connect_to_read(&path).await?).check_all_witnesses().await?;
+        }
+        Ok(Sqlite::with(home, make(&path, home).await?))
     }
 
     /// Opens a store that is there to look at it. In a state directory that cannot be written it is only read.
@@ -336,7 +341,7 @@ impl Sqlite {
         StoreError::Failed { path: self.path.clone(), why: error.to_string() }
     }
 
-    /// Its events and attempts go along with it.
+    /// Its events go along with it.
     async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
         let mut writer = self.writer.lock().await;
         let gone =

@@ -39,6 +39,14 @@ impl Sqlite {
         Ok(found)
     }
 
+    /// Whether every log holds what its witness says.
+    pub(super) async fn check_all_witnesses(&self) -> Result<(), StoreError> {
+        match self.excesses().await?.first() {
+            Some(Excess { run, log, witness, .. }) => self.check_witness(run, *log, *witness),
+            None => Ok(()),
+        }
+    }
+
     /// Another run whose event of this number was recorded just before the witness was written.
     async fn written_by_another(
         &self,

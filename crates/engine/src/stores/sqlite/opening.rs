@@ -32,7 +32,10 @@ pub(super) async fn make(path: &Path, home: &Home) -> Result<SqliteConnection, S
     // SQLite gives its -wal and -shm the permissions of the database.
     access::private().create(true).append(true).open(path).map_err(|error| unwritable(home, &error))?;
     let mut connection = connect(path, Mode::Write).await.map_err(|error| told(path, error))?;
-    MIGRATIONS.run(&mut connection).await.map_err(|error| told_migration(path, error))?;
+    // As one commit: a new file has its form or nothing at all, wherever its log is cut.
+    let mut whole = connection.begin().await.map_err(|error| told(path, error))?;
+    MIGRATIONS.run(&mut *whole).await.map_err(|error| told_migration(path, error))?;
+    whole.commit().await.map_err(|error| told(path, error))?;
     Ok(connection)
 }
 

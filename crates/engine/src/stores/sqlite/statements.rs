@@ -13,10 +13,9 @@ use super::rows::{self, EVENT_VERSION, EventRow};
 use crate::stores::{NewRun, StoredRun};
 
 // One turn is one statement, whose rows come as one JSON array; only where the run's status changes is it a
-// script. All of them are added where the log ends as we know it, else none. What to ignore is what the
-// trigger cannot put into `attempts`: an attempt that ended with a question has no outcome there.
+// script. All of them are added where the log ends as we know it, else none; a row that is there already is an error.
 const ADD_EVENTS: &str = "
-    INSERT OR IGNORE INTO events (run, seq, at, tick, version, sum, body)
+    INSERT INTO events (run, seq, at, tick, version, sum, body)
     SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?2)
     WHERE (SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1) = ?3;";
 const SET_STATUS: &str = "UPDATE runs SET status = ?, ended_at = ? WHERE key = ?;";

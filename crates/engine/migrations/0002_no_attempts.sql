@@ -1,0 +1,3 @@
+-- Nothing reads what the log already says.
+DROP TRIGGER attempt_ended;
+DROP TABLE attempts;
