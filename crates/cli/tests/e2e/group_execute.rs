@@ -537,7 +537,7 @@ fn without_a_repository_the_files_are_no_change() {
         r#"[{"id": "a", "description": "[P:Group-g] A", "run": "true", "changes": "required"}]"#,
     );
     let args = ["group", "execute", "--group-id", "g", "--tasks-file", "tasks.json", "--tests", "none"];
-    world.conductor(&args).expect(100).says("changed nothing");
+    world.conductor(&args).expect(100).says("made no changes");
     assert!(world.path(".flow/maestro/parallel_groups/g/metadata.json").is_file());
 }
 

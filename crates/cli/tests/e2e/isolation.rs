@@ -203,7 +203,7 @@ fn in_place_too_an_agent_that_changes_nothing_has_not_done_its_task() {
         world.set("CONDUCTOR_HOME", world.path(".state"));
         let ended = world.conductor(&["run", "tasks.yaml", "-o", "out"]);
         assert_eq!(ended.code, Some(100), "{tool} {verify}: {}\n{}", ended.stdout, ended.stderr);
-        ended.says("changed nothing");
+        ended.says("made no changes");
     }
     let world = prompting("echo 2 >> first.txt", "isolation: none,");
     world.conductor(&["run", "tasks.yaml"]).expect(0);

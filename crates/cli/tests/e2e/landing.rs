@@ -47,7 +47,7 @@ tasks:
     );
     let ended = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "-p", "8"])).ended().expect(100);
     ended
-        .says("changed nothing, where a change was due")
+        .says("made no changes (changes are required)")
         .says("it changed files, where none were to be changed");
     let statuses = world.statuses();
     let status = |task: &str| statuses[task].as_str();
