@@ -200,7 +200,7 @@ fn words_reach_an_agent_at_work() {
     let world = world("tasks: [{ id: a, prompt: Listen, agent: listener }]", &[("listener", LISTENER)]);
     let live = start(&world, &[]);
     world.wait_for_file("listening");
-    conductor(&world, &["task", "send", "a", "use tabs"]).expect(0).says("told");
+    conductor(&world, &["task", "send", "a", "use tabs"]).expect(0).says("sent");
     live.ended().expect(0);
     let branch = format!("conductor/{}", world.run_id());
     let heard = git(&world, &["show", &format!("{branch}:heard.txt")]);
