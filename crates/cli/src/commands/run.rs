@@ -61,6 +61,7 @@ pub(crate) use arguments::{machine, typed};
 use audience::Audience;
 use concluding::{bring_home, exit, forget_exit, note_exit, take_ledger};
 pub(crate) use concluding::{exit_of, noted_exit};
+use editing::Reading;
 use finding::{complete_files, find, is_unfinished, nothing_to_do};
 pub(crate) use finding::{full_name, unmerged_branch};
 use places::{foresee, repository, workspaces, world};
@@ -240,7 +241,7 @@ async fn account_for_planning(
 async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let store = patiently(|| Sqlite::open(&home)).await?;
-    let (stored, claim, run) = match read_back(&args, &home, &store).await {
+    let (stored, claim, run, reading) = match read_back(&args, &home, &store).await {
         Ok(read) => read,
         Err(cli_error) => {
             // Closing the store would fold its log into the file, and a file that is refused stays as it is.
@@ -256,7 +257,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
         complete_files(&stored, &run, claim.directory())?;
         return Err(cli_error);
     }
-    let (run, edited) = editing::take_over(&args, &stored, &store, run).await?;
+    let (run, edited) = editing::take_over(&args, &stored, &store, (run, reading)).await?;
     let before = arguments::limited(run.options(), &run.plan().limits, edited.as_ref());
     let mut options = args.options(run.plan(), Some(&before))?;
     // What is left to be done of a run that is over needs no agent.
@@ -287,9 +288,10 @@ async fn read_back(
     args: &Resolved<'_>,
     home: &Home,
     store: &Sqlite,
-) -> Result<(StoredRun, RunClaim, Run), CliError> {
+) -> Result<(StoredRun, RunClaim, Run, Option<Reading>), CliError> {
     let stored = find(args, home, &store.runs().await?)?;
     let claim = home.claim(&stored.id)?;
+    let reading = editing::begin_reading(args, &stored);
     let run = Run::replay(&store.load(&stored.id).await?).map_err(|error| {
         CliError::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
     })?;
@@ -297,7 +299,7 @@ async fn read_back(
         let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
         return Err(CliError::new(Exit::Unexpected, message).help("bring the directory back, then resume"));
     }
-    Ok((stored, claim, run))
+    Ok((stored, claim, run, reading))
 }
 
 /// Eight letters and digits that no eye confuses.

@@ -11,6 +11,7 @@ mod preempting;
 mod properties;
 mod questions;
 mod race;
+mod ready;
 mod recovering;
 mod reviews;
 mod stacks;

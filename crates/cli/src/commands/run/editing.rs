@@ -16,11 +16,30 @@ use conductor_engine::host::clock::wall;
 use conductor_engine::records::history;
 use conductor_engine::stores::{EarlierRuns, Sqlite, Store as _, StoredRun};
 
+use tokio::task::JoinHandle;
+
 use super::arguments::{Chosen, Resolved};
 use crate::archive::patiently;
 use crate::commands::talk;
 use crate::error::{CliError, Exit};
-use crate::settings::diagnostics;
+use crate::settings::diagnostics::{self, Findings};
+
+/// A run's task file that is being read, beside the run's log.
+pub(super) type Reading = JoinHandle<Result<(Option<Plan>, Findings), CliError>>;
+
+/// Begins to read a run's task file, where that matters and it is there.
+pub(super) fn begin_reading(args: &Resolved<'_>, stored: &StoredRun) -> Option<Reading> {
+    let file = file_of(args, stored).filter(|file| file.exists())?;
+    let directory = stored.directory.clone();
+    Some(tokio::task::spawn_blocking(move || diagnostics::check_in(&directory, &file, false)))
+}
+
+/// The task file that a run may take over; none where it goes on as before or was made from something else.
+fn file_of(args: &Resolved<'_>, stored: &StoredRun) -> Option<PathBuf> {
+    let file = PathBuf::from(&stored.source);
+    let is_file = file.is_absolute() && file.file_name().is_some_and(|name| name != "-");
+    (is_file && !args.typed.as_before).then_some(file)
+}
 
 /// How many tasks are named before the rest is counted.
 const NAMED: usize = 10;
@@ -31,24 +50,21 @@ pub(super) async fn take_over(
     args: &Resolved<'_>,
     stored: &StoredRun,
     store: &Sqlite,
-    run: Run,
+    (run, reading): (Run, Option<Reading>),
 ) -> Result<(Run, Option<Limits>), CliError> {
-    let file = PathBuf::from(&stored.source);
-    if args.typed.as_before || !file.is_absolute() || file.file_name().is_none_or(|name| name == "-") {
-        return Ok((run, None));
-    }
+    let Some(file) = file_of(args, stored) else { return Ok((run, None)) };
     let again = args.typed.retry_failed;
-    if !file.exists() {
+    let Some(reading) = reading else {
         if again {
             talk(format!("{} is not there any more; what failed is done again as it was", file.display()));
         }
         return Ok((run, None));
-    }
+    };
     if run.plan().execution.is_some() {
         say_of_groups(&file, stored, &run);
         return Ok((run, None));
     }
-    let plan = match (read(args, &file, stored, &run), again) {
+    let plan = match (read(args, reading, &run).await, again) {
         (Ok(plan), _) => plan,
         (Err(cli_error), true) => return Err(cli_error.help(AS_BEFORE)),
         (Err(_), false) => {
@@ -75,8 +91,8 @@ fn name(stored: &StoredRun) -> &str {
 }
 
 /// The file as it is now, read as it was when the run began.
-fn read(args: &Resolved<'_>, file: &Path, stored: &StoredRun, run: &Run) -> Result<Plan, CliError> {
-    let (plan, findings) = diagnostics::check_in(&stored.directory, file, false)?;
+async fn read(args: &Resolved<'_>, reading: Reading, run: &Run) -> Result<Plan, CliError> {
+    let (plan, findings) = reading.await.map_err(|error| CliError::new(Exit::Unexpected, error))??;
     let Some(plan) = plan else {
         if args.typed.retry_failed {
             findings.show();
