@@ -24,7 +24,9 @@ For workspaces and merging, each turn of each contestant has a repository of its
 run: `git worktree add`, two at a time because more of them fail at each other's locks; `git merge-tree`, `commit-tree` \
 and `update-ref` for each branch. Conductor's workspace has a branch of its own, ports, a folder for temporary files and \
 an index no task can damage, and before one is removed everything in it is known to be in a commit. Deleting the files \
-goes on afterwards, beside whatever comes next, and is not measured; where runs are measured one after the other it is put off until the end.
+goes on afterwards, beside whatever comes next, and is not measured; where runs are measured one after the other it is put off until the end. \
+A task that changes a file and is checked takes about nine calls of git, of 2 to 4 ms each here: that is nearly all of its time, \
+and the more so the more of them share the cores.
 
 Claude's output is read from the file it writes to, understood, cleared of secrets and told to the transcript, as live. \
 The 50 agents are programs of ours that say something 50 times a second; memory is what the coordinator holds more than \
