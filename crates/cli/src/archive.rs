@@ -21,7 +21,7 @@ use conductor_engine::git::{GitError, Repository};
 use conductor_engine::host::home::Home;
 use conductor_engine::planner::{self, KeptPlan};
 use conductor_engine::runs::amend::Amendment;
-use conductor_engine::stores::{Sqlite, Store, StoreError, StoredRun, missing, was_written};
+use conductor_engine::stores::{self, LogReader, StoreError, StoredRun, was_written};
 
 use crate::console;
 use crate::end_block::one_line;
@@ -33,8 +33,7 @@ const LOOK_BACK: usize = 50;
 
 pub(crate) struct Archive {
     pub(crate) home: Home,
-    /// Nothing where nothing has ever been run: a command that only looks makes no database.
-    store: Option<Arc<Sqlite>>,
+    store: Arc<dyn LogReader>,
     runs: Vec<StoredRun>,
     pub(crate) directory: PathBuf,
 }
@@ -61,15 +60,9 @@ impl Archive {
         let directory = std::env::current_dir().map_err(|error| {
             CliError::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
         })?;
-        if !home.database().exists() {
-            if let Some(error) = missing(&home) {
-                return Err(error.into());
-            }
-            return Ok(Archive { home, store: None, runs: Vec::new(), directory });
-        }
-        let store = briefly(|| Sqlite::open_to_look(&home)).await?;
+        let store = briefly(|| stores::open_to_look(&home)).await?;
         let runs = briefly(|| store.runs()).await?;
-        Ok(Archive { home, store: Some(Arc::new(store)), runs, directory })
+        Ok(Archive { home, store, runs, directory })
     }
 
     pub(crate) fn named(&self, word: &str) -> Result<StoredRun, CliError> {
@@ -133,10 +126,8 @@ impl Archive {
     }
 
     pub(crate) async fn read(&self, stored: &StoredRun) -> Result<Found, CliError> {
-        let store = self.store()?;
-        let records = briefly(|| store.load(&stored.id)).await.inspect_err(|_| self.leave_as_it_is())?;
+        let records = briefly(|| self.store.load(&stored.id, 0)).await?;
         let run = Run::replay(&records).map_err(|error| {
-            self.leave_as_it_is();
             CliError::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
         })?;
         agents::keep_secrets_of(run.plan());
@@ -150,17 +141,8 @@ impl Archive {
 
     /// Removes a run that is not active.
     pub(crate) async fn remove(&self, run: &RunId) -> Result<(), CliError> {
-        let store = self.store()?;
+        let store = briefly(|| stores::open(&self.home)).await?;
         Ok(briefly(|| store.remove(run)).await?)
-    }
-
-    fn store(&self) -> Result<&Arc<Sqlite>, CliError> {
-        self.store.as_ref().ok_or_else(|| CliError::new(Exit::NothingToDo, "nothing has been run yet"))
-    }
-
-    /// Closing the store would fold its log into the file, and a file that is refused stays as it is.
-    fn leave_as_it_is(&self) {
-        std::mem::forget(self.store.clone());
     }
 
     /// A task by its id: in the run that is named, or in the newest one here in which it fits; where it fits in none, in
@@ -193,9 +175,10 @@ impl Archive {
 
     /// Takes the run for this process, to change it.
     pub(crate) async fn amend(&self, run: &RunId) -> Result<Amendment, CliError> {
-        let store: Arc<dyn Store> = self.store()?.clone();
-        Amendment::begin(&self.home, store, run).await.map_err(|error| {
-            self.leave_as_it_is();
+        let store = briefly(|| stores::open(&self.home)).await?;
+        Amendment::begin(&self.home, store.clone(), run).await.map_err(|error| {
+            // Closing the store would fold its log into the file, and a file that is refused stays as it is.
+            std::mem::forget(store);
             error.into()
         })
     }
@@ -262,9 +245,8 @@ pub(crate) fn named(home: &Home, runs: &[StoredRun], word: &str) -> Result<Store
     match fitting.as_slice() {
         [one] => Ok((*one).clone()),
         [] if RunId::parse(word).is_some_and(|id| was_written(home, &id)) => {
-            let (path, why) =
-                (home.database(), format!("it knows nothing of run {word}, which had been written"));
-            Err(StoreError::Damaged { path, why }.into())
+            let why = format!("it knows nothing of run {word}, which had been written");
+            Err(StoreError::Damaged { place: home.database().display().to_string(), why }.into())
         }
         [] => {
             let cli_error = CliError::new(Exit::Usage, format!("there is no run '{}'", one_line(word)));

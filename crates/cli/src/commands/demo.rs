@@ -16,7 +16,7 @@ use std::process::{Child, Command, ExitStatus};
 
 use conductor_core::run::Run;
 use conductor_engine::host::home::Home;
-use conductor_engine::stores::{Sqlite, Store as _};
+use conductor_engine::stores;
 use conductor_standin::StandIn;
 use conductor_standin::agents::{Agent, Lodging};
 use rustix::process::{Pid, Signal, kill_process};
@@ -159,9 +159,9 @@ impl Ground {
     /// What the log and the transcripts of the run tell.
     async fn seen(&self) -> Result<Seen, CliError> {
         let home = Home::at(self.state())?;
-        let store = Sqlite::open(&home).await?;
+        let store = stores::open_to_look(&home).await?;
         let Some(stored) = store.runs().await?.into_iter().next() else { return Ok(Seen::default()) };
-        let records = store.load(&stored.id).await?;
+        let records = store.load(&stored.id, 0).await?;
         let run = Run::replay(&records).map_err(|error| CliError::new(Exit::Unexpected, error))?;
         let sights = seen::sights(&run, &records, &home.run(&stored.id));
         Ok(Seen { run: Some(stored.id.to_string()), sights })

@@ -24,7 +24,7 @@ use conductor_engine::git::{GitError, Repository};
 use conductor_engine::host::home::Home;
 use conductor_engine::records::history;
 use conductor_engine::runs::control::{self, ControlError};
-use conductor_engine::stores::{EarlierRuns, Sqlite, StoredRun};
+use conductor_engine::stores::{self, EarlierRuns, StoredRun};
 use conductor_engine::worker::prompt::{self, Facts, Offered};
 
 use super::{answer, answer_json, block_on, talk};
@@ -95,11 +95,8 @@ async fn of_file(file: &Path, task: &str) -> Result<Subject, CliError> {
 /// How models did here, where anything was ever run.
 async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, CliError> {
     let home = Home::open()?;
-    if !home.database().exists() {
-        return Ok(Vec::new());
-    }
-    let store = briefly(|| Sqlite::open_to_look(&home)).await?;
-    let mut earlier = EarlierRuns::of(&store);
+    let store = briefly(|| stores::open_to_look(&home)).await?;
+    let mut earlier = EarlierRuns::of(&*store);
     let samples = history::samples(&mut earlier, directory, plan).await?;
     earlier.notice().into_iter().for_each(talk);
     Ok(samples)

@@ -14,7 +14,7 @@ use conductor_core::values::units::Usd;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::host::home::Home;
 use conductor_engine::records::history;
-use conductor_engine::stores::{EarlierRuns, Sqlite};
+use conductor_engine::stores::{self, EarlierRuns};
 use serde_json::{Value, json};
 
 use super::run::{full_name, machine};
@@ -42,13 +42,13 @@ pub(crate) fn run(args: &Rehearse) -> Result<Exit, CliError> {
 /// What former runs of the file tell: how long its tasks took, and which of them met in the same files.
 async fn remember(file: &Path, plan: &mut Plan) -> Result<History, CliError> {
     let home = Home::open()?;
-    if file.as_os_str() == "-" || !home.database().exists() {
+    if file.as_os_str() == "-" {
         return Ok(History::new());
     }
     let directory = std::env::current_dir()?;
-    let store = briefly(|| Sqlite::open_to_look(&home)).await?;
+    let store = briefly(|| stores::open_to_look(&home)).await?;
     let source = full_name(&directory, file);
-    let mut earlier = EarlierRuns::of(&store);
+    let mut earlier = EarlierRuns::of(&*store);
     match Repository::common_of(&directory) {
         Ok(_) => history::learn(&mut earlier, &source, plan).await?,
         Err(GitError::NotOne(_)) => {}

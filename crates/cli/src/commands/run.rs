@@ -41,7 +41,7 @@ use conductor_engine::records::history;
 use conductor_engine::records::output;
 use conductor_engine::records::sessions::Scribe;
 use conductor_engine::runs::coordinator::{Coordinator, Finished, Start, World};
-use conductor_engine::stores::{EarlierRuns, NewRun, Sqlite, Store, StoredRun, file_name};
+use conductor_engine::stores::{self, EarlierRuns, LogReader, NewRun, RunLog, StoredRun, file_name};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
@@ -186,9 +186,9 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     places::make_output(&options)?;
     args.hint(&plan, &options).into_iter().for_each(talk);
     let home = Home::open()?;
-    let store = patiently(|| Sqlite::open(&home)).await?;
+    let store = patiently(|| stores::open(&home)).await?;
     let claim = shortage::for_a_while(talk, async || home.claim(&id)).await?;
-    let mut earlier = EarlierRuns::of(&store);
+    let mut earlier = EarlierRuns::of(&*store);
     history::estimate(&mut earlier, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&mut earlier, &args.directory, &plan).await?;
     if repository.is_some() && !options.allow_overlap {
@@ -199,12 +199,12 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
         NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.asked().count() };
     process::give_memory_back();
     let (_, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
-    patiently(|| store.create(&new, &created)).await?;
+    let log = patiently(|| RunLog::create(&store, &new, &created)).await?;
     drop(turn);
     process::give_memory_back();
     // Made when the plan is written: while it is, it takes all the room that a large run ever needs.
     let run = Run::replay([&created]).map_err(|error| CliError::new(Exit::Unexpected, error))?;
-    let run = account_for_planning(&args, &home, &store, &id, run).await?;
+    let run = account_for_planning(&args, &home, &log, run).await?;
     clear_after_the_dead(&home).await;
     empty_trash(home.root());
     if run.plan().execution.is_some()
@@ -216,7 +216,7 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
         uncommitted::include(&found, repository, claim.directory())?;
     }
     let workspaces = workspaces(repository, &options, &home, &id, &args.directory, &run).await?;
-    let world = world(&args, store, claim, workspaces, &options, args.directory.clone(), ours);
+    let world = world(&args, log, claim, workspaces, &options, args.directory.clone(), ours);
     carry_out(&args, (new.id, new.source), run, Start { options, reopen: false }, world).await
 }
 
@@ -224,8 +224,7 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
 async fn account_for_planning(
     args: &Resolved<'_>,
     home: &Home,
-    store: &Sqlite,
-    id: &RunId,
+    log: &RunLog,
     mut run: Run,
 ) -> Result<Run, CliError> {
     let Some(planning) = args.typed.planning.clone() else { return Ok(run) };
@@ -233,15 +232,15 @@ async fn account_for_planning(
     let event = Event::PlanningAccounted { planning };
     let record = Record { seq: run.seq() + 1, at: wall(), tick: Tick(0), event };
     run.apply(&record).map_err(|error| CliError::new(Exit::Unexpected, error))?;
-    patiently(|| store.append(id, std::slice::from_ref(&record))).await?;
-    planner::note_run(home, &plan, id);
+    patiently(|| log.append(std::slice::from_ref(&record))).await?;
+    planner::note_run(home, &plan, log.run());
     Ok(run)
 }
 
 async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
     let home = Home::open()?;
-    let store = patiently(|| Sqlite::open(&home)).await?;
-    let (stored, claim, run, reading) = match read_back(&args, &home, &store).await {
+    let store = patiently(|| stores::open(&home)).await?;
+    let (stored, claim, run, reading) = match read_back(&args, &home, &*store).await {
         Ok(read) => read,
         Err(cli_error) => {
             // Closing the store would fold its log into the file, and a file that is refused stays as it is.
@@ -257,7 +256,8 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
         complete_files(&stored, &run, claim.directory())?;
         return Err(cli_error);
     }
-    let (run, edited) = editing::take_over(&args, &stored, &store, (run, reading)).await?;
+    let log = patiently(|| RunLog::claim(&store, &stored.id)).await?;
+    let (run, edited) = editing::take_over(&args, &stored, &log, (run, reading)).await?;
     let before = arguments::limited(run.options(), &run.plan().limits, edited.as_ref());
     let mut options = args.options(run.plan(), Some(&before))?;
     // What is left to be done of a run that is over needs no agent.
@@ -271,7 +271,7 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
     };
     let workspaces = place.map_err(|cli_error| places::changed(cli_error, claim.directory()))?;
     let ours = uncommitted::ours(&stored.source, &options, &stored.directory, None);
-    let world = world(&args, store, claim, workspaces, &options, stored.directory.clone(), ours);
+    let world = world(&args, log, claim, workspaces, &options, stored.directory.clone(), ours);
     args.directory = stored.directory;
     carry_out(
         &args,
@@ -287,12 +287,12 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
 async fn read_back(
     args: &Resolved<'_>,
     home: &Home,
-    store: &Sqlite,
+    store: &dyn LogReader,
 ) -> Result<(StoredRun, RunClaim, Run, Option<Reading>), CliError> {
     let stored = find(args, home, &store.runs().await?)?;
     let claim = home.claim(&stored.id)?;
     let reading = editing::begin_reading(args, &stored);
-    let run = Run::replay(&store.load(&stored.id).await?).map_err(|error| {
+    let run = Run::replay(&store.load(&stored.id, 0).await?).map_err(|error| {
         CliError::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
     })?;
     if !stored.directory.is_dir() {
@@ -331,9 +331,10 @@ async fn carry_out(
         detach::settle(&id, &state)?;
     }
     let options = start.options.clone();
-    let file = Watched::new(args, source.clone(), &run, world.store.clone(), (&options, run_repo.is_some()))?;
-    let (store, patches) = (world.store.clone(), args.typed.output.is_some());
-    let (mut coordinator, notices) = Coordinator::new(id.clone(), run.clone(), start, world)?;
+    let file =
+        Watched::new(args, source.clone(), &run, world.log.store().clone(), (&options, run_repo.is_some()))?;
+    let (log, patches) = (world.log.clone(), args.typed.output.is_some());
+    let (mut coordinator, notices) = Coordinator::new(run.clone(), start, world)?;
     let graph = Arc::new(coordinator.scheduler().graph().clone());
     let slots = coordinator.scheduler().run().options().slots;
     let plan_file = write_plan(&directory, &run, &graph, slots);
@@ -366,8 +367,8 @@ async fn carry_out(
     let subject = Subject { id: &id, run, graph, ledger, source, voices: &voices, aggregation };
     concluding::write_summary(&subject, &directory, &state).await?;
     let repo_for_patches = run_repo.as_ref().filter(|_| patches);
-    concluding::write_details(&*store, repo_for_patches, recorder, &directory, (&id, &ended)).await?;
-    drop(store);
+    concluding::write_details(&log, repo_for_patches, recorder, &directory, (&id, &ended)).await?;
+    drop(log);
     let ending = bring_home(args, run_repo, &ended).await?;
     audience.view().finish(&id, &ended, graph, ledger);
     let (stats, gone) = (args.typed.stats, args.typed.throw_away);

@@ -231,6 +231,8 @@ fn a_newer_database_is_named_as_such_and_left_alone() {
 fn a_truncated_log_is_found_and_the_file_left_alone() {
     for part in [0, 1, 10, 50, 90, 99] {
         let (world, id) = killed_run();
+        // What is only written too is in the run's journal as well, and nothing is lost then.
+        let _ = fs::remove_file(world.home().join("runs").join(&id).join("journal"));
         let wal = world.home().join("conductor.db-wal");
         let mut bytes = fs::read(&wal).unwrap();
         // Behind the last frame the log is filled up with zeros; losing those loses no event.

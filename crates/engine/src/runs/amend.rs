@@ -25,7 +25,7 @@ use crate::host::home::{Home, HomeError, RunClaim};
 use crate::process::{self, Teardown};
 use crate::records::ledger;
 use crate::records::output;
-use crate::stores::{Store, StoreError};
+use crate::stores::{RunLog, Store, StoreError};
 
 /// How long a store that cannot be written is waited for, and how often it is tried meanwhile.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,21 +59,23 @@ pub struct Amendment {
     id: RunId,
     source: Option<String>,
     store: Arc<dyn Store>,
+    /// Claimed with the first that is written.
+    log: Option<RunLog>,
     claim: RunClaim,
     run: Run,
     records: Vec<Record>,
 }
 
 impl Amendment {
-    /// Claims the run before it is read, so that no other process writes to it in between.
+    /// Claims the run before it is read, so that no other process of this machine writes to it in between.
     pub async fn begin(home: &Home, store: Arc<dyn Store>, id: &RunId) -> Result<Amendment, AmendError> {
         let claim = home.claim(id)?;
-        let records = store.load(id).await?;
+        let records = store.load(id, 0).await?;
         let run =
             Run::replay(&records).map_err(|source| AmendError::Unreadable { run: id.clone(), source })?;
         let stored = store.runs().await?.into_iter().find(|stored| stored.id == *id);
         let source = stored.and_then(|stored| stored.file_name().map(str::to_owned));
-        Ok(Amendment { id: id.clone(), source, store, claim, run, records })
+        Ok(Amendment { id: id.clone(), source, store, log: None, claim, run, records })
     }
 
     pub fn id(&self) -> &RunId {
@@ -138,10 +140,20 @@ impl Amendment {
     }
 
     /// A foreign lock or a full disk is waited for a while, for what is to be recorded has mostly been done already.
-    async fn write(&self, records: &[Record]) -> Result<(), StoreError> {
+    async fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match self.store.append(&self.id, records).await {
+            let written = match &self.log {
+                Some(log) => log.append(records).await,
+                None => match RunLog::claim(&self.store, &self.id).await {
+                    Ok(log) => {
+                        self.log = Some(log);
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                },
+            };
+            match written {
                 Err(StoreError::Unavailable { .. }) if Instant::now() < deadline => {
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -200,18 +212,18 @@ mod tests {
     use conductor_core::run::event::{DrainReason, Options};
 
     use super::*;
-    use crate::stores::{NewRun, Sqlite};
+    use crate::stores::{self, NewRun};
 
     async fn stored(home: &Home) -> (Arc<dyn Store>, RunId) {
-        let store = Sqlite::open(home).await.unwrap();
+        let store = stores::open(home).await.unwrap();
         let id = RunId::parse("r1").unwrap();
         let (_, first) = Run::create(Default::default(), Default::default());
         let new = NewRun { id: id.clone(), directory: "/".into(), source: String::new(), tasks: 0 };
-        store.create(&new, &first).await.unwrap();
+        let log = RunLog::create(&store, &new, &first).await.unwrap();
         let started = Event::RunStarted { options: Box::new(Options::with_slots(1)) };
         let record = Record { seq: 2, at: wall(), tick: Tick(70), event: started };
-        store.append(&id, &[record]).await.unwrap();
-        (Arc::new(store), id)
+        log.append(&[record]).await.unwrap();
+        (store, id)
     }
 
     #[tokio::test]
@@ -240,6 +252,6 @@ mod tests {
         let unknown = Event::TaskReopened { task: TaskId::parse("unknown").unwrap() };
         let stopped = Event::RunStopped { why: DrainReason::User };
         assert!(matches!(amendment.append(&[stopped, unknown]).await, Err(AmendError::Illegal(_))));
-        assert_eq!(store.load(&id).await.unwrap().len(), 2);
+        assert_eq!(store.load(&id, 0).await.unwrap().len(), 2);
     }
 }

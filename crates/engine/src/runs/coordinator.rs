@@ -41,7 +41,7 @@ use crate::process::Teardown;
 use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
 use crate::runs::control::ControlServer;
 use crate::stores::bus::{Bus, Records};
-use crate::stores::{Store, StoreError};
+use crate::stores::{RunLog, StoreError};
 use crate::worker::{Stop, Worker, aside};
 use backlog::Backlog;
 use holding::Turn;
@@ -95,7 +95,8 @@ pub type Examiner = Arc<dyn Fn(&AboutToBegin) -> Result<BTreeMap<TaskId, String>
 
 /// What a run needs of the world.
 pub struct World {
-    pub store: Arc<dyn Store>,
+    /// The run's log, claimed by this process.
+    pub log: RunLog,
     pub claim: RunClaim,
     pub workspaces: Workspaces,
     /// Where the run was started.
@@ -131,7 +132,7 @@ pub struct Finished {
 
 pub struct Coordinator {
     id: RunId,
-    store: Arc<dyn Store>,
+    log: RunLog,
     claim: RunClaim,
     directory: PathBuf,
     scheduler: Scheduler,

@@ -9,12 +9,37 @@ use conductor_core::run::event::{Event, Failure, FailureClass, Options, Outcome,
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::{Millis, Now, Tick, Timestamp};
 
+use super::memory::Memory;
 use super::*;
 use crate::host::home::Home;
 
 /// Opens a store whose state lives in this folder; opening twice gives the same state.
-async fn open(folder: &Path) -> Sqlite {
-    Sqlite::open(&Home::at(folder).unwrap()).await.unwrap()
+type Open = fn(&Path) -> Task<'_, Arc<dyn Store>>;
+
+/// Each of these functions is a test of each of the backends.
+macro_rules! contract {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$name(super::of_sqlite).await;
+            })*
+        }
+        mod memory {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$name(super::of_memory).await;
+            })*
+        }
+    };
+}
+
+fn of_sqlite(folder: &Path) -> Task<'_, Arc<dyn Store>> {
+    Box::pin(async move { super::open(&Home::at(folder).unwrap()).await })
+}
+
+fn of_memory(folder: &Path) -> Task<'_, Arc<dyn Store>> {
+    Box::pin(async move { Ok(Memory::at(folder) as Arc<dyn Store>) })
 }
 
 fn run_id(text: &str) -> RunId {
@@ -58,11 +83,42 @@ fn attempt_started(seq: u64, task: &str) -> Record {
     )
 }
 
-#[tokio::test]
-async fn what_was_appended_is_there_when_opened_again_to_the_last_field() {
+contract![
+    what_was_appended_is_there_when_opened_again_to_the_last_field,
+    appending_the_same_again_changes_nothing,
+    a_turn_of_a_thousand_events_is_one_turn,
+    runs_do_not_see_each_other_and_the_newest_comes_first,
+    a_run_that_is_not_there_cannot_be_claimed_or_appended_to,
+    a_run_that_is_removed_is_gone_and_no_other_is,
+    a_log_can_be_read_while_it_is_written,
+    two_runs_on_one_store_do_not_disturb_each_other,
+    an_append_in_flight_is_acknowledged_for_its_own_run,
+    a_record_that_contradicts_the_log_is_a_conflict,
+    a_second_writer_takes_the_run_over_and_the_first_writes_no_more,
+    of_two_that_claim_at_once_one_writes,
+    the_end_of_a_log_can_be_read_by_itself,
+    what_is_only_written_is_part_of_the_log_for_every_reader,
+    the_next_process_takes_over_what_was_only_written,
+    every_outcome_of_an_attempt_can_be_appended,
+];
+
+fn paused(seq: u64) -> Record {
+    record(seq, Event::RunPaused { by: None })
+}
+
+/// A run of one event, in a store that has made it.
+async fn new_run(open: Open, folder: &Path) -> (RunLog, Record) {
+    let store = open(folder).await.unwrap();
+    let (new, first) = created(&run_id("r1"));
+    (RunLog::create(&store, &new, &first).await.unwrap(), first)
+}
+
+async fn numbers(store: &dyn LogReader, id: &RunId) -> Vec<u64> {
+    store.load(id, 0).await.unwrap().iter().map(|record| record.seq).collect()
+}
+
+async fn what_was_appended_is_there_when_opened_again_to_the_last_field(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let id = run_id("r1");
-    let (new, first) = created(&id);
     let failure = Failure::new(FailureClass::Exit, "exit \"1\" 'quoted' \u{1F600}\n");
     let outcome = Outcome::Failed(failure);
     let ended = Event::AttemptEnded {
@@ -75,48 +131,37 @@ async fn what_was_appended_is_there_when_opened_again_to_the_last_field() {
         phases: None,
     };
     let rest = vec![started(2), attempt_started(3, "a"), record(4, ended)];
-    {
-        let store = open(dir.path()).await;
-        store.create(&new, &first).await.unwrap();
-        store.append(&id, &rest).await.unwrap();
-    }
-    let store = open(dir.path()).await;
-    let loaded = store.load(&id).await.unwrap();
-    assert_eq!(loaded, [vec![first], rest].concat());
+    let (log, first) = new_run(open, dir.path()).await;
+    log.append(&rest).await.unwrap();
+    drop(log);
+    let store = open(dir.path()).await.unwrap();
+    assert_eq!(store.load(&run_id("r1"), 0).await.unwrap(), [vec![first], rest].concat());
     let runs = store.runs().await.unwrap();
     assert_eq!(runs.len(), 1);
     assert_eq!((runs[0].status.as_str(), runs[0].tasks), ("running", 2));
 }
 
-#[tokio::test]
-async fn appending_the_same_again_changes_nothing() {
+async fn appending_the_same_again_changes_nothing(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let id = run_id("r1");
-    let (new, first) = created(&id);
-    let store = open(dir.path()).await;
-    store.create(&new, &first).await.unwrap();
+    let (log, _) = new_run(open, dir.path()).await;
     for _ in 0..3 {
-        store.append(&id, &[started(2), attempt_started(3, "a")]).await.unwrap();
+        log.append(&[started(2), attempt_started(3, "a")]).await.unwrap();
     }
-    assert_eq!(store.load(&id).await.unwrap().len(), 3);
+    log.append(&[attempt_started(3, "a"), paused(4)]).await.unwrap();
+    assert_eq!(numbers(log.reader(), log.run()).await, [1, 2, 3, 4]);
 }
 
-#[tokio::test]
-async fn a_turn_of_a_thousand_events_is_one_turn() {
+async fn a_turn_of_a_thousand_events_is_one_turn(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let id = run_id("r1");
-    let (new, first) = created(&id);
-    let store = open(dir.path()).await;
-    store.create(&new, &first).await.unwrap();
-    let many: Vec<Record> = (2..=1001).map(|seq| record(seq, Event::RunPaused { by: None })).collect();
-    store.append(&id, &many).await.unwrap();
-    assert_eq!(store.load(&id).await.unwrap().len(), 1001);
+    let (log, _) = new_run(open, dir.path()).await;
+    let many: Vec<Record> = (2..=1001).map(paused).collect();
+    log.append(&many).await.unwrap();
+    assert_eq!(log.load(0).await.unwrap().len(), 1001);
 }
 
-#[tokio::test]
-async fn runs_do_not_see_each_other_and_the_newest_comes_first() {
+async fn runs_do_not_see_each_other_and_the_newest_comes_first(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let store = open(dir.path()).await;
+    let store = open(dir.path()).await.unwrap();
     for (at, name) in [(1, "old"), (2, "new")] {
         let (new, mut first) = created(&run_id(name));
         first.at = Timestamp(at);
@@ -124,137 +169,202 @@ async fn runs_do_not_see_each_other_and_the_newest_comes_first() {
     }
     let names: Vec<String> = store.runs().await.unwrap().iter().map(|run| run.id.to_string()).collect();
     assert_eq!(names, ["new", "old"]);
-    assert_eq!(store.load(&run_id("old")).await.unwrap().len(), 1);
-    assert!(matches!(store.load(&run_id("none")).await, Err(StoreError::NoSuchRun(_))));
+    assert_eq!(store.load(&run_id("old"), 0).await.unwrap().len(), 1);
+    assert!(matches!(store.load(&run_id("none"), 0).await, Err(StoreError::NoSuchRun(_))));
 }
 
-#[tokio::test]
-async fn a_run_that_was_not_opened_cannot_be_appended_to() {
+async fn a_run_that_is_not_there_cannot_be_claimed_or_appended_to(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> = Arc::new(open(dir.path()).await);
-    assert!(store.append(&run_id("r1"), &[started(2)]).await.is_err());
+    let store = open(dir.path()).await.unwrap();
+    let none = run_id("none");
+    assert!(matches!(store.claim(&none).await, Err(StoreError::NoSuchRun(_))));
+    let appended = store.append(&none, 1, Epoch(1), &[started(2)]).await;
+    assert!(matches!(appended, Err(StoreError::NoSuchRun(_))));
+    assert!(matches!(store.write(&none, Epoch(1), &[started(2)]), Err(StoreError::NoSuchRun(_))));
 }
 
-#[tokio::test]
-async fn a_run_that_is_removed_is_gone_and_no_other_is() {
+async fn a_run_that_is_removed_is_gone_and_no_other_is(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let store = open(dir.path()).await;
+    let store = open(dir.path()).await.unwrap();
     for name in ["r1", "r2"] {
         let (new, first) = created(&run_id(name));
-        store.create(&new, &first).await.unwrap();
-        store.append(&run_id(name), &[started(2), attempt_started(3, "a")]).await.unwrap();
+        let log = RunLog::create(&store, &new, &first).await.unwrap();
+        log.append(&[started(2), attempt_started(3, "a")]).await.unwrap();
     }
     store.remove(&run_id("r1")).await.unwrap();
     store.remove(&run_id("never")).await.unwrap();
     let left: Vec<RunId> = store.runs().await.unwrap().into_iter().map(|run| run.id).collect();
     assert_eq!(left, [run_id("r2")]);
-    assert!(matches!(store.load(&run_id("r1")).await, Err(StoreError::NoSuchRun(_))));
-    assert_eq!(store.load(&run_id("r2")).await.unwrap().len(), 3);
+    assert!(matches!(store.load(&run_id("r1"), 0).await, Err(StoreError::NoSuchRun(_))));
+    assert_eq!(store.load(&run_id("r2"), 0).await.unwrap().len(), 3);
     let (new, first) = created(&run_id("r1"));
     store.create(&new, &first).await.unwrap();
-    assert_eq!(store.load(&run_id("r1")).await.unwrap().len(), 1, "a new one of the name begins anew");
+    assert_eq!(store.load(&run_id("r1"), 0).await.unwrap().len(), 1, "a new one of the name begins anew");
 }
 
 /// A reader of a live run finds a whole log, however busy the writer is.
-#[test]
-fn a_log_can_be_read_while_it_is_written() {
+async fn a_log_can_be_read_while_it_is_written(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let id = run_id("r1");
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (new, first) = created(&id);
-    let store = runtime().block_on(async {
-        let store = open(dir.path()).await;
-        store.create(&new, &first).await.unwrap();
-        store
-    });
-    let writer = std::thread::spawn(move || {
-        runtime().block_on(async {
-            for seq in 2..=400 {
-                store.append(&run_id("r1"), &[record(seq, Event::RunPaused { by: None })]).await.unwrap();
-            }
-        });
-    });
-    runtime().block_on(async {
-        let reader = open(dir.path()).await;
-        while !writer.is_finished() {
-            reader.load(&id).await.unwrap();
+    let (log, _) = new_run(open, dir.path()).await;
+    let writer = tokio::spawn(async move {
+        for seq in 2..=400 {
+            log.append(&[paused(seq)]).await.unwrap();
         }
-        writer.join().unwrap();
-        assert_eq!(reader.load(&id).await.unwrap().len(), 400);
     });
+    let reader = open(dir.path()).await.unwrap();
+    let mut seen = 0;
+    while !writer.is_finished() {
+        let now = reader.load(&run_id("r1"), 0).await.unwrap().len();
+        assert!(now >= seen, "{now} after {seen}");
+        seen = now;
+    }
+    writer.await.unwrap();
+    assert_eq!(reader.load(&run_id("r1"), 0).await.unwrap().len(), 400);
 }
 
 /// A12. A run is read, created and removed while another is written, as `run --watch` does when it learns from the past.
-#[tokio::test]
-async fn two_runs_on_one_store_do_not_disturb_each_other() {
+async fn two_runs_on_one_store_do_not_disturb_each_other(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> = Arc::new(open(dir.path()).await);
-    let (one, other) = (run_id("one"), run_id("other"));
-    for id in [&one, &other] {
-        let (new, first) = created(id);
-        store.create(&new, &first).await.unwrap();
+    let store = open(dir.path()).await.unwrap();
+    let mut logs = Vec::new();
+    for name in ["one", "other"] {
+        let (new, first) = created(&run_id(name));
+        logs.push(RunLog::create(&store, &new, &first).await.unwrap());
     }
     for seq in 2..=20 {
-        store.append(&one, &[record(seq, Event::RunPaused { by: None })]).await.unwrap();
-        assert!(store.load(&other).await.is_ok());
+        logs[0].append(&[paused(seq)]).await.unwrap();
+        assert!(logs[1].load(0).await.is_ok());
         if seq % 5 == 0 {
-            store.append(&other, &[record(seq / 5 + 1, Event::RunPaused { by: None })]).await.unwrap();
+            logs[1].append(&[paused(seq / 5 + 1)]).await.unwrap();
         }
     }
     store.remove(&run_id("never")).await.unwrap();
-    assert_eq!((store.load(&one).await.unwrap().len(), store.load(&other).await.unwrap().len()), (20, 5));
-    let again = open(dir.path()).await;
-    assert_eq!((again.load(&one).await.unwrap().len(), again.load(&other).await.unwrap().len()), (20, 5));
+    let again = open(dir.path()).await.unwrap();
+    for reader in [&store, &again] {
+        let length = async |name: &str| reader.load(&run_id(name), 0).await.unwrap().len();
+        assert_eq!((length("one").await, length("other").await), (20, 5));
+    }
 }
 
 /// A12, where an append is in flight while another run is read: what is acknowledged is noted for the run it is of.
-#[tokio::test]
-async fn an_append_in_flight_is_acknowledged_for_its_own_run() {
+async fn an_append_in_flight_is_acknowledged_for_its_own_run(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let store = open(dir.path()).await;
-    let (one, other) = (run_id("one"), run_id("other"));
-    for id in [&one, &other] {
-        let (new, first) = created(id);
-        store.create(&new, &first).await.unwrap();
-    }
-    store.load(&one).await.unwrap();
+    let (log, _) = new_run(open, dir.path()).await;
+    let (new, first) = created(&run_id("other"));
+    let other = RunLog::create(log.store(), &new, &first).await.unwrap();
     for seq in 2..=50 {
-        let records = [record(seq, Event::RunPaused { by: None })];
-        let (appended, read) = tokio::join!(store.append(&one, &records), store.load(&other));
+        let records = [paused(seq)];
+        let (appended, read) = tokio::join!(log.append(&records), other.load(0));
         appended.unwrap();
         assert_eq!(read.unwrap().len(), 1);
     }
-    assert_eq!(store.load(&one).await.unwrap().len(), 50);
-    assert_eq!(store.load(&other).await.unwrap().len(), 1);
+    assert_eq!((log.load(0).await.unwrap().len(), other.load(0).await.unwrap().len()), (50, 1));
 }
 
 /// A log is lengthened only at its end: one that has grown meanwhile is not written over, and says so.
-#[tokio::test]
-async fn a_record_that_contradicts_the_log_is_a_conflict() {
+async fn a_record_that_contradicts_the_log_is_a_conflict(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let (first_store, second_store) = (open(dir.path()).await, open(dir.path()).await);
+    let (first_store, second_store) = (open(dir.path()).await.unwrap(), open(dir.path()).await.unwrap());
     let id = run_id("r1");
     let (new, first) = created(&id);
-    first_store.create(&new, &first).await.unwrap();
-    second_store.append(&id, &[started(2)]).await.unwrap();
-    let other = record(2, Event::RunPaused { by: None });
-    let error = first_store.append(&id, std::slice::from_ref(&other)).await.unwrap_err();
-    assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
-    let gap = first_store.append(&id, &[record(4, Event::RunPaused { by: None })]).await.unwrap_err();
-    assert!(matches!(gap, StoreError::Conflict { .. }), "{gap}");
+    let epoch = first_store.create(&new, &first).await.unwrap();
+    let is_conflict = |appended: Result<(), StoreError>| {
+        let error = appended.unwrap_err();
+        assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
+    };
+    second_store.append(&id, 1, epoch, &[started(2)]).await.unwrap();
+    is_conflict(first_store.append(&id, 1, epoch, &[paused(2)]).await);
+    is_conflict(first_store.append(&id, 3, epoch, &[paused(4)]).await);
+    is_conflict(first_store.append(&id, 2, epoch, &[paused(4)]).await);
+    is_conflict(first_store.append(&id, 1, epoch, &[started(2), paused(4)]).await);
     // The same record once more is no contradiction, whichever process wrote it.
-    first_store.append(&id, &[started(2), attempt_started(3, "a")]).await.unwrap();
-    assert_eq!(second_store.load(&id).await.unwrap().len(), 3);
+    first_store.append(&id, 1, epoch, &[started(2), attempt_started(3, "a")]).await.unwrap();
+    is_conflict(second_store.append(&id, 1, epoch, &[paused(2), attempt_started(3, "a"), paused(4)]).await);
+    assert_eq!(numbers(&*second_store, &id).await, [1, 2, 3]);
+}
+
+async fn a_second_writer_takes_the_run_over_and_the_first_writes_no_more(open: Open) {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, _) = new_run(open, dir.path()).await;
+    first.append(&[started(2)]).await.unwrap();
+    let second = RunLog::claim(&open(dir.path()).await.unwrap(), first.run()).await.unwrap();
+    let is_refused = |done: Result<(), StoreError>| {
+        let error = done.unwrap_err();
+        assert!(matches!(error, StoreError::TakenOver { .. }), "{error}");
+    };
+    is_refused(first.append(&[paused(3)]).await);
+    second.append(&[attempt_started(3, "a")]).await.unwrap();
+    is_refused(first.append(&[paused(4)]).await);
+    is_refused(first.append(&[attempt_started(3, "a")]).await);
+    second.append(&[paused(4)]).await.unwrap();
+    assert_eq!(numbers(first.reader(), first.run()).await, [1, 2, 3, 4]);
+    // Claimed through the same store, the older claim is refused too.
+    let third = RunLog::claim(second.store(), first.run()).await.unwrap();
+    is_refused(second.write(&[paused(5)]));
+    is_refused(second.append(&[paused(5)]).await);
+    third.write(&[paused(5)]).unwrap();
+    third.append(&[paused(5)]).await.unwrap();
+    assert_eq!(third.load(3).await.unwrap(), [paused(4), paused(5)]);
+}
+
+async fn of_two_that_claim_at_once_one_writes(open: Open) {
+    let dir = tempfile::tempdir().unwrap();
+    let (made, _) = new_run(open, dir.path()).await;
+    made.append(&[started(2)]).await.unwrap();
+    let claims = async |folder: &Path| {
+        let store = open(folder).await.unwrap();
+        RunLog::claim(&store, &run_id("r1")).await.unwrap()
+    };
+    let (one, other) = tokio::join!(claims(dir.path()), claims(dir.path()));
+    let (records, others) = ([attempt_started(3, "a")], [paused(3)]);
+    let (wrote, wrote_too) = tokio::join!(one.append(&records), other.append(&others));
+    assert!(wrote.is_ok() != wrote_too.is_ok(), "{wrote:?} {wrote_too:?}");
+    assert_eq!(numbers(one.reader(), one.run()).await, [1, 2, 3]);
+}
+
+async fn the_end_of_a_log_can_be_read_by_itself(open: Open) {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, first) = new_run(open, dir.path()).await;
+    log.append(&[started(2), paused(3)]).await.unwrap();
+    log.write(&[paused(4), paused(5)]).unwrap();
+    let all = [first, started(2), paused(3), paused(4), paused(5)];
+    let reader = open(dir.path()).await.unwrap();
+    for after in 0..=5 {
+        assert_eq!(reader.load(log.run(), after as u64).await.unwrap(), all[after..], "after {after}");
+    }
+}
+
+async fn what_is_only_written_is_part_of_the_log_for_every_reader(open: Open) {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = new_run(open, dir.path()).await;
+    log.write(&[started(2)]).unwrap();
+    log.write(&[attempt_started(3, "a"), paused(4)]).unwrap();
+    let other = open(dir.path()).await.unwrap();
+    assert_eq!(other.load(log.run(), 1).await.unwrap(), [started(2), attempt_started(3, "a"), paused(4)]);
+    log.append(&[started(2), attempt_started(3, "a")]).await.unwrap();
+    assert_eq!(numbers(&*other, log.run()).await, [1, 2, 3, 4], "half of it is stored twice and told once");
+    log.append(&[paused(4), paused(5)]).await.unwrap();
+    assert_eq!(numbers(log.reader(), log.run()).await, [1, 2, 3, 4, 5]);
+}
+
+async fn the_next_process_takes_over_what_was_only_written(open: Open) {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = new_run(open, dir.path()).await;
+    log.append(&[started(2)]).await.unwrap();
+    log.write(&[attempt_started(3, "a"), paused(4)]).unwrap();
+    let next = RunLog::claim(&open(dir.path()).await.unwrap(), log.run()).await.unwrap();
+    drop(log);
+    next.write(&[paused(5)]).unwrap();
+    next.append(&[paused(5), paused(6)]).await.unwrap();
+    let reader = open(dir.path()).await.unwrap();
+    assert_eq!(numbers(&*reader, next.run()).await, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(reader.runs().await.unwrap()[0].status, "running", "what it says of the run is known too");
 }
 
 /// Every way an attempt can end is kept, also one that has no place in what estimates are learned from.
-#[tokio::test]
-async fn every_outcome_of_an_attempt_can_be_appended() {
+async fn every_outcome_of_an_attempt_can_be_appended(open: Open) {
     let dir = tempfile::tempdir().unwrap();
-    let id = run_id("r1");
-    let (new, first) = created(&id);
-    let store = open(dir.path()).await;
-    store.create(&new, &first).await.unwrap();
+    let (log, _) = new_run(open, dir.path()).await;
     let question = Question { tool: "shell".into(), what: "deploy".into(), why: String::new() };
     let outcomes = [
         Outcome::Succeeded,
@@ -267,127 +377,7 @@ async fn every_outcome_of_an_attempt_can_be_appended() {
         let (task, attempt, elapsed) = (task_id("a"), Attempt(seq as u32), Millis(5));
         let ended =
             Event::AttemptEnded { task, attempt, outcome, elapsed, executor: 1, change: None, phases: None };
-        store.append(&id, &[record(seq, ended)]).await.unwrap();
+        log.append(&[record(seq, ended)]).await.unwrap();
     }
-    assert_eq!(store.load(&id).await.unwrap().len(), 6);
-}
-
-fn paused(seq: u64) -> Record {
-    record(seq, Event::RunPaused { by: None })
-}
-
-/// A run of one event, in a store that has made it.
-async fn new_run(folder: &Path) -> (Sqlite, RunId) {
-    let (store, id) = (open(folder).await, run_id("r1"));
-    let (new, first) = created(&id);
-    store.create(&new, &first).await.unwrap();
-    (store, id)
-}
-
-async fn numbers(store: &Sqlite, id: &RunId) -> Vec<u64> {
-    store.load(id).await.unwrap().iter().map(|record| record.seq).collect()
-}
-
-#[tokio::test]
-async fn what_is_only_written_is_part_of_the_log_for_every_reader() {
-    let dir = tempfile::tempdir().unwrap();
-    let (store, id) = new_run(dir.path()).await;
-    store.write(&id, &[started(2)]).unwrap();
-    store.write(&id, &[attempt_started(3, "a"), paused(4)]).unwrap();
-    let other = open(dir.path()).await;
-    assert_eq!(other.load(&id).await.unwrap()[1..], [started(2), attempt_started(3, "a"), paused(4)]);
-    store.append(&id, &[started(2), attempt_started(3, "a")]).await.unwrap();
-    assert_eq!(numbers(&other, &id).await, [1, 2, 3, 4], "half of it is stored twice and told once");
-    store.append(&id, &[paused(4), paused(5)]).await.unwrap();
-    assert_eq!(numbers(&store, &id).await, [1, 2, 3, 4, 5]);
-}
-
-#[tokio::test]
-async fn the_next_process_takes_over_what_was_only_written() {
-    let dir = tempfile::tempdir().unwrap();
-    let (store, id) = new_run(dir.path()).await;
-    store.write(&id, &[started(2), attempt_started(3, "a")]).unwrap();
-    drop(store);
-    let next = open(dir.path()).await;
-    assert!(matches!(next.write(&id, &[paused(4)]), Err(StoreError::NoSuchRun(_))), "not before it appended");
-    next.append(&id, &[paused(4)]).await.unwrap();
-    let journal = Home::at(dir.path()).unwrap().run(&id).join("journal");
-    assert_eq!(std::fs::metadata(&journal).unwrap().len(), 0, "it is in the database");
-    next.write(&id, &[paused(5)]).unwrap();
-    assert_eq!(numbers(&open(dir.path()).await, &id).await, [1, 2, 3, 4, 5]);
-    assert_eq!(next.runs().await.unwrap()[0].status, "running", "what it says of the run is known too");
-}
-
-#[tokio::test]
-async fn what_a_power_cut_left_of_the_journal_ends_at_the_first_line_that_is_not_whole() {
-    let dir = tempfile::tempdir().unwrap();
-    let (store, id) = new_run(dir.path()).await;
-    store.append(&id, &[started(2)]).await.unwrap();
-    for seq in [3, 4, 5] {
-        store.write(&id, &[paused(seq)]).unwrap();
-    }
-    drop(store);
-    let journal = Home::at(dir.path()).unwrap().run(&id).join("journal");
-    let whole = std::fs::read(&journal).unwrap();
-    let lines: Vec<usize> =
-        whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
-    let damages: [(&str, Vec<u8>, usize); 4] = [
-        ("its end is missing", whole[..whole.len() - 9].to_vec(), 4),
-        (
-            "its middle never came to the disk",
-            {
-                let mut holed = whole.clone();
-                holed[lines[0] + 1..lines[1]].fill(0);
-                holed
-            },
-            3,
-        ),
-        ("nothing of it did", Vec::new(), 2),
-        (
-            "a letter is wrong",
-            {
-                let mut wrong = whole.clone();
-                wrong[20] ^= 1;
-                wrong
-            },
-            2,
-        ),
-    ];
-    for (damage, bytes, left) in damages {
-        std::fs::write(&journal, bytes).unwrap();
-        let store = open(dir.path()).await;
-        assert_eq!(numbers(&store, &id).await.len(), left, "{damage}");
-    }
-    let store = open(dir.path()).await;
-    store.append(&id, &[paused(3)]).await.unwrap();
-    store.write(&id, &[paused(4)]).unwrap();
-    assert_eq!(numbers(&open(dir.path()).await, &id).await, [1, 2, 3, 4], "and the run goes on");
-    store.write(&id, &[paused(5), paused(6)]).unwrap();
-    let whole = std::fs::read(&journal).unwrap();
-    std::fs::write(&journal, &whole[..whole.len() - 9]).unwrap();
-    assert_eq!(
-        numbers(&open(dir.path()).await, &id).await,
-        [1, 2, 3, 4],
-        "of a turn there is all or nothing"
-    );
-}
-
-#[tokio::test]
-async fn a_journal_begins_anew_when_it_is_long_and_goes_with_the_run() {
-    let dir = tempfile::tempdir().unwrap();
-    let (store, id) = new_run(dir.path()).await;
-    let journal = Home::at(dir.path()).unwrap().run(&id).join("journal");
-    let length = || std::fs::metadata(&journal).map_or(0, |journal| journal.len());
-    let mut longest = 0;
-    for batch in 0..40_u64 {
-        let records: Vec<Record> = (0..200).map(|at| paused(2 + batch * 200 + at)).collect();
-        records.chunks(50).for_each(|some| store.write(&id, some).unwrap());
-        longest = longest.max(length());
-        store.append(&id, &records).await.unwrap();
-    }
-    assert!(longest > 0 && longest < 300 << 10, "{longest}");
-    assert_eq!(numbers(&open(dir.path()).await, &id).await.len(), 8_001);
-    let outcome = conductor_core::run::event::RunOutcome::Completed;
-    store.append(&id, &[record(8_002, Event::RunFinished { outcome })]).await.unwrap();
-    assert!(!journal.exists(), "a run that is over has none");
+    assert_eq!(log.load(0).await.unwrap().len(), 6);
 }

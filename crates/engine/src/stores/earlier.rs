@@ -6,15 +6,15 @@ use conductor_core::run::Run;
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 
-use super::{Store, StoreError, StoredRun};
+use super::{LogReader, StoreError, StoredRun};
 
 pub struct EarlierRuns<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn LogReader,
     unreadable: BTreeMap<RunId, String>,
 }
 
 impl<'a> EarlierRuns<'a> {
-    pub fn of(store: &'a dyn Store) -> EarlierRuns<'a> {
+    pub fn of(store: &'a dyn LogReader) -> EarlierRuns<'a> {
         EarlierRuns { store, unreadable: BTreeMap::new() }
     }
 
@@ -25,7 +25,7 @@ impl<'a> EarlierRuns<'a> {
 
     /// Its log; nothing where it cannot be read.
     pub async fn records(&mut self, run: &RunId) -> Option<Vec<Record>> {
-        match self.store.load(run).await {
+        match self.store.load(run, 0).await {
             Ok(records) => Some(records),
             // It was removed between the list and this.
             Err(StoreError::NoSuchRun(_)) => None,
@@ -64,13 +64,13 @@ impl<'a> EarlierRuns<'a> {
 mod tests {
     use super::*;
     use crate::host::home::Home;
-    use crate::stores::{NewRun, Sqlite};
+    use crate::stores::{NewRun, open};
 
     #[tokio::test]
     async fn an_unreadable_run_is_left_out_and_told_once() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path()).unwrap();
-        let store = Sqlite::open(&home).await.unwrap();
+        let store = open(&home).await.unwrap();
         for name in ["whole", "wrong"] {
             let id = RunId::parse(name).unwrap();
             let (_, first) = Run::create(Default::default(), Default::default());
@@ -79,7 +79,7 @@ mod tests {
         }
         let (whole, wrong) = (RunId::parse("whole").unwrap(), RunId::parse("wrong").unwrap());
         std::fs::write(home.run(&wrong).join("head"), 9u64.to_le_bytes()).unwrap();
-        let mut earlier = EarlierRuns::of(&store);
+        let mut earlier = EarlierRuns::of(&*store);
         assert!(earlier.run(&whole).await.is_some());
         assert_eq!(earlier.notice(), None);
         assert!(earlier.run(&wrong).await.is_none() && earlier.records(&wrong).await.is_none());

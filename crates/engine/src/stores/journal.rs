@@ -115,15 +115,12 @@ pub(super) fn behind(last: u64, records: Vec<Record>) -> impl Iterator<Item = Re
     later.zip(last + 1..).map_while(|(record, seq)| (record.seq == seq).then_some(record))
 }
 
-/// A run's journal is empty from here on, after a power cut too: the database holds what was in it.
-pub(super) fn clear(home: &Home, run: &RunId) -> io::Result<()> {
-    let file = match access::private().write(true).open(path(home, run)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened?,
-    };
-    match file.metadata()?.len() {
-        0 => Ok(()),
-        _ => file.set_len(0).and_then(|()| file.sync_all()),
+/// A run's journal is gone from here on: the database holds what was in it. What a power cut brings back of it is known
+/// to be there.
+pub(super) fn take_away(home: &Home, run: &RunId) -> io::Result<()> {
+    match std::fs::remove_file(path(home, run)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -7,47 +7,86 @@ pub mod bus;
 mod contract;
 mod earlier;
 mod journal;
+mod log;
+#[cfg(test)]
+mod memory;
 mod sqlite;
+mod unwritten;
 mod witness;
 
 use std::future::Future;
 use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
 use thiserror::Error;
 
+use crate::host::home::Home;
+use sqlite::Sqlite;
+
 pub use earlier::EarlierRuns;
-pub use sqlite::{Sqlite, integrity, schema_version, sqlite_version};
+pub use log::RunLog;
+pub use sqlite::{excesses, integrity, schema_version, sqlite_version};
 pub use witness::{Cause, Excess, missing, was_written, witnessed};
 
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// The backends, one line each: `Sqlite`.
-pub trait Store: Send + Sync {
-    /// When it completes, the run and its first record are durable.
-    fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Task<'a, ()>;
+/// Opens the store of a state directory, making it where there is none. One that is damaged or too new is refused
+/// untouched.
+pub async fn open(home: &Home) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(Arc::new(Sqlite::open(home).await?))
+}
 
-    /// When it returns, these are part of the log, right behind what it held, and outlive this process; a power cut may
-    /// take them. To be appended soon after, in the same order. It takes no longer than a write to a file, and waits for
-    /// no lock; only runs that this store has made or appended to can be written to. Where it fails, none are written.
-    fn write(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError>;
+/// Opens the store of a state directory to look at it: nothing is made, brought up to date, locked or written. Where
+/// nothing has ever been written there are no runs.
+pub async fn open_to_look(home: &Home) -> Result<Arc<dyn LogReader>, StoreError> {
+    if let Some(error) = missing(home) {
+        return Err(error);
+    }
+    let sqlite = if home.database().exists() { Sqlite::open_to_look(home).await? } else { None };
+    Ok(match sqlite {
+        Some(sqlite) => Arc::new(sqlite),
+        None => Arc::new(unwritten::Unwritten),
+    })
+}
 
-    /// When it completes, all of these are durable, in order, right behind what the log held; where it fails, none of
-    /// them are. Appending what is there already is not an error, so a call whose answer was lost can be repeated; what
-    /// contradicts the log, or leaves a gap, is a conflict.
-    fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Task<'a, ()>;
-
-    /// The whole log of a run, checked: complete, unbroken, readable by this version. It changes nothing.
-    fn load<'a>(&'a self, run: &'a RunId) -> Task<'a, Vec<Record>>;
-
-    /// Forgets a run and all that is known of it. One that is not there is no error.
-    fn remove<'a>(&'a self, run: &'a RunId) -> Task<'a, ()>;
+/// What can be read of a store, by as many processes as like to. It changes nothing.
+pub trait LogReader: Send + Sync {
+    /// A run's log behind the event of this number, 0 for all of it; checked: complete, unbroken, readable by this
+    /// version.
+    fn load<'a>(&'a self, run: &'a RunId, after: u64) -> Task<'a, Vec<Record>>;
 
     /// All runs, newest first.
     fn runs(&self) -> Task<'_, Vec<StoredRun>>;
+}
+
+/// Numbers those that have written to a run: who claims it gets the next one, and the one before can write no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Epoch(pub u64);
+
+/// The backends, one line each: `Sqlite`.
+pub trait Store: LogReader {
+    /// When it completes, the run and its first record are durable, and claimed by the caller.
+    fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Task<'a, Epoch>;
+
+    /// Takes a run over, to write to it. What its last writer had only written is durable then.
+    fn claim<'a>(&'a self, run: &'a RunId) -> Task<'a, Epoch>;
+
+    /// When it returns, these are part of the log, right behind what it held, and outlive this process; a power cut may
+    /// take them. To be appended soon after, in the same order. It takes no longer than a write to a file, and waits for
+    /// no lock; only runs that were claimed through this store can be written to. Where it fails, none are written.
+    fn write(&self, run: &RunId, epoch: Epoch, records: &[Record]) -> Result<(), StoreError>;
+
+    /// When it completes, all of these are durable, in order, right behind the event of number `after`; where it fails,
+    /// none of them are. Appending what is there already is not an error, so a call whose answer was lost can be
+    /// repeated; what contradicts the log, or leaves a gap, is a conflict. A claim that another has followed is refused.
+    fn append<'a>(&'a self, run: &'a RunId, after: u64, epoch: Epoch, records: &'a [Record]) -> Task<'a, ()>;
+
+    /// Forgets a run and all that is known of it. One that is not there is no error.
+    fn remove<'a>(&'a self, run: &'a RunId) -> Task<'a, ()>;
 }
 
 #[derive(Debug, Clone)]
@@ -119,33 +158,31 @@ pub fn file_name(source: &str) -> Option<&str> {
     Path::new(source).file_name().and_then(|name| name.to_str())
 }
 
+/// `place` names the store: a file, or the address of a server.
 #[derive(Debug, Error)]
 pub enum StoreError {
     #[error(
-        "{path} was written by a newer conductor (schema {found}, this one knows up to {known}); update conductor"
+        "{place} was written by a newer conductor (schema {found}, this one knows up to {known}); update conductor"
     )]
-    Newer { path: PathBuf, found: i64, known: i64 },
-    #[error("{path} is damaged: {why}; the file was left as it is")]
-    Damaged { path: PathBuf, why: String },
-    #[error(
-        "{path} is missing, but run {run} had been written to it; bring it back with its -wal file from a backup, or \
-         move {} away to begin anew", .path.with_file_name("runs").display()
-    )]
-    Missing { path: PathBuf, run: RunId },
+    Newer { place: String, found: i64, known: i64 },
+    #[error("{place} is damaged: {why}; the file was left as it is")]
+    Damaged { place: String, why: String },
+    #[error("{place} is missing, but run {run} had been written to it; {remedy}")]
+    Missing { place: String, run: RunId, remedy: String },
     #[error("there is no run {0}")]
     NoSuchRun(RunId),
     #[error(
-        "event {seq} of run {run} does not fit its log in {path}: another process has written to the run meanwhile"
+        "event {seq} of run {run} does not fit its log in {place}: another process has written to the run meanwhile"
     )]
-    Conflict { path: PathBuf, run: RunId, seq: u64 },
+    Conflict { place: String, run: RunId, seq: u64 },
+    #[error("another process has taken run {run} over in {place}; this one writes no more of it")]
+    TakenOver { place: String, run: RunId },
     /// Nothing is lost and nothing is wrong: the same call will succeed when the cause is gone.
     #[error("{why}")]
     Unavailable { why: String },
     /// No waiting helps.
-    #[error(
-        "{path} cannot be written or opened: {why}; make it writable, or set CONDUCTOR_HOME to a directory that is"
-    )]
-    Unwritable { path: PathBuf, why: String },
-    #[error("the store at {path} failed: {why}")]
-    Failed { path: PathBuf, why: String },
+    #[error("{place} cannot be written or opened: {why}; {remedy}")]
+    Unwritable { place: String, why: String, remedy: String },
+    #[error("the store at {place} failed: {why}")]
+    Failed { place: String, why: String },
 }

@@ -53,7 +53,14 @@ pub fn missing(home: &Home) -> Option<StoreError> {
     if path.exists() {
         return None;
     }
-    witnessed(home).next().map(|run| StoreError::Missing { path, run })
+    witnessed(home).next().map(|run| StoreError::Missing {
+        place: path.display().to_string(),
+        run,
+        remedy: format!(
+            "bring it back with its -wal file from a backup, or move {} away to begin anew",
+            path.with_file_name("runs").display()
+        ),
+    })
 }
 
 /// What it says, and when it was written, in milliseconds.

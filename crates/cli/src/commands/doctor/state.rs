@@ -12,7 +12,7 @@ use conductor_engine::agents::subagents;
 use conductor_engine::git::workspaces::{empty_trash, inventory};
 use conductor_engine::host::home::Home;
 use conductor_engine::process;
-use conductor_engine::stores::{Sqlite, Store as _, StoredRun, integrity};
+use conductor_engine::stores::{self, StoredRun, integrity};
 
 use super::{Finding, witnesses};
 use crate::settings::agent_findings;
@@ -177,7 +177,7 @@ async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
         Ok(wrong) => return bad(format!("it is damaged: {}", wrong.join("; "))),
         Err(error) => return bad(error.to_string()),
     }
-    let store = match Sqlite::open_to_look(home).await {
+    let store = match stores::open_to_look(home).await {
         Ok(store) => store,
         Err(error) => return bad(error.to_string()),
     };

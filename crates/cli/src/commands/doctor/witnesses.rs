@@ -3,7 +3,7 @@
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
-use conductor_engine::stores::{Cause, Excess, Sqlite, witnessed};
+use conductor_engine::stores::{self, Cause, Excess, witnessed};
 
 use super::Finding;
 
@@ -30,11 +30,7 @@ pub(super) fn without_database(home: &Home) -> Finding {
 
 /// Every witness that says more than its log holds; where the log can be taken as whole it is put right.
 pub(super) async fn excesses(home: &Home, fix: bool) -> Vec<Finding> {
-    let found = match Sqlite::open_to_look(home).await {
-        Ok(store) => store.excesses().await,
-        Err(error) => Err(error),
-    };
-    match found {
+    match stores::excesses(home).await {
         Ok(found) => found.iter().map(|excess| judged(home, excess, fix)).collect(),
         Err(error) => vec![Finding::problem("witnesses", error.to_string())],
     }

@@ -10,7 +10,7 @@ use conductor_engine::host::home::Home;
 use conductor_engine::records::beads::{self, Inquiry};
 use conductor_engine::records::groups::{self, Former};
 use conductor_engine::runs::coordinator::{AboutToBegin, Examiner};
-use conductor_engine::stores::{EarlierRuns, Sqlite};
+use conductor_engine::stores::{self, EarlierRuns};
 
 use super::readiness::Beads;
 use crate::archive::patiently;
@@ -45,10 +45,10 @@ pub(crate) fn examiner(
 
 async fn look(own: &Own, about: &AboutToBegin) -> Result<BTreeMap<TaskId, String>, CliError> {
     let Own { home, id, source, directory } = own;
-    let store = patiently(|| Sqlite::open_to_look(home)).await?;
-    let beads = Beads::others(directory, home, &store, id).await?;
+    let store = patiently(|| stores::open_to_look(home)).await?;
+    let beads = Beads::others(directory, home, &*store, id).await?;
     let sources = [source.clone(), beads::source(directory), beads::export_source(directory)];
-    let mut earlier = EarlierRuns::of(&store);
+    let mut earlier = EarlierRuns::of(&*store);
     let landed = groups::landed(&mut earlier, &sources, directory, |_, _| true).await?;
     let inquiry = Inquiry::of(&beads.all);
     let open = about.tasks.iter().filter(|task| !about.completed.contains(*task));

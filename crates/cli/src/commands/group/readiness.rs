@@ -14,7 +14,7 @@ use conductor_engine::agents::subagents;
 use conductor_engine::host::home::Home;
 use conductor_engine::records::beads::{self, Claims, Inquiry, Issue};
 use conductor_engine::records::groups::{self, Former};
-use conductor_engine::stores::{EarlierRuns, Sqlite};
+use conductor_engine::stores::{self, EarlierRuns, LogReader};
 
 use crate::archive::patiently;
 use crate::args::GroupExecute;
@@ -41,13 +41,13 @@ pub(super) async fn of(
 ) -> Result<Ready, CliError> {
     let home = Home::open()?;
     let turn = beads::turn(&home)?;
-    let store = patiently(|| Sqlite::open(&home)).await?;
+    let store = patiently(|| stores::open_to_look(&home)).await?;
     if !only_looks {
-        refuse_twice(&store, directory, &chosen).await?;
+        refuse_twice(&*store, directory, &chosen).await?;
     }
-    let beads = Beads::read(directory, &home, &store, only_looks).await?;
+    let beads = Beads::read(directory, &home, &*store, only_looks).await?;
     let sources = [source.to_owned(), beads::source(directory), beads::export_source(directory)];
-    let mut earlier = EarlierRuns::of(&store);
+    let mut earlier = EarlierRuns::of(&*store);
     let landed = groups::landed(&mut earlier, &sources, directory, |_, _| true).await?;
     let same = |run: &Run, task: &Task| {
         run.plan().execution.is_some()
@@ -80,7 +80,7 @@ pub(super) async fn of(
     Ok(Ready { plan: chosen.plan, circumstances, turn })
 }
 
-async fn refuse_twice(store: &Sqlite, directory: &Path, chosen: &Chosen) -> Result<(), CliError> {
+async fn refuse_twice(store: &dyn LogReader, directory: &Path, chosen: &Chosen) -> Result<(), CliError> {
     let named = chosen.plan.tasks.iter().filter_map(|task| task.group.as_deref());
     let mut ids: Vec<&str> = named.map(|group| chosen.plan.group_id(group)).collect();
     ids.dedup();
@@ -135,7 +135,7 @@ impl Beads {
     async fn read(
         directory: &Path,
         home: &Home,
-        store: &Sqlite,
+        store: &dyn LogReader,
         only_looks: bool,
     ) -> Result<Beads, CliError> {
         if !beads::is_here(directory) {
@@ -158,7 +158,7 @@ impl Beads {
     pub(super) async fn others(
         directory: &Path,
         home: &Home,
-        store: &Sqlite,
+        store: &dyn LogReader,
         own: &RunId,
     ) -> Result<Beads, CliError> {
         if !beads::is_here(directory) {

@@ -17,7 +17,7 @@ use conductor_engine::git::workspaces::{RunRepo, WorkspaceError};
 use conductor_engine::host::{access, shortage};
 use conductor_engine::records::groups::{self, Recorder};
 use conductor_engine::records::{ledger, output};
-use conductor_engine::stores::Store;
+use conductor_engine::stores::RunLog;
 use tokio::task::JoinHandle;
 
 use super::arguments::Resolved;
@@ -68,14 +68,14 @@ pub(super) fn print(args: &Resolved<'_>, block: &Block<'_>) {
 
 /// What needs the whole log: the changes as patches, and the files of groups.
 pub(super) async fn write_details(
-    store: &dyn Store,
+    log: &RunLog,
     repo_for_patches: Option<&Arc<RunRepo>>,
     recorder: Option<Recorder>,
     directory: &Path,
     (id, ended): (&RunId, &Run),
 ) -> Result<(), CliError> {
     if repo_for_patches.is_some() || recorder.is_some() {
-        let records = store.load(id).await?;
+        let records = log.load(0).await?;
         repo_for_patches.inspect(|run_repo| write_changes(directory, ended, &records, run_repo));
         write_groups(recorder, directory, (id, ended, &records));
     }

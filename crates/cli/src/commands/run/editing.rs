@@ -14,7 +14,7 @@ use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Now, Tick};
 use conductor_engine::host::clock::wall;
 use conductor_engine::records::history;
-use conductor_engine::stores::{EarlierRuns, Sqlite, Store as _, StoredRun};
+use conductor_engine::stores::{EarlierRuns, RunLog, StoredRun};
 
 use tokio::task::JoinHandle;
 
@@ -49,7 +49,7 @@ const NAMED: usize = 10;
 pub(super) async fn take_over(
     args: &Resolved<'_>,
     stored: &StoredRun,
-    store: &Sqlite,
+    log: &RunLog,
     (run, reading): (Run, Option<Reading>),
 ) -> Result<(Run, Option<Limits>), CliError> {
     let Some(file) = file_of(args, stored) else { return Ok((run, None)) };
@@ -74,7 +74,7 @@ pub(super) async fn take_over(
     };
     let limits = (plan.limits != run.plan().limits).then(|| plan.limits.clone());
     let run = match again {
-        true => retake(stored, store, run, plan).await?,
+        true => retake(stored, log, run, plan).await?,
         false if args.typed.watch => run,
         false => {
             say_edited(stored, &amend::edited(&run, &chosen(&run, plan)));
@@ -110,7 +110,7 @@ fn chosen(run: &Run, mut plan: Plan) -> Plan {
     plan
 }
 
-async fn retake(stored: &StoredRun, store: &Sqlite, run: Run, plan: Plan) -> Result<Run, CliError> {
+async fn retake(stored: &StoredRun, log: &RunLog, run: Run, plan: Plan) -> Result<Run, CliError> {
     let plan = chosen(&run, plan);
     let edit = amend::edited(&run, &plan);
     if edit.amendment.is_empty() {
@@ -120,7 +120,7 @@ async fn retake(stored: &StoredRun, store: &Sqlite, run: Run, plan: Plan) -> Res
     let Retaken { mut amendment, .. } = edit.clone();
     let mut taken = Plan { tasks: amendment.tasks, ..plan };
     amendment.absent = super::check_agents(&taken)?;
-    let mut earlier = EarlierRuns::of(store);
+    let mut earlier = EarlierRuns::of(log.reader());
     history::estimate(&mut earlier, &stored.directory, &stored.source, &mut taken).await?;
     earlier.notice().into_iter().for_each(talk);
     amendment.tasks = taken.tasks;
@@ -131,23 +131,18 @@ async fn retake(stored: &StoredRun, store: &Sqlite, run: Run, plan: Plan) -> Res
     })?;
     say_taken(stored, &run, &edit);
     say_kept(stored, &run, &edit);
-    recorded(stored, store, run, events).await
+    recorded(log, run, events).await
 }
 
 /// No time passes for a run that is not active.
-async fn recorded(
-    stored: &StoredRun,
-    store: &Sqlite,
-    mut run: Run,
-    events: Vec<Event>,
-) -> Result<Run, CliError> {
+async fn recorded(log: &RunLog, mut run: Run, events: Vec<Event>) -> Result<Run, CliError> {
     let mut records = Vec::with_capacity(events.len());
     for event in events {
         let record = Record { seq: run.seq() + 1, at: wall(), tick: Tick(0), event };
         run.apply(&record).map_err(|error| CliError::new(Exit::Unexpected, error))?;
         records.push(record);
     }
-    patiently(|| store.append(&stored.id, &records)).await?;
+    patiently(|| log.append(&records)).await?;
     Ok(run)
 }
 

@@ -11,7 +11,7 @@ use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
 use conductor_engine::records::beads::{self, Bd, Claims, Closer, Settled};
 use conductor_engine::runs::coordinator::Coordinator;
-use conductor_engine::stores::{EarlierRuns, Sqlite};
+use conductor_engine::stores::{self, EarlierRuns, LogReader};
 
 use super::arguments::Resolved;
 use crate::archive::patiently;
@@ -37,12 +37,12 @@ pub(super) async fn plan(args: &Resolved<'_>) -> Result<Issues, CliError> {
     let directory = &args.directory;
     let tracker = Tracker::find(directory, &home)?;
     let turn = beads::turn(&home)?;
-    let store = patiently(|| Sqlite::open(&home)).await?;
+    let store = patiently(|| stores::open_to_look(&home)).await?;
     let bd = match &tracker {
         Tracker::Bd(bd) if !args.typed.dry_run => Some(bd),
         _ => None,
     };
-    let claims = claimed(bd, &home, &store, directory, None).await?;
+    let claims = claimed(bd, &home, &*store, directory, None).await?;
     let drafted = tracker.draft(directory, &claims.taken)?;
     tell(&drafted.left_out);
     some(&drafted)?;
@@ -62,7 +62,7 @@ pub(super) async fn plan(args: &Resolved<'_>) -> Result<Issues, CliError> {
 pub(crate) async fn claimed(
     bd: Option<&Bd>,
     home: &Home,
-    store: &Sqlite,
+    store: &dyn LogReader,
     directory: &Path,
     own: Option<&RunId>,
 ) -> Result<Claims, CliError> {

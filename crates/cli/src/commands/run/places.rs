@@ -2,7 +2,6 @@
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use conductor_core::plan::{Isolation, Plan, Task, Work};
@@ -16,7 +15,7 @@ use conductor_engine::host::access;
 use conductor_engine::host::home::{Home, RunClaim};
 use conductor_engine::host::shortage::{self, Passing as _};
 use conductor_engine::runs::coordinator::World;
-use conductor_engine::stores::Sqlite;
+use conductor_engine::stores::RunLog;
 
 use super::super::talk;
 use super::arguments::Resolved;
@@ -25,7 +24,7 @@ use crate::error::{CliError, Exit};
 
 pub(super) fn world(
     args: &Resolved<'_>,
-    store: Sqlite,
+    log: RunLog,
     claim: RunClaim,
     workspaces: Workspaces,
     options: &Options,
@@ -36,17 +35,7 @@ pub(super) fn world(
     let every = args.typed.conflict_monitor;
     let conflict_monitor = (every > Millis(0)).then_some(Duration::from_millis(every.0));
     let reaper = super::super::reaper::command(&claim);
-    World {
-        store: Arc::new(store),
-        claim,
-        workspaces,
-        directory,
-        output,
-        ours,
-        conflict_monitor,
-        examiner: None,
-        reaper,
-    }
+    World { log, claim, workspaces, directory, output, ours, conflict_monitor, examiner: None, reaper }
 }
 
 /// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,

@@ -82,7 +82,7 @@ impl Coordinator {
     /// Whether they are written. Where not, they have to be appended, which says what is in the way and waits for it.
     pub(super) fn write(&mut self, records: &[Record]) -> bool {
         if !records.is_empty() {
-            if self.store.write(&self.id, records).is_err() {
+            if self.log.write(records).is_err() {
                 return false;
             }
             self.backlog.waiting.extend_from_slice(records);
@@ -97,8 +97,8 @@ impl Coordinator {
     fn send_on(&mut self) {
         let records: Records = std::mem::take(&mut self.backlog.waiting).into();
         self.backlog.since = None;
-        let (store, id, going) = (self.store.clone(), self.id.clone(), records.clone());
-        let appending = tokio::spawn(async move { store.append(&id, &going).await });
+        let (log, going) = (self.log.clone(), records.clone());
+        let appending = tokio::spawn(async move { log.append(&going).await });
         self.backlog.on_its_way = Some((records, appending));
     }
 

@@ -35,7 +35,7 @@ impl Coordinator {
     pub(super) async fn end_all(&mut self, error: &CoordinatorError) {
         if let CoordinatorError::Store(StoreError::Damaged { .. }) = error {
             // Closing the store would fold its log into the file, and a damaged file stays as it is.
-            std::mem::forget(self.store.clone());
+            std::mem::forget(self.log.clone());
         }
         self.stops().for_each(ask);
         self.wait_for_ends(ASKED).await;

@@ -92,7 +92,7 @@ impl Coordinator {
         let records = self.with_backlog(records, &mut held).await?;
         if let Some(illegal) = illegal {
             // What had been decided before it did happen; nothing of it is done any more.
-            if let Ok(Ok(())) = tokio::time::timeout(LAST_WORD, self.store.append(&self.id, &records)).await {
+            if let Ok(Ok(())) = tokio::time::timeout(LAST_WORD, self.log.append(&records)).await {
                 self.publish(records);
             }
             return Err(illegal.into());
@@ -116,10 +116,10 @@ impl Coordinator {
 
     /// Waits for a full disk or a foreign lock to go away; only what no waiting can mend is an error.
     async fn append(&mut self, records: &Records, held: &mut Option<Turn>) -> Result<(), CoordinatorError> {
-        let (store, id) = (self.store.clone(), self.id.clone());
+        let log = self.log.clone();
         let (mut wait, mut patience) = (FIRST_WAIT, SOON);
         let appended = loop {
-            match self.meanwhile(store.append(&id, records), patience, held).await? {
+            match self.meanwhile(log.append(records), patience, held).await? {
                 Err(StoreError::Unavailable { why }) => {
                     self.miss_the_store(why);
                     patience = Duration::ZERO;

@@ -31,11 +31,11 @@ use crate::worker::{AgentLimits, MessageQueue, Worker, left_usage};
 impl Coordinator {
     /// Takes up a run that is in the store. Nothing starts before `run` is called, so onlookers miss nothing.
     pub fn new(
-        id: RunId,
         run: Run,
         start: Start,
         world: World,
     ) -> Result<(Coordinator, mpsc::UnboundedReceiver<String>), CoordinatorError> {
+        let id = world.log.run().clone();
         clear_processes(&id, &run, &world.claim);
         let caller = Caller::new(std::env::vars_os());
         agents::keep_secrets_of(run.plan());
@@ -48,7 +48,7 @@ impl Coordinator {
         }
         let (at_work, ours) = (AtWork::default(), ours(&world));
         let conflict_monitor = conflict_monitor(&world, &at_work, &ours);
-        let World { store, claim, workspaces, directory, output, examiner, reaper, .. } = world;
+        let World { log, claim, workspaces, directory, output, examiner, reaper, .. } = world;
         let (place, senders) = ((workspaces, output, ours), (notices.clone(), sender.clone()));
         let worker = Arc::new(worker(&id, &run, &start.options.limits, caller, place, senders));
         let (left, troubles) = worker.workspaces.rescue_left(&run);
@@ -61,7 +61,7 @@ impl Coordinator {
         let teardown = Teardown::new(id.clone(), claim.directory());
         let coordinator = Coordinator {
             id,
-            store,
+            log,
             claim,
             directory,
             scheduler,

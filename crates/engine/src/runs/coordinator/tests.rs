@@ -13,7 +13,7 @@ use crate::git::workspaces::{
 };
 use crate::host::home::Home;
 use crate::process;
-use crate::stores::{NewRun, Sqlite, StoredRun, Task as Stored};
+use crate::stores::{self, Epoch, LogReader, NewRun, Store, StoredRun, Task as Stored};
 
 /// What a store does with the events of a process that has started.
 #[derive(Clone, Copy)]
@@ -25,20 +25,30 @@ enum Manner {
 
 /// A store that works until a process is noted.
 struct Fickle {
-    inner: Sqlite,
+    inner: Arc<dyn Store>,
     manner: Manner,
 }
 
 impl Store for Fickle {
-    fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Stored<'a, ()> {
+    fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Stored<'a, Epoch> {
         self.inner.create(run, first)
     }
 
-    fn write(&self, run: &RunId, records: &[Record]) -> Result<(), StoreError> {
-        self.inner.write(run, records)
+    fn claim<'a>(&'a self, run: &'a RunId) -> Stored<'a, Epoch> {
+        self.inner.claim(run)
     }
 
-    fn append<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> Stored<'a, ()> {
+    fn write(&self, run: &RunId, epoch: Epoch, records: &[Record]) -> Result<(), StoreError> {
+        self.inner.write(run, epoch, records)
+    }
+
+    fn append<'a>(
+        &'a self,
+        run: &'a RunId,
+        after: u64,
+        epoch: Epoch,
+        records: &'a [Record],
+    ) -> Stored<'a, ()> {
         let is_noted = |record: &Record| {
             matches!(record.event, conductor_core::run::event::Event::ProcessStarted { .. })
         };
@@ -46,20 +56,22 @@ impl Store for Fickle {
             Manner::Works => {}
             _ if !records.iter().any(is_noted) => {}
             Manner::Fails => {
-                let (path, why) = ("the.db".into(), "it is broken".to_owned());
-                return Box::pin(async { Err(StoreError::Failed { path, why }) });
+                let (place, why) = ("the.db".to_owned(), "it is broken".to_owned());
+                return Box::pin(async { Err(StoreError::Failed { place, why }) });
             }
             Manner::Panics => panic!("the store has a mistake"),
         }
-        self.inner.append(run, records)
-    }
-
-    fn load<'a>(&'a self, run: &'a RunId) -> Stored<'a, Vec<Record>> {
-        self.inner.load(run)
+        self.inner.append(run, after, epoch, records)
     }
 
     fn remove<'a>(&'a self, run: &'a RunId) -> Stored<'a, ()> {
         self.inner.remove(run)
+    }
+}
+
+impl LogReader for Fickle {
+    fn load<'a>(&'a self, run: &'a RunId, after: u64) -> Stored<'a, Vec<Record>> {
+        self.inner.load(run, after)
     }
 
     fn runs(&self) -> Stored<'_, Vec<StoredRun>> {
@@ -96,12 +108,13 @@ async fn driven(
     let id = RunId::parse(name).unwrap();
     let task = Task::new(TaskId::parse("a").unwrap(), Work::Run(Command::Line(command.into())));
     let (run, created) = Run::create(Plan { tasks: vec![task], ..Plan::default() }, Now::default());
-    let store = Sqlite::open(&home).await.unwrap();
+    let inner = stores::open(&home).await.unwrap();
     let new = NewRun { id: id.clone(), directory: folder.path().into(), source: String::new(), tasks: 1 };
-    store.create(&new, &created).await.unwrap();
+    let store: Arc<dyn Store> = Arc::new(Fickle { inner, manner });
+    let log = RunLog::create(&store, &new, &created).await.unwrap();
     let in_place = place.unwrap_or_else(|| Arc::new(InPlace::new(folder.path().to_owned())));
     let world = World {
-        store: Arc::new(Fickle { inner: store, manner }),
+        log,
         claim: home.claim(&id).unwrap(),
         workspaces: Workspaces { in_place, git: None, default: Isolation::None },
         directory: folder.path().to_owned(),
@@ -112,7 +125,7 @@ async fn driven(
         reaper: None,
     };
     let start = Start { options: Options::with_slots(1), reopen: false };
-    let (coordinator, _notices) = Coordinator::new(id.clone(), run, start, world).unwrap();
+    let (coordinator, _notices) = Coordinator::new(run, start, world).unwrap();
     (id, coordinator.run().await)
 }
 

@@ -4,15 +4,23 @@ use conductor_core::values::ids::RunId;
 use sqlx::sqlite::SqliteConnection;
 
 use super::Sqlite;
+use crate::host::home::Home;
 use crate::stores::StoreError;
 use crate::stores::witness::{self, Cause, Excess};
 
 /// From the decision for an event to its witness, in milliseconds: the time of a commit on a busy disk.
 const SAME_MOMENT: i64 = 2_000;
 
+/// Witnesses that say more than their logs hold, with what is known of why.
+pub async fn excesses(home: &Home) -> Result<Vec<Excess>, StoreError> {
+    match Sqlite::open_to_look(home).await? {
+        Some(store) => store.excesses().await,
+        None => Ok(Vec::new()),
+    }
+}
+
 impl Sqlite {
-    /// Witnesses that say more than their logs hold, with what is known of why.
-    pub async fn excesses(&self) -> Result<Vec<Excess>, StoreError> {
+    async fn excesses(&self) -> Result<Vec<Excess>, StoreError> {
         let said = witness::all(&self.home);
         let connection = &mut self.writer.lock().await.connection;
         let mut found = Vec::new();

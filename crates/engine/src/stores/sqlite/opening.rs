@@ -9,8 +9,9 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection};
+use tokio::runtime::Handle;
 
-use super::errors::{primary, told, told_migration, unwritable};
+use super::errors::{primary, shown, told, told_migration, unwritable};
 use crate::host::access;
 use crate::host::home::Home;
 use crate::stores::StoreError;
@@ -21,8 +22,17 @@ static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 /// Another process may hold the write lock for a while; after this we say so, and go on waiting.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Makes the database, or brings its form up to date.
+/// Makes the database, or brings its form up to date. On a thread of its own: it waits for other processes that do the
+/// same, and what sqlx does there cannot go from one thread to another.
 pub(super) async fn make(path: &Path, home: &Home) -> Result<SqliteConnection, StoreError> {
+    let (runtime, own_path, home) = (Handle::current(), path.to_owned(), home.clone());
+    let making = tokio::task::spawn_blocking(move || runtime.block_on(make_here(&own_path, &home)));
+    let failed =
+        |why: tokio::task::JoinError| StoreError::Failed { place: shown(path), why: why.to_string() };
+    making.await.map_err(failed)?
+}
+
+async fn make_here(path: &Path, home: &Home) -> Result<SqliteConnection, StoreError> {
     // Two that make the database at the same moment would each make its tables.
     let _alone = home.alone().map_err(|error| unwritable(home, &error))?;
     match path.exists() {
@@ -46,33 +56,40 @@ pub(super) async fn inspect(path: &Path, home: &Home) -> Result<Option<i64>, Sto
         true => connect(path, Mode::Write).await.map_err(|error| told(path, error))?,
         false => connect_to_read(path).await?,
     };
+    let found = form_of(&mut connection, path, home).await?;
+    let _ = connection.close().await;
+    Ok(found)
+}
+
+/// The form of a database, if it has one. One that is newer than this program, or lost what it held, is refused.
+pub(super) async fn form_of(
+    connection: &mut SqliteConnection,
+    path: &Path,
+    home: &Home,
+) -> Result<Option<i64>, StoreError> {
     let known = schema_version();
     let tables: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
-            .fetch_one(&mut connection)
+            .fetch_one(&mut *connection)
             .await
             .map_err(|error| told(path, error))?;
     let found: Option<i64> = match tables {
         0 => None,
         _ => sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations")
-            .fetch_one(&mut connection)
+            .fetch_one(connection)
             .await
             .map_err(|error| told(path, error))?,
     };
     let lost = if found.is_none() { witnessed(home).next() } else { None };
     match (found, lost) {
-        (Some(found), _) if found > known => {
-            return Err(StoreError::Newer { path: path.to_owned(), found, known });
-        }
+        (Some(found), _) if found > known => Err(StoreError::Newer { place: shown(path), found, known }),
         (None, Some(run)) => {
             let why =
                 format!("it is empty, but run {run} had been written; perhaps conductor.db-wal was lost");
-            return Err(StoreError::Damaged { path: path.to_owned(), why });
+            Err(StoreError::Damaged { place: shown(path), why })
         }
-        _ => {}
+        (found, _) => Ok(found),
     }
-    let _ = connection.close().await;
-    Ok(found)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,7 +129,7 @@ pub(super) async fn connect_to_read(path: &Path) -> Result<SqliteConnection, Sto
             connect(path, Mode::Still).await.map_err(|error| told(path, error))
         }
         Err((Some(8 | 14), error)) => {
-            let failed = |why: io::Error| StoreError::Failed { path: path.to_owned(), why: why.to_string() };
+            let failed = |why: io::Error| StoreError::Failed { place: shown(path), why: why.to_string() };
             // Some other reason than the missing files, which a copy would only hide.
             if path.with_extension("db-shm").exists() {
                 return Err(told(path, error));

@@ -10,14 +10,19 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::LogEnd;
 use super::rows::{self, EVENT_VERSION, EventRow};
-use crate::stores::{NewRun, StoredRun};
+use crate::stores::{Epoch, NewRun, StoredRun};
 
 // One turn is one statement, whose rows come as one JSON array; only where the run's status changes is it a
-// script. All of them are added where the log ends as we know it, else none; a row that is there already is an error.
+// script. All of them are added where the log ends as we know it and the run is still ours, else none; a row that is
+// there already is an error.
 const ADD_EVENTS: &str = "
     INSERT INTO events (run, seq, at, tick, version, sum, body)
     SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?2)
-    WHERE (SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1) = ?3;";
+    WHERE (SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1) = ?3
+      AND (SELECT epoch FROM runs WHERE key = ?1) = ?4;";
+/// Of the process that makes a run.
+pub(super) const FIRST_EPOCH: Epoch = Epoch(1);
+
 const SET_STATUS: &str = "UPDATE runs SET status = ?, ended_at = ? WHERE key = ?;";
 
 /// Our own words instead of sqlx's `Transaction`: SQLite rolls back by itself where the disk is full, and
@@ -63,26 +68,36 @@ pub(super) async fn write_first(
 
 async fn write_run(connection: &mut SqliteConnection, run: &NewRun, first: &Record) -> sqlx::Result<i64> {
     sqlx::query_scalar(
-        "INSERT INTO runs (id, directory, source, tasks, status, created_at)
-         VALUES (?, ?, ?, ?, 'created', ?) RETURNING key",
+        "INSERT INTO runs (id, directory, source, tasks, status, created_at, epoch)
+         VALUES (?, ?, ?, ?, 'created', ?, ?) RETURNING key",
     )
     .bind(run.id.as_str())
     .bind(run.directory.to_string_lossy().into_owned())
     .bind(&run.source)
     .bind(run.tasks as i64)
     .bind(first.at.0)
+    .bind(FIRST_EPOCH.0 as i64)
     .fetch_one(connection)
     .await
 }
 
-/// `RowNotFound` where the log does not end there any more.
+/// `RowNotFound` where there is no such run.
+pub(super) async fn next_epoch(connection: &mut SqliteConnection, run: &RunId) -> sqlx::Result<Epoch> {
+    sqlx::query_scalar("UPDATE runs SET epoch = epoch + 1 WHERE id = ? RETURNING epoch")
+        .bind(run.as_str())
+        .fetch_one(connection)
+        .await
+        .map(|epoch: i64| Epoch(epoch as u64))
+}
+
+/// `RowNotFound` where the log does not end there any more, or the run is another's.
 pub(super) async fn add_events(
     connection: &mut SqliteConnection,
     end: &LogEnd,
     rows: &[EventRow],
 ) -> sqlx::Result<()> {
     let query = sqlx::query(ADD_EVENTS).bind(end.key).bind(rows::as_array(rows)).bind(end.last_seq as i64);
-    match query.execute(connection).await?.rows_affected() {
+    match query.bind(end.epoch.0 as i64).execute(connection).await?.rows_affected() {
         0 => Err(sqlx::Error::RowNotFound),
         _ => Ok(()),
     }
@@ -104,7 +119,7 @@ pub(super) async fn add_events_and_status(
     end(connection, written).await
 }
 
-pub(super) fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
+pub(in crate::stores) fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
     match &record.event {
         Event::RunStarted { .. } => Some(("running", None)),
         Event::RunStopped { .. } => Some(("stopped", Some(record.at))),

@@ -1,0 +1,2 @@
+-- Who has claimed a run last: an older claim writes no more.
+ALTER TABLE runs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
