@@ -164,7 +164,7 @@ async fn a_journal_begins_anew_when_it_is_long_and_goes_with_the_run() {
     assert!(!journal.exists(), "a run that is over has none");
 }
 
-/// Whatever the form of the file, and whoever is writing to it meanwhile.
+/// Whatever the form of the file, and while another process writes to it.
 #[tokio::test]
 async fn looking_changes_no_file_and_waits_for_no_lock() {
     let dir = tempfile::tempdir().unwrap();

@@ -33,7 +33,7 @@ impl Sqlite {
         Ok(epoch)
     }
 
-    /// A log that is refused stays as it is. Whoever held it before is refused from the first write on; then what it had
+    /// A log that is refused stays as it is. Its former holder is refused from the first write on; then what that had
     /// only written is taken over.
     pub(super) async fn claim_run(&self, run: &RunId) -> Result<Epoch, StoreError> {
         let mut writer = self.writer.lock().await;
