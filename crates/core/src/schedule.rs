@@ -19,6 +19,7 @@ mod exchange;
 mod executors;
 pub(crate) mod following;
 mod landing;
+mod leases;
 mod left;
 mod monitoring;
 mod pools;
@@ -57,6 +58,7 @@ pub use agent_choice::{before, circumstances};
 pub use amending::objection;
 pub use exchange::{Action, Decision, Input, LeftUsage, ResumeState, StartFrom};
 pub use landing::{Car, LeftBehind, Side, Stacked};
+pub use leases::LEASE;
 pub use left::is_called_off;
 pub use requests::{Refusal, Request};
 pub use snapshot::{AtWork, Counts, Phase, Snapshot, Waiting, Words};
@@ -71,6 +73,7 @@ use epics::Epics;
 use examining::Examining;
 use executors::Executors;
 use landing::Train;
+use leases::Leases;
 use ready::Ready;
 use release::Blockers;
 use stacks::Stacks;
@@ -82,6 +85,7 @@ pub struct Scheduler {
     blockers: Blockers,
     ready: Ready,
     timers: Timers,
+    leases: Leases,
     executors: Executors,
     train: Train,
     epics: Epics,
@@ -139,6 +143,7 @@ impl Scheduler {
             blockers: Blockers::none(&graph),
             ready: Ready::default(),
             timers: Timers::default(),
+            leases: Leases::default(),
             executors: Executors::default(),
             train: Train::default(),
             epics: Epics::new(run.plan()),
@@ -171,7 +176,7 @@ impl Scheduler {
 
     /// When `Input::TimerDue` should come at the latest.
     pub fn next_deadline(&self) -> Option<Tick> {
-        self.timers.next()
+        self.timers.next().into_iter().chain(self.leases.next()).min()
     }
 
     /// Executors that nothing will need any more, as far as is known.
@@ -184,6 +189,10 @@ impl Scheduler {
             Input::ProcessStarted { task, attempt, process } => {
                 self.on_process_started(now, task, attempt, process);
             }
+            Input::LeaseRenewed { task, attempt, worker } => {
+                self.on_lease_renewed(now, task, attempt, worker);
+            }
+            Input::WorkerLost { worker } => self.on_worker_lost(now, &worker),
             Input::SessionStarted { task, attempt, session } => {
                 if self.current(&task, attempt).is_some() {
                     self.emit(now, Event::SessionStarted { task, attempt, session });
@@ -292,6 +301,7 @@ impl Scheduler {
     }
 
     fn on_timer(&mut self, now: Now) {
+        self.end_leases(now);
         while let Some(due) = self.timers.pop_due(now.tick) {
             match due {
                 timers::Due::Providers => self.open_providers(now),

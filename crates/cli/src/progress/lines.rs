@@ -74,6 +74,9 @@ impl Lines {
                 };
                 Some(self.aside(DIM, "start", task, &format!("{again}{below}")))
             }
+            Event::LeaseLost { task, worker, .. } => {
+                Some(self.aside(YELLOW, "lost", task, &format!("  its worker {worker} is gone or silent")))
+            }
             Event::WorkSetAside { task, why, .. } => {
                 let words = match why {
                     SetAside::Changed { task } => {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::recovery::{Nature, Strategy as Way};
 use crate::plan::{Amendment, Plan};
-use crate::values::ids::{Attempt, TaskId};
+use crate::values::ids::{Attempt, TaskId, WorkerId};
 use crate::values::units::{Millis, Tick, Timestamp};
 
 pub use failure::{Failure, FailureClass, SetAside, StopReason};
@@ -106,6 +106,18 @@ pub enum Event {
         task: TaskId,
         attempt: Attempt,
         process: Process,
+    },
+    /// A worker in another process has taken it.
+    AttemptLeased {
+        task: TaskId,
+        attempt: Attempt,
+        worker: WorkerId,
+    },
+    /// That worker is gone, or was not heard of for too long.
+    LeaseLost {
+        task: TaskId,
+        attempt: Attempt,
+        worker: WorkerId,
     },
     /// A conversation began, by which the work can be gone on with later.
     SessionStarted {

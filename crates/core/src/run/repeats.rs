@@ -43,6 +43,8 @@ pub struct Repeats {
     pub bad_tries: u32,
     /// How often it was stopped for something more urgent since it was last opened.
     pub preempted: u32,
+    /// How many workers were lost while they were at it, since it was last opened.
+    pub lost_workers: u32,
     /// Work that had not landed when its last attempt began on it: whose, and which commit.
     pub stack: BTreeMap<TaskId, String>,
     /// What it would begin on does not fit what has landed: it waits until all of that has.
@@ -106,6 +108,7 @@ impl Run {
             Event::StopRequested { why: StopReason::Preempted, .. } => {
                 self.repeats.entry(node).or_default().preempted += 1;
             }
+            Event::LeaseLost { .. } => self.repeats.entry(node).or_default().lost_workers += 1,
             Event::WordsSent { words, .. } => {
                 self.repeats.entry(node).or_default().words.push(words.clone());
             }

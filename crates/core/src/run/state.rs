@@ -5,7 +5,7 @@ use crate::run::event::{
     StopReason, Touched, Usage,
 };
 use crate::run::measure::Measured;
-use crate::values::ids::{Attempt, TaskId};
+use crate::values::ids::{Attempt, TaskId, WorkerId};
 use crate::values::units::{Millis, Tick, Timestamp};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +43,8 @@ pub struct Running {
     pub executor: u32,
     pub since: Tick,
     pub process: Option<Process>,
+    /// Who carries it out, where that is not the coordinator's own process.
+    pub worker: Option<WorkerId>,
     pub stopping: Option<StopReason>,
     /// Set once the attempt has ended and only the task's own end is outstanding.
     pub ended: bool,

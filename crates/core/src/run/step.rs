@@ -9,6 +9,8 @@ pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
     Some(match event {
         Event::AttemptStarted { task, .. } => (task, "attempt_started"),
         Event::ProcessStarted { task, .. } => (task, "process_started"),
+        Event::AttemptLeased { task, .. } => (task, "attempt_leased"),
+        Event::LeaseLost { task, .. } => (task, "lease_lost"),
         Event::SessionStarted { task, .. } => (task, "session_started"),
         Event::UsageReported { task, .. } => (task, "usage_reported"),
         Event::StopRequested { task, .. } => (task, "stop_requested"),
@@ -47,6 +49,7 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
                 executor: *executor,
                 since: record.tick,
                 process: None,
+                worker: None,
                 stopping: None,
                 ended: false,
                 landing: None,
@@ -110,6 +113,13 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
         Event::ProcessStarted { attempt, process, .. } if *attempt == running.attempt => {
             next.process = Some(*process);
         }
+        Event::AttemptLeased { attempt, worker, .. }
+            if *attempt == running.attempt && running.worker.is_none() =>
+        {
+            next.worker = Some(worker.clone());
+        }
+        Event::LeaseLost { attempt, worker, .. }
+            if *attempt == running.attempt && running.worker.as_ref() == Some(worker) => {}
         Event::UsageReported { attempt, .. }
         | Event::SessionStarted { attempt, .. }
         | Event::TaskReported { attempt, .. }

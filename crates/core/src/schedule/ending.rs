@@ -40,6 +40,7 @@ impl Scheduler {
         self.emit_about(now, Some(place), ended);
         self.tell_attempts(now);
         self.timers.disarm(place as Node);
+        self.leases.drop(place as Node);
         self.accepted.remove(&(place as Node));
         self.handed_in.remove(&(place as Node));
         self.executors.free(executor);

@@ -2,22 +2,35 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Car, LeftBehind, Refusal, Request, Stacked, Unlanded};
 use crate::run::IllegalEvent;
 use crate::run::event::{
     AgentChoice, Answer, Change, Failure, Outcome, Phases, Process, Question, Record, Report, Round,
     StopReason, Usage,
 };
-use crate::values::ids::{Attempt, TaskId};
+use crate::values::ids::{Attempt, TaskId, WorkerId};
 use crate::values::units::Timestamp;
 
 /// Everything that can happen to a run from outside.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Input {
     ProcessStarted {
         task: TaskId,
         attempt: Attempt,
         process: Process,
+    },
+    /// The worker that carries the attempt out lives. The first of these says which one it is.
+    LeaseRenewed {
+        task: TaskId,
+        attempt: Attempt,
+        worker: WorkerId,
+    },
+    /// A worker is gone, with all that it was at.
+    WorkerLost {
+        worker: WorkerId,
     },
     SessionStarted {
         task: TaskId,
@@ -118,7 +131,8 @@ pub enum Input {
 }
 
 /// What the engine is to do, once the events are durable.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Action {
     Start {
         task: TaskId,
@@ -142,7 +156,8 @@ pub enum Action {
 }
 
 /// Where an attempt begins, if not simply at the tip of the run's branch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StartFrom {
     /// What the tasks of its epic have done so far.
     pub onto: Option<String>,

@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Action, Scheduler};
 use crate::plan::OnConflict;
 use crate::plan::graph::Node;
@@ -24,7 +26,7 @@ const LONGEST: usize = 16;
 const ANEW: u32 = 3;
 
 /// One change to be merged. Mostly of one task; where an epic lands as one, of all its tasks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Car {
     /// Whose commit it is.
     pub task: TaskId,
@@ -36,7 +38,7 @@ pub struct Car {
     pub favour: Option<Side>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
     /// What has landed.
     Ours,
@@ -45,7 +47,7 @@ pub enum Side {
 }
 
 /// A car that fits, and the commit by which it would be on the branch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stacked {
     pub task: TaskId,
     pub attempt: Attempt,
@@ -53,7 +55,7 @@ pub struct Stacked {
 }
 
 /// A car that does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftBehind {
     pub task: TaskId,
     pub attempt: Attempt,

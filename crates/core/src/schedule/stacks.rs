@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Scheduler, StopReason};
 use crate::plan::graph::{Edge, Node};
 use crate::plan::{Isolation, Kind, Land, When};
@@ -14,7 +16,7 @@ use crate::values::ids::{Attempt, TaskId};
 use crate::values::units::Now;
 
 /// Work that has not landed, for a task to begin on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unlanded {
     pub task: TaskId,
     pub commit: String,

@@ -5,6 +5,7 @@ mod amending;
 mod budget;
 mod illegal;
 mod landing;
+mod leases;
 mod left;
 mod outages;
 mod preempting;
@@ -197,6 +198,8 @@ fn tell(event: &Event) -> Option<String> {
             write!(word, "start {task}{again}{below}")
         }
         Event::StopRequested { task, why, .. } => write!(word, "stop {task} ({why:?})"),
+        Event::AttemptLeased { task, worker, .. } => write!(word, "leased {task} to {worker}"),
+        Event::LeaseLost { task, .. } => write!(word, "lost {task}"),
         Event::AttemptEnded { task, outcome: Outcome::Interrupted, .. } => write!(word, "interrupted {task}"),
         Event::MergeIntended { task, .. } => write!(word, "merging {task}"),
         Event::MergeFailed { task, .. } => write!(word, "unmerged {task}"),

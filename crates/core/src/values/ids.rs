@@ -129,6 +129,30 @@ impl fmt::Display for RunId {
     }
 }
 
+/// The name of a worker in another process, as it calls itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkerId(Arc<str>);
+
+impl WorkerId {
+    /// Letters, digits, `.`, `_` and `-`, at most 64 of them.
+    pub fn parse(text: &str) -> Option<WorkerId> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        let fits = (1..=64).contains(&text.len()) && text.bytes().all(is_plain);
+        fits.then(|| WorkerId(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
 /// Which try at a task, from 1. It only ever grows, so a late report of an older try is told from a fresh one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

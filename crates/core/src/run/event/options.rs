@@ -51,6 +51,10 @@ pub struct Options {
     /// What was typed that decides which tasks of its file a run has; absent in logs of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
+    /// How long an attempt is taken to be carried out after its worker was last heard of, where that is not what it
+    /// usually is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Millis>,
 }
 
 /// What the command line says of a task file: the file is read in the same way when the run is taken up
@@ -95,6 +99,7 @@ impl Options {
             samples: Vec::new(),
             output: None,
             selection: None,
+            lease: None,
         }
     }
 }

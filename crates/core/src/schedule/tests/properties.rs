@@ -11,6 +11,7 @@ use crate::plan::file_sets::FileSet;
 use crate::plan::{Amendment, Land, Scope, Wins};
 use crate::run::event::RECOVERY;
 use crate::run::event::{Answerer, Comment, ReviewVerdict};
+use crate::values::ids::WorkerId;
 use random::{random_options, random_plan};
 
 fn stops(state: &TaskState) -> bool {
@@ -314,6 +315,9 @@ impl Checked {
         if what > 180 {
             return self.agents_happen(what, whom);
         }
+        if what > 168 {
+            return self.workers_happen(what, whom);
+        }
         match what % 16 {
             0..=6 => self.report(pick(self.live.len()), Outcome::Succeeded, whom.is_multiple_of(5)),
             7..=9 => {
@@ -338,6 +342,27 @@ impl Checked {
                     self.input(Input::Asked(request));
                 }
             }
+        }
+    }
+
+    /// Workers take attempts, are heard of and are lost; what they were at is reported all the same, too late.
+    fn workers_happen(&mut self, what: u8, whom: u8) {
+        let worker = WorkerId::parse(&format!("w{}", whom % 3)).unwrap();
+        if what.is_multiple_of(3) {
+            self.input(Input::WorkerLost { worker: worker.clone() });
+            let run = self.script.scheduler.run();
+            let holds = |state: &TaskState| match state {
+                TaskState::Running(running) => !running.ended && running.worker.as_ref() == Some(&worker),
+                _ => false,
+            };
+            let held: Vec<&TaskId> = run
+                .tasks()
+                .filter(|(_, progress)| holds(&progress.state))
+                .map(|(task, _)| &task.id)
+                .collect();
+            assert!(held.is_empty(), "{held:?} are with {worker}, which is lost");
+        } else if let Some((task, attempt)) = self.live.get(whom as usize % self.live.len().max(1)).cloned() {
+            self.input(Input::LeaseRenewed { task, attempt, worker });
         }
     }
 

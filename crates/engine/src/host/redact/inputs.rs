@@ -40,6 +40,8 @@ impl Redactor {
             }
             other @ (Input::ProcessStarted { .. }
             | Input::SessionStarted { .. }
+            | Input::LeaseRenewed { .. }
+            | Input::WorkerLost { .. }
             | Input::ProviderParked { .. }
             | Input::UsageReported { .. }
             | Input::WorkHandedIn { .. }
