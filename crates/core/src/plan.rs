@@ -94,6 +94,44 @@ impl Plan {
         self.tasks.iter().position(|known| known.id == *task)
     }
 
+    /// All but its tasks.
+    pub fn without_tasks(&self) -> Plan {
+        let Plan {
+            tasks: _,
+            groups,
+            epics,
+            execution_order,
+            limits,
+            notifications,
+            parallel,
+            isolation,
+            workspace_path,
+            models,
+            subagents,
+            agents,
+            prices,
+            execution,
+            metadata,
+        } = self;
+        Plan {
+            tasks: Vec::new(),
+            groups: groups.clone(),
+            epics: epics.clone(),
+            execution_order: execution_order.clone(),
+            limits: limits.clone(),
+            notifications: notifications.clone(),
+            parallel: *parallel,
+            isolation: *isolation,
+            workspace_path: workspace_path.clone(),
+            models: models.clone(),
+            subagents: subagents.clone(),
+            agents: agents.clone(),
+            prices: prices.clone(),
+            execution: execution.clone(),
+            metadata: metadata.clone(),
+        }
+    }
+
     /// The epics whose tasks share a workspace and land as one.
     pub fn shared_epics(&self) -> Vec<&str> {
         let shared = self.epics.iter().filter(|epic| epic.isolation_scope == Scope::Epic);

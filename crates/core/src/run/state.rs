@@ -45,6 +45,8 @@ pub struct Running {
     pub process: Option<Process>,
     /// Who carries it out, where that is not the coordinator's own process.
     pub worker: Option<WorkerId>,
+    /// That one is gone or silent.
+    pub lost: bool,
     pub stopping: Option<StopReason>,
     /// Set once the attempt has ended and only the task's own end is outstanding.
     pub ended: bool,

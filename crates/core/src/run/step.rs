@@ -50,6 +50,7 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
                 since: record.tick,
                 process: None,
                 worker: None,
+                lost: false,
                 stopping: None,
                 ended: false,
                 landing: None,
@@ -119,7 +120,10 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
             next.worker = Some(worker.clone());
         }
         Event::LeaseLost { attempt, worker, .. }
-            if *attempt == running.attempt && running.worker.as_ref() == Some(worker) => {}
+            if *attempt == running.attempt && running.worker.as_ref() == Some(worker) && !running.lost =>
+        {
+            next.lost = true;
+        }
         Event::UsageReported { attempt, .. }
         | Event::SessionStarted { attempt, .. }
         | Event::TaskReported { attempt, .. }

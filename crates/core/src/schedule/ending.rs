@@ -19,7 +19,9 @@ impl Scheduler {
         let (executor, elapsed) = (running.executor, now.tick - running.since);
         let fits = running.process.is_some() || !self.has_stack(place) || !outcome.is_conflict();
         let outcome = if fits { outcome } else { Outcome::Interrupted };
+        let lost = running.lost;
         let outcome = self.judged(place, running.stopping, outcome);
+        let outcome = self.survived(place, lost, outcome);
         let outcome = self.waited_out(now, place, outcome);
         let change = change.filter(|_| match &outcome {
             Outcome::Succeeded | Outcome::Interrupted | Outcome::Asked(_) => true,

@@ -143,6 +143,9 @@ pub enum Action {
     },
     /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
     Stop { task: TaskId, attempt: Attempt, why: StopReason },
+    /// Its worker is lost: refuse what that still reports of it, end what is left of it and save its work, as far as that
+    /// is within reach; its `AttemptEnded` is still awaited.
+    Reclaim { task: TaskId, attempt: Attempt, worker: WorkerId },
     /// Pass the user's message to the agent at work, where it takes messages.
     Say { task: TaskId, attempt: Attempt, words: String },
     /// Merge these onto the run's branch in memory, one on the other, and check the combined tree.

@@ -1,13 +1,13 @@
 //! Attempts that are carried out by a worker in another process.
 //!
 //! Each is held by a *lease*, which its worker renews as long as it lives. A worker that is known to be gone, or that has
-//! not been heard of for as long as a lease holds, has lost its attempts: they count as interrupted, and their tasks are
-//! started again. What such a worker reports later is of an attempt that is over, and changes nothing. What the
-//! coordinator's own process carries out needs no lease.
+//! not been heard of for as long as a lease holds, has lost its attempts: they are reclaimed, count as interrupted, and
+//! their tasks are started again. What such a worker reports later is of an attempt that is over, and changes nothing. What
+//! the coordinator's own process carries out needs no lease.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::Scheduler;
+use super::{Action, Scheduler};
 use crate::plan::graph::Node;
 use crate::run::TaskState;
 use crate::run::event::{Event, Failure, FailureClass, Outcome};
@@ -44,9 +44,8 @@ impl Leases {
     }
 
     fn pop_due(&mut self, now: Tick) -> Option<Node> {
-        let &(until, node) = self.by_time.first().filter(|&&(until, _)| until <= now)?;
+        let &(_, node) = self.by_time.first().filter(|&&(until, _)| until <= now)?;
         self.drop(node);
-        debug_assert!(until <= now);
         Some(node)
     }
 }
@@ -56,7 +55,7 @@ impl Scheduler {
     pub(super) fn on_lease_renewed(&mut self, now: Now, task: TaskId, attempt: Attempt, worker: WorkerId) {
         let Some((place, running)) = self.current(&task, attempt) else { return };
         match &running.worker {
-            Some(holder) if *holder != worker => return,
+            Some(holder) if *holder != worker || running.lost => return,
             Some(_) => {}
             None => self.emit(now, Event::AttemptLeased { task, attempt, worker }),
         }
@@ -67,7 +66,9 @@ impl Scheduler {
     pub(super) fn on_worker_lost(&mut self, now: Now, worker: &WorkerId) {
         for place in self.running() {
             let is_its = match &self.run.progress(place).state {
-                TaskState::Running(running) => !running.ended && running.worker.as_ref() == Some(worker),
+                TaskState::Running(running) => {
+                    !running.ended && !running.lost && running.worker.as_ref() == Some(worker)
+                }
                 _ => false,
             };
             if is_its {
@@ -82,20 +83,26 @@ impl Scheduler {
         }
     }
 
-    /// Not the fault of its work, so it is not a failed try; but a task that takes every worker along is set aside.
+    /// The attempt is still to end: what is left of it is taken from its worker, as far as that can be reached.
     fn end_lease(&mut self, now: Now, place: usize) {
+        self.leases.drop(place as Node);
         let TaskState::Running(running) = &self.run.progress(place).state else { return };
         let (attempt, Some(worker)) = (running.attempt, running.worker.clone()) else { return };
         let task = self.run.plan().tasks[place].id.clone();
-        self.emit(now, Event::LeaseLost { task: task.clone(), attempt, worker });
-        let lost = self.run.repeats(place).map_or(0, |repeats| repeats.lost_workers);
-        let outcome = match lost < MOST_LOST {
-            true => Outcome::Interrupted,
-            false => Outcome::Failed(Failure::new(
+        self.emit(now, Event::LeaseLost { task: task.clone(), attempt, worker: worker.clone() });
+        self.act(Action::Reclaim { task, attempt, worker });
+    }
+
+    /// How an attempt whose worker was lost has ended. That is not the fault of its work, so it is no failed try; but a task
+    /// that takes every worker along is set aside.
+    pub(super) fn survived(&self, place: usize, lost: bool, outcome: Outcome) -> Outcome {
+        let workers = self.run.repeats(place).map_or(0, |repeats| repeats.lost_workers);
+        match outcome {
+            Outcome::Interrupted if lost && workers >= MOST_LOST => Outcome::Failed(Failure::new(
                 FailureClass::Killed,
-                format!("its worker was lost {lost} times while it was at work"),
+                format!("its worker was lost {workers} times while it was at work"),
             )),
-        };
-        self.on_attempt_ended(now, &task, attempt, outcome, (None, None));
+            outcome => outcome,
+        }
     }
 }

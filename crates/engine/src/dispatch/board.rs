@@ -12,9 +12,11 @@ use conductor_core::run::event::{Phases, Processes};
 use conductor_core::schedule::{self, Snapshot};
 use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_core::values::units::Millis;
+use serde::{Deserialize, Serialize};
 
 /// What an attempt is at. Merging comes after it and is the run's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Phase {
     Preparing,
     Working,
@@ -71,6 +73,15 @@ impl Board {
                 at_work.phase = schedule::Phase::Verifying;
             }
         }
+    }
+
+    /// What another process says of an attempt of its.
+    pub(crate) fn shows(&self, task: TaskId, doing: Doing) {
+        self.doings().insert(task, doing);
+    }
+
+    pub(crate) fn forgets(&self, task: &TaskId) {
+        self.doings().remove(task);
     }
 
     pub(crate) fn is_watched(&self) -> bool {

@@ -91,7 +91,7 @@ impl Planner {
 
     /// What there is to account for.
     pub fn planning(&self) -> Planning {
-        let plan = self.worker.run.to_string();
+        let plan = self.worker.context.run.to_string();
         let [analysed_in, planned_in] = self.times;
         let (agent, usage) = (self.agent(), self.used.clone());
         Planning { plan, agent, at: self.since, usage, analysed_in, planned_in }

@@ -8,6 +8,7 @@ mod acting;
 mod backlog;
 mod ending;
 mod holding;
+mod reclaiming;
 mod starting;
 mod sweeping;
 #[cfg(test)]
@@ -30,7 +31,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::dispatch::board::Board;
-use crate::dispatch::{Control, Message, Query, View};
+use crate::dispatch::{Control, Dispatch, Link, Message, Query, Stop, View};
 use crate::git::workspaces::{RunRepo, Workspaces, works};
 use crate::host::clock::{Clock, HEARTBEAT};
 use crate::host::home::RunClaim;
@@ -42,7 +43,7 @@ use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
 use crate::runs::control::ControlServer;
 use crate::stores::bus::{Bus, Records};
 use crate::stores::{RunLog, StoreError};
-use crate::worker::{Stop, Worker, aside};
+use crate::worker::{Worker, aside};
 use backlog::Backlog;
 use holding::Turn;
 use sweeping::Sweeps;
@@ -112,6 +113,8 @@ pub struct World {
     pub examiner: Option<Examiner>,
     /// Starts the process that ends what is left behind if we are killed (`process::keep`).
     pub reaper: Option<std::process::Command>,
+    /// Who carries the attempts out, where that is not this process.
+    pub workers: Option<Box<dyn FnOnce(Link) -> Arc<dyn Dispatch> + Send>>,
 }
 
 /// How to take the run up.
@@ -142,7 +145,8 @@ pub struct Coordinator {
     control: Control,
     messages: mpsc::UnboundedReceiver<Message>,
     worker: Arc<Worker>,
-    attempts: HashMap<TaskId, (Attempt, watch::Sender<Stop>)>,
+    dispatch: Arc<dyn Dispatch>,
+    attempts: HashMap<TaskId, Attempt>,
     merging: Option<watch::Sender<Stop>>,
     at_work: AtWork,
     conflict_monitor: Option<(Arc<ConflictMonitor>, Duration)>,
@@ -183,7 +187,7 @@ impl Coordinator {
 
     /// What attempts are doing right now, for a live display.
     pub fn board(&self) -> Board {
-        self.worker.board.clone()
+        self.worker.link.board.clone()
     }
 
     pub fn scheduler(&self) -> &Scheduler {
@@ -330,7 +334,7 @@ impl Coordinator {
             self.note_end(&input);
             if input == Input::Asked(Request::Stop) {
                 // What is being checked before it lands is put off; what is being moved is moved.
-                self.merging.iter().for_each(ask);
+                self.merging.iter().for_each(|merging| wish(merging, Stop::Ask));
             }
             let decision = self.scheduler.handle(now, redact::known().input(input));
             if decision.illegal.is_some() {
@@ -352,9 +356,12 @@ impl Coordinator {
         self.worker.workspaces.run_repo().cloned()
     }
 
-    /// How everything that is at work is told to end.
-    fn stops(&self) -> impl Iterator<Item = &watch::Sender<Stop>> {
-        self.attempts.values().map(|(_, stop)| stop).chain(&self.merging)
+    /// Tells everything that is at work to end.
+    fn stop_all(&self, how: Stop) {
+        for (task, attempt) in &self.attempts {
+            self.dispatch.stop(task, *attempt, how);
+        }
+        self.merging.iter().for_each(|merging| wish(merging, how));
     }
 
     /// Changes to the user's checkout in the last moments of the run are reported too.
@@ -389,6 +396,6 @@ impl Coordinator {
 }
 
 /// A request to stop never replaces an order to kill: the receiver sees only the last value.
-fn ask(stop: &watch::Sender<Stop>) {
-    stop.send_if_modified(|wish| std::mem::replace(wish, (*wish).max(Stop::Ask)) < Stop::Ask);
+fn wish(stop: &watch::Sender<Stop>, how: Stop) {
+    stop.send_if_modified(|wish| std::mem::replace(wish, (*wish).max(how)) < how);
 }

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conductor_core::plan::Isolation;
+use conductor_core::plan::{Isolation, Limits};
 use conductor_core::run::event::{Change, Failure, FailureClass};
 use conductor_core::run::{Run, Status};
 use conductor_core::schedule::amend;
@@ -17,6 +17,7 @@ use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
 use crate::agents::Caller;
+use crate::dispatch::{Link, RunContext};
 use crate::git::GitError;
 use crate::git::locate_work;
 use crate::git::merge::{self, Advanced};
@@ -26,7 +27,7 @@ use crate::process::transcript;
 use crate::process::{self, Teardown};
 use crate::runs::amend::{AmendError, Amendment};
 use crate::worker::train::{self, Broken, Fit, SCRATCH};
-use crate::worker::{MessageQueue, Stop, Worker};
+use crate::worker::{Stop, Worker};
 
 /// How often another process may move the branch while we check.
 const TRIES: usize = 5;
@@ -86,33 +87,23 @@ impl Bench {
         amendment.end_leftovers();
         let default = amendment.run().options().isolation.unwrap_or(Isolation::None);
         run_repo.listen(notices.clone());
-        let workspaces = Workspaces::new(directory, Some(run_repo), default);
+        let workspaces = Workspaces::new(directory.clone(), Some(run_repo), default);
         let run_repo =
             workspaces.run_repo().cloned().unwrap_or_else(|| unreachable!("it was just given one"));
-        let worker = Arc::new(Worker {
+        let context = RunContext {
             run: amendment.id().clone(),
-            plan: amendment.run().plan().clone().into(),
-            workspaces,
-            caller: Caller::new(std::env::vars_os()),
+            home: run_repo.home().to_owned(),
+            directory,
             output: amendment.output(),
-            ours: Default::default(),
-            board: Default::default(),
-            message_queue: MessageQueue::default(),
-            marks: Default::default(),
-            notices,
-            // There is no loop to report to: how a check ended is what it returns.
-            reports: mpsc::unbounded_channel().0,
-            warned: Default::default(),
-            accounts: Default::default(),
-            first_starts: Default::default(),
-            baselines: Default::default(),
-            base_checks: Default::default(),
-            agent_limits: Default::default(),
-            tool_server: Default::default(),
-            supplies: Default::default(),
-            secured: Default::default(),
-            limits: Default::default(),
-        });
+            ours: Vec::new(),
+            isolation: default,
+            in_repository: true,
+            limits: Limits::default(),
+        };
+        // There is no loop to report to: how a check ended is what it returns.
+        let link = Link::new(mpsc::unbounded_channel().0, notices);
+        let (plan, caller) = (amendment.run().plan().clone(), Caller::new(std::env::vars_os()));
+        let worker = Arc::new(Worker::new(Arc::new(context), plan, workspaces, caller, link));
         let mut teardown = amendment.teardown();
         teardown.gather();
         Bench { amendment, worker, run_repo, landed: false, teardown }
@@ -272,7 +263,7 @@ impl Bench {
         self.run_repo.take_away(SCRATCH)?;
         self.drop_unused_branch()?;
         let run = self.run();
-        transcript::clear_spools(&self.worker.output, run.executors());
+        transcript::clear_spools(&self.worker.context.output, run.executors());
         if self.landed {
             self.amendment.write_files(&self.run_repo)?;
         }

@@ -83,22 +83,28 @@ pub(crate) fn left_usage(run: &Run, output: &std::path::Path) -> (Vec<LeftUsage>
         }
         let (executor, attempt) = (running.executor, running.attempt);
         let speaker = Speaker { output, executor, task: &task.id, attempt };
-        match used(run.plan(), task, &speaker) {
-            Ok(Some(used)) => {
-                let missing = missing(used, run.used_in_attempt(place)).into_iter();
-                left.extend(missing.map(|ModelUsage { model, usage }| LeftUsage {
-                    task: task.id.clone(),
-                    attempt,
-                    usage,
-                    model,
-                }));
-            }
-            Ok(None) => {}
+        match left_usage_of(run.plan(), task, &speaker, run.used_in_attempt(place)) {
+            Ok(used) => left.extend(used.into_iter().map(|ModelUsage { model, usage }| LeftUsage {
+                task: task.id.clone(),
+                attempt,
+                usage,
+                model,
+            })),
             Err(why) => troubles
                 .push(format!("what {} used after its coordinator died is not counted: {why}", task.id)),
         }
     }
     (left, troubles)
+}
+
+/// What one attempt has used beyond what is recorded of it. Nothing writes to its stream any more.
+pub(crate) fn left_usage_of(
+    plan: &Plan,
+    task: &Task,
+    speaker: &Speaker<'_>,
+    recorded: &[ModelUsage],
+) -> Result<Vec<ModelUsage>, String> {
+    Ok(used(plan, task, speaker)?.map_or_else(Vec::new, |used| missing(used, recorded)))
 }
 
 /// What an attempt has used by its note and its newest stream; nothing where it opened none.

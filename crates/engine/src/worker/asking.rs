@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use conductor_core::plan::{Isolation, Plan};
+use conductor_core::plan::{Isolation, Limits, Plan};
 use conductor_core::run::event::Outcome;
 use conductor_core::values::ids::{Attempt, RunId};
 use tokio::sync::{mpsc, watch};
@@ -11,8 +11,8 @@ use tokio::sync::{mpsc, watch};
 use super::session_state::new_session;
 use super::{AttemptContext, Order, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Caller, Questions, Session};
-use crate::dispatch::Message;
 use crate::dispatch::board::PhaseTimer;
+use crate::dispatch::{Link, Message, RunContext};
 use crate::git::workspaces::Workspaces;
 use crate::process::transcript::Transcript;
 use crate::worker::prompt;
@@ -31,29 +31,19 @@ impl Worker {
         notices: mpsc::UnboundedSender<String>,
         reports: mpsc::UnboundedSender<Message>,
     ) -> Worker {
-        Worker {
+        let context = RunContext {
             run,
-            plan: Arc::new(plan).into(),
-            workspaces: Workspaces::new(place, None, Isolation::None),
-            caller: Caller::new(std::env::vars_os()),
+            home: output.clone(),
+            directory: place.clone(),
             output,
-            ours: Default::default(),
-            message_queue: Default::default(),
-            marks: Default::default(),
-            board: Default::default(),
-            notices,
-            reports,
-            warned: Default::default(),
-            accounts: Default::default(),
-            first_starts: Default::default(),
-            baselines: Default::default(),
-            base_checks: Default::default(),
-            agent_limits: Default::default(),
-            tool_server: Default::default(),
-            supplies: Default::default(),
-            secured: Default::default(),
-            limits: Default::default(),
-        }
+            ours: Vec::new(),
+            isolation: Isolation::None,
+            in_repository: false,
+            limits: Limits::default(),
+        };
+        let workspaces = Workspaces::new(place, None, Isolation::None);
+        let caller = Caller::new(std::env::vars_os());
+        Worker::new(Arc::new(context), Arc::new(plan), workspaces, caller, Link::new(reports, notices))
     }
 
     /// Says these words and waits for the answer. `session` is the conversation to go on with, or nothing yet; afterwards
@@ -65,16 +55,16 @@ impl Worker {
         session: &mut Option<String>,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<String, Outcome> {
-        let plan = &*self.plan.get();
-        let task = &plan.tasks[0];
-        let (place, attempt) = (0, Attempt(number));
-        let order =
-            Order { place, task: task.id.clone(), attempt, executor: 1, choice: None, start_from: None };
+        let plan = self.plan.get();
+        let (place, attempt, task) = (0, Attempt(number), plan.tasks[0].id.clone());
+        let (context, choice, start_from) = (self.context.clone(), None, None);
+        let order = Order { context, plan, place, task, attempt, executor: 1, choice, start_from };
+        let (plan, task) = (&*order.plan, &order.plan.tasks[0]);
         let request = self.request(&order);
         let workspaces = self.workspaces.in_place.clone();
         let workspace = workspaces.prepare(&request).map_err(|error| super::no_workspace(&error))?;
-        let workspace = self.at_home(task, workspace, stop).await?;
-        let timer = PhaseTimer::begin(&self.board, &task.id, attempt);
+        let workspace = self.at_home(plan, task, workspace, stop).await?;
+        let timer = PhaseTimer::begin(&self.link.board, &task.id, attempt);
         let context = AttemptContext {
             order: &order,
             plan,

@@ -82,7 +82,7 @@ impl Worker {
         let commands = gates::expand(&task.verify, &workspace.directory).unwrap_or_default();
         let (mut failing, mut has_run) = (Vec::new(), false);
         for command in commands {
-            let cell = self.base_checks.cell(&base, &command);
+            let cell = self.services.base_checks.cell(&base, &command);
             if starts && cell.get().is_none() {
                 has_run = true;
             }

@@ -131,7 +131,7 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<String>, Failure> {
-        transcript.redact(self.caller.redactor(&self.plan.get(), task));
+        transcript.redact(self.caller.redactor(&order.plan, task));
         transcript.note(&format!("$ {command}"));
         let launch = agents::command(command, task, workspace, &self.caller);
         Ok(match self.run_process(order, &launch, transcript, stop).await? {
@@ -190,7 +190,7 @@ impl Worker {
     ) -> Result<Workspace, WorkspaceError> {
         let mut workspace = context.workspace.clone();
         if let Some((round, failure)) = feedback {
-            let folder = self.output.join("feedback");
+            let folder = self.context.output.join("feedback");
             access::create_dir_all(&folder).map_err(|source| file(&folder, source))?;
             let path = folder.join(format!("{}.{}.{round}.txt", context.task.id, context.order.attempt));
             let text = format!("{}\n\n{}\n", failure.message, failure.evidence);

@@ -131,7 +131,7 @@ impl Conversation {
         if let Some(first_start) = self.first_start.take_if(|first_start| first_start.is_overdue()) {
             first_start.made();
         }
-        let plan = worker.plan.get();
+        let plan = &order.plan;
         let mut reports = self.hear(transcript, &plan.prices)?;
         let looked = Heard { used: self.translator.look(), ..Heard::default() };
         self.spent |= !looked.used.is_empty();
@@ -148,8 +148,8 @@ impl Conversation {
             let (task, attempt) = (order.task.clone(), order.attempt);
             worker.report(Input::SessionStarted { task, attempt, session: session.clone() });
         }
-        if let Some(said) = self.said.take().filter(|_| worker.board.is_watched()) {
-            worker.board.says(&order.task, shown(transcript.redactor().text(&said).as_bytes()));
+        if let Some(said) = self.said.take().filter(|_| worker.link.board.is_watched()) {
+            worker.link.board.says(&order.task, shown(transcript.redactor().text(&said).as_bytes()));
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Conversation {
     pub(super) fn close(&mut self, worker: &Worker, order: &Order) {
         let mut reports = Vec::new();
         let unsaid = Heard { used: self.translator.unsaid(), ..Heard::default() };
-        self.bill.hear(&unsaid, &worker.plan.get().prices, &mut reports);
+        self.bill.hear(&unsaid, &order.plan.prices, &mut reports);
         report(worker, order, reports);
     }
 
@@ -251,7 +251,7 @@ impl Conversation {
 
 fn report(worker: &Worker, order: &Order, reports: Vec<Report>) {
     for report in reports {
-        worker.accounts.report(&order.task, order.attempt, &report);
+        worker.services.accounts.report(&order.task, order.attempt, &report);
         let Report { model, usage, taken_back } = report;
         if usage.unpriced > 0 {
             worker.warn_unpriced(model.as_deref());

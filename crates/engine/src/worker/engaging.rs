@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use conductor_core::plan::{Task, Work};
+use conductor_core::plan::{Plan, Task, Work};
 use conductor_core::run::event::{Failure, Outcome};
 use conductor_core::schedule::Input;
 use tokio::sync::watch;
@@ -13,7 +13,6 @@ use super::prompt::Offered;
 use super::tools::{ToolHandler, ToolToken};
 use super::{AttemptContext, Stop, Worker, unfit, unfit_stream};
 use crate::agents::{self, Agent, Brief, Engagement};
-use crate::dispatch::Control;
 use crate::git::workspaces::Workspace;
 use crate::host::clock::wall;
 use crate::process::Exit;
@@ -23,15 +22,15 @@ impl Worker {
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
     pub(super) async fn at_home(
         &self,
+        plan: &Plan,
         task: &Task,
         mut workspace: Workspace,
         stop: &watch::Receiver<Stop>,
     ) -> Result<Workspace, Outcome> {
         if task.has_own_agent_home()
-            && let Some(name) =
-                agents::agent(&self.plan.get(), task.agent_name()).map_err(unfit)?.home_variable()
+            && let Some(name) = agents::agent(plan, task.agent_name()).map_err(unfit)?.home_variable()
         {
-            let home = self.output.join("agent_homes").join(task.id.as_str());
+            let home = self.context.output.join("agent_homes").join(task.id.as_str());
             let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home);
             self.supplied(stop, make).await.map_err(|error| unfit_stream(&error))?;
             workspace.env.push((name.to_owned(), home.display().to_string()));
@@ -45,22 +44,22 @@ impl Worker {
         context: &AttemptContext<'_>,
         questions: &agents::Questions,
     ) -> Result<Option<ToolToken>, Outcome> {
-        let Some(Offered { adds }) = Offered::of(context.plan, context.task, &self.limits) else {
+        let Some(Offered { adds }) = Offered::of(context.plan, context.task, &self.context.limits) else {
             return Ok(None);
         };
         let tool_handler = ToolHandler {
             task: context.order.task.clone(),
             attempt: context.order.attempt,
             plan: self.plan.clone(),
-            control: Control::new(self.reports.clone()),
+            control: self.link.control(),
             questions: questions.clone(),
-            board: self.board.clone(),
+            board: self.link.board.clone(),
             redactor: self.caller.redactor(context.plan, context.task),
             reports: Default::default(),
             adds,
-            asks: self.limits.asks_about_follow_ups(),
+            asks: self.context.limits.asks_about_follow_ups(),
         };
-        self.tool_server.admit(tool_handler).await.map(Some).map_err(|error| unfit_stream(&error))
+        self.services.tool_server.admit(tool_handler).await.map(Some).map_err(|error| unfit_stream(&error))
     }
 
     /// Engages an agent and listens until its process is gone. `goes_on` where the task's next attempt may go
@@ -81,24 +80,24 @@ impl Worker {
             .await;
         let stream = stream.map_err(|error| unfit_stream(&error))?;
         if stream.is_some()
-            && let Err(error) = self.accounts.note(&speaker, brief.task, brief.session)
+            && let Err(error) = self.services.accounts.note(&speaker, brief.task, brief.session)
         {
             let task = &context.order.task;
             self.notice(format!("what {task} spends if we are killed could not be counted later: {error}"));
         }
-        let mark = self.marks.stream(context.order.executor);
+        let mark = self.link.marks.stream(context.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
         talk.told = (goes_on && matches!(brief.task.work, Work::Prompt(_))).then(|| brief.session.id.clone());
         let _place = tokio::select! {
             biased;
-            place = self.agent_limits.place(brief.task.agent_name()) => place,
+            place = self.services.agent_limits.place(brief.task.agent_name()) => place,
             _ = stop.wait_for(|wish| *wish != Stop::No) => return Err(Outcome::Interrupted),
         };
         if agent.sets_up_its_home() {
             let stopped = stop.wait_for(|wish| *wish != Stop::No);
             tokio::select! {
-                first_start = self.first_starts.next(brief.task.agent_name()) => talk.first_start = first_start,
+                first_start = self.services.first_starts.next(brief.task.agent_name()) => talk.first_start = first_start,
                 _ = stopped => return Err(Outcome::Interrupted),
             }
         }

@@ -66,7 +66,7 @@ impl Worker {
         if context.task.changes != Changes::Required || context.blocks || context.in_place.get().is_some() {
             return;
         }
-        let (directory, ours) = (context.workspace.directory.clone(), self.ours.clone());
+        let (directory, ours) = (context.workspace.directory.clone(), self.context.ours.clone());
         match tokio::task::spawn_blocking(move || Look::at(&directory, &ours)).await {
             Ok(Some(before)) => {
                 let _ = context.in_place.set(Watched { before: before.into(), changed: Default::default() });
@@ -83,7 +83,7 @@ impl Worker {
     pub(super) async fn look_after(&self, context: &AttemptContext<'_>) {
         let Some(watched) = context.in_place.get() else { return };
         let (before, directory, ours) =
-            (watched.before.clone(), context.workspace.directory.clone(), self.ours.clone());
+            (watched.before.clone(), context.workspace.directory.clone(), self.context.ours.clone());
         let changed = tokio::task::spawn_blocking(move || before.is_changed(&directory, &ours)).await;
         watched.changed.fetch_or(changed.unwrap_or(true), Ordering::Relaxed);
     }

@@ -107,7 +107,7 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Figures, Stopped> {
         let key = format!("{base} {asked:?} {:?} {:?}", context.task.setup(), context.task.env);
-        let cell = self.baselines.cell(key);
+        let cell = self.services.baselines.cell(key);
         if let Some(known) = cell.get() {
             return Ok(*known);
         }
@@ -329,7 +329,7 @@ impl Worker {
     }
 
     fn notice_once(&self, words: &str) {
-        if self.baselines.is_new(words) {
+        if self.services.baselines.is_new(words) {
             self.notice(words.to_owned());
         }
     }

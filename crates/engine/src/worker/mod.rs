@@ -13,6 +13,7 @@ mod first_start;
 pub mod gates;
 mod judging;
 mod lines;
+pub(crate) mod local;
 mod measuring;
 mod message_queue;
 mod parking;
@@ -23,118 +24,62 @@ mod reviewing;
 mod rounds;
 mod running;
 mod securing;
+mod services;
+mod serving;
 mod session_state;
 mod skills;
 mod supplies;
 pub(crate) mod tools;
 pub(crate) mod train;
 
-use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use conductor_core::plan::{Changes, Limits, Plan, Task, Work};
+use conductor_core::plan::{Changes, Plan, Task, Work};
 use conductor_core::run::costs;
-use conductor_core::run::event::{AgentChoice, Change, Failure, FailureClass, Outcome, Usage};
-use conductor_core::schedule::{Input, StartFrom};
-use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use conductor_core::run::event::{Change, Failure, FailureClass, Outcome, Usage};
+use conductor_core::schedule::Input;
+use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::Usd;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::agents::skills::Applied;
 use crate::agents::{AgentError, Caller};
-use crate::dispatch::Message;
-use crate::dispatch::board::{Board, PhaseTimer};
-use crate::git::checkpoints::Checkpoint;
+use crate::dispatch::board::PhaseTimer;
+use crate::dispatch::{Link, RunContext};
 use crate::git::workspaces::{
     SettingsNews, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest, Workspaces,
 };
-use crate::host::redact;
-use crate::process::transcript::{Marks, Speaker};
+use crate::process::transcript::Speaker;
 use crate::process::{self, Mark};
-use crate::worker::tools::ToolServer;
 use bill::Difference;
 use judging::Watched;
 
-pub(crate) use accounts::{Accounts, left_usage};
-pub(crate) use agent_limits::AgentLimits;
-pub(crate) use base::BaseChecks;
-pub(crate) use baselines::Baselines;
+pub use crate::dispatch::{Order, Stop};
+pub(crate) use accounts::{left_usage, left_usage_of};
 pub(crate) use checks::Check;
 pub use conversation::overhear;
-pub(crate) use first_start::FirstStarts;
+pub(crate) use local::Local;
 pub(crate) use message_queue::MessageQueue;
 pub use plan::CurrentPlan;
-pub(crate) use supplies::Supplies;
+pub(crate) use services::Services;
+pub use serving::{BEAT, serve};
 
-/// What is to be done, by whom, as which try, from where.
-#[derive(Debug, Clone)]
-pub struct Order {
-    pub place: usize,
-    pub task: TaskId,
-    pub attempt: Attempt,
-    pub executor: u32,
-    /// None for a command.
-    pub choice: Option<Box<AgentChoice>>,
-    pub start_from: Option<Box<StartFrom>>,
-}
-
-impl Order {
-    /// The task with the agent and model that were chosen for this attempt.
-    fn task<'p>(&self, plan: &'p Plan) -> Cow<'p, Task> {
-        let task = &plan.tasks[self.place];
-        match self.choice.as_deref() {
-            Some(choice) if task.agent.as_ref() != Some(&choice.agent) || task.model != choice.model => {
-                let (agent, model) = (Some(choice.agent.clone()), choice.model.clone());
-                Cow::Owned(Task { agent, model, ..task.clone() })
-            }
-            _ => Cow::Borrowed(task),
-        }
-    }
-}
-
-/// How urgently an attempt is to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stop {
-    No,
-    Ask,
-    Kill,
-}
-
-/// Everything attempts of one run share.
+/// What attempts of one run need in the process that carries them out.
 pub struct Worker {
-    pub run: RunId,
-    pub plan: CurrentPlan,
-    pub workspaces: Workspaces,
-    pub caller: Caller,
-    pub output: PathBuf,
-    /// Files and folders in the user's directory that are ours to write to.
-    pub(crate) ours: Vec<PathBuf>,
+    pub(crate) context: Arc<RunContext>,
+    /// As it is now, for what agents are told of the run and for what lands.
+    pub(crate) plan: CurrentPlan,
+    pub(crate) workspaces: Workspaces,
+    pub(crate) caller: Caller,
+    pub(crate) link: Link,
     pub(crate) message_queue: MessageQueue,
-    pub(crate) marks: Marks,
-    pub(crate) board: Board,
-    pub(crate) notices: mpsc::UnboundedSender<String>,
-    pub(crate) reports: mpsc::UnboundedSender<Message>,
-    /// What the user was told and need not hear again.
-    pub(crate) warned: std::sync::Mutex<std::collections::BTreeSet<String>>,
-    pub(crate) accounts: Accounts,
-    pub(crate) first_starts: FirstStarts,
-    pub(crate) baselines: Baselines,
-    pub(crate) base_checks: BaseChecks,
-    pub(crate) agent_limits: AgentLimits,
-    pub(crate) tool_server: ToolServer,
-    pub(crate) supplies: Supplies,
-    /// The checkpoint that was made last before something risky.
-    pub(crate) secured: Arc<std::sync::Mutex<Option<Checkpoint>>>,
-    /// Of the run as it was taken up.
-    pub(crate) limits: Limits,
+    pub(crate) services: Services,
 }
 
 /// An attempt under way: who works where.
 struct AttemptContext<'a> {
     order: &'a Order,
-    /// As it was when the attempt began: nothing about its own task changes after that.
     plan: &'a Plan,
     task: &'a Task,
     request: WorkspaceRequest,
@@ -148,22 +93,33 @@ struct AttemptContext<'a> {
 }
 
 impl Worker {
-    /// Carries the order out and reports how it ended, whatever happens.
-    pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
-        let timer = PhaseTimer::begin(&self.board, &order.task, order.attempt);
+    pub(crate) fn new(
+        context: Arc<RunContext>,
+        plan: Arc<Plan>,
+        workspaces: Workspaces,
+        caller: Caller,
+        link: Link,
+    ) -> Worker {
+        let services = Services::new(&context.limits);
+        let message_queue = MessageQueue::default();
+        Worker { context, plan: plan.into(), workspaces, caller, link, message_queue, services }
+    }
+
+    /// Carries the order out and says how it ended, whatever happens.
+    pub(crate) async fn work(&self, order: &Order, stop: watch::Receiver<Stop>) -> Input {
+        let timer = PhaseTimer::begin(&self.link.board, &order.task, order.attempt);
         let begun = Instant::now();
-        let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, &timer, stop).await {
+        let (outcome, change): (Outcome, Option<Change>) = match self.attempt(order, &timer, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
             Err((outcome, kept)) => {
-                let plan = self.plan.get();
-                let outcome = self.caller.redactor(&plan, &plan.tasks[order.place]).outcome(outcome);
-                (self.excused(&order.task, begun, outcome), kept)
+                let redactor = self.caller.redactor(&order.plan, &order.plan.tasks[order.place]);
+                (self.excused(&order.task, begun, redactor.outcome(outcome)), kept)
             }
         };
         let phases = Some(timer.finish());
         let change = change.map(Box::new);
-        let (task, attempt) = (order.task, order.attempt);
-        self.report(Input::AttemptEnded { task, attempt, outcome, change, phases });
+        let (task, attempt) = (order.task.clone(), order.attempt);
+        Input::AttemptEnded { task, attempt, outcome, change, phases }
     }
 
     /// A failed attempt also returns the work it left, so that the next attempt can continue from it.
@@ -173,8 +129,8 @@ impl Worker {
         timer: &PhaseTimer<'_>,
         mut stop: watch::Receiver<Stop>,
     ) -> Result<Option<Change>, (Outcome, Option<Change>)> {
-        let plan = &*self.plan.get();
-        let task = &*order.task(plan);
+        let plan = &*order.plan;
+        let task = &*order.chosen_task();
         self.secure(order, task, &stop).await.map_err(|outcome| (outcome, None))?;
         let (workspaces, blocks) = self.workspaces.of(task).map_err(|error| (no_workspace(&error), None))?;
         let request = self.request(order);
@@ -185,7 +141,8 @@ impl Worker {
         };
         // Not before: making its workspace takes away what the last attempt left there.
         self.wait_for_room(&stop).await;
-        let workspace = self.at_home(task, workspace, &stop).await.map_err(|outcome| (outcome, None))?;
+        let workspace =
+            self.at_home(plan, task, workspace, &stop).await.map_err(|outcome| (outcome, None))?;
         let context = AttemptContext {
             order,
             plan,
@@ -231,8 +188,8 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
         let transcript = self.open_transcript(&self.speaker(context.order), stop).await?;
-        self.marks.begin(context.order.executor);
-        let mark = self.marks.transcript(context.order.executor);
+        self.link.marks.begin(context.order.executor);
+        let mark = self.link.marks.transcript(context.order.executor);
         let mut transcript =
             transcript.redacted(self.caller.redactor(context.plan, context.task)).marked(mark);
         let done = self.rounds(context, &mut transcript, stop).await;
@@ -243,11 +200,10 @@ impl Worker {
 
     /// Who sits where, and what is to be done there.
     pub fn request(&self, order: &Order) -> WorkspaceRequest {
-        let plan = self.plan.get();
-        let task = &plan.tasks[order.place];
+        let task = &order.plan.tasks[order.place];
         let start_from = order.start_from.as_deref().cloned().unwrap_or_default();
         let isolation = self.workspaces.isolation(task);
-        let request = WorkspaceRequest::of(&plan, isolation, task, order.executor, order.attempt);
+        let request = WorkspaceRequest::of(&order.plan, isolation, task, order.executor, order.attempt);
         WorkspaceRequest {
             onto: start_from.onto,
             stack: start_from.stack,
@@ -270,12 +226,16 @@ impl Worker {
     }
 
     fn speaker<'a>(&'a self, order: &'a Order) -> Speaker<'a> {
-        Speaker { output: &self.output, executor: order.executor, task: &order.task, attempt: order.attempt }
+        Speaker {
+            output: &self.context.output,
+            executor: order.executor,
+            task: &order.task,
+            attempt: order.attempt,
+        }
     }
 
-    /// Sending fails only while the whole run is torn down; then the report does not matter.
     pub(crate) fn report(&self, input: Input) {
-        let _ = self.reports.send(Message::Input(input));
+        self.link.report(input);
     }
 
     /// Once for each model.
@@ -297,14 +257,14 @@ impl Worker {
     }
 
     fn warn_once(&self, text: String) {
-        let mut warned = self.warned.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut warned = self.services.warned.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if warned.insert(text.clone()) {
             self.notice(text);
         }
     }
 
     pub(crate) fn notice(&self, text: String) {
-        let _ = self.notices.send(redact::known().string(text));
+        self.link.notice(text);
     }
 
     /// Ends what is left of an attempt that could not come to its own end.
@@ -313,7 +273,7 @@ impl Worker {
     }
 
     fn mark(&self, order: &Order) -> Mark {
-        Mark { run: self.run.clone(), task: order.task.clone(), attempt: order.attempt }
+        Mark { run: self.context.run.clone(), task: order.task.clone(), attempt: order.attempt }
     }
 }
 

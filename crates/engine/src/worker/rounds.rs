@@ -147,7 +147,7 @@ impl Worker {
                 .iter()
                 .find(|(name, _)| name == "CONDUCTOR_PORTS")
                 .map(|(_, ports)| ports.as_str()),
-            tools: Offered::of(context.plan, context.task, &self.limits),
+            tools: Offered::of(context.plan, context.task, &self.context.limits),
             skills: context.skills.get().map_or(&[][..], Vec::as_slice),
             feedback,
             footing,

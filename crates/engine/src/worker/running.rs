@@ -89,7 +89,7 @@ impl Worker {
             }
         }
         let (exit, took) = running.finish(started.elapsed()).await.map_err(lost)?;
-        self.board.takes(&order.task, took);
+        self.link.board.takes(&order.task, took);
         if let Some(talk) = talk {
             talk.listen(self, order, transcript).map_err(lost)?;
             talk.close(self, order);
@@ -196,10 +196,10 @@ impl<'a> LastLineWatch<'a> {
 
     fn take(&mut self, transcript: &Transcript) {
         self.ticks += 1;
-        let is_due = self.ticks % Self::EVERY == 1 && self.worker.board.is_watched();
+        let is_due = self.ticks % Self::EVERY == 1 && self.worker.link.board.is_watched();
         if is_due && let Some((place, line)) = transcript.last_line_since(self.seen) {
             self.seen = place;
-            self.worker.board.says(&self.order.task, line);
+            self.worker.link.board.says(&self.order.task, line);
         }
     }
 }

@@ -26,13 +26,13 @@ impl Worker {
         let (Some(reason), Some(run_repo)) = (reason, self.workspaces.run_repo().cloned()) else {
             return Ok(());
         };
-        let reason = self.caller.redactor(&self.plan.get(), task).text(reason).into_owned();
+        let reason = self.caller.redactor(&order.plan, task).text(reason).into_owned();
         let what = format!("{}: {reason}", order.task);
-        let last = self.secured.clone();
+        let last = self.services.secured.clone();
         let made = self.patiently(stop, move || checkpoints::secure(&run_repo, &last, &what)).await;
         let made = made.map_err(|error| unsafe_to_begin(&reason, &error))?;
         let (waits, recorded) = oneshot::channel();
-        let _ = self.reports.send(Message::Told(told(order, made, reason), waits));
+        let _ = self.link.reports.send(Message::Told(told(order, made, reason), waits));
         // The coordinator is gone only while the whole run is torn down.
         recorded.await.map(drop).map_err(|_| Outcome::Interrupted)
     }
@@ -41,7 +41,8 @@ impl Worker {
     /// an agent that waits for leave is not kept until the log is written.
     pub(super) fn guarded(&self, context: &AttemptContext<'_>, questions: Questions) -> Questions {
         let Some(run_repo) = self.workspaces.run_repo().cloned() else { return questions };
-        let (order, last, reports) = (context.order.clone(), self.secured.clone(), self.reports.clone());
+        let (order, last, reports) =
+            (context.order.clone(), self.services.secured.clone(), self.link.reports.clone());
         let redactor = self.caller.redactor(context.plan, context.task);
         let known = Mutex::new(BTreeSet::new());
         questions.guarded(move |tool, what| {

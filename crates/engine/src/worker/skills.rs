@@ -68,7 +68,7 @@ impl Worker {
     /// What was said when its group was brought up to date.
     fn context(&self, context: &AttemptContext<'_>) -> Option<Applied> {
         let (task, executor, attempt) = context.order.start_from.as_ref()?.context.as_ref()?;
-        let speaker = Speaker { output: &self.output, executor: *executor, task, attempt: *attempt };
+        let speaker = Speaker { output: &self.context.output, executor: *executor, task, attempt: *attempt };
         let lines = last_lines(&speaker.transcript(), CONTEXT_LINES);
         let ours = |line: &&String| line.starts_with("[conductor:") || line.starts_with("$ ");
         let words: Vec<&str> = lines.iter().filter(|line| !ours(line)).map(String::as_str).collect();

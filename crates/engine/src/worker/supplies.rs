@@ -83,14 +83,14 @@ impl Worker {
     pub(super) fn waits_for<E: Passing + Display>(&self, error: &E, stop: &watch::Receiver<Stop>) -> bool {
         let Some(shortage) = error.shortage().filter(|_| *stop.borrow() == Stop::No) else { return false };
         if shortage == Shortage::Room {
-            self.supplies.seen().full = Some(Instant::now());
+            self.services.supplies.seen().full = Some(Instant::now());
         }
         self.tell_waiting(error, shortage);
         true
     }
 
     fn tell_waiting(&self, what: impl Display, shortage: Shortage) {
-        let mut seen = self.supplies.seen();
+        let mut seen = self.services.supplies.seen();
         let told = match shortage {
             Shortage::Room => &mut seen.told_room,
             Shortage::Means => &mut seen.told_means,
@@ -107,9 +107,9 @@ impl Worker {
         let run_repo = self.workspaces.run_repo();
         let workspaces = run_repo.map(|run_repo| run_repo.workspaces_folder());
         let root = run_repo.map(|run_repo| run_repo.repository().root.clone());
-        let folders = [Some(self.output.clone()), workspaces, root].into_iter().flatten();
+        let folders = [Some(self.context.output.clone()), workspaces, root].into_iter().flatten();
         let full = shortage::full_disk(folders.collect::<Vec<_>>().iter().map(PathBuf::as_path));
-        let mut seen = self.supplies.seen();
+        let mut seen = self.services.supplies.seen();
         seen.looked = Some(Instant::now());
         match &full {
             Some(_) => seen.full = seen.looked,
@@ -120,7 +120,7 @@ impl Worker {
 
     /// While attempts are at work: one that fails later may have failed because of what was seen now.
     pub(super) fn check_disks(&self) {
-        let is_due = self.supplies.seen().looked.is_none_or(|looked| looked.elapsed() >= LOOK);
+        let is_due = self.services.supplies.seen().looked.is_none_or(|looked| looked.elapsed() >= LOOK);
         if is_due {
             self.full_disk();
         }
@@ -138,7 +138,7 @@ impl Worker {
 
     /// Whether a disk was full at any time since then.
     pub(crate) fn was_full_since(&self, begun: Instant) -> bool {
-        self.full_disk().is_some() || self.supplies.seen().full.is_some_and(|full| full >= begun)
+        self.full_disk().is_some() || self.services.supplies.seen().full.is_some_and(|full| full >= begun)
     }
 
     /// What becomes of an attempt that failed while a disk was full: it is done again, for that may well be why.
@@ -152,7 +152,7 @@ impl Worker {
         if !may_be_why || !self.was_full_since(begun) {
             return outcome;
         }
-        let mut seen = self.supplies.seen();
+        let mut seen = self.services.supplies.seen();
         let times = seen.again.entry(task.clone()).or_default();
         *times += 1;
         let is_out = *times > AGAIN;

@@ -140,7 +140,9 @@ impl Train {
         let car = &self.cars[top.car];
         let Some(place) = self.plan.place(&car.task) else { return Ok(None) };
         let (task, attempt) = (car.task.clone(), car.attempt);
-        let order = Order { place, task, attempt, executor: MERGE, choice: None, start_from: None };
+        let (context, plan) = (self.worker.context.clone(), self.plan.clone());
+        let (choice, start_from) = (None, None);
+        let order = Order { context, plan, place, task, attempt, executor: MERGE, choice, start_from };
         let mut is_first = true;
         loop {
             self.worker.wait_for_room(&self.stop).await;

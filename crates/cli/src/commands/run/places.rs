@@ -35,7 +35,8 @@ pub(super) fn world(
     let every = args.typed.conflict_monitor;
     let conflict_monitor = (every > Millis(0)).then_some(Duration::from_millis(every.0));
     let reaper = super::super::reaper::command(&claim);
-    World { log, claim, workspaces, directory, output, ours, conflict_monitor, examiner: None, reaper }
+    let (examiner, workers) = (None, None);
+    World { log, claim, workspaces, directory, output, ours, conflict_monitor, examiner, reaper, workers }
 }
 
 /// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,

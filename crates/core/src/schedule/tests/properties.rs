@@ -97,7 +97,10 @@ impl Checked {
                     }
                     assert!(self.live.contains(&(task, attempt)))
                 }
-                Action::Say { task, attempt, .. } => assert!(self.live.contains(&(task, attempt))),
+                // What is lost is reported like everything else that is live.
+                Action::Say { task, attempt, .. } | Action::Reclaim { task, attempt, .. } => {
+                    assert!(self.live.contains(&(task, attempt)))
+                }
                 Action::Integrate { .. } | Action::MoveBranch { .. } => {
                     assert!(self.merge.replace(action).is_none(), "one merge at a time");
                 }
@@ -352,7 +355,9 @@ impl Checked {
             self.input(Input::WorkerLost { worker: worker.clone() });
             let run = self.script.scheduler.run();
             let holds = |state: &TaskState| match state {
-                TaskState::Running(running) => !running.ended && running.worker.as_ref() == Some(&worker),
+                TaskState::Running(running) => {
+                    !running.ended && !running.lost && running.worker.as_ref() == Some(&worker)
+                }
                 _ => false,
             };
             let held: Vec<&TaskId> = run
@@ -360,7 +365,7 @@ impl Checked {
                 .filter(|(_, progress)| holds(&progress.state))
                 .map(|(task, _)| &task.id)
                 .collect();
-            assert!(held.is_empty(), "{held:?} are with {worker}, which is lost");
+            assert!(held.is_empty(), "{held:?} are with {worker}, and it is gone");
         } else if let Some((task, attempt)) = self.live.get(whom as usize % self.live.len().max(1)).cloned() {
             self.input(Input::LeaseRenewed { task, attempt, worker });
         }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use conductor_core::plan::{Isolation, Plan, Scope, Task, Work};
 use conductor_core::run::event::{Change, Round};
-use conductor_core::run::{Run, TaskState};
+use conductor_core::run::{Run, Running, TaskState};
 use conductor_core::schedule::Unlanded;
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use thiserror::Error;
@@ -233,25 +233,37 @@ impl RunPlace<'_> {
         Layout::new(self.home, self.id, repository, self.directory, template)
     }
 
-    fn keep(&self) -> Vec<String> {
-        let mut keep: Vec<String> =
-            self.run.plan().tasks.iter().flat_map(|task| task.keep().to_vec()).collect();
-        keep.sort();
-        keep.dedup();
-        keep
-    }
-
     /// Makes what a run needs of a repository, or takes it up again.
     pub fn move_in(&self, repository: Repository) -> Result<RunRepo, WorkspaceError> {
         let layout = self.layout(&repository);
-        RunRepo::open(repository, self.id, layout, self.keep(), self.run.tip())
+        RunRepo::open(repository, self.id, layout, kept(self.run.plan()), self.run.tip())
     }
 
     /// Opens it for another process than the coordinator, during or after the run. Creates nothing.
     pub fn context(&self, repository: Repository) -> Result<RunRepo, WorkspaceError> {
         let layout = self.layout(&repository);
-        RunRepo::look(repository, self.id, layout, self.keep(), self.run.tip())
+        RunRepo::look(repository, self.id, layout, kept(self.run.plan()), self.run.tip())
     }
+}
+
+/// A run's part of a repository, for a worker in another process than its coordinator's, which has made what there is.
+pub(crate) fn beside_coordinator(
+    home: &Path,
+    run: &RunId,
+    directory: &Path,
+    plan: &Plan,
+) -> Result<RunRepo, WorkspaceError> {
+    let repository = Repository::of(directory)?;
+    let layout = Layout::new(home, run, &repository, directory, plan.workspace_path.as_deref());
+    RunRepo::look(repository, run, layout, kept(plan), None)
+}
+
+/// Ignored files that stay when a folder is used again, of all tasks.
+fn kept(plan: &Plan) -> Vec<String> {
+    let mut keep: Vec<String> = plan.tasks.iter().flat_map(|task| task.keep().to_vec()).collect();
+    keep.sort();
+    keep.dedup();
+    keep
 }
 
 /// The commits of tasks that have landed, as they were before they were merged, squashed or rebased.
@@ -308,11 +320,8 @@ impl Workspaces {
         for (task, progress) in run.tasks() {
             if let TaskState::Running(running) = &progress.state
                 && !running.ended
-                && let Ok((workspaces, true)) = self.of(task)
+                && let Some((workspaces, request)) = self.left_in(run, task, running)
             {
-                let (executor, attempt) = (running.executor, running.attempt);
-                let request = WorkspaceRequest::of(run.plan(), self.isolation(task), task, executor, attempt);
-                let request = WorkspaceRequest { stack: begun_on(run, &task.id), ..request };
                 match workspaces.rescue(&request) {
                     Ok(Some(rescued)) if matches!(task.work, Work::Prompt(_)) => {
                         left.insert(task.id.clone(), rescued.change);
@@ -325,6 +334,19 @@ impl Workspaces {
             }
         }
         (left, troubles)
+    }
+
+    /// Where an attempt that was cut short has worked, if that was apart from the user's directory.
+    pub(crate) fn left_in(
+        &self,
+        run: &Run,
+        task: &Task,
+        running: &Running,
+    ) -> Option<(Arc<dyn WorkspaceBackend>, WorkspaceRequest)> {
+        let (workspaces, _) = self.of(task).ok().filter(|(_, is_apart)| *is_apart)?;
+        let (executor, attempt) = (running.executor, running.attempt);
+        let request = WorkspaceRequest::of(run.plan(), self.isolation(task), task, executor, attempt);
+        Some((workspaces, WorkspaceRequest { stack: begun_on(run, &task.id), ..request }))
     }
 }
 

@@ -56,6 +56,13 @@ impl Marks {
         marks.entry(executor).or_default()[which].clone()
     }
 
+    /// As another process says.
+    pub(crate) fn set(&self, executor: u32, clear: [Clear; 2]) {
+        let mut marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = marks.entry(executor).or_default();
+        marks.iter().zip(clear).for_each(|(mark, clear)| mark.set(clear));
+    }
+
     pub(crate) fn clear(&self, executor: u32) -> [Clear; 2] {
         let marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         marks.get(&executor).map_or_else(Default::default, |marks| [marks[0].get(), marks[1].get()])

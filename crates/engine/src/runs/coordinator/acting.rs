@@ -2,14 +2,15 @@
 //! takes time is done off the loop and reported back to it.
 
 use conductor_core::run::TaskState;
-use conductor_core::run::event::{Failure, FailureClass, Outcome, StopReason};
+use conductor_core::run::event::{Outcome, StopReason};
 use conductor_core::schedule::{Action, Car, Input, LeftBehind};
 use conductor_core::values::ids::{Attempt, TaskId};
 use tokio::sync::watch;
 
-use super::{AboutToBegin, Coordinator, ask};
+use super::{AboutToBegin, Coordinator};
 use crate::dispatch::board::Phase;
 use crate::host::panics::caught;
+use crate::worker::local::{ended, internal};
 use crate::worker::{Order, Stop, train};
 
 impl Coordinator {
@@ -17,22 +18,21 @@ impl Coordinator {
         match action {
             Action::Start { task, attempt, executor, choice, start_from } => {
                 if let Some(place) = self.scheduler.run().place(&task) {
-                    self.start(Order { place, task, attempt, executor, choice, start_from });
+                    let (context, plan) = (self.worker.context.clone(), self.scheduler.run().plan().clone());
+                    self.start(Order { context, plan, place, task, attempt, executor, choice, start_from });
                 }
             }
             // What was handed in meanwhile is checked to the end.
             Action::Stop { task, attempt, why: StopReason::Preempted }
                 if self
                     .worker
+                    .link
                     .board
                     .of(&task)
                     .is_some_and(|doing| doing.attempt == attempt && doing.phase == Phase::Verifying) => {}
             Action::Stop { task, attempt, .. } => self.stop(&task, attempt),
-            Action::Say { task, attempt, words } => {
-                if self.attempts.get(&task).is_some_and(|(current, _)| *current == attempt) {
-                    self.worker.message_queue.put(&task, words);
-                }
-            }
+            Action::Reclaim { task, attempt, .. } => self.reclaim(task, attempt),
+            Action::Say { task, attempt, words } => self.dispatch.say(&task, attempt, words),
             Action::Integrate { cars } => self.integrate(cars),
             Action::MoveBranch { from, to } => self.move_branch(from, to),
             Action::Examine { stage } => self.examine(stage),
@@ -106,47 +106,35 @@ impl Coordinator {
         if order.choice.is_some() {
             self.start_reaper();
         }
-        let (stop, stopped) = watch::channel(Stop::No);
-        self.attempts.insert(order.task.clone(), (order.attempt, stop));
+        self.attempts.insert(order.task.clone(), order.attempt);
         if self.conflict_monitor.is_some()
             && self.worker.workspaces.is_apart(&self.scheduler.run().plan().tasks[order.place])
         {
             self.at_work.begins(&order.task, self.worker.request(&order).workspace_name());
         }
-        let worker = self.worker.clone();
-        let sweep = self.sweeps.reuse(order.executor);
-        tokio::spawn(async move {
-            if let Some(sweep) = sweep {
-                let _ = sweep.await;
+        match self.sweeps.reuse(order.executor) {
+            None => self.dispatch.start(order),
+            Some(sweep) => {
+                let dispatch = self.dispatch.clone();
+                tokio::spawn(async move {
+                    let _ = sweep.await;
+                    dispatch.start(order);
+                });
             }
-            if let Err(panic) = caught(worker.clone().work(order.clone(), stopped)).await {
-                worker.sweep(&order).await;
-                worker.report(ended(&order, Outcome::Failed(internal(&panic))));
-            }
-        });
+        }
     }
 
     /// One that has not begun, because its start is still to be recorded, never begins.
     pub(super) fn stop(&mut self, task: &TaskId, attempt: Attempt) {
         match self.attempts.get(task) {
-            Some((current, stop)) if *current == attempt => ask(stop),
+            Some(current) if *current == attempt => self.dispatch.stop(task, attempt, Stop::Ask),
             _ => drop(self.called_off.insert((task.clone(), attempt))),
         }
     }
-}
-
-fn ended(order: &Order, outcome: Outcome) -> Input {
-    let (task, attempt) = (order.task.clone(), order.attempt);
-    Input::AttemptEnded { task, attempt, outcome, change: None, phases: None }
 }
 
 fn stale(group: &str, why: &str) -> String {
     format!(
         "what blocks group {group} could not be looked up again, so what was known at the start counts: {why}"
     )
-}
-
-/// Not the work's fault.
-fn internal(panic: &str) -> Failure {
-    Failure::new(FailureClass::Internal, format!("internal error: {panic}"))
 }

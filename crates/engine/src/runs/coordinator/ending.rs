@@ -5,7 +5,7 @@ use std::time::Duration;
 use conductor_core::schedule::Input;
 use tokio::time::Instant;
 
-use super::{Coordinator, CoordinatorError, ask};
+use super::{Coordinator, CoordinatorError};
 use crate::dispatch::Message;
 use crate::process;
 use crate::runs::control::ControlServer;
@@ -37,7 +37,7 @@ impl Coordinator {
             // Closing the store would fold its log into the file, and a damaged file stays as it is.
             std::mem::forget(self.log.clone());
         }
-        self.stops().for_each(ask);
+        self.stop_all(Stop::Ask);
         self.wait_for_ends(ASKED).await;
         self.kill_all();
         self.wait_for_ends(KILLED).await;
@@ -50,9 +50,7 @@ impl Coordinator {
     }
 
     pub(super) fn kill_all(&self) {
-        for stop in self.stops() {
-            let _ = stop.send(Stop::Kill);
-        }
+        self.stop_all(Stop::Kill);
     }
 
     async fn wait_for_ends(&mut self, limit: Duration) {
@@ -77,10 +75,9 @@ impl Coordinator {
     pub(super) fn note_end(&mut self, input: &Input) {
         match input {
             Input::AttemptEnded { task, attempt, .. }
-                if self.attempts.get(task).is_some_and(|(current, _)| current == attempt) =>
+                if self.attempts.get(task).is_some_and(|current| current == attempt) =>
             {
                 self.attempts.remove(task);
-                drop(self.worker.message_queue.take(task));
                 self.at_work.ends(task);
             }
             Input::MergesPrepared { .. }

@@ -103,7 +103,9 @@ impl Coordinator {
         self.append(&records, &mut held).await?;
         if records.iter().any(|record| matches!(record.event, Event::PlanAmended { .. })) {
             agents::keep_secrets_of(self.scheduler.run().plan());
-            self.worker.plan.set(self.scheduler.run().plan().clone());
+            let plan = self.scheduler.run().plan().clone();
+            self.worker.plan.set(plan.clone());
+            self.dispatch.amend(&plan);
         }
         self.publish(records);
         Ok(held)

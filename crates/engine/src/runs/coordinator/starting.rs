@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::plan::{Limits, groups};
+use conductor_core::plan::groups;
 use conductor_core::run::{Run, TaskState};
 use conductor_core::schedule::{ResumeState, Scheduler};
 use conductor_core::values::ids::RunId;
@@ -16,9 +16,7 @@ use super::backlog::Backlog;
 use super::sweeping::Sweeps;
 use super::{Coordinator, CoordinatorError, Start, World};
 use crate::agents::{self, Caller};
-use crate::dispatch::board::Board;
-use crate::dispatch::{Control, Message};
-use crate::git::workspaces::Workspaces;
+use crate::dispatch::{Control, Dispatch, Link, RunContext};
 use crate::host::clock::Clock;
 use crate::host::home::RunClaim;
 use crate::host::redact;
@@ -26,7 +24,7 @@ use crate::process::transcript::Speaker;
 use crate::process::{self, Teardown};
 use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
 use crate::stores::bus::Bus;
-use crate::worker::{AgentLimits, MessageQueue, Worker, left_usage};
+use crate::worker::{Local, Worker, left_usage};
 
 impl Coordinator {
     /// Takes up a run that is in the store. Nothing starts before `run` is called, so onlookers miss nothing.
@@ -48,9 +46,24 @@ impl Coordinator {
         }
         let (at_work, ours) = (AtWork::default(), ours(&world));
         let conflict_monitor = conflict_monitor(&world, &at_work, &ours);
-        let World { log, claim, workspaces, directory, output, examiner, reaper, .. } = world;
-        let (place, senders) = ((workspaces, output, ours), (notices.clone(), sender.clone()));
-        let worker = Arc::new(worker(&id, &run, &start.options.limits, caller, place, senders));
+        let World { log, claim, workspaces, directory, output, examiner, reaper, workers, .. } = world;
+        let context = RunContext {
+            run: id.clone(),
+            home: claim.home(),
+            directory: directory.clone(),
+            output,
+            ours,
+            isolation: workspaces.default,
+            in_repository: workspaces.run_repo().is_some(),
+            limits: start.options.limits.clone(),
+        };
+        let link = Link::new(sender.clone(), notices.clone());
+        let (context, plan) = (Arc::new(context), run.plan().clone());
+        let worker = Arc::new(Worker::new(context, plan, workspaces, caller, link.clone()));
+        let dispatch = match workers {
+            Some(workers) => workers(link),
+            None => Arc::new(Local::new(worker.clone())) as Arc<dyn Dispatch>,
+        };
         let (left, troubles) = worker.workspaces.rescue_left(&run);
         troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
         let durable = run.seq();
@@ -71,6 +84,7 @@ impl Coordinator {
             control: Control::new(sender),
             messages,
             worker,
+            dispatch,
             attempts: HashMap::new(),
             merging: None,
             at_work,
@@ -120,39 +134,6 @@ fn conflict_monitor(
     world.workspaces.run_repo().zip(world.conflict_monitor).map(|(run_repo, every)| {
         (Arc::new(ConflictMonitor::new(run_repo.clone(), at_work.clone(), ours.to_vec())), every)
     })
-}
-
-fn worker(
-    id: &RunId,
-    run: &Run,
-    limits: &Limits,
-    caller: Caller,
-    (workspaces, output, ours): (Workspaces, PathBuf, Vec<PathBuf>),
-    (notices, reports): (mpsc::UnboundedSender<String>, mpsc::UnboundedSender<Message>),
-) -> Worker {
-    Worker {
-        run: id.clone(),
-        plan: run.plan().clone().into(),
-        workspaces,
-        caller,
-        output,
-        ours,
-        message_queue: MessageQueue::default(),
-        marks: Default::default(),
-        board: Board::default(),
-        notices,
-        reports,
-        warned: Default::default(),
-        accounts: Default::default(),
-        first_starts: Default::default(),
-        baselines: Default::default(),
-        base_checks: Default::default(),
-        agent_limits: AgentLimits::new(limits),
-        tool_server: Default::default(),
-        supplies: Default::default(),
-        secured: Default::default(),
-        limits: limits.clone(),
-    }
 }
 
 /// The processes a dead coordinator had noted as running.

@@ -123,6 +123,7 @@ async fn driven(
         conflict_monitor: None,
         examiner: None,
         reaper: None,
+        workers: None,
     };
     let start = Start { options: Options::with_slots(1), reopen: false };
     let (coordinator, _notices) = Coordinator::new(run, start, world).unwrap();

@@ -16,7 +16,7 @@ impl Coordinator {
         Ok(match query {
             Query::Snapshot => {
                 let mut snapshot = self.scheduler.snapshot(now);
-                self.worker.board.complete(&mut snapshot);
+                self.worker.link.board.complete(&mut snapshot);
                 let (run, directory, away) = (self.id.clone(), self.directory.clone(), self.away.clone());
                 View::Snapshot(Box::new(LiveView { run, directory, pid: std::process::id(), snapshot, away }))
             }
@@ -38,7 +38,7 @@ impl Coordinator {
                     executor,
                     at_work,
                     ended: progress.state.status().is_end(),
-                    clear: self.worker.marks.clear(executor),
+                    clear: self.worker.link.marks.clear(executor),
                 })
             }
         })

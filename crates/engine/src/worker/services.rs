@@ -1,0 +1,45 @@
+//! What attempts of one run share in the process that carries them out: what was found once, and what there is only so much of.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use conductor_core::plan::Limits;
+
+use super::accounts::Accounts;
+use super::agent_limits::AgentLimits;
+use super::base::BaseChecks;
+use super::baselines::Baselines;
+use super::first_start::FirstStarts;
+use super::supplies::Supplies;
+use super::tools::ToolServer;
+use crate::git::checkpoints::Checkpoint;
+
+pub(crate) struct Services {
+    /// What the user was told and need not hear again.
+    pub(super) warned: Mutex<BTreeSet<String>>,
+    pub(super) accounts: Accounts,
+    pub(super) first_starts: FirstStarts,
+    pub(super) baselines: Baselines,
+    pub(super) base_checks: BaseChecks,
+    pub(super) agent_limits: AgentLimits,
+    pub(super) tool_server: ToolServer,
+    pub(super) supplies: Supplies,
+    /// The checkpoint that was made last before something risky.
+    pub(super) secured: Arc<Mutex<Option<Checkpoint>>>,
+}
+
+impl Services {
+    pub(super) fn new(limits: &Limits) -> Services {
+        Services {
+            warned: Mutex::default(),
+            accounts: Accounts::default(),
+            first_starts: FirstStarts::default(),
+            baselines: Baselines::default(),
+            base_checks: BaseChecks::default(),
+            agent_limits: AgentLimits::new(limits),
+            tool_server: ToolServer::default(),
+            supplies: Supplies::default(),
+            secured: Arc::default(),
+        }
+    }
+}
