@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what Conductor costs, measured in one go beside what others cost.
 //!
-//! The programs are built once in release mode, this one included; the release build of this program then measures.
+//! The programs are built once as they are installed (profile `dist`), this one included; that build of this program
+//! then measures.
 //! A missed goal is shown, not punished: this is a measurement, and machines differ.
 
 mod agents;
@@ -17,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use crate::Result;
-use crate::steps::{cargo, openly, root};
+use crate::steps::{DIST, cargo, dist, openly, root};
 use crate::tools;
 use scratch::Scratch;
 
@@ -49,8 +50,8 @@ pub(crate) fn run(options: &[&str]) -> Result {
     {
         eprintln!("{why}; measuring without");
     }
-    openly(&mut cargo(&["build", "--release", "--locked", "--package", "conductor", "--package", "xtask"]))?;
-    let mut command = Command::new(root().join("target/release/xtask"));
+    openly(cargo(&["build", "--locked", "--profile", DIST]).args(["-p", "conductor", "-p", "xtask"]))?;
+    let mut command = Command::new(dist("xtask"));
     Err(command.arg(MEASURE).args(options).exec().into())
 }
 

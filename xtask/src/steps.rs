@@ -50,6 +50,14 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
+/// The profile of what is installed and measured.
+pub(crate) const DIST: &str = "dist";
+
+/// A program that was built with it.
+pub(crate) fn dist(name: &str) -> PathBuf {
+    root().join("target").join(DIST).join(name)
+}
+
 fn unstartable(command: &Command, error: &std::io::Error) -> String {
     format!("cannot start {}: {error}", command.get_program().display())
 }

@@ -276,12 +276,9 @@ fn cost(plan: &Plan, history: &History) -> Cost {
 mod tests {
     use super::*;
     use crate::forecast::rehearse::rehearse;
+    use crate::plan::sketch::id;
     use crate::plan::{Entrant, Preparation, Priority};
     use crate::run::event::Usage;
-
-    fn id(id: &str) -> TaskId {
-        TaskId::parse(id).unwrap()
-    }
 
     fn task(name: &str, minutes: u64, before: &[&str]) -> Task {
         let mut task = Task::new(id(name), Work::Prompt("words".into()));

@@ -21,6 +21,8 @@ mod preparation;
 mod race;
 pub mod recovery;
 pub mod select;
+#[cfg(test)]
+pub(crate) mod sketch;
 pub mod subagents;
 mod task;
 

@@ -149,6 +149,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::plan::sketch::id;
     use crate::plan::{Command, Dependency, Plan, Task, Work};
     use crate::report::ledger::Ledger;
     use crate::run::event::{Failure, FailureClass, Options, Outcome};
@@ -162,7 +163,6 @@ mod tests {
 
     /// `a` takes 3 s, `b` 5 s beside it, `c` waits for `a` and fails after 4 s, `d` waits for `c`.
     fn ended() -> Scheduler {
-        let id = |text: &str| TaskId::parse(text).unwrap();
         let task = |name: &str, before: &[&str]| {
             let mut task = Task::new(id(name), Work::Run(Command::Line(format!("make {name}"))));
             task.dependencies = before.iter().map(|on| Dependency::on(id(on))).collect();

@@ -3,6 +3,7 @@
 pub mod counted;
 pub mod ids;
 pub mod json_answer;
+pub(crate) mod pattern;
 pub mod suggest;
 pub mod template;
 pub mod units;

@@ -10,7 +10,7 @@ use super::{Figures, agents, git, single, view};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
-Everything here was measured in one run of `cargo xtask bench`, the contestants taking turns, the best figure of each \
+Everything here was measured in one run of `cargo xtask bench`, of a build as it is installed (`--profile dist`), the contestants taking turns, the best figure of each \
 counting (of 3; of 2 with 10,000 tasks; GNU parallel once with 10,000, at 8 slots). Every task of every contestant runs \
 `/bin/true`, so what is left is the price of the orchestrator. The *raw loop* starts and waits for as many processes in \
 as many slots and does nothing else: no graph, no log, no output. A ratio of 1.20× means 20 % more than that. It knows no \

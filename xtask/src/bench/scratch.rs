@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::Result;
-use crate::steps::root;
+use crate::steps::{dist, root};
 
 pub(super) struct Scratch {
     path: PathBuf,
@@ -35,7 +35,7 @@ impl Scratch {
 
 /// Conductor as a user has it, with its state beside its task file.
 pub(super) fn conductor(directory: &Path) -> std::process::Command {
-    let mut command = std::process::Command::new(root().join("target/release/conductor"));
+    let mut command = std::process::Command::new(dist("conductor"));
     command.current_dir(directory).env("CONDUCTOR_HOME", directory.join("home"));
     command.env_remove("CONDUCTOR_PARALLEL");
     command

@@ -6,11 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::Signal;
 
 use crate::harness::{CONDUCTOR, World, expect_no_leftovers, is_alive, leftovers, wait_for, zombies_of};
-
-/// A number that a soak test raises.
-fn amount(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
+use crate::soak::amount;
 
 /// C1. One second of time, ten of grace, and what it takes to look.
 #[test]

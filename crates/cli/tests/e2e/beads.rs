@@ -66,7 +66,7 @@ fn landed(world: &World) -> BTreeSet<String> {
     world.logged("task_completed").into_iter().collect()
 }
 
-fn set(ids: &[&str]) -> BTreeSet<String> {
+pub(crate) fn set(ids: &[&str]) -> BTreeSet<String> {
     ids.iter().map(|id| (*id).to_owned()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! `conductor checkpoint`: branches are saved and rolled back, and a run goes on from there.
 
 use crate::harness::World;
-use crate::repository::{command, conductor, expect_tidy, git, on_branch, repository, status};
+use crate::repository::{conductor, expect_tidy, git, on_branch, repository, start, status};
 
 #[test]
 fn the_branch_one_is_on_is_remembered_and_set_back() {
@@ -44,7 +44,7 @@ tasks:
   - { id: third, run: cat first.txt second.txt > third.txt, dependencies: [second] }
 ",
     );
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     world.wait_for_file("started");
     let run = world.run_id();
     conductor(&world, &["checkpoint", "create", "between", "--run", &run[..5]]).expect(0);

@@ -1,16 +1,8 @@
 //! Checks: sent back when they fail, found by `auto`, proved on damaged work, and bisection on the merge
 //! train.
 
-use crate::harness::{World, wait_for};
-use crate::repository::{command, expect_tidy, git, repository};
-
-fn run(world: &World, args: &[&str]) -> crate::harness::Live {
-    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
-}
-
-fn landed(world: &World, file: &str) -> String {
-    git(world, &["show", &format!("conductor/{}:{file}", world.run_id())])
-}
+use crate::harness::wait_for;
+use crate::repository::{expect_tidy, git, on_branch, repository, start};
 
 #[test]
 fn failing_checks_go_back_with_what_they_said_as_often_as_allowed() {
@@ -25,8 +17,8 @@ tasks:
   - { id: asks-for-none, run: 'echo x >> HERE/once', verify: ['false'] }
 ",
     );
-    run(&world, &["-p", "3"]).ended().expect(100).says("`false` failed: exit code 1");
-    assert_eq!(landed(&world, "n.txt"), "0\n1\n2", "one attempt, three rounds, one workspace");
+    start(&world, &["-p", "3"]).ended().expect(100).says("`false` failed: exit code 1");
+    assert_eq!(on_branch(&world, "n.txt"), "0\n1\n2", "one attempt, three rounds, one workspace");
     assert!(world.read("feedback").contains("only 2"), "{}", world.read("feedback"));
     assert_eq!(world.read("rounds"), "0\n1\n");
     assert_eq!(world.read("once"), "x\n");
@@ -46,7 +38,7 @@ tasks:
   - { id: careless, fix_rounds: 1, run: 'test -z \"$CONDUCTOR_ROUND\" && sed -i s/b/CARELESS/ f.txt && AGENT await HERE/landed || true' }
 ",
     );
-    let live = run(&world, &["-p", "3"]);
+    let live = start(&world, &["-p", "3"]);
     wait_for("the first to land", || {
         world.logged("task_completed").contains(&"first".to_owned()).then_some(())
     });
@@ -59,7 +51,7 @@ tasks:
         "{}",
         world.read("why")
     );
-    assert_eq!(landed(&world, "f.txt"), "a\nFIRST\nSECOND\nc");
+    assert_eq!(on_branch(&world, "f.txt"), "a\nFIRST\nSECOND\nc");
     let statuses = world.statuses();
     assert_eq!((statuses["second"].as_str(), statuses["careless"].as_str()), ("completed", "failed"));
     expect_tidy(&world);
@@ -80,13 +72,13 @@ tasks:
   - {{ id: other, on_conflict: {policy}, run: 'sed -i \"2s/.*/OTHER/\" f.txt; echo x > own.txt; AGENT await HERE/landed' }}
 "
         ));
-        let live = run(&world, &["-p", "2", "--stats"]);
+        let live = start(&world, &["-p", "2", "--stats"]);
         wait_for("the first to land", || {
             world.logged("task_completed").contains(&"first".to_owned()).then_some(())
         });
         world.write("landed", "");
         let ended = live.ended().expect(code);
-        assert_eq!(landed(&world, "f.txt"), expect, "{policy}");
+        assert_eq!(on_branch(&world, "f.txt"), expect, "{policy}");
         let tags = git(&world, &["tag", "--list", "conductor-checkpoint/*"]);
         assert_eq!(!tags.is_empty(), ["ours", "theirs"].contains(&policy), "{policy}: {tags}");
         if policy == "manual" {
@@ -111,7 +103,7 @@ tasks:
   - {{ id: task, name: Add it, merge_strategy: {strategy}, run: 'echo 1 > a.txt; {own}; echo 2 > b.txt; AGENT await HERE/landed' }}
 "
         ));
-        let live = run(&world, &["-p", "2", "--stats"]);
+        let live = start(&world, &["-p", "2", "--stats"]);
         wait_for("the first to land", || {
             world.logged("task_completed").contains(&"first".to_owned()).then_some(())
         });
@@ -135,7 +127,7 @@ fn checks_are_found_by_the_projects_files() {
     world.write("repo/Makefile", "test:\n\t@echo made; test -s a.txt\n");
     git(&world, &["add", "."]);
     git(&world, &["commit", "-q", "-m", "make"]);
-    run(&world, &[]).ended().expect(100).says("verify:");
+    start(&world, &[]).ended().expect(100).says("verify:");
     assert!(String::from_utf8(world.transcript("a")).unwrap().contains("$ make test\nmade\n"));
     assert_eq!(world.statuses()["b"], "failed", "nothing to be found is not a pass");
 }
@@ -150,10 +142,10 @@ tasks:
   - { id: strong, run: 'echo \"exit 0\" > s.sh', verify: [sh s.sh] }
 ",
     );
-    run(&world, &["-p", "2"]).ended().expect(0).says("the checks of weak prove nothing");
+    start(&world, &["-p", "2"]).ended().expect(0).says("the checks of weak prove nothing");
     let results = &world.summary()["results"];
     assert_eq!((&results[0]["gate_holds"], &results[1]["gate_holds"]), (&false.into(), &true.into()));
-    assert_eq!(landed(&world, "w.py"), "print(1)", "the damage was done elsewhere");
+    assert_eq!(on_branch(&world, "w.py"), "print(1)", "the damage was done elsewhere");
     assert_eq!(world.summary()["ledger"]["unproven"][0], "weak");
     expect_tidy(&world);
 }
@@ -174,7 +166,7 @@ tasks:
         tasks.push_str(&format!("  - {{ id: t{n}, run: 'echo {n} > t{n}.txt; AGENT await HERE/third' }}\n"));
     }
     let world = repository(&tasks);
-    let live = run(&world, &["-p", "8"]);
+    let live = start(&world, &["-p", "8"]);
     wait_for("all to start", || (world.logged("attempt_started").len() == 8).then_some(()));
     world.write("first", "");
     wait_for("the first to land", || {
@@ -216,7 +208,7 @@ tasks:
     };
     let start = |timeout: &str| {
         let world = repository(&tasks(timeout));
-        let live = run(&world, &["-p", "2", "--stats"]);
+        let live = start(&world, &["-p", "2", "--stats"]);
         wait_for("the first to land", || {
             world.logged("task_completed").contains(&"first".to_owned()).then_some(())
         });

@@ -65,19 +65,19 @@ fn a_stopped_coordinator_times_nothing_out() {
     let world = World::with(
         "
 tasks:
-  - { id: ends-meanwhile, run: AGENT touch up then sleep 3, timeout: 8 }
-  - { id: ends-after, run: AGENT touch up then await go, timeout: 8 }
+  - { id: ends-meanwhile, run: AGENT touch up then sleep 2, timeout: 6 }
+  - { id: ends-after, run: AGENT touch up then await go, timeout: 6 }
 ",
     );
     let live = world.start(&["run", "tasks.yaml", "-p", "2"]);
     wait_for("both tasks", || (world.read("up").lines().count() == 2).then_some(()));
     live.signal(Signal::STOP);
     // The one thing here that is a length of time: how long it is stopped.
-    std::thread::sleep(Duration::from_secs(12));
+    std::thread::sleep(Duration::from_secs(8));
     live.signal(Signal::CONT);
     live.wait_for_stderr("ok      ends-meanwhile");
     // It still has most of its time, for the coordinator has been awake for a few seconds only.
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(1));
     world.write("go", "");
     live.ended().expect(0).says("2 of 2 completed");
     assert_eq!(world.summary()["attempts"], 2);

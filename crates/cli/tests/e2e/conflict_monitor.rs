@@ -1,11 +1,6 @@
 //! What is noticed while tasks work: conflicts ahead, writes into the user's checkout, a branch that is gone.
 
-use crate::harness::World;
-use crate::repository::{command, conductor, expect_tidy, git, repository};
-
-fn run(world: &World, args: &[&str]) -> crate::harness::Live {
-    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
-}
+use crate::repository::{conductor, expect_tidy, git, repository, start};
 
 #[test]
 fn a_conflict_is_told_before_it_costs_anything() {
@@ -17,7 +12,7 @@ tasks:
   - { id: z, run: 'echo 1 > z.txt; AGENT await HERE/go' }
 ",
     );
-    let live = run(&world, &["-p", "3", "--lookout", "100ms"]);
+    let live = start(&world, &["-p", "3", "--lookout", "100ms"]);
     live.wait_for_stderr("will conflict with y in f.txt");
     assert_eq!(world.logged("conflict_foreseen"), ["x"], "once, and for no other task");
     conductor(&world, &["status"]).expect(0).says("conflicts ahead\n  x  with y in f.txt");
@@ -36,7 +31,7 @@ tasks:
   - { id: later, run: 'echo 1 > b.txt', dependencies: [stray] }
 ",
     );
-    let ended = run(&world, &[]).ended().expect(0);
+    let ended = start(&world, &[]).ended().expect(0);
     ended.says("your checkout changed while").says("f.txt").says("new.txt").says("refs/heads/evil is new");
     assert_eq!(world.read("repo/f.txt"), "a\nb\nc\nstray\n", "it is the user's to decide what becomes of it");
     let report =
@@ -57,7 +52,7 @@ tasks:
   - { id: last, run: 'cat a.txt v.txt r.txt', dependencies: [rewinder] }
 ",
     );
-    run(&world, &["--stats"]).ended().expect(0).says("it was put back").says("3 landed; 0 lost, 0 leaked");
+    start(&world, &["--stats"]).ended().expect(0).says("it was put back").says("3 landed; 0 lost, 0 leaked");
     expect_tidy(&world);
 }
 
@@ -70,7 +65,7 @@ tasks:
   - { id: a, run: 'git config filter.evil.smudge \"touch HERE/fired; cat\"; echo \"* filter=evil\" > .gitattributes; echo 1 > a.txt' }
 ",
     );
-    let ended = run(&world, &["--merge", "branch"]).ended().expect(0);
+    let ended = start(&world, &["--merge", "branch"]).ended().expect(0);
     ended.says("configuration was changed while the run was at work");
     assert!(!world.path("fired").exists());
 }
@@ -86,13 +81,13 @@ tasks:
 ",
     );
     let order = || world.read("order").replace('\n', "");
-    run(&world, &["-p", "2"]).ended();
+    start(&world, &["-p", "2"]).ended();
     assert!(["abab", "abba", "baab", "baba"].contains(&order().as_str()), "side by side: {}", order());
     world.write("order", "");
-    run(&world, &["-p", "2"]).ended();
+    start(&world, &["-p", "2"]).ended();
     assert!(["aabb", "bbaa"].contains(&order().as_str()), "one after the other: {}", order());
     world.write("order", "");
-    run(&world, &["-p", "2", "--allow-overlap"]).ended();
+    start(&world, &["-p", "2", "--allow-overlap"]).ended();
     assert!(["abab", "abba", "baab", "baba"].contains(&order().as_str()), "side by side again: {}", order());
 }
 
@@ -117,7 +112,7 @@ fn the_end_does_not_wait_for_a_look_at_conflicts() {
     std::fs::write(bin.join("git"), shim).unwrap();
     std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
     world.set("PATH", format!("{}:{path}", bin.display()));
-    let mut live = run(&world, &["-p", "10", "--lookout", "50ms"]);
+    let mut live = start(&world, &["-p", "10", "--lookout", "50ms"]);
     world.wait_for_file("merges");
     world.write("go", "");
     crate::harness::wait_for("the end block", || live.stdout().contains("\nnext ").then_some(()));

@@ -5,12 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use crate::harness::{Live, World, wait_for};
-use crate::repository::{command, conductor, expect_tidy, git, on_branch, repository};
-
-fn run(world: &World, args: &[&str]) -> Live {
-    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
-}
+use crate::harness::{World, wait_for};
+use crate::repository::{conductor, expect_tidy, git, on_branch, repository, start};
 
 fn report(world: &World) -> String {
     fs::read_to_string(world.home().join("runs").join(world.run_id()).join("report.md")).unwrap()
@@ -31,7 +27,7 @@ fn a_file_the_user_ignores_outside_of_the_tree_is_neither_tracked_nor_overwritte
     fs::write(user.join(".config/git/ignore"), "*.cfg\n").unwrap();
     world.write("repo/.env", "KEY=real\n");
     world.write("repo/local.cfg", "real\n");
-    run(&world, &["--merge", "branch"]).ended().expect(0).says("main holds it");
+    start(&world, &["--merge", "branch"]).ended().expect(0).says("main holds it");
     assert_eq!(world.read("repo/.env"), "KEY=real\n");
     assert_eq!(world.read("repo/local.cfg"), "real\n");
     assert_eq!(git(&world, &["ls-files"]), ".env.example\na.txt\nf.txt");
@@ -52,7 +48,7 @@ fn secrets_of_git_crypt_are_never_in_plain_text_on_the_branch() {
     git(&world, &["add", "."]);
     git(&world, &["commit", "-q", "-m", "secret"]);
     conductor(&world, &["doctor"]).says("git-crypt").says("contents pass through");
-    run(&world, &["--merge", "branch"]).ended().expect(0).says("main holds it");
+    start(&world, &["--merge", "branch"]).ended().expect(0).says("main holds it");
     for (file, text) in [("s.secret", "other\n"), ("n.secret", "new\n")] {
         let blob = world
             .command_of("git")
@@ -88,7 +84,7 @@ fn a_required_filter_that_fails_fails_the_task_and_keeps_the_rest_of_its_work() 
         "tasks: [{ id: a, run: 'echo secret > a.key; echo 1 > a.txt' }, { id: b, run: 'echo 1 > b.txt' }]",
         "#!/bin/sh\necho 'no key here' >&2\nexit 1\n",
     );
-    let ended = run(&world, &[]).ended().expect(100);
+    let ended = start(&world, &[]).ended().expect(100);
     ended.says("git's filter 'own' failed for a.key").says("no key here");
     assert_eq!(world.statuses()["b"], "completed");
     let kept = git(&world, &["for-each-ref", "--format=%(refname)", "refs/conductor/rescue"]);
@@ -102,7 +98,7 @@ fn a_filter_that_hangs_is_ended_and_fails_the_task() {
     let mut world =
         with_filter("tasks: [{ id: a, run: 'echo secret > a.key' }]", "#!/bin/sh\nexec sleep 1000\n");
     world.set("CONDUCTOR_FILTER_TIMEOUT", "1");
-    run(&world, &[])
+    start(&world, &[])
         .ended_within(Duration::from_secs(60))
         .expect(100)
         .says("took longer than 1 s with the filters it runs");
@@ -127,7 +123,7 @@ fn doctor_and_validate_say_which_filters_do_not_run() {
         .expect(0)
         .says("the filter 'own' is not run")
         .says("the filter 'unknown' is not configured");
-    run(&world, &[]).ended().expect(100).says("a.key: git's filter 'own' cannot be run safely");
+    start(&world, &[]).ended().expect(100).says("a.key: git's filter 'own' cannot be run safely");
 }
 
 /// A9: reported at once, with file and key, and again in the end block.
@@ -140,7 +136,7 @@ tasks:
   - { id: waits, run: 'AGENT await HERE/go', dependencies: [plants] }
 ",
     );
-    let live = run(&world, &[]);
+    let live = start(&world, &[]);
     live.wait_for_stderr("git's configuration was changed while plants worked");
     let said = live.stderr();
     for words in [
@@ -175,7 +171,7 @@ fn a_change_is_told_where_gits_configuration_holds_a_password() {
             "tasks: [{{ id: keeps, run: 'true' }}, {{ id: plants, run: '{change}', dependencies: [keeps] }}]"
         ));
         git(&world, &["remote", "add", "origin", "https://me:first-password@127.0.0.1:9/x"]);
-        let ended = run(&world, &[]).ended().expect(0).says(told).says("while plants worked");
+        let ended = start(&world, &[]).ended().expect(0).says(told).says("while plants worked");
         assert!(!ended.stderr.contains("remote.origin.url"), "only what changed is told: {}", ended.stderr);
     }
 }
@@ -191,7 +187,7 @@ tasks:
   - { id: next, run: 'echo 1 > c.txt', dependencies: [cut] }
 ",
     );
-    let mut live = run(&world, &["--lookout", "0"]);
+    let mut live = start(&world, &["--lookout", "0"]);
     world.wait_for_file("at");
     live.child.kill().unwrap();
     wait_for("its end", || (!live.is_running()).then_some(()));
@@ -211,7 +207,7 @@ fn a_run_whose_repository_was_said_to_be_bare_or_elsewhere_says_what_was_changed
         let world = repository(&format!(
             "tasks: [{{ id: a, run: 'echo 1 > a.txt; git config {key} {value}; AGENT make HERE/at; AGENT await HERE/go' }}]"
         ));
-        let mut live = run(&world, &["--lookout", "0"]);
+        let mut live = start(&world, &["--lookout", "0"]);
         world.wait_for_file("at");
         live.child.kill().unwrap();
         wait_for("its end", || (!live.is_running()).then_some(()));
@@ -238,7 +234,7 @@ tasks:
   - {{ id: b, run: 'echo 1 > b.txt', dependencies: [a] }}
 "
         ));
-        run(&world, &["--merge", "branch"]).ended().expect(0).says(&format!(".git/config: {key} "));
+        start(&world, &["--merge", "branch"]).ended().expect(0).says(&format!(".git/config: {key} "));
         git(&world, &["--git-dir=.git", "config", "--unset", key]);
         assert_eq!(on_branch_or_main(&world, "b.txt"), "1");
     }

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use crate::harness::{Live, World, expect_no_leftovers};
+use crate::soak::{amount, seeded};
 
 const TASKS: usize = 200;
 
 /// How often the coordinator is killed; a soak test asks for more.
 fn points() -> usize {
-    std::env::var("CONDUCTOR_CRASH_POINTS").ok().and_then(|text| text.parse().ok()).unwrap_or(25)
+    amount("CONDUCTOR_CRASH_POINTS", 25) as usize
 }
 
 struct RandomGraph {
@@ -102,12 +103,7 @@ fn without_power_at_random_moments_nothing_that_was_told_is_lost() {
 }
 
 fn die_often(death: Death) {
-    let seed = std::env::var("CONDUCTOR_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| fastrand::u64(..));
-    println!("CONDUCTOR_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = seeded();
     let mut kills = 0;
     while kills < points() {
         kills += crash_one_graph(&mut rng, points() - kills, death);

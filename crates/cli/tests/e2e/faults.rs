@@ -16,27 +16,17 @@ use fastrand::Rng;
 
 use crate::harness::World;
 use crate::odd::{Odd, Place};
+use crate::soak::{amount, seeded};
 use disk::SmallDisk;
 use disturbances::Disturbance;
 
 /// Runs in one home before another is begun.
 const ROUNDS_IN_A_HOME: usize = 30;
 
-fn seconds() -> u64 {
-    std::env::var("CONDUCTOR_FAULT_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(15)
-}
-
-fn seed() -> u64 {
-    let set = std::env::var("CONDUCTOR_SEED").ok().and_then(|text| text.parse().ok());
-    set.unwrap_or_else(|| fastrand::u64(..))
-}
-
 #[test]
 fn random_faults_harm_neither_user_nor_landed_work_slowly() {
-    let seed = seed();
-    println!("CONDUCTOR_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
-    let end = Instant::now() + Duration::from_secs(seconds());
+    let mut rng = seeded();
+    let end = Instant::now() + Duration::from_secs(amount("CONDUCTOR_FAULT_SECONDS", 15));
     let (mut tally, mut failed) = (Tally::default(), Vec::new());
     while Instant::now() < end {
         let world = World::new();

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::harness::{CONDUCTOR, World, skipped, wait_for};
 use crate::questions::{self, ASKER, ASKING};
-use crate::repository::{conductor, git, repository};
+use crate::repository::{conductor, git, repository, start};
 use crate::tmux::Terminal;
 
 const ONE: &str = "tasks: [{ id: a, run: AGENT touch done }]";
@@ -131,7 +131,7 @@ fn conductor_alone_says_where_things_stand() {
 fn conductor_alone_names_what_is_active_and_what_waits_for_the_user() {
     let mut world = questions::world(ASKING, &[("asker", ASKER)]);
     fs::write(world.path("repo/tasks.yaml"), world.read("tasks.yaml")).unwrap();
-    let live = questions::start(&world, &[]);
+    let live = start(&world, &[]);
     wait_for("the other task", || world.logged("task_completed").contains(&"other".to_owned()).then_some(()));
     let json = wait_for("the question", || {
         let json = conductor(&world, &["--json"]).expect(0).json();

@@ -7,7 +7,7 @@ use conductor_testkit::{Script, StandIn};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::beads::{closed, issue, tracker};
+use crate::beads::{closed, issue, set, tracker};
 use crate::harness::{Ended, World, wait_for};
 use crate::repository::{command, conductor, expect_tidy, git, on_branch, repository};
 use crate::specialists::with_scribe;
@@ -218,7 +218,7 @@ fn what_blocks_a_group_is_looked_up_before_it_begins() {
         errors,
         ["Task app-2 is blocked: gate-2 is open in beads", "Task app-5 is blocked: it is closed in beads"]
     );
-    assert_eq!(closed(&world), names(&["slow-1", "app-3", "app-4", "app-5", "gate-1"]));
+    assert_eq!(closed(&world), set(&["slow-1", "app-3", "app-4", "app-5", "gate-1"]));
 }
 
 /// If beads no longer answers, the state at the start of the run counts, and a line says so.
@@ -261,10 +261,6 @@ fn droppings_of_tests_are_gone() {
     expect_tidy(&world);
 }
 
-fn names(ids: &[&str]) -> BTreeSet<String> {
-    ids.iter().map(|id| (*id).to_owned()).collect()
-}
-
 /// Four issues as tasks of one group: one fails, one names a missing specialist, one waits for an open issue.
 fn four() -> World {
     let mut missing = issue("app-2", &[]);
@@ -298,7 +294,7 @@ fn one_fails_one_falls_back_one_is_blocked_and_the_others_land() {
     let errors: Vec<&str> = told["errors"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(errors[0].starts_with("Task bad-1 failed: "), "{errors:?}");
     assert_eq!(errors[1..], ["Task app-3 is blocked: app-0 is open in beads"]);
-    assert_eq!(closed(&world), names(&["app-2", "app-4"]));
+    assert_eq!(closed(&world), set(&["app-2", "app-4"]));
     group(&world, "wait", "four").expect(100).says("four failed: 2 of 4 tasks landed");
     // Once what blocks it is closed, only what is left is done.
     let mut issues: Vec<Value> = serde_json::from_str(&world.read("repo/.beads/fake.json")).unwrap();
@@ -331,7 +327,7 @@ fn under_faults_of_beads_closed_is_what_landed() {
         assert!(closed(&world).is_subset(&landed(&world)), "seed {seed}: {}", faulty.stderr);
         world.unset("FAKE_BD_FAULTS");
         conductor(&world, &execute("g", &["--tests", "true"])).expect(100);
-        assert_eq!(closed(&world), names(&["app-1", "app-2"]), "seed {seed}");
+        assert_eq!(closed(&world), set(&["app-1", "app-2"]), "seed {seed}");
         assert_eq!(closed(&world), landed(&world));
     }
 }
@@ -367,14 +363,14 @@ fn red_tests_keep_everything_open_until_they_are_green() {
     let green = format!("test -f {}", world.path("green").display());
     let told = conductor(&world, &execute("g", &["--tests", &green])).expect(100);
     told.says("app-1 landed and is still open in beads: the tests of its group are not green");
-    assert_eq!(closed(&world), names(&[]));
+    assert_eq!(closed(&world), set(&[]));
     let red = metadata(&world, "g");
     assert_eq!((&red["status"], results(&red).len()), (&json!("failed"), 2));
     assert!(red["errors"][0].as_str().unwrap().starts_with("Tests failed: "), "{red}");
     world.write("green", "");
     let run = world.run_id();
     conductor(&world, &["run", "--resume", &run, "--retry-failed"]).expect(0).says("closed in beads: app-");
-    assert_eq!(closed(&world), names(&["app-1", "app-2"]));
+    assert_eq!(closed(&world), set(&["app-1", "app-2"]));
     assert_eq!(metadata(&world, "g")["status"], "completed");
 }
 

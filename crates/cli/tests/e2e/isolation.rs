@@ -5,13 +5,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::harness::{Ended, World};
-use crate::repository::{command, git, repository};
+use crate::repository::{conductor, git, repository};
 
 const TASKS: &str = "tasks: [{ id: a, run: 'echo touched > f.txt' }]";
-
-fn conductor(world: &World, args: &[&str]) -> Ended {
-    world.spawn(&mut command(world, args)).ended()
-}
 
 /// The tools a shell command needs, and no git.
 fn without_git(world: &mut World) {

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use crate::harness::{World, expect_no_leftovers};
-use crate::repository::{checkout, command, expect_tidy, git, repository};
+use crate::repository::{checkout, command, expect_tidy, git, repository, start};
+use crate::soak::{amount, seeded};
 
 #[test]
 fn work_lands_on_the_runs_branch_and_a_dirty_checkout_stays_as_it_was() {
@@ -95,14 +96,14 @@ fn a_repository_without_a_commit_is_told_what_to_do() {
     std::fs::create_dir_all(world.path("repo")).unwrap();
     world.write("tasks.yaml", "tasks: [{ id: a, run: AGENT touch done }]");
     git(&world, &["init", "-q", "."]);
-    let refused = world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(3);
+    let refused = start(&world, &[]).ended().expect(3);
     refused.says("has no commit yet").says("git commit --allow-empty");
     world.spawn(&mut command(&world, &["run", "../tasks.yaml", "--isolation", "none"])).ended().expect(0);
 }
 
 /// How often the coordinator is killed; a soak test asks for more, of more tasks.
 fn points() -> usize {
-    std::env::var("CONDUCTOR_CRASH_POINTS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+    amount("CONDUCTOR_CRASH_POINTS", 12) as usize
 }
 
 /// Every task leaves a file of its own. Some are checked again on the combined tree, some share their epic's workspace.
@@ -133,12 +134,7 @@ fn graph(rng: &mut Rng, tasks: usize) -> String {
 /// A1 with merges: killed anywhere, the branch ends up with the very tree of an undisturbed run, everything once.
 #[test]
 fn killed_at_random_moments_everything_lands_once() {
-    let seed = std::env::var("CONDUCTOR_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| fastrand::u64(..));
-    println!("CONDUCTOR_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = seeded();
     let tasks = if points() >= 100 { 200 } else { 40 };
     let mut kills = 0;
     while kills < points() {

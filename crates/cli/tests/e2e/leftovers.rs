@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use crate::harness::{World, expect_no_leftovers, leftovers, wait_for};
-use crate::repository::{checkout, command, conductor, conflicted_by, git, repository};
+use crate::repository::{checkout, command, conductor, conflicted_by, git, repository, start};
 
 /// Everything below a folder, by its path in it.
 fn files(folder: &Path) -> Vec<String> {
@@ -40,7 +40,7 @@ fn no_lease_of_ports_stays_behind_a_run_that_ended() {
 #[test]
 fn the_leases_of_a_killed_run_go_with_the_next_and_those_of_a_live_one_stay() {
     let world = repository(WAITS);
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     world.wait_for_file("up");
     assert_eq!(leased(&world).len(), 1, "it is held while the task is at work");
     world.write("other.yaml", "tasks: [{ id: b, run: 'echo 1 > b.txt' }]");
@@ -142,7 +142,7 @@ fn a_workspace_path_that_is_refused_leaves_no_run_behind() {
 #[test]
 fn a_process_of_the_users_in_a_workspace_is_named_and_lives_on() {
     let world = repository(WAITS);
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     world.wait_for_file("up");
     let folder = conductor(&world, &["worktree", "path", "a"]).expect(0).stdout;
     let mut theirs = world.command_of("sleep").arg("600").current_dir(folder.trim_end()).spawn().unwrap();

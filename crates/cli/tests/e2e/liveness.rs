@@ -72,18 +72,21 @@ fn a_coordinator_that_was_stopped_is_said_to_be_there() {
     world.conductor(&["status", &run]).expect(0);
     live.signal(Signal::STOP);
     let silent = format!("run {run} is running but does not answer (process {})", live.pid());
-    for command in [
+    // Each gives the coordinator its time to answer: they wait side by side.
+    let listing = world.start(&["runs", "list"]);
+    let commands = [
         ["status"].as_slice(),
         &["status", &run],
         // What is asked of a coordinator that was stopped may be done when it goes on; these change nothing then.
         &["cancel", "never"],
         &["parallel", "3"],
         &["runs", "show"],
-    ] {
-        let ended = world.start(command).ended_within(SOON).expect(8).says(&silent);
+    ];
+    for (command, live) in commands.map(|command| (command, world.start(command))) {
+        let ended = live.ended_within(SOON).expect(8).says(&silent);
         assert!(!ended.stderr.contains("--resume"), "{command:?}: {}", ended.stderr);
     }
-    let listed = world.start(&["runs", "list"]).ended_within(SOON).expect(0);
+    let listed = listing.ended_within(SOON).expect(0);
     assert!(!listed.stdout.contains("left"), "{}", listed.stdout);
     let pruned = world.start(&["runs", "prune", "--keep", "0", "--force", "--yes"]).ended_within(SOON);
     assert!(pruned.expect(0).stdout.contains(&format!("{run}  stays")));

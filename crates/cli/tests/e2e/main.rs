@@ -8,6 +8,7 @@ mod earlier;
 mod harness;
 mod odd;
 mod repository;
+mod soak;
 mod tmux;
 
 mod agents;

@@ -144,8 +144,8 @@ fn a_request_that_is_too_large_is_answered_with_an_error_and_the_next_is_served(
     // Where the number stands in the message is the client's to choose: ours comes first, this one last.
     for last in [false, true] {
         client.number += 1;
-        let (number, params) =
-            (client.number, json!({ "name": "plan", "arguments": { "requirements": large } }));
+        let number = client.number;
+        let params = format!(r#"{{"name":"plan","arguments":{{"requirements":"{large}"}}}}"#);
         let line = match last {
             false => format!(r#"{{"id":{number},"jsonrpc":"2.0","method":"tools/call","params":{params}}}"#),
             true => format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params},"id":{number}}}"#),

@@ -3,12 +3,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::World;
-use crate::repository::{checkout, command, expect_tidy, on_branch, repository};
-
-fn run(world: &World, args: &[&str]) -> crate::harness::Live {
-    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
-}
+use crate::repository::{checkout, expect_tidy, on_branch, repository, start};
 
 fn part<'s>(result: &'s Value, name: &str) -> &'s Value {
     let parts = result["quality"]["parts"].as_array().unwrap();
@@ -36,7 +31,7 @@ tasks:
 "
         ));
         let before = checkout(&world);
-        run(&world, &["-p", "2", "--isolation", isolation]).ended().expect(0);
+        start(&world, &["-p", "2", "--isolation", isolation]).ended().expect(0);
         let summary = world.summary();
         let (good, bad) = (&summary["results"][0], &summary["results"][1]);
         assert_eq!(good["coverage"], json!({ "before": 30.0, "after": 40.0, "change": 10.0 }));
@@ -80,7 +75,7 @@ tasks:
   - { id: found, run: 'echo e > e.txt', measure: true }
 ",
     );
-    let ended = run(&world, &["-p", "5"]).ended().expect(0);
+    let ended = start(&world, &["-p", "5"]).ended().expect(0);
     let told = |words: &str| ended.stderr.matches(words).count();
     assert_eq!(told("has measured nothing: it was not done within 3.0s"), 1, "{}", ended.stderr);
     assert_eq!(told("command not found: no-such-linter"), 1, "{}", ended.stderr);
@@ -108,7 +103,7 @@ tasks:
   - {{ id: unready, setup: 'test ! -f HERE/second || exit 3; touch HERE/second', run: 'echo d > d.txt', measure: {{ coverage: 'echo \"TOTAL 50%\"' }} }}
 "
     ));
-    let ended = run(&world, &[])
+    let ended = start(&world, &[])
         .ended()
         .expect(0)
         .says("has written no old.info")
@@ -133,7 +128,7 @@ fn a_task_that_is_being_measured_can_be_stopped() {
     let world = repository(
         "tasks: [{ id: a, run: 'echo a > a.txt', measure: { coverage: 'AGENT make HERE/measuring then sleep 600' } }]",
     );
-    let live = run(&world, &[]);
+    let live = start(&world, &[]);
     world.wait_for_file("measuring");
     live.signal(Signal::INT);
     live.wait_for_stderr("starting nothing new");

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::harness::{World, wait_for};
-use crate::repository::{command, conductor, git, repository};
+use crate::repository::{conductor, git, repository, start};
 
 const TASKS: &str = "
 tasks:
@@ -131,7 +131,7 @@ fn a_run_keeps_the_names_it_began_with() {
     let tasks = "tasks: [{ id: a, run: 'echo 1 > a.txt' }, { id: b, run: 'AGENT make HERE/at; AGENT await HERE/go; echo 1 > b.txt', dependencies: [a] }]";
     let world = repository(tasks);
     git(&world, &["branch", "conductor"]);
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     world.wait_for_file("at");
     live.signal(Signal::KILL);
     drop(live);
@@ -158,7 +158,7 @@ fn where_a_task_works_is_told_in_a_repository_with_a_reftable() {
             .replace("AGENT", &crate::harness::agent())
             .replace("HERE", &world.path("").display().to_string()),
     );
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     world.wait_for_file("up");
     let folder = conductor(&world, &["worktree", "path", "a"]).expect(0).stdout;
     assert!(std::path::Path::new(folder.trim_end()).join("f.txt").exists(), "{folder}");

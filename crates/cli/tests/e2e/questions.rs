@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::harness::{Live, World, wait_for};
-use crate::repository::{command, conductor, expect_tidy, git, repository};
+use crate::harness::{World, wait_for};
+use crate::repository::{command, conductor, expect_tidy, git, repository, start};
 
 /// Asks for permission, and writes the answer to a file.
 pub(crate) const ASKER: &str = r#"
@@ -39,10 +39,6 @@ pub(crate) fn world(tasks: &str, agents: &[(&str, &str)]) -> World {
     path.push(std::env::var_os("PATH").unwrap());
     world.set("PATH", path);
     world
-}
-
-pub(crate) fn start(world: &World, args: &[&str]) -> Live {
-    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
 }
 
 pub(crate) const ASKING: &str = "

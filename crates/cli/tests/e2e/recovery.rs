@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::harness::World;
 use crate::questions::world as with_agents;
-use crate::repository::{command, conductor, expect_tidy, git, on_branch, repository};
+use crate::repository::{command, conductor, expect_tidy, git, on_branch, repository, start};
 
 /// Fails with these words until it has been tried so often, then writes `done.txt`.
 fn flaky(times: u32, words: &str, code: u32) -> String {
@@ -129,7 +129,7 @@ fn a_person_is_asked_and_says_no() {
             conductor(&world, &["task", "deny", "a"]).expect(0);
             conductor(&world, &["run", "--resume"]).expect(100).says("1 failed");
         } else {
-            let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+            let live = start(&world, &[]);
             live.wait_for_stderr("conductor task approve a");
             conductor(&world, &["task", "deny", "a"]).expect(0);
             live.ended().expect(100).says("1 failed");
@@ -325,7 +325,7 @@ tasks:
   - { id: push, run: 'SAFE; git push -q -f HERE/remote.git HEAD:refs/heads/out', dependencies: [a] }
 ",
         );
-        let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+        let live = start(&world, &[]);
         world.wait_for_run();
         // Moments, not conditions, are what is tried out here.
         std::thread::sleep(Duration::from_millis(12 * at));
@@ -356,7 +356,7 @@ fn time_that_is_nearly_over_is_told() {
     live.wait_for_stderr("the run has used 80 % of its time: 2.4s of 3.0s");
     live.ended().expect(6);
     let world = repository("tasks: [{ id: slow, run: 'AGENT await HERE/go', timeout: 2 }]");
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     live.wait_for_stderr("slow has used 80 % of its time: 1.6s of 2.0s");
     world.write("go", "");
     live.ended().expect(0);

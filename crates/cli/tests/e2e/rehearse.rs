@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::harness::World;
+use crate::soak::asked;
 
 fn rehearsed(world: &World, args: &[&str]) -> Value {
     let args: Vec<&str> = ["rehearse", "tasks.yaml", "--json"].iter().chain(args).copied().collect();
@@ -111,9 +112,8 @@ const TRIES: usize = 3;
 
 #[test]
 fn rehearsed_runs_take_as_long_as_real_ones() {
-    let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
-    let seed = number("CONDUCTOR_REHEARSED_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
-    let (graphs, soak) = match number("CONDUCTOR_REHEARSED_GRAPHS") {
+    let seed = asked("CONDUCTOR_REHEARSED_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
+    let (graphs, soak) = match asked("CONDUCTOR_REHEARSED_GRAPHS") {
         Some(graphs) => (graphs, true),
         None => (3, false),
     };

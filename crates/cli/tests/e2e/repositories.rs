@@ -4,19 +4,16 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
 use crate::harness::{World, wait_for};
-use crate::repository::{checkout, command, expect_tidy, git, repository};
-
-fn run(world: &World, args: &[&str]) -> crate::harness::Live {
-    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
-}
+use crate::repository::{checkout, expect_tidy, git, repository, start};
+use crate::soak::amount;
 
 #[test]
 fn what_is_no_repository_or_a_bare_one_is_told_and_nothing_starts() {
     let world = repository("tasks: [{ id: a, run: AGENT touch HERE/done }]");
     fs::remove_dir_all(world.path("repo/.git")).unwrap();
-    run(&world, &["--isolation", "worktree"]).ended().expect(3).says("is not in a git repository");
+    start(&world, &["--isolation", "worktree"]).ended().expect(3).says("is not in a git repository");
     git(&world, &["init", "-q", "--bare", "."]);
-    run(&world, &[]).ended().expect(3).says("is a bare repository").says("--isolation none");
+    start(&world, &[]).ended().expect(3).says("is a bare repository").says("--isolation none");
     assert!(!world.path("done").exists());
 }
 
@@ -34,8 +31,8 @@ fn a_first_commit_is_made_when_asked_for_and_touches_nothing_else() {
     let world = repository("tasks: [{ id: a, run: 'echo 1 > a.txt' }]");
     fs::remove_dir_all(world.path("repo/.git")).unwrap();
     git(&world, &["init", "-q", "-b", "main", "."]);
-    run(&world, &[]).ended().expect(3).says("has no commit yet").says("--first-commit");
-    run(&world, &["--first-commit"]).ended().expect(0);
+    start(&world, &[]).ended().expect(3).says("has no commit yet").says("--first-commit");
+    start(&world, &["--first-commit"]).ended().expect(0);
     assert_eq!(git(&world, &["log", "--format=%s", "main"]), "Start");
     assert_eq!(
         git(&world, &["status", "--porcelain"]),
@@ -49,7 +46,7 @@ fn a_detached_head_works_and_has_no_branch_to_bring_forward() {
     let world = repository("tasks: [{ id: a, run: 'echo 1 > a.txt' }]");
     git(&world, &["checkout", "-q", "--detach"]);
     let before = checkout(&world);
-    run(&world, &["--merge", "branch"]).ended().expect(0).says("no branch is checked out");
+    start(&world, &["--merge", "branch"]).ended().expect(0).says("no branch is checked out");
     assert_eq!(checkout(&world), before);
     expect_tidy(&world);
 }
@@ -63,7 +60,7 @@ fn a_target_that_is_dirty_moved_or_gone_is_left_alone_and_the_command_is_told() 
         (vec!["rm", "-q", "--cached", "f.txt"], "its checkout has uncommitted changes"),
     ] {
         let world = repository(tasks);
-        let live = run(&world, &["--merge", "branch", "--lookout", "0"]);
+        let live = start(&world, &["--merge", "branch", "--lookout", "0"]);
         world.wait_for_file("at");
         git(&world, &deed);
         let before = checkout(&world);
@@ -72,7 +69,7 @@ fn a_target_that_is_dirty_moved_or_gone_is_left_alone_and_the_command_is_told() 
         assert_eq!(checkout(&world), before, "{deed:?}");
     }
     let world = repository(tasks);
-    let live = run(&world, &["--merge", "branch"]);
+    let live = start(&world, &["--merge", "branch"]);
     world.wait_for_file("at");
     git(&world, &["checkout", "-q", "--detach"]);
     git(&world, &["branch", "-q", "-D", "main"]);
@@ -98,7 +95,7 @@ tasks:
 ",
     );
     let before = checkout(&world);
-    run(&world, &["-p", "1"]).ended().expect(0);
+    start(&world, &["-p", "1"]).ended().expect(0);
     let branch = format!("conductor/{}", world.run_id());
     for file in ["c.txt", "d.txt", "r.txt", "e.txt", "n/inner.txt", "l.txt", "h.txt", "o.txt", "f.txt"] {
         git(&world, &["cat-file", "-e", &format!("{branch}:{file}")]);
@@ -119,7 +116,7 @@ fn odd_file_names_land() {
         b"printf x > 'new\nline'\nprintf y > 'raw\xff\xfe'\nprintf z > '-x $(id)'\n",
     )
     .unwrap();
-    run(&world, &[]).ended().expect(0);
+    start(&world, &[]).ended().expect(0);
     let branch = format!("conductor/{}", world.run_id());
     let output = world
         .command_of("git")
@@ -136,10 +133,9 @@ fn odd_file_names_land() {
 /// A large file is streamed: it lands, and neither we nor our git hold it in memory.
 #[test]
 fn a_huge_file_lands_without_being_held_in_memory() {
-    let size: u64 =
-        std::env::var("CONDUCTOR_HUGE_MIB").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    let size = amount("CONDUCTOR_HUGE_MIB", 300);
     let world = repository(&format!("tasks: [{{ id: a, run: 'truncate -s {size}M huge.bin' }}]"));
-    let mut live = run(&world, &["--json"]);
+    let mut live = start(&world, &["--json"]);
     let mut peak = 0;
     wait_for("the run to end", || {
         peak = peak.max(resident(live.pid()));

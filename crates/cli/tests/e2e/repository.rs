@@ -1,6 +1,6 @@
 //! A world with a repository in it.
 
-use crate::harness::{Ended, World, expect_no_leftovers};
+use crate::harness::{Ended, Live, World, expect_no_leftovers};
 
 /// A repository with one commit; the task file stands outside of it, and may say `HERE` for the folder around both.
 pub(crate) fn repository(tasks: &str) -> World {
@@ -50,6 +50,11 @@ pub(crate) fn expect_tidy(world: &World) {
 #[track_caller]
 pub(crate) fn conductor(world: &World, args: &[&str]) -> Ended {
     world.spawn(&mut command(world, args)).ended()
+}
+
+/// Starts a run of the task file.
+pub(crate) fn start(world: &World, args: &[&str]) -> Live {
+    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
 }
 
 /// Two tasks that change the same line: `left` lands first, `right` is left with a conflict.

@@ -1,7 +1,7 @@
 //! The limit of an agent counts reviewers and agents that do tasks together.
 
 use crate::questions;
-use crate::repository::expect_tidy;
+use crate::repository::{expect_tidy, start};
 
 /// Records if another agent of its name is at work already. `beta` is slower, so that a review by `beta` is
 /// due while another `beta` still works. Reviews by accepting, does a task by writing a file.
@@ -38,7 +38,7 @@ tasks:
 ",
         &[("alpha", EITHER), ("beta", EITHER)],
     );
-    questions::start(&world, &["-p", "5"]).ended().expect(0).says("5 of 5 completed");
+    start(&world, &["-p", "5"]).ended().expect(0).says("5 of 5 completed");
     let mut reviews: Vec<String> = world.read("reviews").lines().map(str::to_owned).collect();
     reviews.sort();
     assert_eq!(reviews, ["alpha", "alpha", "alpha", "beta", "beta"]);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::harness::{World, wait_for};
 use crate::questions;
-use crate::repository::{checkout, conductor, expect_tidy, git, on_branch, status};
+use crate::repository::{checkout, conductor, expect_tidy, git, on_branch, start, status};
 use crate::tmux::Terminal;
 
 /// Writes a file for its task; what a person said of it goes into a second one.
@@ -28,7 +28,7 @@ tasks:
 fn left_for_review(tasks: &str) -> World {
     let world = questions::world(tasks, &[("writer", WRITER)]);
     let before = checkout(&world);
-    questions::start(&world, &[])
+    start(&world, &[])
         .ended()
         .expect(5)
         .says("api (Build the API) waits for your review")
@@ -157,7 +157,7 @@ tasks:
   - { id: long, run: AGENT await HERE/go }
 ";
     let world = questions::world(tasks, &[("writer", WRITER)]);
-    let live = questions::start(&world, &["-p", "2"]);
+    let live = start(&world, &["-p", "2"]);
     live.wait_for_stderr("its work waits for you");
     conductor(&world, &["review", "approve", "api"]).expect(0);
     wait_for("its landing", || world.logged("task_completed").contains(&"api".to_owned()).then_some(()));
@@ -177,7 +177,7 @@ tasks:
   - { id: own, prompt: Write it, epic: careful, land: auto }
 ";
     let world = questions::world(tasks, &[("writer", WRITER)]);
-    let ended = questions::start(&world, &["-p", "3"]).ended().expect(5).says("bound waits for your review");
+    let ended = start(&world, &["-p", "3"]).ended().expect(5).says("bound waits for your review");
     assert!(!ended.stderr.contains("own waits"), "{}", ended.stderr);
     let commit = commit_in_review(&world);
     conductor(&world, &["run", "--resume", "--land", "auto"]).expect(0).says("3 of 3 completed");
@@ -186,7 +186,7 @@ tasks:
         ""
     );
     let world = questions::world(&TWO.replace(", land: approve", ""), &[("writer", WRITER)]);
-    questions::start(&world, &["--land", "approve"]).ended().expect(5).says("waits for your review");
+    start(&world, &["--land", "approve"]).ended().expect(5).says("waits for your review");
 }
 
 /// A walk through what waits, on a terminal: the work is shown, approved, and the run goes on.
@@ -209,7 +209,7 @@ fn on_a_terminal_a_person_is_walked_through_what_waits() {
 #[test]
 fn a_refused_verdict_is_asked_for_again() {
     let mut world = questions::world("tasks: [{ id: a, run: 'echo 1 > a.txt', land: approve }]", &[]);
-    questions::start(&world, &[]).ended().expect(5);
+    start(&world, &[]).ended().expect(5);
     world.set("PAGER", "cat");
     let Some(terminal) = Terminal::open_in(&mut world, "repo", (80, 24), "review") else { return };
     terminal.wait_for(&["[a]pprove"]);

@@ -7,7 +7,7 @@ use conductor_testkit::agents::{Agent, Lodging, or_skip};
 use conductor_testkit::{Script, StandIn};
 
 use crate::harness::World;
-use crate::repository::{command, conductor, expect_tidy, git, on_branch, repository};
+use crate::repository::{conductor, expect_tidy, git, on_branch, repository, start};
 
 /// A repository with these files beside its first.
 fn with_files(tasks: &str, files: &[(&str, &str)]) -> World {
@@ -65,7 +65,7 @@ fn a_real_agent_hears_its_specialist_and_runs_the_skill_before_the_work() {
     }
     stand_in.script("skill", Script::new().write_file("plan.txt", "first\n").finish("Use the blue one."));
     stand_in.script("work", Script::new().write_file("gizmo.txt", "blue\n").finish("Built."));
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     live.ended().expect(0).says("1 of 1 completed");
     assert_eq!(
         (on_branch(&world, "plan.txt"), on_branch(&world, "gizmo.txt")),

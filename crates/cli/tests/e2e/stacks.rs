@@ -2,7 +2,7 @@
 
 use crate::harness::{Ended, World};
 use crate::questions;
-use crate::repository::{conductor, expect_tidy, git, on_branch, status};
+use crate::repository::{conductor, expect_tidy, git, on_branch, start, status};
 
 /// Each adds a line to what the one before it wrote; when it is sent back, another.
 const WRITER: &str = r#"
@@ -31,7 +31,7 @@ fn in_review(merge_strategy: &str) -> World {
     world.write("repo/story.txt", "once\n");
     git(&world, &["add", "story.txt"]);
     git(&world, &["commit", "-qm", "the story"]);
-    questions::start(&world, &[])
+    start(&world, &[])
         .ended()
         .expect(5)
         .says("on the work of first, which has not landed")

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::harness::{World, expect_no_leftovers, is_alive, wait_for};
 use crate::questions;
-use crate::repository::{command, conductor};
+use crate::repository::{command, conductor, start};
 use crate::tmux::{Terminal, masked};
 
 const TWO: &str = "
@@ -75,7 +75,7 @@ tasks:
 ",
         &[],
     );
-    let live = questions::start(&world, &["-p", "2"]);
+    let live = start(&world, &["-p", "2"]);
     for (phase, go) in
         [("preparing", "prepare"), ("working", "work"), ("verifying", "verify"), ("merging", "merge")]
     {
@@ -221,7 +221,7 @@ echo 1 > done.txt
 echo '{"type":"result","ok":true,"text":"done"}'
 "#;
     let world = questions::world("tasks: [{ id: a, prompt: Do it, agent: speaks }]", &[("speaks", agent)]);
-    let live = questions::start(&world, &[]);
+    let live = start(&world, &[]);
     world.wait_for_file("started");
     let words = world.spawn(&mut command(&world, &["logs", "a", "-f"]));
     let stream = world.spawn(&mut command(&world, &["logs", "a", "-f", "--stream"]));

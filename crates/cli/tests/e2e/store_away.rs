@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::harness::{Live, World, expect_no_leftovers, is_alive, wait_for};
-use crate::repository::{command, repository};
+use crate::repository::{command, repository, start};
 use crate::store::Holder;
 
 /// One that runs until it is ended.
@@ -151,7 +151,7 @@ tasks:
 "
         ),
     );
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     (world, live)
 }
 

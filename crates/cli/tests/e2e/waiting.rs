@@ -2,7 +2,7 @@
 
 use crate::harness::{Live, World, wait_for};
 use crate::questions::{self, ASKER};
-use crate::repository::conductor;
+use crate::repository::{conductor, start};
 
 /// Starts the tasks, waits for the file `started`, and asks about one of them.
 fn why(world: &World, args: &[&str], task: &str) -> (Live, String) {
@@ -117,7 +117,7 @@ fn a_budget() {
 #[test]
 fn a_person() {
     let world = questions::world(questions::ASKING, &[("asker", ASKER)]);
-    let live = questions::start(&world, &["-p", "1", "--answer-within", "10m"]);
+    let live = start(&world, &["-p", "1", "--answer-within", "10m"]);
     live.wait_for_stderr("conductor task approve deploy");
     let told = conductor(&world, &["explain", "deploy"]).expect(0).stdout;
     assert!(told.contains("it waits for a person to answer: Bash: terraform apply (denied in 9m"), "{told}");
@@ -133,7 +133,7 @@ fn a_provider() {
     let parked = r#"read -r task; echo '{"type":"result","ok":false,"class":"usage_limit","resets_at":99999999999,"text":"no"}'"#;
     let tasks = "tasks: [{ id: a, prompt: Do it, agent: parked }, { id: b, prompt: Do it, agent: parked }]";
     let world = questions::world(tasks, &[("parked", parked)]);
-    let live = questions::start(&world, &["-p", "1"]);
+    let live = start(&world, &["-p", "1"]);
     live.wait_for_stderr("takes nothing more until");
     let told = wait_for("a's end", || {
         let told = conductor(&world, &["explain", "b"]).expect(0).stdout;

@@ -3,18 +3,10 @@
 use std::fs;
 
 use crate::harness::{World, wait_for};
-use crate::repository::{checkout, command, expect_tidy, git, repository};
-
-fn run(world: &World, args: &[&str]) -> crate::harness::Live {
-    world.spawn(&mut command(world, &[&["run", "../tasks.yaml"], args].concat()))
-}
+use crate::repository::{checkout, command, expect_tidy, git, on_branch, repository, start};
 
 fn said(world: &World, task: &str) -> String {
     String::from_utf8(world.transcript(task)).unwrap()
-}
-
-fn landed(world: &World, file: &str) -> String {
-    git(world, &["show", &format!("conductor/{}:{file}", world.run_id())])
 }
 
 /// A flag counts for this run, over the settings of its tasks.
@@ -25,7 +17,7 @@ fn typed_isolation_wins_over_the_tasks_own() {
     let task = |own: &str| format!("  - {{ id: {own}, run: '{place}', isolation: {own} }}\n");
     let places = |args: &[&str]| {
         let world = repository(&format!("tasks:\n{}", tasks.map(task).concat()));
-        run(&world, args).ended().expect(0);
+        start(&world, args).ended().expect(0);
         tasks.map(|task| said(&world, task).lines().last().unwrap().to_owned())
     };
     assert_eq!(places(&[]), tasks);
@@ -44,7 +36,7 @@ tasks:
   - { id: long, run: 'AGENT await HEREgo; echo 1 > long.txt' }
 ",
     );
-    let live = run(&world, &["-p", "2"]);
+    let live = start(&world, &["-p", "2"]);
     live.wait_for_stderr("FAILED  quick");
     let place = world.read("place").trim().to_owned();
     wait_for("its workspace to go", || (!fs::exists(&place).unwrap()).then_some(()));
@@ -54,7 +46,7 @@ tasks:
     assert_eq!(world.read("place").trim(), place, "made again where it was");
     world.write("go", "");
     live.ended().expect(0);
-    assert_eq!((landed(&world, "quick.txt"), landed(&world, "long.txt")), ("1".into(), "1".into()));
+    assert_eq!((on_branch(&world, "quick.txt"), on_branch(&world, "long.txt")), ("1".into(), "1".into()));
     expect_tidy(&world);
 }
 
@@ -74,7 +66,7 @@ tasks:
     world.write("repo/.env", "SECRET=1\n");
     git(&world, &["add", "."]);
     git(&world, &["commit", "-q", "-m", "ignore"]);
-    run(&world, &[]).ended().expect(100);
+    start(&world, &[]).ended().expect(100);
     let (first, second) = (said(&world, "a"), said(&world, "b"));
     let lines: Vec<&str> = first.lines().collect();
     assert_eq!(lines[1..4], ["set up", "SECRET=1", "1"], "{first}");
@@ -92,7 +84,7 @@ tasks:
 #[test]
 fn a_setup_that_fails_fails_the_task_before_it_begins() {
     let world = repository("tasks: [{ id: a, setup: [echo preparing, exit 4], run: AGENT touch HERE/done }]");
-    run(&world, &[]).ended().expect(100).says("setup `exit 4` failed: exit code 4");
+    start(&world, &[]).ended().expect(100).says("setup `exit 4` failed: exit code 4");
     assert!(!world.path("done").exists());
 }
 
@@ -104,13 +96,13 @@ config: { workspace_path: 'HERE/elsewhere/{repo}/{run}/{n}' }
 tasks: [{ id: a, run: 'pwd; echo 1 > a.txt' }, { id: b, run: 'echo 1 > b.txt' }]
 ",
     );
-    run(&world, &["-p", "2"]).ended().expect(0);
+    start(&world, &["-p", "2"]).ended().expect(0);
     assert!(said(&world, "a").contains("/elsewhere/repo/"), "{}", said(&world, "a"));
     expect_tidy(&world);
     let left = fs::read_dir(world.path("elsewhere/repo")).unwrap().flatten().count();
     assert!(left <= 1, "nothing is left but empty folders");
     let world = repository("config: { workspace_path: '.work/{run}-{n}' }\ntasks: [{ id: a, run: 'true' }]");
-    run(&world, &[]).ended().expect(1).says("would be inside of the repository");
+    start(&world, &[]).ended().expect(1).says("would be inside of the repository");
 }
 
 /// A private clone: what it does to its own git stays there, what it did to the files lands.
@@ -125,8 +117,8 @@ tasks:
 ",
     );
     let (before, config) = (checkout(&world), world.read("repo/.git/config"));
-    run(&world, &["-p", "2"]).ended().expect(0);
-    assert_eq!(landed(&world, "c.txt"), "1\n2");
+    start(&world, &["-p", "2"]).ended().expect(0);
+    assert_eq!(on_branch(&world, "c.txt"), "1\n2");
     assert!(
         said(&world, "b").contains("clean") && !said(&world, "b").contains("mine"),
         "{}",
@@ -155,7 +147,7 @@ tasks:
   - { id: after, run: 'cat shop.txt other.txt', dependencies: [one, other] }
 ",
     );
-    let live = run(&world, &["-p", "4"]);
+    let live = start(&world, &["-p", "4"]);
     wait_for("the other one to land", || {
         world.logged("task_completed").contains(&"other".to_owned()).then_some(())
     });
@@ -164,7 +156,7 @@ tasks:
     assert!(!files.contains("shop.txt"), "nothing of the epic is on the branch yet: {files}");
     world.write("go", "");
     live.ended().expect(100);
-    assert_eq!(landed(&world, "shop.txt"), "1\n2\n3");
+    assert_eq!(on_branch(&world, "shop.txt"), "1\n2\n3");
     assert!(said(&world, "after").starts_with("1\n2\n3\nx\n"), "{}", said(&world, "after"));
     let place = |task: &str| said(&world, task).lines().next().unwrap().to_owned();
     assert_eq!(place("one"), place("two"));
@@ -184,7 +176,7 @@ tasks:
   - { id: after, run: 'cat one.txt', dependencies: [one] }
 ",
     );
-    run(&world, &[]).ended().expect(100).says("its epic does not land, for 'two' failed");
+    start(&world, &[]).ended().expect(100).says("its epic does not land, for 'two' failed");
     let statuses = world.statuses();
     assert_eq!((&*statuses["one"], &*statuses["two"], &*statuses["after"]), ("failed", "failed", "skipped"));
     assert_eq!(git(&world, &["for-each-ref", "refs/heads/conductor/"]), "", "nothing has landed");
@@ -192,7 +184,7 @@ tasks:
     world.write("mended", "");
     world.spawn(&mut command(&world, &["task", "retry", "two"])).ended().expect(0);
     world.spawn(&mut command(&world, &["run", "--resume"])).ended().expect(0).says("3 of 3 completed");
-    assert_eq!((landed(&world, "one.txt"), landed(&world, "two.txt")), ("1".into(), "2".into()));
+    assert_eq!((on_branch(&world, "one.txt"), on_branch(&world, "two.txt")), ("1".into(), "2".into()));
     expect_tidy(&world);
 }
 
@@ -201,7 +193,7 @@ tasks:
 fn a_workspace_with_a_process_in_it_stays_and_is_named() {
     let world =
         repository("tasks: [{ id: a, run: 'pwd > HERE/where; echo 1 > a.txt; AGENT await HERE/go' }]");
-    let live = run(&world, &[]);
+    let live = start(&world, &[]);
     wait_for("the task", || (!world.read("where").is_empty()).then_some(()));
     let mut request =
         world.command_of("sleep").arg("600").current_dir(world.read("where").trim()).spawn().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::harness::{World, expect_no_leftovers};
 use crate::repository::{
     CONFLICT, checkout, command, conductor, conflicted, conflicted_by, expect_tidy, git, on_branch,
-    repository, status,
+    repository, start, status,
 };
 
 fn git_in(world: &World, folder: &Path, args: &[&str]) -> String {
@@ -316,7 +316,7 @@ fn the_branch_follows_the_one_it_started_from() {
 
 /// A killed coordinator, and with it what it had started.
 fn killed(world: &World) -> String {
-    let mut live = world.spawn(&mut command(world, &["run", "../tasks.yaml"]));
+    let mut live = start(world, &[]);
     world.wait_for_file("started");
     live.child.kill().unwrap();
     live.child.wait().unwrap();
@@ -361,7 +361,7 @@ tasks:
   - { id: slow, run: 'AGENT make HERE/started; AGENT await HERE/go', dependencies: [{ id: bad, when: finished }] }
 ",
     );
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let live = start(&world, &[]);
     world.wait_for_file("started");
     let run = world.run_id();
     let listed = conductor(&world, &["worktree", "list", "--run", &run[..4], "--json"]).expect(0).json();
@@ -420,7 +420,7 @@ fn where_there_is_nothing_that_is_said() {
 #[test]
 fn what_a_finished_run_could_not_clear_the_next_one_does() {
     let world = repository("tasks: [{ id: a, run: 'echo 1 > a.txt; AGENT make HERE/at' }]");
-    world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(0);
+    start(&world, &[]).ended().expect(0);
     let first = world.run_id();
     let left = world.home().join("runs").join(&first).join("workspaces");
     std::fs::create_dir_all(&left).unwrap();
@@ -429,7 +429,7 @@ fn what_a_finished_run_could_not_clear_the_next_one_does() {
     std::fs::write(folder.join("forgotten.txt"), "x").unwrap();
     std::fs::write(left.join("1.folder"), folder.as_os_str().as_encoded_bytes()).unwrap();
     std::fs::write(left.join("1.base"), git(&world, &["rev-parse", "HEAD"])).unwrap();
-    world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(0);
+    start(&world, &[]).ended().expect(0);
     assert!(!left.exists(), "its workspaces are gone");
     assert_eq!(git(&world, &["worktree", "list"]).lines().count(), 1);
     let kept =

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::plan::graph::{Graph, GraphError, Node, Strategy};
 use crate::plan::{Plan, Task};
 use crate::values::ids::TaskId;
+use crate::values::pattern::matches;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SelectError {
@@ -81,27 +82,11 @@ fn with_entrants(plan: &Plan, chosen: &mut HashSet<Node>) {
 fn fits(plan: &Plan, name: &str, task: &Task) -> bool {
     match name.split_once(':') {
         Some(("group", group)) => {
-            task.group.as_deref().is_some_and(|own| glob(group, own) || glob(group, plan.group_id(own)))
+            task.group.as_deref().is_some_and(|own| matches(group, own) || matches(group, plan.group_id(own)))
         }
-        Some(("epic", epic)) => task.epic.as_deref().is_some_and(|own| glob(epic, own)),
-        _ => glob(name, task.id.as_str()),
+        Some(("epic", epic)) => task.epic.as_deref().is_some_and(|own| matches(epic, own)),
+        _ => matches(name, task.id.as_str()),
     }
-}
-
-/// `*` stands for any run of characters.
-fn glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        match rest.split_once(part) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }
 
 /// The plan with these places only. What they depend on elsewhere counts as done.
@@ -126,27 +111,12 @@ pub(crate) fn narrowed(plan: &Plan, keep: impl Fn(usize) -> bool) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Command, Dependency, Work};
+    use crate::plan::sketch::{self, id};
 
     fn plan() -> Plan {
-        let id = |text: &str| TaskId::parse(text).unwrap();
-        let task = |name: &str, before: &[&str], group: Option<&str>| {
-            let mut task = Task::new(id(name), Work::Run(Command::Line("true".into())));
-            task.dependencies = before.iter().map(|on| Dependency::on(id(on))).collect();
-            task.group = group.map(str::to_owned);
-            task
-        };
-        Plan {
-            tasks: vec![
-                task("schema", &[], Some("infra")),
-                task("api", &["schema"], None),
-                task("test-unit", &["api"], None),
-                task("test-e2e", &["api"], None),
-                task("cache", &[], Some("infra")),
-            ],
-            execution_order: vec![vec![id("schema")], vec![id("api"), id("cache")]],
-            ..Plan::default()
-        }
+        let execution_order = vec![vec![id("schema")], vec![id("api"), id("cache")]];
+        let text = "schema@infra; api <- schema; test-unit <- api; test-e2e <- api; cache@infra";
+        Plan { execution_order, ..sketch::plan(text) }
     }
 
     fn chosen(expression: &str) -> String {

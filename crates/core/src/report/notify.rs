@@ -216,6 +216,7 @@ fn message(how: &Notification, news: &News, run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::sketch::id;
     use crate::plan::{Command, Plan, Task, Work};
     use crate::run::event::{Failure, FailureClass, Options};
     use crate::schedule::{Input, Scheduler};
@@ -232,7 +233,6 @@ mod tests {
 
     /// Everything that is told while these tasks come to these ends, one after the other.
     fn told(notifications: Notifications, ends: &[(&str, Outcome)]) -> Vec<String> {
-        let id = |text: &str| TaskId::parse(text).unwrap();
         let task = |(name, _): &(&str, Outcome)| Task::new(id(name), Work::Run(Command::Line("x".into())));
         let plan = Plan { tasks: ends.iter().map(task).collect(), notifications, ..Plan::default() };
         let (mut run, _) = Run::create(plan, at(0));

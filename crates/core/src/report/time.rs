@@ -101,30 +101,20 @@ fn per_worker(run: &Run) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Command, Dependency, Plan, Task, Work};
+    use crate::plan::sketch::{id, plan};
     use crate::run::event::{Change, Options, Outcome, Phases};
     use crate::schedule::{Input, Scheduler, Stacked};
-    use crate::values::ids::{Attempt, TaskId};
+    use crate::values::ids::Attempt;
     use crate::values::units::{Now, Tick};
 
     fn at(secs: u64) -> Now {
         Now { at: Timestamp(secs as i64 * 1000), tick: Tick(secs * 1000), jitter: 0.5 }
     }
 
-    fn id(text: &str) -> TaskId {
-        TaskId::parse(text).unwrap()
-    }
-
     /// `a` and `b` at once on two workers, `c` after `a` when a worker is free, `d` beside it.
     #[test]
     fn every_part_is_measured() {
-        let task = |name: &str, before: &[&str]| {
-            let mut task = Task::new(id(name), Work::Run(Command::Line("x".into())));
-            task.dependencies = before.iter().map(|on| Dependency::on(id(on))).collect();
-            task
-        };
-        let tasks = vec![task("a", &[]), task("b", &[]), task("c", &["a"]), task("d", &[])];
-        let (run, _) = Run::create(Plan { tasks, ..Plan::default() }, at(0));
+        let (run, _) = Run::create(plan("a; b; c <- a; d"), at(0));
         let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(2), at(0)).unwrap();
         let mut end = |secs, task: &str, working, change: Option<Change>| {
             let phases =
@@ -194,8 +184,7 @@ mod tests {
 
     #[test]
     fn a_run_that_was_left_in_between_does_not_say_how_long_its_tasks_waited() {
-        let task = Task::new(id("a"), Work::Run(Command::Line("x".into())));
-        let (run, _) = Run::create(Plan { tasks: vec![task], ..Plan::default() }, at(0));
+        let (run, _) = Run::create(plan("a"), at(0));
         let (scheduler, _) = Scheduler::start(run, Options::with_slots(1), at(0)).unwrap();
         let (scheduler, _) = Scheduler::start(scheduler.into_run(), Options::with_slots(1), at(9)).unwrap();
         assert_eq!(TimeSpent::of(scheduler.run(), scheduler.graph()).waited, None);

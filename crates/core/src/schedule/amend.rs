@@ -124,21 +124,16 @@ pub fn told(run: &Run, task: &TaskId, words: String) -> Result<Vec<Event>, Refus
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Command, Work};
-    use crate::run::event::{Failure, FailureClass, Options, Outcome, Record, Touched};
+    use crate::plan::sketch::{id, plan};
+    use crate::run::event::{Failure, FailureClass, Options, Outcome, Touched};
+    use crate::schedule::tests::apply;
     use crate::schedule::{Action, Input, LeftBehind, Scheduler, Stacked};
     use crate::values::ids::Attempt;
     use crate::values::units::Now;
 
-    fn id(text: &str) -> TaskId {
-        TaskId::parse(text).unwrap()
-    }
-
     /// `good` has landed, `bad` does not merge.
     fn ended() -> Run {
-        let task = |name: &str| Task::new(id(name), Work::Run(Command::Line("true".into())));
-        let (run, _) =
-            Run::create(Plan { tasks: vec![task("good"), task("bad")], ..Plan::default() }, Now::default());
+        let (run, _) = Run::create(plan("good; bad"), Now::default());
         let (mut scheduler, _) = Scheduler::start(run, Options::with_slots(2), Now::default()).unwrap();
         for name in ["good", "bad"] {
             let (attempt, change) = (Attempt(1), Some(Box::new(Change::new("base", name))));
@@ -167,18 +162,6 @@ mod tests {
         let run = scheduler.into_run();
         assert_eq!(run.stage(), Stage::Finished(RunOutcome::Failed));
         run
-    }
-
-    fn apply(run: &mut Run, events: &[Event]) {
-        for event in events {
-            let record = Record {
-                seq: run.seq() + 1,
-                at: Default::default(),
-                tick: Default::default(),
-                event: event.clone(),
-            };
-            run.apply(&record).unwrap();
-        }
     }
 
     fn resolve() -> Run {

@@ -22,32 +22,24 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::plan::graph::Strategy;
+use crate::plan::sketch::{dependency, id, plan};
 use crate::plan::{Command, Dependency, Group, Kind, Plan, Priority, RetryPolicy, Task, When, Work};
 use crate::run::event::Again;
 use crate::run::event::RECOVERY;
 use crate::run::event::{Answer, Failure, FailureClass, Question, ReviewVerdict, SetAside, Usage};
 use crate::values::units::{Millis, Timestamp, Usd};
 
-fn id(text: &str) -> TaskId {
-    TaskId::parse(text).unwrap()
-}
-
-/// `"a; b <- a; c <- a? b~"`: tasks and what each waits for (`?` when finished, `~` soft).
-fn plan(text: &str) -> Plan {
-    let tasks = text.split(';').map(|entry| {
-        let (name, before) = entry.split_once("<-").unwrap_or((entry, ""));
-        let mut task = Task::new(id(name.trim()), Work::Run(Command::Line("true".into())));
-        task.dependencies = before.split_whitespace().map(dependency).collect();
-        task
-    });
-    Plan { tasks: tasks.collect(), ..Plan::default() }
-}
-
-fn dependency(text: &str) -> Dependency {
-    let mut dependency = Dependency::on(id(text.trim_end_matches(['?', '~'])));
-    dependency.when = if text.ends_with('?') { When::Finished } else { When::Landed };
-    dependency.kind = if text.ends_with('~') { Kind::Soft } else { Kind::Hard };
-    dependency
+/// Events that came to a run's log from outside of the scheduler.
+pub(super) fn apply(run: &mut Run, events: &[Event]) {
+    for event in events {
+        let record = Record {
+            seq: run.seq() + 1,
+            at: Default::default(),
+            tick: Default::default(),
+            event: event.clone(),
+        };
+        run.apply(&record).unwrap();
+    }
 }
 
 fn now(secs: u64) -> Now {

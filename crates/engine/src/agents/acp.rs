@@ -17,7 +17,9 @@ use serde_json::{Value, json};
 
 use super::codex::class_of_error;
 use super::policy::InWorkspace;
-use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, plain, purpose, said, text};
+use super::talk::{
+    Ending, Heard, Message, Said, Tokens, Translator, class_of, line, plain, purpose, said, text,
+};
 use super::{AgentError, Brief, Engagement};
 use crate::agents::tool_access::{self, ToolAccess};
 use crate::process::Exit;
@@ -95,10 +97,9 @@ struct Acp {
     session: Option<String>,
     /// The prompt is under way: what is told before is what was said in an earlier conversation.
     prompted: bool,
-    /// The message under way, its name, and the last one that was whole.
-    message: String,
+    /// The message under way, and its name.
+    message: Message,
     message_id: Option<String>,
-    words: Option<String>,
     /// An answer of the model is under way: its pieces and the tools it asks for are one turn.
     answering: bool,
     /// Names of the tools in use; none once people have been told of it.
@@ -125,9 +126,8 @@ impl Acp {
             policy: brief.policy(),
             session: None,
             prompted: false,
-            message: String::new(),
+            message: Message::default(),
             message_id: None,
-            words: None,
             answering: false,
             tools: HashMap::new(),
             calls: HashMap::new(),
@@ -200,7 +200,7 @@ impl Acp {
     }
 
     fn on_end(&mut self, event: &Value) -> Heard {
-        let said = Vec::from_iter(self.whole_message());
+        let said = Vec::from_iter(self.message.whole());
         self.end = Some(event.clone());
         let used = used(&event["result"]);
         Heard { said, used, cost: self.cost.take(), over: true, ..Heard::default() }
@@ -225,20 +225,10 @@ impl Acp {
 
     fn on_piece(&mut self, update: &Value) -> Heard {
         let id = text(&update["messageId"]);
-        let said = if id == self.message_id { None } else { self.whole_message() };
+        let said = if id == self.message_id { None } else { self.message.whole() };
         self.message_id = id;
-        self.message.push_str(update["content"]["text"].as_str().unwrap_or_default());
+        self.message.add(&update["content"]["text"]);
         Heard { said: Vec::from_iter(said), used: self.turn(), ..Heard::default() }
-    }
-
-    /// The pieces of a message, once something else comes.
-    fn whole_message(&mut self) -> Option<Said> {
-        let message = std::mem::take(&mut self.message).trim().to_owned();
-        if message.is_empty() {
-            return None;
-        }
-        self.words = Some(message.clone());
-        Some(Said::Text(message))
     }
 
     /// A call of the model, told when its answer begins; what it used is told only at the end.
@@ -251,7 +241,7 @@ impl Acp {
 
     /// A tool is announced by its name, and what it is for comes later: people are told once both are known.
     fn on_tool(&mut self, update: &Value) -> Heard {
-        let mut heard = Heard { said: Vec::from_iter(self.whole_message()), ..Heard::default() };
+        let mut heard = Heard { said: Vec::from_iter(self.message.whole()), ..Heard::default() };
         if update["sessionUpdate"] == "tool_call" {
             heard.used = self.turn();
         }
@@ -337,8 +327,11 @@ impl Acp {
 
     /// It says that its turn is over and has nothing to show for it.
     fn failed_in_silence(&self) -> Ending {
-        let words =
-            self.words.clone().unwrap_or_else(|| "it ended its turn without a call of the model".into());
+        let words = self
+            .message
+            .last
+            .clone()
+            .unwrap_or_else(|| "it ended its turn without a call of the model".into());
         let class = match &self.error {
             Some(error) => class_of_error(error),
             None => class_of(number_in(&words), &words),
@@ -387,7 +380,7 @@ impl Translator for Acp {
         let result = &end["result"];
         match result["stopReason"].as_str() {
             Some("end_turn") if result.get("usage").is_some_and(Value::is_null) => self.failed_in_silence(),
-            Some("end_turn") => Ending::good(self.words.take()),
+            Some("end_turn") => Ending::good(self.message.last.take()),
             Some("cancelled") => Ending::bad(FailureClass::Killed, "it was interrupted"),
             Some("max_turn_requests") => {
                 Ending::bad(FailureClass::Budget, "it reached its own limit of turns")

@@ -22,7 +22,9 @@ use self::chats::{Chats, News};
 use super::calls::Calls;
 use super::policy::InWorkspace;
 use super::scratch::ScratchFile;
-use super::talk::{Ending, Heard, MOST, Said, Tokens, Translator, class_of, plain, purpose, said, text};
+use super::talk::{
+    Ending, Heard, MOST, Message, Said, Tokens, Translator, class_of, plain, purpose, said, text,
+};
 use super::{AgentError, Brief, Engagement, Session};
 use crate::process::Exit;
 
@@ -121,9 +123,7 @@ fn arguments(task: &Task, session: &Session) -> Vec<String> {
 struct Gemini {
     prompt: String,
     model: String,
-    /// The message under way, as far as it has come, and the last one that was whole.
-    message: String,
-    words: Option<String>,
+    message: Message,
     /// An answer of the model is under way: its pieces and the tools it asks for are one turn.
     answering: bool,
     error: Option<String>,
@@ -148,21 +148,11 @@ impl Gemini {
         }
         let mut heard = Heard::default();
         if event["delta"] != true {
-            heard.said.extend(self.whole_message());
+            heard.said.extend(self.message.whole());
         }
-        self.message.push_str(event["content"].as_str().unwrap_or_default());
+        self.message.add(&event["content"]);
         heard.used.extend(self.turn());
         heard
-    }
-
-    /// The pieces of a message, once something else comes.
-    fn whole_message(&mut self) -> Option<Said> {
-        let message = std::mem::take(&mut self.message);
-        if message.trim().is_empty() {
-            return None;
-        }
-        self.words = Some(message.clone());
-        Some(Said::Text(message))
     }
 
     /// Used by calls of the model that are over.
@@ -250,7 +240,7 @@ impl Translator for Gemini {
     fn on_line(&mut self, bytes: &[u8]) -> Heard {
         let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
         let kind = event["type"].as_str().unwrap_or_default().to_owned();
-        let message = if kind == "message" { None } else { self.whole_message() };
+        let message = if kind == "message" { None } else { self.message.whole() };
         let mut heard = match kind.as_str() {
             "init" => {
                 self.model = text(&event["model"]).unwrap_or_default();
@@ -301,9 +291,11 @@ impl Translator for Gemini {
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {
-        self.whole_message();
+        self.message.whole();
         match (self.result.take(), exit) {
-            (Some(result), Exit::Code(0)) if result["status"] == "success" => Ending::good(self.words.take()),
+            (Some(result), Exit::Code(0)) if result["status"] == "success" => {
+                Ending::good(self.message.last.take())
+            }
             (Some(result), exit) if result["status"] == "success" => Ending::contradicted(exit),
             (Some(result), exit) => self.failed(&result, exit),
             (None, Exit::Code(NO_LOGIN)) => {

@@ -114,6 +114,29 @@ pub(super) fn failed_command(code: Option<i64>, output: &str) -> Said {
     })
 }
 
+/// A message that comes in pieces, and the last one that was whole.
+#[derive(Default)]
+pub(super) struct Message {
+    pieces: String,
+    pub(super) last: Option<String>,
+}
+
+impl Message {
+    pub(super) fn add(&mut self, piece: &Value) {
+        self.pieces.push_str(piece.as_str().unwrap_or_default());
+    }
+
+    /// All pieces as one, once something else comes.
+    pub(super) fn whole(&mut self) -> Option<Said> {
+        let message = std::mem::take(&mut self.pieces).trim().to_owned();
+        if message.is_empty() {
+            return None;
+        }
+        self.last = Some(message.clone());
+        Some(Said::Text(message))
+    }
+}
+
 /// How it ended, by all that was heard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ending {

@@ -191,32 +191,16 @@ pub fn roll_back(repository: &Repository, to: &Checkpoint) -> Result<RolledBack,
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
-    use std::process::Command;
 
     use super::*;
-
-    fn git(directory: &Path, args: &[&str]) -> String {
-        let output = Command::new("git")
-            .args(args)
-            .current_dir(directory)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    }
+    use crate::git::users_git::{commit_all, git, init};
 
     /// `main` with two commits, and a checkpoint of the first.
     fn lab() -> (tempfile::TempDir, Repository, Checkpoint) {
         let dir = tempfile::tempdir().unwrap();
-        git(dir.path(), &["init", "-q", "-b", "main", "."]);
-        git(dir.path(), &["config", "user.name", "User"]);
-        git(dir.path(), &["config", "user.email", "user@localhost"]);
+        init(dir.path());
         fs::write(dir.path().join("f"), "one").unwrap();
-        git(dir.path(), &["add", "."]);
-        git(dir.path(), &["commit", "-q", "-m", "one"]);
+        commit_all(dir.path(), "one");
         let repository = Repository::of(dir.path()).unwrap();
         let one = create(&repository, "one", "refs/heads/main", "a start").unwrap();
         fs::write(dir.path().join("f"), "two").unwrap();

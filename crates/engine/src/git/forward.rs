@@ -359,18 +359,11 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::git::users_git::{commit_all, git, init};
 
     /// What is done to a checkout.
     type Deed = fn(&Path);
     type Cut = fn(&Lab);
-
-    fn git(directory: &Path, args: &[&str]) -> String {
-        let mut command = Command::new("git");
-        command.current_dir(directory).args(["-c", "user.name=U", "-c", "user.email=u@localhost"]).args(args);
-        let done = command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
-        assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).unwrap().trim_end().to_owned()
-    }
 
     fn write(root: &Path, name: &str, text: &str) {
         fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
@@ -389,7 +382,7 @@ mod tests {
         fn new() -> Lab {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path().canonicalize().unwrap();
-            git(&root, &["init", "-q", "-b", "main", "."]);
+            init(&root);
             for (name, text) in [
                 (".gitignore", ".env\n"),
                 ("changed", "old\n"),
@@ -400,8 +393,7 @@ mod tests {
             ] {
                 write(&root, name, text);
             }
-            git(&root, &["add", "."]);
-            git(&root, &["commit", "-q", "-m", "old"]);
+            commit_all(&root, "old");
             let from = git(&root, &["rev-parse", "HEAD"]);
             git(&root, &["rm", "-q", "-r", "gone", "was-file", "was-folder"]);
             for (name, text) in [

@@ -202,18 +202,8 @@ fn entries(bytes: &[u8], object: usize) -> Option<Vec<Entry>> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
-
-    fn git(directory: &Path, args: &[&str]) -> String {
-        let mut command = Command::new("git");
-        command.args(args).current_dir(directory);
-        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    }
+    use crate::git::users_git::git;
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 

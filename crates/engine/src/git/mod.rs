@@ -27,6 +27,8 @@ mod refs;
 mod shadow;
 mod submodules;
 mod uncommitted;
+#[cfg(test)]
+pub(crate) mod users_git;
 pub mod workspaces;
 
 use std::ffi::OsStr;

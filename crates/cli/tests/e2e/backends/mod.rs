@@ -31,7 +31,7 @@ use conductor_testkit::{Script, StandIn};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{DEADLINE, Live, World, carries, children, leftovers, wait_for};
-use crate::repository::{command, git, repository};
+use crate::repository::{git, repository, start};
 
 /// Longer than many agents take one after the other on a busy machine: some need ten seconds to start.
 pub(crate) const SLOW: Duration = Duration::from_secs(240);
@@ -85,7 +85,7 @@ impl Bench {
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Live {
-        self.world.spawn(&mut command(&self.world, &[&["run", "../tasks.yaml"], args].concat()))
+        start(&self.world, args)
     }
 
     /// What a file is on the run's branch.

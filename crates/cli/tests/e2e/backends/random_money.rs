@@ -9,22 +9,17 @@ use fastrand::Rng;
 use super::{Bench, SLOW, prompt};
 use crate::harness::{Ended, wait_for};
 use crate::repository::command;
+use crate::soak::{amount, seeded};
 
 const PRICES: &str = "prices: { '*': { input: 4, output: 20, cache_read: 0.2, cache_write: 5 } }, \
                       retry_policy: { max_attempts: 3, initial_delay: 0 },";
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
-
 #[test]
 fn random_money_is_what_was_billed_slowly() {
-    let seed = number("CONDUCTOR_SEED").unwrap_or_else(|| fastrand::u64(..));
-    println!("CONDUCTOR_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = seeded();
     let mut tally = Tally::default();
     let mut wrong = Vec::new();
-    for _ in 0..number("CONDUCTOR_MONEY_RUNS").unwrap_or(8) {
+    for _ in 0..amount("CONDUCTOR_MONEY_RUNS", 8) {
         let round = Round::draw(&mut rng);
         println!("{round:?}");
         if let Err(why) = round.play(&mut tally) {

@@ -1,21 +1,7 @@
 use super::*;
-use crate::plan::{Command, Dependency, Epic, Scope, Task, Work};
+use crate::plan::sketch::{id, plan};
+use crate::plan::{Epic, Scope};
 use crate::values::units::Millis;
-
-fn id(text: &str) -> TaskId {
-    TaskId::parse(text).unwrap()
-}
-
-/// `"a; b <- a; c <- a b"`: tasks and what each waits for.
-fn plan(text: &str) -> Plan {
-    let tasks = text.split(';').map(|entry| {
-        let (name, before) = entry.split_once("<-").unwrap_or((entry, ""));
-        let mut task = Task::new(id(name.trim()), Work::Run(Command::Line("true".into())));
-        task.dependencies = before.split_whitespace().map(|on| Dependency::on(id(on))).collect();
-        task
-    });
-    Plan { tasks: tasks.collect(), ..Plan::default() }
-}
 
 fn graph(text: &str) -> Graph {
     Graph::new(&plan(text), Strategy::Queue).unwrap()

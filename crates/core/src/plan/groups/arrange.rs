@@ -291,23 +291,7 @@ fn tests_task(id: TaskId, group: &str, tests: &[String]) -> Task {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn id(text: &str) -> TaskId {
-        TaskId::parse(text).unwrap()
-    }
-
-    /// `"a@x; b; c@y <- a"`: tasks, their groups and what they wait for.
-    fn plan(text: &str) -> Plan {
-        let tasks = text.split(';').map(|entry| {
-            let (head, before) = entry.split_once("<-").unwrap_or((entry, ""));
-            let (name, group) = head.trim().split_once('@').unwrap_or((head.trim(), ""));
-            let mut task = Task::new(id(name), Work::Prompt("do it".into()));
-            task.group = Some(group.to_owned()).filter(|group| !group.is_empty());
-            task.dependencies = before.split_whitespace().map(|on| Dependency::on(id(on))).collect();
-            task
-        });
-        Plan { tasks: tasks.collect(), ..Plan::default() }
-    }
+    use crate::plan::sketch::{id, plan};
 
     fn arranged(text: &str) -> String {
         let plan = match arrange(plan(text), &Steps::default(), Circumstances::default()) {

@@ -6,6 +6,7 @@ use proptest::strategy::Strategy as Drawn;
 
 use super::*;
 use crate::plan::graph::{Graph, Strategy};
+use crate::plan::sketch::id;
 use crate::plan::{Command, Dependency, Learned, Plan, Task, Work};
 use crate::report::ledger::Ledger;
 use crate::report::words::tamed;
@@ -49,10 +50,6 @@ impl Texts {
 
 fn at(secs: u64) -> Now {
     Now { at: Timestamp(1_794_816_479_000 + secs as i64 * 1000), tick: Tick(secs * 1000), jitter: 0.5 }
-}
-
-fn id(text: &str) -> TaskId {
-    TaskId::parse(text).unwrap()
 }
 
 /// `ask` is a prompt with a price, an estimate and work that lands; `make` was done before; `break` fails after `ask`,

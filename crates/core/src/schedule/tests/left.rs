@@ -13,15 +13,7 @@ fn asked(run: &Run, request: Request) -> Result<Run, Refusal> {
 
 fn with(run: &Run, events: &[Event]) -> Run {
     let mut run = run.clone();
-    for event in events {
-        let record = Record {
-            seq: run.seq() + 1,
-            at: Default::default(),
-            tick: Default::default(),
-            event: event.clone(),
-        };
-        run.apply(&record).unwrap();
-    }
+    apply(&mut run, events);
     run
 }
 

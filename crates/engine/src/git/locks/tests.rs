@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Stdio};
 
 use super::*;
+use crate::git::users_git::{commit_all, git, hermetic, init};
 use crate::git::{Forward, Forwarded, Repository, Shadow};
 
 /// Long enough for a look, too short for a holder to let go.
@@ -22,12 +23,9 @@ impl Lab {
         let root = dir.path().canonicalize().unwrap();
         let repo = root.join("repo");
         fs::create_dir(&repo).unwrap();
-        git(&repo, &["init", "-q", "-b", "main", "."]);
-        git(&repo, &["config", "user.name", "User"]);
-        git(&repo, &["config", "user.email", "user@localhost"]);
+        init(&repo);
         fs::write(repo.join("file"), "one\n").unwrap();
-        git(&repo, &["add", "."]);
-        git(&repo, &["commit", "-q", "-m", "start"]);
+        commit_all(&repo, "start");
         Lab { repository: Repository::of(&repo).unwrap(), root, _dir: dir }
     }
 
@@ -48,18 +46,6 @@ impl Lab {
             other => panic!("{other:?}"),
         }
     }
-}
-
-fn git(directory: &Path, args: &[&str]) -> String {
-    let output = hermetic(directory).args(args).output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-fn hermetic(directory: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.current_dir(directory).env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
-    command
 }
 
 fn aged(path: PathBuf) -> PathBuf {

@@ -260,9 +260,9 @@ fn write_copy(source: &File, to: &Path) -> io::Result<u64> {
 mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    use std::process::Command;
 
     use super::*;
+    use crate::git::users_git::{commit_all, git, init};
 
     /// A user's checkout and a linked worktree of the same commit.
     struct Lab {
@@ -278,11 +278,10 @@ mod tests {
             let root = dir.path().canonicalize().unwrap();
             let lab = Lab { repo: root.join("repo"), workspace: root.join("workspace"), _dir: dir };
             fs::create_dir(&lab.repo).unwrap();
-            git(&lab.repo, &["init", "-q", "-b", "main", "."]);
+            init(&lab.repo);
             lab.write(".gitignore", ignored);
             lab.write("src/main", "code");
-            git(&lab.repo, &["add", "."]);
-            git(&lab.repo, &["commit", "-q", "-m", "start"]);
+            commit_all(&lab.repo, "start");
             git(&lab.repo, &["worktree", "add", "-q", "--detach", lab.workspace.to_str().unwrap()]);
             lab.write(PATTERNS, included);
             lab
@@ -306,18 +305,6 @@ mod tests {
         fn arrived(&self) -> Vec<PathBuf> {
             list_files(&self.workspace, &["--others"]).unwrap()
         }
-    }
-
-    fn git(directory: &Path, args: &[&str]) {
-        let output = Command::new("git")
-            .args(["-c", "user.name=User", "-c", "user.email=user@localhost"])
-            .args(args)
-            .current_dir(directory)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     fn paths(names: &[&str]) -> Vec<PathBuf> {

@@ -129,11 +129,11 @@ fn accused(
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
-    use std::process::Command;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::git::Repository;
+    use crate::git::users_git::{git, init};
 
     struct Lab {
         _dir: tempfile::TempDir,
@@ -141,20 +141,12 @@ mod tests {
         shadow: Shadow,
     }
 
-    fn git(repo: &Path, args: &[&str]) -> String {
-        let output = Command::new("git").args(args).current_dir(repo).output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    }
-
     impl Lab {
         fn new() -> Lab {
             let dir = tempfile::tempdir().unwrap();
             let repo = dir.path().join("repo");
             std::fs::create_dir(&repo).unwrap();
-            git(&repo, &["init", "-q", "-b", "main", "."]);
-            git(&repo, &["config", "user.name", "User"]);
-            git(&repo, &["config", "user.email", "user@localhost"]);
+            init(&repo);
             git(&repo, &["commit", "-q", "--allow-empty", "-m", "start"]);
             let shadow = Shadow::open(&Repository::of(&repo).unwrap(), dir.path().join("shadow")).unwrap();
             Lab { _dir: dir, repo, shadow }

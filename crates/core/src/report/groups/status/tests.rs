@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::plan::groups::{Circumstances, Steps, arrange};
+use crate::plan::sketch::id;
 use crate::plan::{Changes, Command, Plan, Task, Work};
 use crate::report::groups::Report;
 use crate::run::event::{Failure, FailureClass, Options, Outcome as Ended};
@@ -34,10 +35,6 @@ const DOCUMENTED: &str = r#"{
   "pre_group_refresh_completed": true
 }
 "#;
-
-fn id(text: &str) -> TaskId {
-    TaskId::parse(text).unwrap()
-}
 
 fn at(secs: u64) -> Now {
     Now { at: Timestamp(NEW_YEAR + secs as i64 * 1000), tick: Tick(secs * 1000), jitter: 0.5 }

@@ -16,8 +16,7 @@ impl Lab {
         for (name, text) in files {
             fs::write(self.repo.join(name), text).unwrap();
         }
-        self.git(&["add", "."]);
-        self.git(&["commit", "-q", "-m", "more"]);
+        commit_all(&self.repo, "more");
     }
 
     /// What `git add` of the user's own git makes of these files.
@@ -29,8 +28,8 @@ impl Lab {
         for (name, text) in files {
             fs::write(clone.join(name), text).unwrap();
         }
-        git_in(&clone, &["add", "."]);
-        files.iter().map(|(name, _)| git_in(&clone, &["rev-parse", &format!(":{name}")])).collect()
+        git(&clone, &["add", "."]);
+        files.iter().map(|(name, _)| git(&clone, &["rev-parse", &format!(":{name}")])).collect()
     }
 
     fn landed(&self, file: &str) -> String {
@@ -51,7 +50,7 @@ impl Lab {
                 for (name, text) in seen {
                     assert_eq!(fs::read_to_string(dir.join(name)).unwrap(), *text, "{name}");
                 }
-                assert_eq!(git_in(dir, &["status", "--porcelain"]), "", "{name}");
+                assert_eq!(git(dir, &["status", "--porcelain"]), "", "{name}");
                 for (name, text) in files {
                     fs::write(dir.join(name), text).unwrap();
                 }
@@ -180,9 +179,8 @@ fn secrets_of_git_crypt_land_encrypted_as_git_itself_encrypts_them() {
     let site = lab.clones();
     land(&site, 1, "commits", |dir| {
         fs::write(dir.join("c.secret"), "own words\n").unwrap();
-        git_in(dir, &["add", "-A"]);
-        git_in(dir, &["commit", "-q", "-m", "own"]);
-        assert!(git_in(dir, &["rev-parse", "HEAD:c.secret"]).len() >= 40);
+        commit_all(dir, "own");
+        assert!(git(dir, &["rev-parse", "HEAD:c.secret"]).len() >= 40);
     })
     .unwrap();
     assert!(lab.raw("c.secret").starts_with(b"\0GITCRYPT\0"));
@@ -196,8 +194,8 @@ fn secrets_of_git_crypt_land_encrypted_as_git_itself_encrypts_them() {
     let site = lab.worktrees();
     land(&site, 3, "adds", |dir| {
         fs::write(dir.join("d.secret"), "linked words\n").unwrap();
-        git_in(dir, &["add", "d.secret"]);
-        git_in(dir, &["commit", "-q", "-m", "own"]);
+        git(dir, &["add", "d.secret"]);
+        git(dir, &["commit", "-q", "-m", "own"]);
     })
     .unwrap();
     assert!(lab.raw("d.secret").starts_with(b"\0GITCRYPT\0"));
@@ -271,7 +269,7 @@ fn what_a_required_filter_fails_for_is_never_stored_and_the_rest_is_kept() {
             told.iter().any(|told| told.contains("b.key") && told.contains("stays in its workspace")),
             "{told:?}"
         );
-        let hash = git_in(
+        let hash = git(
             &lab.repo,
             &["hash-object", "--no-filters", workspace.directory.join("b.key").to_str().unwrap()],
         );
@@ -331,7 +329,7 @@ fn what_the_user_ignores_outside_of_the_tree_is_not_collected_and_planted_patter
             for file in [".env", "a.log", "keep.log", "work.txt"] {
                 fs::write(dir.join(file), name).unwrap();
             }
-            let seen = git_in(dir, &["status", "--porcelain", "--untracked-files=all"]);
+            let seen = git(dir, &["status", "--porcelain", "--untracked-files=all"]);
             assert_eq!(seen.lines().count(), 2, "the agent sees the same: {seen}");
             fs::write(lab.repo.join(".git/info/exclude"), "*\n").unwrap();
             fs::write(&own, "*\n").unwrap();

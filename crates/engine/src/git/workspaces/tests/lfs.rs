@@ -17,8 +17,7 @@ fn lab() -> Option<Lab> {
     fs::write(lab.repo.join(".gitattributes"), "*.bin filter=lfs diff=lfs merge=lfs -text\n").unwrap();
     fs::write(lab.repo.join("art/big.bin"), noise(1, 300_000)).unwrap();
     fs::write(lab.repo.join("small.bin"), "small content\n").unwrap();
-    lab.git(&["add", "."]);
-    lab.git(&["commit", "-q", "-m", "files"]);
+    commit_all(&lab.repo, "files");
     Some(lab)
 }
 
@@ -51,15 +50,15 @@ fn contents_are_there_and_an_unchanged_file_is_no_change() {
             let workspace = site.prepare(&request).unwrap();
             assert_eq!(fs::read(workspace.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
             assert_eq!(fs::read(workspace.directory.join("small.bin")).unwrap(), b"small content\n");
-            assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
-            assert_eq!(git_in(&workspace.directory, &["diff-files", "--name-only"]), "");
+            assert_eq!(git(&workspace.directory, &["status", "--porcelain"]), "");
+            assert_eq!(git(&workspace.directory, &["diff-files", "--name-only"]), "");
             assert!(site.collect(&request, &workspace).unwrap().is_none());
             // As new to git as a file can be, and the same.
             fs::write(workspace.directory.join("small.bin"), "small content\n").unwrap();
             assert!(site.collect(&request, &workspace).unwrap().is_none());
-            assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
+            assert_eq!(git(&workspace.directory, &["status", "--porcelain"]), "");
             fs::remove_file(workspace.directory.join("art/big.bin")).unwrap();
-            git_in(&workspace.directory, &["checkout", "--", "art/big.bin"]);
+            git(&workspace.directory, &["checkout", "--", "art/big.bin"]);
             assert_eq!(fs::read(workspace.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
             fs::remove_file(workspace.directory.join("art/big.bin")).unwrap();
         }
@@ -100,11 +99,10 @@ fn own_commits_of_an_agent_bring_their_contents_along() {
         let name = format!("own{number}");
         land(&site, 1, &name, |dir| {
             fs::write(dir.join("once.bin"), &once).unwrap();
-            git_in(dir, &["add", "-A"]);
-            git_in(dir, &["commit", "-q", "-m", "once"]);
+            commit_all(dir, "once");
             fs::remove_file(dir.join("once.bin")).unwrap();
             fs::write(dir.join(&name), "x").unwrap();
-            assert_eq!(git_in(dir, &["cat-file", "blob", ":once.bin"]).lines().count(), 3, "a pointer");
+            assert_eq!(git(dir, &["cat-file", "blob", ":once.bin"]).lines().count(), 3, "a pointer");
         })
         .unwrap();
         assert_eq!(lab.content("conductor/r1^2~1:once.bin"), once);
@@ -139,7 +137,7 @@ fn a_content_that_is_not_here_stays_a_pointer_and_no_remote_is_asked_for_it() {
             let pointer = fs::read_to_string(workspace.directory.join("art/big.bin")).unwrap();
             assert!(pointer.starts_with("version https://git-lfs.github.com/spec/v1\n"), "{pointer}");
             assert_eq!(fs::read(workspace.directory.join("small.bin")).unwrap(), b"small content\n");
-            assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
+            assert_eq!(git(&workspace.directory, &["status", "--porcelain"]), "");
             fs::write(workspace.directory.join("art/big.bin"), pointer).unwrap();
             assert!(
                 site.collect(&request, &workspace).unwrap().is_none(),
@@ -157,7 +155,7 @@ fn a_content_that_is_not_here_stays_a_pointer_and_no_remote_is_asked_for_it() {
     fs::write(lab.store().join(&oid[..2]).join(&oid[2..4]).join(&oid), noise(1, 300_000)).unwrap();
     let workspace = lab.worktrees().prepare(&request(1, "fetched")).unwrap();
     assert_eq!(fs::read(workspace.directory.join("art/big.bin")).unwrap(), noise(1, 300_000));
-    assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
+    assert_eq!(git(&workspace.directory, &["status", "--porcelain"]), "");
 }
 
 /// Programs that git-lfs could be told to run, in every place it could be told so.
@@ -180,7 +178,7 @@ fn nothing_planted_for_git_lfs_fires() {
             "credential.helper",
             "core.fsmonitor",
         ] {
-            git_in(&lab.repo, &[to, &[key, script]].concat());
+            git(&lab.repo, &[to, &[key, script]].concat());
         }
         for (key, value) in [
             ("lfs.standalonetransferagent", "evil"),
@@ -188,7 +186,7 @@ fn nothing_planted_for_git_lfs_fires() {
             ("lfs.url", "ssh://git@localhost/nothing"),
             ("lfs.storage", "/nowhere"),
         ] {
-            git_in(&lab.repo, &[to, &[key, value]].concat());
+            git(&lab.repo, &[to, &[key, value]].concat());
         }
     };
     land(&site, 1, "plants", |dir| {
@@ -240,10 +238,10 @@ fn a_submodule_with_such_files_has_its_contents_and_keeps_new_ones() {
         let text = if site.private { "clone" } else { "tree" };
         land(&site, 1, text, |dir| {
             assert_eq!(fs::read(dir.join("art/art/big.bin")).unwrap(), noise(1, 300_000));
-            assert_eq!(git_in(dir, &["status", "--porcelain"]), "");
+            assert_eq!(git(dir, &["status", "--porcelain"]), "");
             fs::write(dir.join("art/once.bin"), format!("once {text}")).unwrap();
-            git_in(&dir.join("art"), &["add", "-A"]);
-            git_in(&dir.join("art"), &["commit", "-q", "-m", "once"]);
+            git(&dir.join("art"), &["add", "-A"]);
+            git(&dir.join("art"), &["commit", "-q", "-m", "once"]);
             fs::write(dir.join("art/once.bin"), format!("then {text}")).unwrap();
         })
         .unwrap();
@@ -265,8 +263,7 @@ fn without_the_program_pointers_travel_as_they_are() {
     let pointer = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize 12345\n");
     fs::write(lab.repo.join(".gitattributes"), "*.bin filter=lfs diff=lfs merge=lfs -text\n").unwrap();
     fs::write(lab.repo.join("small.bin"), &pointer).unwrap();
-    lab.git(&["add", "."]);
-    lab.git(&["commit", "-q", "-m", "as a user without it has it"]);
+    commit_all(&lab.repo, "as a user without it has it");
     let repository = Repository::of(&lab.repo).unwrap();
     let shadow = crate::git::Shadow::open(&repository, lab.state.join("git")).unwrap().without_lfs();
     let (tree, index) = (lab.state.join("tree"), lab.state.join("index"));

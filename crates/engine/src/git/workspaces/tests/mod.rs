@@ -19,6 +19,7 @@ use conductor_core::run::event::Failure;
 
 use super::*;
 use crate::git::merge::{self, Ending};
+use crate::git::users_git::{commit_all, git, init};
 use crate::git::{GitError, Repository};
 
 struct Lab {
@@ -33,18 +34,15 @@ impl Lab {
         let root = dir.path().canonicalize().unwrap();
         let lab = Lab { repo: root.join("repo"), state: root.join("state"), _dir: dir };
         fs::create_dir_all(lab.repo.join("src")).unwrap();
-        lab.git(&["init", "-q", "-b", "main", "."]);
-        lab.git(&["config", "user.name", "User"]);
-        lab.git(&["config", "user.email", "user@localhost"]);
+        init(&lab.repo);
         fs::write(lab.repo.join("src/a.txt"), "one\ntwo\nthree\n").unwrap();
         fs::write(lab.repo.join(".gitignore"), "target\n").unwrap();
-        lab.git(&["add", "."]);
-        lab.git(&["commit", "-q", "-m", "start"]);
+        commit_all(&lab.repo, "start");
         lab
     }
 
     fn git(&self, args: &[&str]) -> String {
-        git_in(&self.repo, args)
+        git(&self.repo, args)
     }
 
     fn worktrees(&self) -> Site {
@@ -136,18 +134,6 @@ impl Site {
     }
 }
 
-fn git_in(directory: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(args)
-        .current_dir(directory)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
 fn request(executor: u32, task: &str) -> WorkspaceRequest {
     let task = TaskId::parse(task).unwrap();
     WorkspaceRequest {
@@ -232,7 +218,7 @@ fn a_worktree_used_again_holds_nothing_of_its_last_guest() {
     assert_eq!(again.directory, workspace.directory);
     assert!(!again.directory.join("left.txt").exists() && !again.directory.join("target").exists());
     assert_eq!(fs::read_to_string(again.directory.join("src/a.txt")).unwrap(), "one\ntwo\nthree\n");
-    assert_eq!(git_in(&again.directory, &["status", "--porcelain"]), "");
+    assert_eq!(git(&again.directory, &["status", "--porcelain"]), "");
     assert!(
         worktrees.collect(&request(1, "b"), &again).unwrap().is_none(),
         "nothing done is nothing to merge"
@@ -267,8 +253,8 @@ fn own_commits_of_an_agent_are_kept_and_rewritten_history_is_not_believed() {
     let lab = Lab::new();
     let worktrees = lab.worktrees();
     let commit = |dir: &Path, args: &[&str]| {
-        git_in(dir, &["add", "-A"]);
-        git_in(
+        git(dir, &["add", "-A"]);
+        git(
             dir,
             &[&["-c", "user.name=A", "-c", "user.email=a@x", "commit", "-q", "-m", "own"], args].concat(),
         );
@@ -284,7 +270,7 @@ fn own_commits_of_an_agent_are_kept_and_rewritten_history_is_not_believed() {
     assert_eq!(one, "Merge task commits: commits\nstart", "one entry for each task");
     land(&worktrees, 1, "rewrites", |dir| {
         fs::write(dir.join("r.txt"), "x").unwrap();
-        git_in(dir, &["update-ref", "-d", "HEAD"]);
+        git(dir, &["update-ref", "-d", "HEAD"]);
         commit(dir, &[]);
     })
     .unwrap();
@@ -427,10 +413,10 @@ fn nothing_planted_in_the_repository_fires_in_our_git() {
             "core.alternateRefsCommand",
             "sequence.editor",
         ] {
-            git_in(&lab.repo, &["config", key, &script]);
+            git(&lab.repo, &["config", key, &script]);
         }
-        git_in(&lab.repo, &["config", "commit.gpgSign", "true"]);
-        git_in(&lab.repo, &["config", "filter.evil.required", "true"]);
+        git(&lab.repo, &["config", "commit.gpgSign", "true"]);
+        git(&lab.repo, &["config", "filter.evil.required", "true"]);
         fs::write(dir.join(".gitattributes"), "* filter=evil merge=evil diff=evil\n").unwrap();
     })
     .unwrap();
@@ -446,7 +432,7 @@ fn nothing_planted_in_the_repository_fires_in_our_git() {
     worktrees.run_repo.clear(&HashSet::new()).unwrap();
     merge::bring_home(&worktrees.run_repo, false, true).unwrap();
     assert_eq!(fs::read_to_string(&fired).unwrap_or_default(), "", "fired");
-    git_in(&lab.repo, &["checkout", "-q", "--detach"]);
+    git(&lab.repo, &["checkout", "-q", "--detach"]);
     assert_ne!(fs::read_to_string(&fired).unwrap_or_default(), "", "git as it is does fire them");
 }
 
@@ -501,7 +487,7 @@ fn a_history_that_was_cut_off_is_enough() {
     whole.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
     let from = format!("file://{}", whole.repo.display());
     let cut = whole.repo.with_file_name("cut");
-    git_in(whole.repo.parent().unwrap(), &["clone", "-q", "--depth=1", &from, cut.to_str().unwrap()]);
+    git(whole.repo.parent().unwrap(), &["clone", "-q", "--depth=1", &from, cut.to_str().unwrap()]);
     let lab = Lab { repo: cut, state: whole.state.clone(), _dir: tempfile::tempdir().unwrap() };
     let worktrees = lab.worktrees();
     let (one, two) = (request(1, "one"), request(2, "two"));
@@ -519,10 +505,10 @@ fn a_history_that_was_cut_off_is_enough() {
 fn what_is_no_place_to_start_from_is_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Repository::of(dir.path()), Err(GitError::NotOne(_))));
-    git_in(dir.path(), &["init", "-q", "."]);
+    git(dir.path(), &["init", "-q", "."]);
     assert!(matches!(Repository::of(dir.path()), Err(GitError::Unborn(_))));
     let bare = tempfile::tempdir().unwrap();
-    git_in(bare.path(), &["init", "-q", "--bare", "."]);
+    git(bare.path(), &["init", "-q", "--bare", "."]);
     assert!(matches!(Repository::of(bare.path()), Err(GitError::Bare(_))));
     let lab = Lab::new();
     lab.git(&["checkout", "-q", "--detach"]);
@@ -536,8 +522,7 @@ fn a_conflict_is_laid_out_as_git_itself_would_leave_it() {
     fs::write(lab.repo.join("gone.txt"), "1\n").unwrap();
     fs::write(lab.repo.join("bin"), b"\0\x01").unwrap();
     fs::write(lab.repo.join("odd\tna\nme"), "1\n").unwrap();
-    lab.git(&["add", "."]);
-    lab.git(&["commit", "-q", "-m", "more"]);
+    commit_all(&lab.repo, "more");
     let site = lab.worktrees();
     let (ours, theirs) = (request(1, "ours"), request(2, "theirs"));
     let workspaces = [&ours, &theirs].map(|request| site.prepare(request).unwrap());
@@ -558,7 +543,7 @@ fn a_conflict_is_laid_out_as_git_itself_would_leave_it() {
     assert_eq!(resolving.open(&name).unwrap().as_ref(), Some(&open));
     assert_eq!(open.files, ["bin", "both.txt", "gone.txt", "odd\tna\nme", "src/a.txt"]);
     assert_eq!(
-        git_in(&open.folder, &["status", "--porcelain"]),
+        git(&open.folder, &["status", "--porcelain"]),
         "UU bin\nAA both.txt\nDU gone.txt\nA  new.txt\nUU \"odd\\tna\\nme\"\nUU src/a.txt"
     );
     assert!(resolving.save(&name, &open).unwrap().is_none(), "nothing has been done yet");
@@ -587,9 +572,8 @@ fn what_is_done_in_a_private_clone_lands_and_its_refs_stay_its_own() {
     let private = WorkspaceRequest { private: true, ..request(1, "private") };
     let workspace = clones.prepare(&private).unwrap();
     fs::write(workspace.directory.join("own.txt"), "x").unwrap();
-    git_in(&workspace.directory, &["add", "-A"]);
-    git_in(&workspace.directory, &["commit", "-q", "-m", "own"]);
-    git_in(&workspace.directory, &["tag", "planted"]);
+    commit_all(&workspace.directory, "own");
+    git(&workspace.directory, &["tag", "planted"]);
     fs::write(workspace.directory.join("left.txt"), "y").unwrap();
     let change = clones.collect(&private, &workspace).unwrap().unwrap();
     clones.land(&task("private"), &change).unwrap();

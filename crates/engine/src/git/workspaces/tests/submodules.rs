@@ -36,7 +36,7 @@ impl Nest {
 
     /// What git says in the user's submodule.
     fn in_module(&self, args: &[&str]) -> String {
-        git_in(&self.repo.join(SUB), args)
+        git(&self.repo.join(SUB), args)
     }
 
     fn recorded(&self, commit: &str) -> String {
@@ -51,28 +51,22 @@ impl Nest {
 
 fn make_origin(origin: &Path) {
     fs::create_dir_all(origin).unwrap();
-    git_in(origin, &["init", "-q", "-b", "main", "."]);
+    git(origin, &["init", "-q", "-b", "main", "."]);
     for (key, value) in [("user.name", "Lib"), ("user.email", "lib@localhost")] {
-        git_in(origin, &["config", key, value]);
+        git(origin, &["config", key, value]);
     }
     fs::write(origin.join(".gitignore"), "out\n").unwrap();
     for version in ["v1", "v2"] {
         fs::write(origin.join("lib.txt"), format!("{version}\n")).unwrap();
-        git_in(origin, &["add", "."]);
-        git_in(origin, &["commit", "-q", "-m", version]);
-        git_in(origin, &["tag", version]);
+        commit_all(origin, version);
+        git(origin, &["tag", version]);
     }
 }
 
 fn add_submodule(repo: &Path, origin: &Path, path: &str) {
     let origin = origin.to_str().unwrap();
-    git_in(repo, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", origin, path]);
-    git_in(repo, &["commit", "-q", "-m", "a submodule"]);
-}
-
-fn commit_all(directory: &Path, message: &str) {
-    git_in(directory, &["add", "-A"]);
-    git_in(directory, &["commit", "-q", "-m", message]);
+    git(repo, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", origin, path]);
+    git(repo, &["commit", "-q", "-m", "a submodule"]);
 }
 
 /// A workspace like the one `prepare` returns.
@@ -93,11 +87,11 @@ fn files_are_there_git_works_in_them_and_nothing_done_is_no_change() {
         let workspace = site.prepare(&request).unwrap();
         let sub = workspace.directory.join(SUB);
         assert_eq!(read(sub.join("lib.txt")), "v2\n");
-        assert_eq!(git_in(&sub, &["log", "--format=%s"]), "v2\nv1");
-        assert_eq!(git_in(&sub, &["describe", "--tags"]), "v2");
-        assert_eq!(git_in(&sub, &["status", "--porcelain", "--ignored"]), "");
-        assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
-        assert!(git_in(&workspace.directory, &["submodule", "status"]).contains(&nest.recorded("HEAD")));
+        assert_eq!(git(&sub, &["log", "--format=%s"]), "v2\nv1");
+        assert_eq!(git(&sub, &["describe", "--tags"]), "v2");
+        assert_eq!(git(&sub, &["status", "--porcelain", "--ignored"]), "");
+        assert_eq!(git(&workspace.directory, &["status", "--porcelain"]), "");
+        assert!(git(&workspace.directory, &["submodule", "status"]).contains(&nest.recorded("HEAD")));
         fs::create_dir(sub.join("out")).unwrap();
         fs::write(sub.join("out/ignored"), "x").unwrap();
         assert!(site.collect(&request, &workspace).unwrap().is_none());
@@ -144,7 +138,7 @@ fn commits_and_edits_in_a_submodule_land_and_the_users_own_stays() {
             name,
             "what landed is where others start"
         );
-        assert_eq!(git_in(&workspace.directory, &["status", "--porcelain"]), "");
+        assert_eq!(git(&workspace.directory, &["status", "--porcelain"]), "");
     }
     assert_eq!(nest.checkout(), before);
     assert_eq!(nest.untouched(), module);
@@ -191,26 +185,26 @@ fn the_next_guest_finds_nothing_of_the_last_one() {
         fs::write(sub.join("out/left"), "x").unwrap();
         fs::write(sub.join("lib.txt"), "changed").unwrap();
         commit_all(&sub, "own");
-        git_in(&sub, &["tag", "mine"]);
-        git_in(&sub, &["config", "core.hooksPath", "/nowhere"]);
+        git(&sub, &["tag", "mine"]);
+        git(&sub, &["config", "core.hooksPath", "/nowhere"]);
         fs::remove_file(sub.join(".gitignore")).unwrap();
         fs::create_dir(sub.join("repo")).unwrap();
-        git_in(&sub.join("repo"), &["init", "-q", "."]);
+        git(&sub.join("repo"), &["init", "-q", "."]);
         let again = site.prepare(&site.request(1, "b")).unwrap();
         assert_eq!(again.directory, workspace.directory);
-        assert_eq!(git_in(&sub, &["status", "--porcelain", "--ignored"]), "");
-        assert_eq!(git_in(&sub, &["log", "--format=%s"]), "v2\nv1");
-        assert_eq!(git_in(&sub, &["tag", "--list"]), "v1\nv2");
-        assert!(!git_in(&sub, &["config", "--list", "--local"]).contains("hookspath"));
+        assert_eq!(git(&sub, &["status", "--porcelain", "--ignored"]), "");
+        assert_eq!(git(&sub, &["log", "--format=%s"]), "v2\nv1");
+        assert_eq!(git(&sub, &["tag", "--list"]), "v1\nv2");
+        assert!(!git(&sub, &["config", "--list", "--local"]).contains("hookspath"));
         assert!(site.collect(&site.request(1, "b"), &again).unwrap().is_none());
         fs::remove_dir_all(&sub).unwrap();
         symlink("/", &sub).unwrap();
         site.prepare(&site.request(1, "c")).unwrap();
         assert_eq!(read(sub.join("lib.txt")), "v2\n");
         fs::remove_file(sub.join(".git")).unwrap();
-        git_in(&sub, &["init", "-q", "."]);
+        git(&sub, &["init", "-q", "."]);
         site.prepare(&site.request(1, "d")).unwrap();
-        assert_eq!(git_in(&sub, &["describe", "--tags"]), "v2");
+        assert_eq!(git(&sub, &["describe", "--tags"]), "v2");
     }
 }
 
@@ -251,7 +245,7 @@ fn one_that_a_guest_filled_is_kept_if_it_was_changed() {
     let request = request(1, "fills");
     let workspace = site.prepare(&request).unwrap();
     let update = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"];
-    git_in(&workspace.directory, &update);
+    git(&workspace.directory, &update);
     assert!(site.collect(&request, &workspace).unwrap().is_none());
     assert!(site.run_repo.rescued().unwrap().is_empty(), "just what is recorded");
     fs::write(workspace.directory.join(SUB).join("work.txt"), "work").unwrap();
@@ -309,7 +303,7 @@ fn nothing_planted_in_a_submodule_fires() {
             plant(&sub, Path::new(pointer.trim().strip_prefix("gitdir: ").unwrap()));
             fs::write(sub.join("who"), format!("{number} {}", site.private)).unwrap();
             let loose = workspace.directory.join("loose");
-            git_in(&loose, &["init", "-q", "."]);
+            git(&loose, &["init", "-q", "."]);
             plant(&loose, &loose.join(".git"));
             site.run_repo.snapshot_of(&[&one, &two][number].workspace_name()).unwrap();
         }
@@ -331,7 +325,7 @@ fn nothing_planted_in_a_submodule_fires() {
     fs::write(nest.module().join("info/attributes"), "* filter=evil\n").unwrap();
     let config = nest.module().join("config");
     for key in ["filter.evil.clean", "filter.evil.smudge", "core.fsmonitor"] {
-        git_in(&nest.repo, &["config", "--file", config.to_str().unwrap(), key, &script]);
+        git(&nest.repo, &["config", "--file", config.to_str().unwrap(), key, &script]);
     }
     fs::write(nest.repo.join(SUB).join("lib.txt"), "v2\n").unwrap();
     let site = nest.worktrees();
@@ -387,7 +381,7 @@ fn both_sides_changing_one_submodule_is_a_conflict_that_can_be_mended_or_decided
     let workspace = site.prepare(&two).unwrap();
     let sub = workspace.directory.join(SUB);
     assert_eq!(read(sub.join("one.txt")), "one", "it finds what landed");
-    git_in(&sub, &["merge", "-q", "-m", "both", "refs/conductor/r1/two"]);
+    git(&sub, &["merge", "-q", "-m", "both", "refs/conductor/r1/two"]);
     site.land(&task("two"), &site.collect(&two, &workspace).unwrap().unwrap()).unwrap();
     let now = nest.recorded("conductor/r1");
     assert_eq!(nest.in_module(&["show", &format!("{now}:one.txt")]), "one");
@@ -411,8 +405,8 @@ fn work_that_goes_back_finds_its_submodule_as_it_left_it() {
     let workspace = site.prepare(&again).unwrap();
     assert_eq!(read(sub.join("first.txt")), "first");
     assert!(!sub.join("later.txt").exists());
-    assert_eq!(git_in(&sub, &["log", "-1", "--format=%s"]), "first");
-    assert_eq!(git_in(&workspace.directory, &["status", "--porcelain", "--", SUB]), "M libs/sub");
+    assert_eq!(git(&sub, &["log", "-1", "--format=%s"]), "first");
+    assert_eq!(git(&workspace.directory, &["status", "--porcelain", "--", SUB]), "M libs/sub");
     let change = site.collect(&again, &workspace).unwrap().unwrap();
     site.land(&task("again"), &change).unwrap();
     let now = nest.recorded("conductor/r1");
@@ -434,7 +428,7 @@ fn a_submodule_taken_away_moved_or_turned_into_files_is_that() {
     let gone = change("gone", &|dir| fs::remove_dir_all(dir.join(SUB)).unwrap()).unwrap();
     assert!(!entries(&gone).contains(SUB));
     let moved = change("moved", &|dir| {
-        git_in(dir, &["mv", SUB, "libs/elsewhere"]);
+        git(dir, &["mv", SUB, "libs/elsewhere"]);
         site.collect(&request(1, "moved"), &seat_at(&site, dir)).unwrap().unwrap();
         fs::write(dir.join("libs/elsewhere/lib.txt"), "v3\n").unwrap();
     });
@@ -444,7 +438,7 @@ fn a_submodule_taken_away_moved_or_turned_into_files_is_that() {
     let now = nest.git(&["rev-parse", &format!("{moved}:libs/elsewhere")]);
     assert_eq!(nest.in_module(&["show", &format!("{now}:lib.txt")]), "v3");
     let files = change("files", &|dir| {
-        git_in(dir, &["rm", "-q", "--cached", SUB]);
+        git(dir, &["rm", "-q", "--cached", SUB]);
         fs::write(dir.join(".gitmodules"), "").unwrap();
         fs::remove_file(dir.join(SUB).join(".git")).unwrap();
     });
@@ -465,8 +459,8 @@ fn a_submodule_taken_away_moved_or_turned_into_files_is_that() {
     });
     let now = nest.recorded(&without_git.unwrap());
     assert_eq!(nest.in_module(&["show", &format!("{now}:lib.txt")]), "v4");
-    assert!(change("deinit", &|dir| drop(git_in(dir, &["submodule", "deinit", "-f", SUB]))).is_none());
-    let older = change("older", &|dir| drop(git_in(&dir.join(SUB), &["checkout", "-q", "v1"])));
+    assert!(change("deinit", &|dir| drop(git(dir, &["submodule", "deinit", "-f", SUB]))).is_none());
+    let older = change("older", &|dir| drop(git(&dir.join(SUB), &["checkout", "-q", "v1"])));
     assert_eq!(nest.recorded(&older.unwrap()), nest.in_module(&["rev-parse", "v1"]));
     land(&site, 1, "lands", |dir| fs::remove_dir_all(dir.join(SUB)).unwrap()).unwrap();
     let workspace = site.prepare(&request(1, "after")).unwrap();
@@ -489,15 +483,15 @@ fn a_submodule_in_a_submodule_is_the_same_a_level_deeper() {
         land(&site, 1, name, |dir| {
             let inner = dir.join(SUB).join("inner");
             assert_eq!(read(inner.join("lib.txt")), if site.private { "tree" } else { "v2\n" });
-            assert_eq!(git_in(dir, &["status", "--porcelain"]), "");
+            assert_eq!(git(dir, &["status", "--porcelain"]), "");
             fs::write(inner.join("lib.txt"), name).unwrap();
         })
         .unwrap();
         let middle = nest.recorded("conductor/r1");
         let inner = nest.in_module(&["rev-parse", &format!("{middle}:inner")]);
         let deepest = nest.repo.join(SUB).join("inner");
-        assert_eq!(git_in(&deepest, &["show", &format!("{inner}:lib.txt")]), name);
-        assert_eq!(git_in(&deepest, &["rev-parse", &format!("refs/conductor/r1/{name}")]), inner);
+        assert_eq!(git(&deepest, &["show", &format!("{inner}:lib.txt")]), name);
+        assert_eq!(git(&deepest, &["rev-parse", &format!("refs/conductor/r1/{name}")]), inner);
     }
     assert_eq!(nest.checkout(), before);
 }
@@ -509,13 +503,13 @@ fn a_run_in_a_linked_worktree_finds_the_submodules_there() {
     let linked = nest.repo.with_file_name("linked");
     nest.git(&["worktree", "add", "-q", "-b", "other", linked.to_str().unwrap()]);
     let update = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"];
-    git_in(&linked, &update);
+    git(&linked, &update);
     fs::remove_dir_all(nest.module()).unwrap();
     let lab = Lab { repo: linked, state: nest.state.clone(), _dir: tempfile::tempdir().unwrap() };
     let site = lab.worktrees();
     land(&site, 1, "works", |dir| fs::write(dir.join(SUB).join("lib.txt"), "v3\n").unwrap()).unwrap();
     let now = lab.git(&["rev-parse", &format!("conductor/r1:{SUB}")]);
-    assert_eq!(git_in(&lab.repo.join(SUB), &["show", &format!("{now}:lib.txt")]), "v3");
+    assert_eq!(git(&lab.repo.join(SUB), &["show", &format!("{now}:lib.txt")]), "v3");
 }
 
 /// The agent whose work landed chose the names in `.gitmodules`.
@@ -531,7 +525,7 @@ fn a_name_that_leads_elsewhere_is_not_followed() {
     .unwrap();
     let workspace = site.prepare(&request(1, "next")).unwrap();
     assert_eq!(fs::read_dir(workspace.directory.join(SUB)).unwrap().count(), 0);
-    assert_eq!(git_in(&nest.origin, &["for-each-ref", "refs/conductor"]), "");
+    assert_eq!(git(&nest.origin, &["for-each-ref", "refs/conductor"]), "");
 }
 
 #[test]
@@ -541,7 +535,7 @@ fn a_submodule_whose_history_was_cut_off_is_enough() {
     let from = format!("file://{}", nest.repo.display());
     let allow = ["-c", "protocol.file.allow=always"];
     let clone = ["clone", "-q", "--depth=1", "--recurse-submodules", "--shallow-submodules", &from];
-    git_in(nest.state.parent().unwrap(), &[&allow, &clone[..], &[cut.to_str().unwrap()]].concat());
+    git(nest.state.parent().unwrap(), &[&allow, &clone[..], &[cut.to_str().unwrap()]].concat());
     let lab = Lab { repo: cut, state: nest.state.clone(), _dir: tempfile::tempdir().unwrap() };
     let module = lab.repo.join(".git/modules").join(SUB);
     assert!(lab.repo.join(".git/shallow").exists());
@@ -554,11 +548,11 @@ fn a_submodule_whose_history_was_cut_off_is_enough() {
         commit_all(&workspaces[0].directory.join(SUB), "one");
         fs::write(workspaces[1].directory.join("two.txt"), text).unwrap();
         for (request, workspace) in [(&one, &workspaces[0]), (&two, &workspaces[1])] {
-            assert_eq!(git_in(&workspace.directory, &["log", "--format=%s", "-1"]).lines().count(), 1);
+            assert_eq!(git(&workspace.directory, &["log", "--format=%s", "-1"]).lines().count(), 1);
             let change = site.collect(request, workspace).unwrap().unwrap();
             site.land(&task("t"), &change).unwrap();
         }
         let now = lab.git(&["rev-parse", &format!("conductor/r1:{SUB}")]);
-        assert_eq!(git_in(&lab.repo.join(SUB), &["show", &format!("{now}:lib.txt")]), text);
+        assert_eq!(git(&lab.repo.join(SUB), &["show", &format!("{now}:lib.txt")]), text);
     }
 }
