@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{GitError, locks};
+use crate::host::logs::{self, millis};
 use crate::host::redact;
 
 /// Switched off wherever git runs in the user's repository.
@@ -70,24 +70,13 @@ pub(super) fn said(mut command: Command, input: &[u8]) -> Result<Vec<u8>, GitErr
     finished(&output, &command)
 }
 
-/// What is told of a call of git: its words, how long it took, and whether it succeeded.
-pub type CallObserver = fn(&str, Duration, bool);
-
-static OBSERVER: OnceLock<CallObserver> = OnceLock::new();
-
-/// From now on every call of git is told, once it has ended.
-pub fn observe_calls(observer: CallObserver) {
-    let _ = OBSERVER.set(observer);
-}
-
 /// Every call of git passes here: what a killed one left locked is freed, what a living one holds is waited
 /// for.
 pub(super) fn run(command: &mut Command, input: &[u8]) -> Result<Output, GitError> {
-    let Some(observer) = OBSERVER.get() else { return locks::run(command, input, locks::PATIENCE) };
     let started = Instant::now();
     let output = locks::run(command, input, locks::PATIENCE);
-    let succeeded = output.as_ref().is_ok_and(|output| output.status.success());
-    observer(&what(command), started.elapsed(), succeeded);
+    let ok = output.as_ref().is_ok_and(|output| output.status.success());
+    tracing::debug!(target: logs::GIT, git = what(command), took = millis(started.elapsed()), ok, "called git");
     output
 }
 

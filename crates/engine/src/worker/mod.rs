@@ -13,6 +13,7 @@ mod first_start;
 pub mod gates;
 mod judging;
 mod lines;
+pub(crate) mod log_lines;
 mod measuring;
 mod message_queue;
 mod parking;
@@ -50,6 +51,7 @@ use crate::git::checkpoints::Checkpoint;
 use crate::git::workspaces::{
     SettingsNews, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest, Workspaces,
 };
+use crate::host::logs::carried;
 use crate::host::redact;
 use crate::process::transcript::{Marks, Speaker};
 use crate::process::{self, Mark};
@@ -152,6 +154,8 @@ impl Worker {
     pub async fn work(self: Arc<Self>, order: Order, stop: watch::Receiver<Stop>) {
         let timer = PhaseTimer::begin(&self.board, &order.task, order.attempt);
         let begun = Instant::now();
+        let is_apart = self.workspaces.is_apart(&self.plan.get().tasks[order.place]);
+        log_lines::attempt_began(&order, is_apart);
         let (outcome, change): (Outcome, Option<Change>) = match self.attempt(&order, &timer, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
             Err((outcome, kept)) => {
@@ -160,8 +164,9 @@ impl Worker {
                 (self.excused(&order.task, begun, outcome), kept)
             }
         };
-        let phases = Some(timer.finish());
-        let change = change.map(Box::new);
+        let phases = timer.finish();
+        log_lines::attempt_ended(&outcome, &phases, order.choice.is_none() && !is_apart, begun);
+        let (phases, change) = (Some(phases), change.map(Box::new));
         let (task, attempt) = (order.task, order.attempt);
         self.report(Input::AttemptEnded { task, attempt, outcome, change, phases });
     }
@@ -304,7 +309,9 @@ impl Worker {
     }
 
     pub(crate) fn notice(&self, text: String) {
-        let _ = self.notices.send(redact::known().string(text));
+        let text = redact::known().string(text);
+        tracing::info!(notice = text, "told the user");
+        let _ = self.notices.send(text);
     }
 
     /// Ends what is left of an attempt that could not come to its own end.
@@ -324,7 +331,7 @@ pub(crate) async fn aside<T: Send + 'static>(
 ) -> Result<T, WorkspaceError> {
     match blocks {
         false => work(),
-        true => tokio::task::spawn_blocking(work)
+        true => tokio::task::spawn_blocking(carried(work))
             .await
             .unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string()))),
     }

@@ -11,6 +11,7 @@ use conductor_core::schedule::Action;
 
 use tokio::time::Instant;
 
+use super::backlog::timed;
 use super::{Coordinator, CoordinatorError, Words};
 use crate::agents;
 use crate::stores::StoreError;
@@ -119,7 +120,7 @@ impl Coordinator {
         let (store, id) = (self.store.clone(), self.id.clone());
         let (mut wait, mut patience) = (FIRST_WAIT, SOON);
         let appended = loop {
-            match self.meanwhile(store.append(&id, records), patience, held).await? {
+            match self.meanwhile(timed(store.append(&id, records), records.len()), patience, held).await? {
                 Err(StoreError::Unavailable { why }) => {
                     self.miss_the_store(why);
                     patience = Duration::ZERO;
