@@ -11,7 +11,7 @@ mod tests;
 mod wanted;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -31,6 +31,11 @@ pub use wanted::{Wanted, WantedError};
 
 /// The name of the file in a run's folder.
 pub const FILE: &str = "conductor.log";
+
+/// The files of a run's folder that hold its lines, the oldest first.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    rotating::all(&folder.join(FILE)).into_iter().filter(|path| path.exists()).collect()
+}
 
 /// What calls of git are said under.
 pub const GIT: &str = "conductor_engine::git";

@@ -88,15 +88,21 @@ impl RotatingFile {
 
     /// Where files cannot be renamed, the one there is grows on.
     fn rotate(&mut self) {
-        let older = |number: u32| match number {
-            0 => self.path.clone(),
-            number => PathBuf::from(format!("{}.{number}", self.path.display())),
-        };
-        for number in (0..OLDER).rev() {
-            let _ = fs::rename(older(number), older(number + 1));
+        for pair in all(&self.path).windows(2) {
+            let _ = fs::rename(&pair[1], &pair[0]);
         }
         (self.file, self.size, self.torn) = (None, 0, false);
     }
+}
+
+/// The paths of a file and of those that were before it, the oldest first.
+pub(super) fn all(path: &Path) -> Vec<PathBuf> {
+    let older = (1..=OLDER).rev().map(|number| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    });
+    older.chain([path.to_owned()]).collect()
 }
 
 fn opened(path: &Path) -> io::Result<(Box<dyn Write + Send>, u64)> {
