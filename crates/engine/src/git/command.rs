@@ -76,7 +76,8 @@ pub(super) fn run(command: &mut Command, input: &[u8]) -> Result<Output, GitErro
     let started = Instant::now();
     let output = locks::run(command, input, locks::PATIENCE);
     let ok = output.as_ref().is_ok_and(|output| output.status.success());
-    tracing::debug!(target: logs::GIT, git = what(command), took = millis(started.elapsed()), ok, "called git");
+    let took = millis(started.elapsed());
+    tracing::debug!(target: logs::GIT, git = what(command), more = more(command), took, ok, "called git");
     output
 }
 
@@ -91,11 +92,25 @@ pub(super) fn finished(output: &Output, command: &Command) -> Result<Vec<u8>, Gi
     }
 }
 
+/// How many words name a call, and how many of those after them are logged.
+const NAMED: usize = 4;
+const LOGGED: usize = 12;
+
 /// The verb and what follows, without the switches before it.
 pub(super) fn what(command: &Command) -> String {
+    words(command, 60).take(NAMED).collect::<Vec<_>>().join(" ")
+}
+
+/// What comes after that, where there is any.
+fn more(command: &Command) -> Option<String> {
+    let more: Vec<String> = words(command, 200).skip(NAMED).take(LOGGED).collect();
+    (!more.is_empty()).then(|| more.join(" "))
+}
+
+fn words(command: &Command, longest: usize) -> impl Iterator<Item = String> {
     let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     let verb = args.iter().position(|arg| !arg.starts_with('-') && !arg.contains('=')).unwrap_or(0);
-    args[verb..].iter().take(4).map(|arg| redact::known().cut(arg, 60)).collect::<Vec<_>>().join(" ")
+    args.into_iter().skip(verb).map(move |arg| redact::known().cut(&arg, longest))
 }
 
 pub(super) fn with_input(command: Command, input: &[u8]) -> Result<String, GitError> {

@@ -46,9 +46,9 @@ const RUN: &str = "run";
 /// What is kept of a run that has no folder yet. The few steps before that say far less.
 const MOST_HELD: usize = 64 * 1024;
 
-/// All that is said in it goes to this run's file.
+/// All that is said in it goes to this run's file, wherever it is begun.
 pub fn run_span(run: &RunId) -> Span {
-    tracing::error_span!(RUN, id = run.as_str())
+    tracing::info_span!(parent: None, RUN, id = run.as_str())
 }
 
 /// The same work, for another thread: what it says is said where this was called.

@@ -14,6 +14,9 @@ use super::Order;
 use crate::host::logs::millis;
 use crate::process::{Exit, Launch};
 
+/// What these lines are said under: nothing of value is in the name of this file.
+const WORKER: &str = "conductor_engine::worker";
+
 /// All that is said in it is about this attempt.
 pub(crate) fn attempt_span(order: &Order) -> Span {
     tracing::info_span!("attempt", task = order.task.as_str(), attempt = order.attempt.0)
@@ -24,10 +27,10 @@ pub(super) fn attempt_began(order: &Order, is_apart: bool) {
     match order.choice.as_deref() {
         Some(choice) => {
             let model = choice.model.as_deref().unwrap_or_default();
-            tracing::info!(agent = choice.agent.as_str(), model, executor, "the attempt begins");
+            tracing::info!(target: WORKER, agent = choice.agent.as_str(), model, executor, "the attempt begins");
         }
-        None if is_apart => tracing::info!(executor, "the attempt begins"),
-        None => tracing::debug!(executor, "the attempt begins"),
+        None if is_apart => tracing::info!(target: WORKER, executor, "the attempt begins"),
+        None => tracing::debug!(target: WORKER, executor, "the attempt begins"),
     }
 }
 
@@ -36,7 +39,8 @@ pub(super) fn attempt_ended(outcome: &Outcome, phases: &Phases, is_brief: bool, 
     let (preparing, working, verifying) = (phases.preparing.0, phases.working.0, phases.verifying.0);
     match outcome {
         Outcome::Succeeded if is_brief => {
-            tracing::debug!(outcome = "succeeded", took, preparing, working, verifying, "the attempt ended");
+            let outcome = "succeeded";
+            tracing::debug!(target: WORKER, outcome, took, preparing, working, verifying, "the attempt ended");
         }
         Outcome::Failed(failure) => {
             let class = name(&failure.class);
@@ -44,14 +48,8 @@ pub(super) fn attempt_ended(outcome: &Outcome, phases: &Phases, is_brief: bool, 
             let is_ours = matches!(failure.class, FailureClass::Unstartable | FailureClass::Internal);
             let why = is_ours.then_some(failure.message.as_str());
             tracing::info!(
-                outcome = "failed",
-                class,
-                why,
-                took,
-                preparing,
-                working,
-                verifying,
-                "the attempt ended"
+                target: WORKER,
+                outcome = "failed", class, why, took, preparing, working, verifying, "the attempt ended"
             );
         }
         other => {
@@ -62,7 +60,7 @@ pub(super) fn attempt_ended(outcome: &Outcome, phases: &Phases, is_brief: bool, 
                 Outcome::Asked(_) => "asked",
                 Outcome::Failed(_) => "failed",
             };
-            tracing::info!(outcome, took, preparing, working, verifying, "the attempt ended");
+            tracing::info!(target: WORKER, outcome, took, preparing, working, verifying, "the attempt ended");
         }
     }
 }
@@ -70,14 +68,14 @@ pub(super) fn attempt_ended(outcome: &Outcome, phases: &Phases, is_brief: bool, 
 /// Arguments may be a prompt, and are left out.
 pub(super) fn process_started(launch: &Launch, pid: u32) {
     let program = launch.program.to_string_lossy();
-    tracing::debug!(program = &*program, pid, "a process started");
+    tracing::debug!(target: WORKER, program = &*program, pid, "a process started");
 }
 
 pub(super) fn process_ended(pid: u32, exit: Exit, took: Duration) {
     let took = millis(took);
     match exit {
-        Exit::Code(code) => tracing::debug!(pid, exit = code, took, "a process ended"),
-        Exit::Signal(signal) => tracing::debug!(pid, signal, took, "a process was killed"),
+        Exit::Code(code) => tracing::debug!(target: WORKER, pid, exit = code, took, "a process ended"),
+        Exit::Signal(signal) => tracing::debug!(target: WORKER, pid, signal, took, "a process was killed"),
     }
 }
 
@@ -85,8 +83,12 @@ pub(super) fn process_ended(pid: u32, exit: Exit, took: Duration) {
 pub(super) fn command_ended(command: &str, exit: Exit, begun: Instant) {
     let took = millis(begun.elapsed());
     match exit {
-        Exit::Code(code) => tracing::info!(command, exit = code, took, "a command of the task ended"),
-        Exit::Signal(signal) => tracing::info!(command, signal, took, "a command of the task was killed"),
+        Exit::Code(code) => {
+            tracing::info!(target: WORKER, command, exit = code, took, "a command of the task ended")
+        }
+        Exit::Signal(signal) => {
+            tracing::info!(target: WORKER, command, signal, took, "a command of the task was killed")
+        }
     }
 }
 
