@@ -403,11 +403,6 @@ async fn carry_out(
     audience.leave();
     let exit = issues::finish(closer, &id, exit(&ended, ledger, signalled.received()));
     note_exit(&state, exit);
-    tracing::info!(
-        exit = exit as u8,
-        took = logs::millis(over.elapsed()),
-        "reports are written and the work is handed over"
-    );
     Ok(exit)
 }
 

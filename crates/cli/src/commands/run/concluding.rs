@@ -113,6 +113,7 @@ fn regraphed(ended: &Run) -> Result<Graph, CliError> {
 
 /// For a process that waits for the run and did not start it.
 pub(super) fn note_exit(state: &Path, exit: Exit) {
+    tracing::info!(exit = exit as u8, "all is reported and handed over");
     let _ = access::write(&state.join(output::EXIT_CODE), format!("{}\n", exit as u8));
 }
 
