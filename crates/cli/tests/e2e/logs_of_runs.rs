@@ -59,6 +59,8 @@ fn the_file_of_a_run_has_its_steps_its_git_calls_and_how_long_they_took() {
     assert_eq!(shown.stdout, text);
     conductor(&world, &["logs", "--coordinator", "first"]).expect(2);
     conductor(&world, &["logs"]).expect(2);
+    conductor(&world, &["runs", "prune", "--keep", "0", "--yes"]).expect(0);
+    assert_eq!(world.runs(), [""; 0]);
 }
 
 #[test]
