@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use conductor_core::values::units::Millis;
-use conductor_engine::git;
 use conductor_engine::host::home::Home;
 
 use crate::args::{Color, Global};
 use crate::console;
 use crate::error::{CliError, Exit};
+use crate::logging;
 use crate::output::talk;
 use crate::settings::config;
 
@@ -26,10 +26,10 @@ pub(crate) fn apply(global: &Global) -> Result<(), CliError> {
     if global.quiet {
         console::be_quiet();
     }
+    logging::begin(global)?;
     enter(&global.directories)?;
-    if global.verbose {
+    if global.verbose > 0 {
         console::be_verbose();
-        git::observe_calls(tell_call);
         introduce();
     }
     Ok(())
@@ -45,14 +45,16 @@ pub(crate) fn color(color: Color) {
 }
 
 /// The same options, for this program started by itself.
-pub(crate) fn handed_on() -> Vec<&'static str> {
-    let mut words = match anstream::ColorChoice::global() {
+pub(crate) fn handed_on() -> Vec<String> {
+    let words = match anstream::ColorChoice::global() {
         anstream::ColorChoice::Never => vec!["--color=never"],
         anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => vec!["--color=always"],
         anstream::ColorChoice::Auto => Vec::new(),
     };
-    words.extend(console::is_quiet().then_some("--quiet"));
-    words.extend(console::is_verbose().then_some("--verbose"));
+    let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    words.extend(console::is_quiet().then(|| "--quiet".to_owned()));
+    words.extend(console::is_verbose().then(|| "--verbose".to_owned()));
+    words.extend(logging::handed_on());
     words
 }
 
@@ -96,11 +98,6 @@ fn introduce() {
     if !set.is_empty() {
         talk(format!("variables that are set: {}", set.join(", ")));
     }
-}
-
-fn tell_call(words: &str, took: Duration, succeeded: bool) {
-    let how = if succeeded { "" } else { ", failed" };
-    talk(format!("git {words} ({}{how})", millis(took)));
 }
 
 fn millis(time: Duration) -> Millis {

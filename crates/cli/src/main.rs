@@ -11,6 +11,7 @@ mod console;
 mod end_block;
 mod error;
 mod globals;
+mod logging;
 mod mistyped;
 mod output;
 mod panics;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
+use conductor_engine::host::logs::{Wanted, WantedError};
 
 const HEADING: &str = "Global options";
 
@@ -16,9 +17,18 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, help_heading = HEADING, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Print more: where files are looked for, every git command, and the exit code
-    #[arg(short, long, global = true, help_heading = HEADING)]
-    pub(crate) verbose: bool,
+    /// Print more: where files are looked for, every git command, and the exit code; -vv prints what is logged, too
+    #[arg(short, long, global = true, help_heading = HEADING, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// Print what is logged, from this level on: off, error, warn, info, debug, trace, or levels of modules
+    /// (info,conductor_engine::git=trace) [env: CONDUCTOR_LOG]
+    #[arg(long, value_name = "LEVEL", global = true, help_heading = HEADING, value_parser = log_level)]
+    pub(crate) log_level: Option<LogLevel>,
+
+    /// Choose how log lines are written [env: CONDUCTOR_LOG_FORMAT] [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT", global = true, help_heading = HEADING)]
+    pub(crate) log_format: Option<LogFormat>,
 
     /// Choose when to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, global = true, help_heading = HEADING)]
@@ -32,9 +42,31 @@ pub(crate) enum Color {
     Never,
 }
 
+/// What is wanted of the log, and how it was said.
+#[derive(Debug, Clone)]
+pub(crate) struct LogLevel {
+    pub(crate) said: String,
+    pub(crate) wanted: Wanted,
+}
+
+pub(crate) fn log_level(said: &str) -> Result<LogLevel, WantedError> {
+    Ok(LogLevel { said: said.to_owned(), wanted: said.parse()? })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
 impl Global {
     /// Whether none of them was typed.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.directories.is_empty() && !self.quiet && !self.verbose && self.color == Color::Auto
+        self.directories.is_empty()
+            && !self.quiet
+            && self.verbose == 0
+            && self.log_level.is_none()
+            && self.log_format.is_none()
+            && self.color == Color::Auto
     }
 }

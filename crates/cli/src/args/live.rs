@@ -33,8 +33,15 @@ pub(crate) struct Status {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    #[command(flatten)]
-    pub(crate) of: OfTask,
+    /// Use the task with this id
+    #[arg(add = complete::tasks(), required_unless_present = "coordinator")]
+    pub(crate) task: Option<String>,
+    /// Use this run (name or prefix; default: the newest one here that fits)
+    #[arg(long, value_name = "RUN", add = complete::runs())]
+    pub(crate) run: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Follow the task until it ends, through all its attempts
     #[arg(short, long, conflicts_with = "attempt")]
     pub(crate) follow: bool,
@@ -44,6 +51,9 @@ pub(crate) struct Logs {
     /// Show the agent's raw messages instead
     #[arg(long)]
     pub(crate) stream: bool,
+    /// Show what Conductor itself logged about the run instead: its steps, its git commands, and how long they took
+    #[arg(long, conflicts_with_all = ["task", "json", "follow", "attempt", "stream"])]
+    pub(crate) coordinator: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `conductor logs`: what a task's agent or command said, made safe to show.
+//! `conductor logs`: what a task's agent or command said, made safe to show; or what Conductor logged about a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,8 +8,10 @@ use conductor_core::run::event::{Event, Record};
 use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_engine::agents;
 use conductor_engine::dispatch::{Heard, Query, View};
+use conductor_engine::host::logs;
 use conductor_engine::process::transcript::{Reader, Speaker, shown};
 use conductor_engine::runs::control::{self, ControlError};
+use conductor_engine::stores::StoredRun;
 use serde_json::json;
 
 use super::{block_on, talk};
@@ -22,16 +24,33 @@ use crate::error::{CliError, Exit};
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &args::Logs) -> Result<Exit, CliError> {
-    block_on(show(args))
+    match args.task.as_deref() {
+        Some(task) => block_on(show(args, task)),
+        None => block_on(show_own(args)),
+    }
 }
 
-async fn show(args: &args::Logs) -> Result<Exit, CliError> {
+/// What the coordinator of a run logged, the oldest first.
+async fn show_own(args: &args::Logs) -> Result<Exit, CliError> {
+    let archive = Archive::open().await?;
+    let candidates = archive.candidates(args.run.as_deref())?;
+    let own = |run: &StoredRun| logs::files_in(&archive.home.run(&run.id));
+    let Some(paths) = candidates.iter().map(own).find(|paths| !paths.is_empty()) else {
+        return Err(CliError::new(Exit::NothingToDo, "Conductor has logged nothing about this run"));
+    };
+    for path in paths {
+        console::answer_bytes(&std::fs::read(&path)?)?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn show(args: &args::Logs, task: &str) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
     let live = |found: &Found| archive.home.is_live(&found.stored.id);
     let spoke = |found: &Found, place: usize| {
         found.run.progress(found.run.doer(place)).last_attempt > 0 || (args.follow && live(found))
     };
-    let mut chosen = archive.task(args.of.run.as_deref(), &args.of.task, spoke).await?;
+    let mut chosen = archive.task(args.run.as_deref(), task, spoke).await?;
     let doer = chosen.found.run.doer(chosen.place);
     if doer != chosen.place {
         let (race, who) = (&chosen.task().id, &chosen.found.run.task(doer).0.id);
@@ -91,7 +110,7 @@ impl<'a> Listener<'a> {
             attempts,
             begun: Vec::new(),
             silent: true,
-            as_json: args.of.json,
+            as_json: args.json,
             speaking: Attempt(1),
         }
     }

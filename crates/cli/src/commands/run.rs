@@ -33,6 +33,7 @@ use conductor_engine::git::merge;
 use conductor_engine::git::workspaces::empty_trash;
 use conductor_engine::host::clock::wall;
 use conductor_engine::host::home::{Home, RunClaim};
+use conductor_engine::host::logs::{self, OpenLog};
 use conductor_engine::host::shortage;
 use conductor_engine::planner;
 use conductor_engine::process;
@@ -41,10 +42,11 @@ use conductor_engine::records::history;
 use conductor_engine::records::output;
 use conductor_engine::records::sessions::Scribe;
 use conductor_engine::runs::coordinator::{Coordinator, Finished, Start, World};
-use conductor_engine::stores::{self, EarlierRuns, LogReader, NewRun, RunLog, StoredRun, file_name};
+use conductor_engine::stores::{self, EarlierRuns, LogReader, NewRun, RunLog, Store, StoredRun, file_name};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
+use tracing::Instrument as _;
 
 use super::plan::commands;
 use super::worktree::clear_after_the_dead;
@@ -53,6 +55,7 @@ use crate::archive::patiently;
 use crate::args::{self, Ui};
 use crate::end_block::Block;
 use crate::error::{CliError, Exit};
+use crate::logging;
 use crate::progress::Stage;
 use crate::settings::agent_findings;
 use crate::settings::variables;
@@ -173,12 +176,23 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, CliError> {
 }
 
 async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> Result<Exit, CliError> {
+    let id = new_id();
+    let own_log = logging::of_run(&id);
+    let span = logs::run_span(&id);
+    begin(args, made, absent, (id, own_log)).instrument(span).await
+}
+
+async fn begin(
+    args: Resolved<'_>,
+    made: Made,
+    absent: BTreeSet<String>,
+    (id, own_log): (RunId, OpenLog),
+) -> Result<Exit, CliError> {
     let Made { mut plan, source, turn } = made;
     let mut options = args.options(&plan, None)?;
     options.absent = absent;
     options.selection = Some(Chosen::of(args.typed, None).selection());
     let mut repository = repository(&args, &plan, &mut options, &args.directory)?;
-    let id = new_id();
     // What is refused leaves nothing behind, so all that can be is looked at before anything is made.
     places::check(repository.as_ref(), &id, &args.directory, &plan)?;
     let ours = uncommitted::ours(&source, &options, &args.directory, repository.as_ref());
@@ -188,6 +202,7 @@ async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> 
     let home = Home::open()?;
     let store = patiently(|| stores::open(&home)).await?;
     let claim = shortage::for_a_while(talk, async || home.claim(&id)).await?;
+    own_log.write_to(claim.directory());
     let mut earlier = EarlierRuns::of(&*store);
     history::estimate(&mut earlier, &args.directory, &source, &mut plan).await?;
     options.samples = history::samples(&mut earlier, &args.directory, &plan).await?;
@@ -237,7 +252,7 @@ async fn account_for_planning(
     Ok(run)
 }
 
-async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
+async fn take_up(args: Resolved<'_>) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let store = patiently(|| stores::open(&home)).await?;
     let (stored, claim, run, reading) = match read_back(&args, &home, &*store).await {
@@ -248,6 +263,17 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
             return Err(cli_error);
         }
     };
+    let own_log = logging::of_run(&stored.id);
+    own_log.write_to(claim.directory());
+    let span = logs::run_span(&stored.id);
+    go_on(args, (home, store), (stored, claim, run, reading)).instrument(span).await
+}
+
+async fn go_on(
+    mut args: Resolved<'_>,
+    (home, store): (Home, Arc<dyn Store>),
+    (stored, claim, run, reading): ReadBack,
+) -> Result<Exit, CliError> {
     let unfinished = is_unfinished(&args, &stored, &run, claim.directory());
     if unfinished {
         talk(format!("run {} was over, but not all of its last steps were done: they are now", stored.id));
@@ -283,12 +309,11 @@ async fn take_up(mut args: Resolved<'_>) -> Result<Exit, CliError> {
     .await
 }
 
+/// A run as it was left.
+type ReadBack = (StoredRun, RunClaim, Run, Option<Reading>);
+
 /// Finds the run that is meant and reads it; writes nothing.
-async fn read_back(
-    args: &Resolved<'_>,
-    home: &Home,
-    store: &dyn LogReader,
-) -> Result<(StoredRun, RunClaim, Run, Option<Reading>), CliError> {
+async fn read_back(args: &Resolved<'_>, home: &Home, store: &dyn LogReader) -> Result<ReadBack, CliError> {
     let stored = find(args, home, &store.runs().await?)?;
     let claim = home.claim(&stored.id)?;
     let reading = editing::begin_reading(args, &stored);

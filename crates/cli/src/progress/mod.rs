@@ -22,6 +22,7 @@ use conductor_engine::stores::bus::Records;
 
 use crate::args::Ui;
 use crate::console;
+use crate::logging;
 
 pub(crate) trait Progress {
     fn show(&mut self, records: &Records);
@@ -56,7 +57,7 @@ fn shown(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
         Ui::Json => Box::new(json::Json::new(stage.id)),
         _ if console::is_quiet() => Box::new(quiet::Quiet::new(stage)),
         // Notices from everywhere would break what is drawn.
-        _ if console::is_verbose() => Box::new(plain::Plain::new(stage)),
+        _ if console::is_verbose() || logging::is_shown() => Box::new(plain::Plain::new(stage)),
         Ui::Inline if terminal::is_ours() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if terminal::is_ours() && !is_watched_later() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if github::is_here() => Box::new(github::GitHub::new(stage)),

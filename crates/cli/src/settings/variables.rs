@@ -16,6 +16,10 @@ use crate::settings::diagnostics::Sheet;
 /// The variable by which a shell's script asks; its value is the shell's name.
 pub(crate) const COMPLETE: &str = "CONDUCTOR_COMPLETE";
 
+/// What is logged on standard error, and in which form; for every command.
+pub(crate) const LOG: &str = "CONDUCTOR_LOG";
+pub(crate) const LOG_FORMAT: &str = "CONDUCTOR_LOG_FORMAT";
+
 /// What is set where an option of `run` can set it too.
 pub(crate) const OF_OPTIONS: [(&str, &str); 14] = [
     ("parallel", "CONDUCTOR_PARALLEL"),
@@ -81,9 +85,11 @@ const OF_TASKS: [(&str, &str); 41] = [
 ];
 
 /// What is no setting: places, and what we tell agents and our own processes.
-const OTHERS: [&str; 19] = [
+const OTHERS: [&str; 21] = [
     "CONDUCTOR_HOME",
     "CONDUCTOR_PAGER",
+    LOG,
+    LOG_FORMAT,
     "CONDUCTOR_RUN",
     "CONDUCTOR_TASK",
     "CONDUCTOR_ATTEMPT",

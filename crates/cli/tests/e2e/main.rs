@@ -52,6 +52,7 @@ mod last_steps;
 mod ledger;
 mod leftovers;
 mod liveness;
+mod logs_of_runs;
 mod manual;
 mod mcp;
 mod measure;

@@ -33,7 +33,9 @@ impl Link {
 
     /// Tells the user something.
     pub(crate) fn notice(&self, text: String) {
-        let _ = self.notices.send(redact::known().string(text));
+        let text = redact::known().string(text);
+        tracing::info!(notice = text, "told the user");
+        let _ = self.notices.send(text);
     }
 
     pub(crate) fn control(&self) -> Control {

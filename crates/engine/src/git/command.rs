@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{GitError, locks};
+use crate::host::logs::{self, millis};
 use crate::host::redact;
 
 /// Switched off wherever git runs in the user's repository.
@@ -70,24 +70,14 @@ pub(super) fn said(mut command: Command, input: &[u8]) -> Result<Vec<u8>, GitErr
     finished(&output, &command)
 }
 
-/// What is told of a call of git: its words, how long it took, and whether it succeeded.
-pub type CallObserver = fn(&str, Duration, bool);
-
-static OBSERVER: OnceLock<CallObserver> = OnceLock::new();
-
-/// From now on every call of git is told, once it has ended.
-pub fn observe_calls(observer: CallObserver) {
-    let _ = OBSERVER.set(observer);
-}
-
 /// Every call of git passes here: what a killed one left locked is freed, what a living one holds is waited
 /// for.
 pub(super) fn run(command: &mut Command, input: &[u8]) -> Result<Output, GitError> {
-    let Some(observer) = OBSERVER.get() else { return locks::run(command, input, locks::PATIENCE) };
     let started = Instant::now();
     let output = locks::run(command, input, locks::PATIENCE);
-    let succeeded = output.as_ref().is_ok_and(|output| output.status.success());
-    observer(&what(command), started.elapsed(), succeeded);
+    let ok = output.as_ref().is_ok_and(|output| output.status.success());
+    let took = millis(started.elapsed());
+    tracing::debug!(target: logs::GIT, git = what(command), more = more(command), took, ok, "called git");
     output
 }
 
@@ -102,11 +92,25 @@ pub(super) fn finished(output: &Output, command: &Command) -> Result<Vec<u8>, Gi
     }
 }
 
+/// How many words name a call, and how many of those after them are logged.
+const NAMED: usize = 4;
+const LOGGED: usize = 12;
+
 /// The verb and what follows, without the switches before it.
 pub(super) fn what(command: &Command) -> String {
+    words(command, 60).take(NAMED).collect::<Vec<_>>().join(" ")
+}
+
+/// What comes after that, where there is any.
+fn more(command: &Command) -> Option<String> {
+    let more: Vec<String> = words(command, 200).skip(NAMED).take(LOGGED).collect();
+    (!more.is_empty()).then(|| more.join(" "))
+}
+
+fn words(command: &Command, longest: usize) -> impl Iterator<Item = String> {
     let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     let verb = args.iter().position(|arg| !arg.starts_with('-') && !arg.contains('=')).unwrap_or(0);
-    args[verb..].iter().take(4).map(|arg| redact::known().cut(arg, 60)).collect::<Vec<_>>().join(" ")
+    args.into_iter().skip(verb).map(move |arg| redact::known().cut(&arg, longest))
 }
 
 pub(super) fn with_input(command: Command, input: &[u8]) -> Result<String, GitError> {

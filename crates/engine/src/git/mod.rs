@@ -38,7 +38,6 @@ use std::process::Command;
 use std::sync::Arc;
 
 pub use baseline::{Baseline, Content, Difference};
-pub use command::{CallObserver, observe_calls};
 pub use error::GitError;
 pub use filters::Refused;
 pub use foreign::{head_of, head_text, ref_of};

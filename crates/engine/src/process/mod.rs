@@ -115,6 +115,10 @@ impl Running {
         Ok(Running { child, group, mark, is_over: false })
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn name(&self) -> ProcessName {
         let pid = self.child.id();
         ProcessName { pid, start_time: tree::start_time(pid).unwrap_or(0) }

@@ -19,6 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::dispatch::Message;
 use crate::git::workspaces::{RunRepo, SettingsNews, WorkspaceError};
 use crate::git::{Glimpse, Merge};
+use crate::host::logs::carried;
 use known::{Known, Work};
 
 /// Looking takes at most this part of the time.
@@ -108,7 +109,7 @@ impl ConflictMonitor {
             tokio::time::sleep(wait).await;
             let conflict_monitor = self.clone();
             let begun = Instant::now();
-            let looked = tokio::task::spawn_blocking(move || conflict_monitor.look()).await;
+            let looked = tokio::task::spawn_blocking(carried(move || conflict_monitor.look())).await;
             for input in looked.unwrap_or_default() {
                 if reports.send(Message::Input(input)).is_err() {
                     return;

@@ -21,6 +21,7 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{RwLock, watch};
 use tokio::task::JoinHandle;
+use tracing::Instrument as _;
 
 use crate::dispatch::Control;
 use crate::dispatch::{LiveView, Query, View};
@@ -209,17 +210,20 @@ impl ControlServer {
         let answering = Arc::new(RwLock::new(()));
         let held = answering.clone();
         let (closing, closed) = watch::channel(false);
-        let listening = tokio::spawn(async move {
+        tracing::debug!("the control socket is open");
+        let listening = async move {
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
                         let (control, held, closed) = (control.clone(), held.clone(), closed.clone());
-                        drop(tokio::spawn(serve(stream, control, held, closed)));
+                        let serving = serve(stream, control, held, closed);
+                        drop(tokio::spawn(serving.in_current_span()));
                     }
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 }
             }
-        });
+        };
+        let listening = tokio::spawn(listening.in_current_span());
         Ok(ControlServer { listening, socket, answering, closing })
     }
 
@@ -251,10 +255,13 @@ async fn serve(
         let held = answering.read().await;
         let reply = match serde_json::from_str(&line) {
             Ok(Question::Follow) => return tell_all(writer, control, closed).await,
-            Ok(Question::Look(query)) => control.look(query).await.map(|seen| match seen {
-                Ok(view) => Reply::Seen(view),
-                Err(refusal) => Reply::Refused(refusal.to_string()),
-            }),
+            Ok(Question::Look(query)) => {
+                tracing::trace!(?query, "asked on the control socket");
+                control.look(query).await.map(|seen| match seen {
+                    Ok(view) => Reply::Seen(view),
+                    Err(refusal) => Reply::Refused(refusal.to_string()),
+                })
+            }
             Err(_) => asked(&line, &control).await,
         };
         let Some(reply) = reply else { return };
@@ -265,13 +272,23 @@ async fn serve(
     }
 }
 
+/// Its name alone: what comes with it may be in the user's words.
+fn kind(request: &Request) -> String {
+    match serde_json::to_value(request).unwrap_or_default() {
+        serde_json::Value::Object(fields) => fields.keys().next().cloned().unwrap_or_default(),
+        name => name.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
 async fn asked(line: &str, control: &Control) -> Option<Reply> {
     Some(match serde_json::from_str::<Request>(line) {
         Err(error) => Reply::Refused(format!("this is no request: {error}")),
-        Ok(request) => match control.ask_and_wait(request).await? {
-            Ok(()) => Reply::Done,
-            Err(refusal) => Reply::Refused(refusal.to_string()),
-        },
+        Ok(request) => {
+            let kind = kind(&request);
+            let done = control.ask_and_wait(request).await?;
+            tracing::debug!(request = kind, ok = done.is_ok(), "asked on the control socket");
+            done.map_or_else(|refusal| Reply::Refused(refusal.to_string()), |()| Reply::Done)
+        }
     })
 }
 

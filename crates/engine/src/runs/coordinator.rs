@@ -29,12 +29,14 @@ use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::dispatch::board::Board;
 use crate::dispatch::{Control, Dispatch, Link, Message, Query, Stop, View};
 use crate::git::workspaces::{RunRepo, Workspaces, works};
 use crate::host::clock::{Clock, HEARTBEAT};
 use crate::host::home::RunClaim;
+use crate::host::logs::{self, carried, millis};
 use crate::host::panics::caught;
 use crate::host::redact;
 use crate::host::shortage;
@@ -114,8 +116,11 @@ pub struct World {
     /// Starts the process that ends what is left behind if we are killed (`process::keep`).
     pub reaper: Option<std::process::Command>,
     /// Who carries the attempts out, where that is not this process.
-    pub workers: Option<Box<dyn FnOnce(Link) -> Arc<dyn Dispatch> + Send>>,
+    pub workers: Option<Workers>,
 }
+
+/// Gets hold of workers by which attempts reach the coordinator over this link.
+pub type Workers = Box<dyn FnOnce(Link) -> Arc<dyn Dispatch> + Send>;
 
 /// How to take the run up.
 pub struct Start {
@@ -195,16 +200,24 @@ impl Coordinator {
     }
 
     /// Drives the run until nothing is left to do or to wait for.
-    pub async fn run(mut self) -> Result<Finished, CoordinatorError> {
+    pub async fn run(self) -> Result<Finished, CoordinatorError> {
+        let span = logs::run_span(&self.id);
+        self.drive().instrument(span).await
+    }
+
+    async fn drive(mut self) -> Result<Finished, CoordinatorError> {
+        let begun = Instant::now();
+        tracing::info!(tasks = self.scheduler.run().plan().tasks.len(), "the run is taken up");
         let looking = self.conflict_monitor.clone().map(|(conflict_monitor, every)| {
             let (keeping, notices) =
                 (conflict_monitor.keep(every, self.control.sender()), self.notices.clone());
-            tokio::spawn(async move {
+            let keeping = async move {
                 if let Err(panic) = caught(keeping).await {
                     let _ = notices
                         .send(format!("internal error: conflicts are not looked for any more: {panic}"));
                 }
-            })
+            };
+            tokio::spawn(keeping.in_current_span())
         });
         let control_server = ControlServer::open(self.claim.directory(), self.control.clone());
         if let Err(error) = &control_server {
@@ -218,6 +231,7 @@ impl Coordinator {
         }
         looking.inspect(|looking| looking.abort());
         if let Err(error) = driven {
+            tracing::error!(%error, "the run cannot go on");
             self.end_all(&error).await;
             return Err(error);
         }
@@ -226,6 +240,8 @@ impl Coordinator {
         self.messages.close();
         while self.messages.try_recv().is_ok() {}
         self.clear_workspaces().await;
+        let (stage, took) = (self.scheduler.run().stage(), millis(begun.elapsed()));
+        tracing::info!(?stage, took, "the run is left");
         Ok(Finished { run: self.scheduler.into_run(), parked: self.parked, claim: self.claim })
     }
 
@@ -367,7 +383,8 @@ impl Coordinator {
     /// Changes to the user's checkout in the last moments of the run are reported too.
     async fn look_a_last_time(&mut self) -> Result<(), CoordinatorError> {
         let Some((conflict_monitor, _)) = self.conflict_monitor.clone() else { return Ok(()) };
-        let seen = tokio::task::spawn_blocking(move || conflict_monitor.checkout()).await.ok().flatten();
+        let seen =
+            tokio::task::spawn_blocking(carried(move || conflict_monitor.checkout())).await.ok().flatten();
         if let Some(input) = seen {
             let turn = self.decide(vec![input.into()]);
             self.carry_out(turn).await?;
@@ -391,7 +408,9 @@ impl Coordinator {
     }
 
     fn notice(&self, text: String) {
-        let _ = self.notices.send(redact::known().string(text));
+        let text = redact::known().string(text);
+        tracing::info!(notice = text, "told the user");
+        let _ = self.notices.send(text);
     }
 }
 

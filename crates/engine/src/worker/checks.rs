@@ -1,13 +1,14 @@
 //! Our own look at the work: what makes a workspace ready, what checks the result, and whether the checks check anything.
 
 use std::path::Path;
+use std::time::Instant;
 
 use conductor_core::plan::Task;
 use conductor_core::run::event::{Change, Failure, FailureClass, Gate, Outcome};
 use conductor_core::schedule::recovery;
 use tokio::sync::watch;
 
-use super::{AttemptContext, Order, Stop, Worker, base};
+use super::{AttemptContext, Order, Stop, Worker, base, log_lines};
 use crate::agents;
 use crate::git::workspaces::{Workspace, WorkspaceError, file};
 use crate::host::access;
@@ -134,7 +135,10 @@ impl Worker {
         transcript.redact(self.caller.redactor(&order.plan, task));
         transcript.note(&format!("$ {command}"));
         let launch = agents::command(command, task, workspace, &self.caller);
-        Ok(match self.run_process(order, &launch, transcript, stop).await? {
+        let begun = Instant::now();
+        let exit = self.run_process(order, &launch, transcript, stop).await?;
+        log_lines::command_ended(command, exit, begun);
+        Ok(match exit {
             Exit::Code(0) => None,
             Exit::Code(code) => Some(format!("exit code {code}")),
             Exit::Signal(signal) => Some(format!("killed by signal {signal}")),

@@ -109,6 +109,8 @@ impl Worker {
     pub(super) fn park(&self, task: &Task, said: Option<i64>) {
         let Parked { until, notice } = parking::parked(task.agent_name(), said, wall());
         notice.into_iter().for_each(|notice| self.notice(notice));
+        let (agent, until_ms) = (task.agent_name(), until.0);
+        tracing::warn!(agent, until_ms, "the agent's provider is not asked before then");
         self.report(Input::ProviderParked { agent: task.agent_name().to_owned(), until });
     }
 }

@@ -8,8 +8,10 @@ use conductor_core::run::event::{Failure, FailureClass, Outcome};
 use conductor_core::schedule::Input;
 use conductor_core::values::ids::{Attempt, TaskId};
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use super::Worker;
+use super::log_lines::attempt_span;
 use crate::dispatch::{Dispatch, Order, Stop};
 use crate::host::panics::caught;
 
@@ -61,8 +63,8 @@ impl Dispatch for Local {
         let (stop, stopped) = watch::channel(wish);
         attempts.at_work.insert(order.task.clone(), (order.attempt, stop));
         drop(attempts);
-        let (local, worker) = (self.clone(), self.worker.clone());
-        tokio::spawn(async move {
+        let (local, worker, span) = (self.clone(), self.worker.clone(), attempt_span(&order));
+        let working = async move {
             let input = match caught(worker.work(&order, stopped)).await {
                 Ok(input) => input,
                 Err(panic) => {
@@ -72,7 +74,8 @@ impl Dispatch for Local {
             };
             local.note_end(&order);
             worker.report(input);
-        });
+        };
+        tokio::spawn(working.instrument(span));
     }
 
     fn stop(&self, task: &TaskId, attempt: Attempt, how: Stop) {
@@ -108,5 +111,6 @@ pub(crate) fn ended(order: &Order, outcome: Outcome) -> Input {
 
 /// Not the work's fault.
 pub(crate) fn internal(panic: &str) -> Failure {
+    tracing::error!(panic, "a mistake in this program");
     Failure::new(FailureClass::Internal, format!("internal error: {panic}"))
 }

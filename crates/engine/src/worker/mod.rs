@@ -14,6 +14,7 @@ pub mod gates;
 mod judging;
 mod lines;
 pub(crate) mod local;
+pub(crate) mod log_lines;
 mod measuring;
 mod message_queue;
 mod parking;
@@ -50,6 +51,7 @@ use crate::dispatch::{Link, RunContext};
 use crate::git::workspaces::{
     SettingsNews, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest, Workspaces,
 };
+use crate::host::logs::carried;
 use crate::process::transcript::Speaker;
 use crate::process::{self, Mark};
 use bill::Difference;
@@ -109,6 +111,8 @@ impl Worker {
     pub(crate) async fn work(&self, order: &Order, stop: watch::Receiver<Stop>) -> Input {
         let timer = PhaseTimer::begin(&self.link.board, &order.task, order.attempt);
         let begun = Instant::now();
+        let is_apart = self.workspaces.is_apart(&order.plan.tasks[order.place]);
+        log_lines::attempt_began(order, is_apart);
         let (outcome, change): (Outcome, Option<Change>) = match self.attempt(order, &timer, stop).await {
             Ok(change) => (Outcome::Succeeded, change),
             Err((outcome, kept)) => {
@@ -116,8 +120,9 @@ impl Worker {
                 (self.excused(&order.task, begun, redactor.outcome(outcome)), kept)
             }
         };
-        let phases = Some(timer.finish());
-        let change = change.map(Box::new);
+        let phases = timer.finish();
+        log_lines::attempt_ended(&outcome, &phases, order.choice.is_none() && !is_apart, begun);
+        let (phases, change) = (Some(phases), change.map(Box::new));
         let (task, attempt) = (order.task.clone(), order.attempt);
         Input::AttemptEnded { task, attempt, outcome, change, phases }
     }
@@ -284,7 +289,7 @@ pub(crate) async fn aside<T: Send + 'static>(
 ) -> Result<T, WorkspaceError> {
     match blocks {
         false => work(),
-        true => tokio::task::spawn_blocking(work)
+        true => tokio::task::spawn_blocking(carried(work))
             .await
             .unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string()))),
     }

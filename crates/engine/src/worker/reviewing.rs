@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::session_state::new_session;
 use super::{AttemptContext, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Questions, Session};
+use crate::host::logs::carried;
 use crate::process::transcript::Transcript;
 
 impl Worker {
@@ -91,7 +92,8 @@ impl Worker {
     async fn patch(&self, change: &Change) -> Result<String, Outcome> {
         let Some(run_repo) = self.workspaces.run_repo().cloned() else { return Ok(String::new()) };
         let (base, commit) = (change.base.clone(), change.commit.clone());
-        let patch = tokio::task::spawn_blocking(move || run_repo.shadow().patch(&base, &commit)).await;
+        let patch =
+            tokio::task::spawn_blocking(carried(move || run_repo.shadow().patch(&base, &commit))).await;
         match patch {
             Ok(Ok(patch)) => Ok(String::from_utf8_lossy(&patch).into_owned()),
             Ok(Err(error)) => Err(unreadable(&error)),

@@ -10,7 +10,7 @@ use conductor_core::schedule::Input;
 use tokio::sync::watch;
 
 use super::conversation::Conversation;
-use super::{Order, Stop, Worker};
+use super::{Order, Stop, Worker, log_lines};
 use crate::host::shortage::PAUSE;
 use crate::process::transcript::{Speaker, Transcript};
 use crate::process::{self, Exit, GRACE, Launch, Running};
@@ -67,6 +67,8 @@ impl Worker {
                 started => break started.map_err(|error| missing(launch, &error))?,
             }
         };
+        let process = running.pid();
+        log_lines::process_started(launch, process);
         if let Some(talk) = talk.as_deref_mut() {
             talk.open(running.take_stdin());
         }
@@ -89,6 +91,7 @@ impl Worker {
             }
         }
         let (exit, took) = running.finish(started.elapsed()).await.map_err(lost)?;
+        log_lines::process_ended(process, exit, started.elapsed());
         self.link.board.takes(&order.task, took);
         if let Some(talk) = talk {
             talk.listen(self, order, transcript).map_err(lost)?;

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::{Stop, Worker};
 use crate::git::workspaces::WorkspaceError;
+use crate::host::logs::carried;
 use crate::host::shortage::{self, PAUSE, Passing, Shortage};
 
 /// How often the disks are looked at while something runs, however much that is.
@@ -68,7 +69,7 @@ impl Worker {
         mut work: impl FnMut() -> Result<T, WorkspaceError> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
         loop {
-            let (done, again) = tokio::task::spawn_blocking(move || (work(), work))
+            let (done, again) = tokio::task::spawn_blocking(carried(move || (work(), work)))
                 .await
                 .map_err(|error| WorkspaceError::Broken(error.to_string()))?;
             match done {

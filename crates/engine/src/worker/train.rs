@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::git::merge::{self, Stack};
 use crate::git::workspaces::{RunRepo, Workspace, WorkspaceError};
+use crate::host::logs::millis;
 use crate::process::transcript::MERGE;
 use crate::worker::{Check, Order, Stop, Worker};
 
@@ -25,11 +26,20 @@ pub(crate) async fn integrate(
     stop: watch::Receiver<Stop>,
 ) {
     let train = Train { worker: worker.clone(), plan: worker.plan.get(), run_repo, cars, stop, trusts: true };
+    let (begun, cars) = (Instant::now(), train.cars.len());
     let answer = match train.prepare().await {
         Ok(input) => input,
         Err(Broken::Stopped) => Input::MergesPutOff,
         Err(Broken::Git(error)) => train.all_failed(&error),
     };
+    let took = millis(begun.elapsed());
+    match &answer {
+        Input::MergesPrepared { stacked, failed, .. } => {
+            let (good, refused) = (stacked.len(), failed.len());
+            tracing::info!(cars, good, refused, took, "the merge train is ready");
+        }
+        _ => tracing::info!(cars, took, "the merge train was put off"),
+    }
     worker.report(answer);
 }
 
@@ -226,8 +236,16 @@ pub(crate) async fn move_branch(
     to: String,
     stop: watch::Receiver<Stop>,
 ) {
-    let target = to.clone();
+    let (target, begun) = (to.clone(), Instant::now());
+    let before = from.clone();
     let moved = worker.patiently(&stop, move || run_repo.move_tip(&from, &target)).await;
+    let took = millis(begun.elapsed());
+    match &moved {
+        Ok(_) => tracing::info!(from = before, to, took, "the branch of the run was moved"),
+        Err(error) => {
+            tracing::warn!(from = before, to, took, %error, "the branch of the run could not be moved")
+        }
+    }
     worker.report(match moved {
         Ok(moved) => Input::BranchMoved { to, moved },
         Err(error) => Input::BranchStuck { to, failure: unmergeable(&error) },

@@ -14,6 +14,7 @@ use conductor_core::run::{Run, Stage as RunStage, TaskState};
 use conductor_core::values::ids::RunId;
 use conductor_engine::git::merge::{self, Ending};
 use conductor_engine::git::workspaces::{RunRepo, WorkspaceError};
+use conductor_engine::host::logs::carried;
 use conductor_engine::host::{access, shortage};
 use conductor_engine::records::groups::{self, Recorder};
 use conductor_engine::records::{ledger, output};
@@ -112,6 +113,7 @@ fn regraphed(ended: &Run) -> Result<Graph, CliError> {
 
 /// For a process that waits for the run and did not start it.
 pub(super) fn note_exit(state: &Path, exit: Exit) {
+    tracing::info!(exit = exit as u8, "all is reported and handed over");
     let _ = access::write(&state.join(output::EXIT_CODE), format!("{}\n", exit as u8));
 }
 
@@ -139,7 +141,8 @@ pub(super) async fn take_ledger(
     let Some(run_repo) = run_repo.cloned() else { return Ok(None) };
     let take = async || {
         let (id, run, run_repo, parked) = (id.clone(), run.clone(), run_repo.clone(), parked.clone());
-        let taken = tokio::task::spawn_blocking(move || ledger::take(&id, &run, &run_repo, &parked)).await;
+        let taken =
+            tokio::task::spawn_blocking(carried(move || ledger::take(&id, &run, &run_repo, &parked))).await;
         taken.unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string())))
     };
     let taken = shortage::for_a_while(talk, take).await;
@@ -156,7 +159,8 @@ pub(super) async fn bring_home(
     let into_branch = args.typed.merge == args::Merge::Branch;
     let landed = run.tasks().any(|(_, progress)| progress.landed.is_some());
     let branch = merge::short(run_repo.branch());
-    let ending = tokio::task::spawn_blocking(move || merge::bring_home(&run_repo, into_branch, landed)).await;
+    let bring = carried(move || merge::bring_home(&run_repo, into_branch, landed));
+    let ending = tokio::task::spawn_blocking(bring).await;
     match ending {
         Ok(Ok(ending)) => Ok(Some(ending)),
         // The work is on the run's branch, and what the run came to stands.

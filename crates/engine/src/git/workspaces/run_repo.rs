@@ -113,6 +113,7 @@ impl RunRepo {
 
     pub(crate) fn notice(&self, text: String) {
         if let Some(notices) = self.notices.get() {
+            tracing::info!(notice = text, "told the user");
             let _ = notices.send(text);
         }
     }

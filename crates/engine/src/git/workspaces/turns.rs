@@ -3,6 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::run_repo::locked;
+use crate::host::logs;
 
 /// Lets as many through at once as there are cores: more checkouts than that only get in each other's way.
 pub(super) struct Turns {
@@ -44,7 +45,7 @@ pub(super) fn side_by_side<T: Sync, R: Send, E: Send>(
         let parts: Vec<_> = items
             .chunks(share)
             .map(|part| {
-                let all = move || part.iter().map(work).collect::<Result<Vec<R>, E>>();
+                let all = logs::carried(move || part.iter().map(work).collect::<Result<Vec<R>, E>>());
                 // Where no thread is to be had, it is done right here.
                 std::thread::Builder::new().spawn_scoped(scope, all).map_err(|_| part)
             })

@@ -6,9 +6,11 @@ use conductor_core::run::event::{Outcome, StopReason};
 use conductor_core::schedule::{Action, Car, Input, LeftBehind};
 use conductor_core::values::ids::{Attempt, TaskId};
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use super::{AboutToBegin, Coordinator};
 use crate::dispatch::board::Phase;
+use crate::host::logs::carried;
 use crate::host::panics::caught;
 use crate::worker::local::{ended, internal};
 use crate::worker::{Order, Stop, train};
@@ -47,13 +49,14 @@ impl Coordinator {
         self.merging = Some(stop);
         let worker = self.worker.clone();
         let aboard: Vec<(TaskId, Attempt)> = cars.iter().map(|car| (car.task.clone(), car.attempt)).collect();
-        tokio::spawn(async move {
+        let merging = async move {
             if let Err(panic) = caught(train::integrate(worker.clone(), run_repo, cars, stopped)).await {
                 let left = |(task, attempt)| LeftBehind { task, attempt, failure: internal(&panic) };
                 let failed = aboard.into_iter().map(left).collect();
                 worker.report(Input::MergesPrepared { from: String::new(), stacked: Vec::new(), failed });
             }
-        });
+        };
+        tokio::spawn(merging.instrument(tracing::info_span!("merge")));
     }
 
     /// Looks up off the loop what blocks a stage. Where that fails, what was known at the start of the run
@@ -69,8 +72,8 @@ impl Coordinator {
             self.scheduler.run().tasks().filter(|(_, progress)| progress.state == TaskState::Completed);
         let completed = done.map(|(task, _)| task.id.clone()).collect();
         let about = AboutToBegin { plan, tasks: found.tasks, completed };
-        tokio::spawn(async move {
-            let looked = tokio::task::spawn_blocking(move || examiner(&about)).await;
+        let examining = async move {
+            let looked = tokio::task::spawn_blocking(carried(move || examiner(&about))).await;
             let blocked = match looked {
                 Ok(Ok(blocked)) => Some(blocked),
                 Ok(Err(why)) => {
@@ -83,7 +86,8 @@ impl Coordinator {
                 }
             };
             worker.report(Input::StageExamined { stage, blocked });
-        });
+        };
+        tokio::spawn(examining.in_current_span());
     }
 
     fn move_branch(&mut self, from: String, to: String) {
@@ -91,12 +95,13 @@ impl Coordinator {
         let (stop, stopped) = watch::channel(Stop::No);
         self.merging = Some(stop);
         let worker = self.worker.clone();
-        tokio::spawn(async move {
+        let landing = async move {
             let moving = train::move_branch(worker.clone(), run_repo, from, to.clone(), stopped);
             if let Err(panic) = caught(moving).await {
                 worker.report(Input::BranchStuck { to, failure: internal(&panic) });
             }
-        });
+        };
+        tokio::spawn(landing.instrument(tracing::info_span!("merge")));
     }
 
     fn start(&mut self, order: Order) {

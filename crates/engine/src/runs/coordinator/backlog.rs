@@ -11,9 +11,11 @@ use conductor_core::run::event::{Event, Record};
 use conductor_core::schedule::Action;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::holding::{SOON, Turn};
 use super::{Coordinator, CoordinatorError};
+use crate::host::logs::millis;
 use crate::stores::StoreError;
 use crate::stores::bus::Records;
 
@@ -22,6 +24,9 @@ const COMPANY: Duration = Duration::from_millis(20);
 
 /// How many records may wait: where the disk is slower than the run, the run waits for it.
 const MOST: usize = 10_000;
+
+/// A healthy append takes a tenth of this.
+const SLOW: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub(super) struct Backlog {
@@ -98,7 +103,8 @@ impl Coordinator {
         let records: Records = std::mem::take(&mut self.backlog.waiting).into();
         self.backlog.since = None;
         let (log, going) = (self.log.clone(), records.clone());
-        let appending = tokio::spawn(async move { log.append(&going).await });
+        let appending = async move { timed(log.append(&going), going.len()).await };
+        let appending = tokio::spawn(appending.in_current_span());
         self.backlog.on_its_way = Some((records, appending));
     }
 
@@ -143,6 +149,17 @@ impl Coordinator {
         all.extend(records);
         Ok(all.into())
     }
+}
+
+/// An append that is slow holds up all that waits for it.
+pub(super) async fn timed<T>(appending: impl Future<Output = T>, records: usize) -> T {
+    let begun = Instant::now();
+    let appended = appending.await;
+    let took = begun.elapsed();
+    if took >= SLOW {
+        tracing::warn!(records, took = millis(took), "the store was slow");
+    }
+    appended
 }
 
 fn finished<T>(done: Result<T, JoinError>) -> T {

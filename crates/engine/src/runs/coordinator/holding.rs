@@ -11,6 +11,7 @@ use conductor_core::schedule::Action;
 
 use tokio::time::Instant;
 
+use super::backlog::timed;
 use super::{Coordinator, CoordinatorError, Words};
 use crate::agents;
 use crate::stores::StoreError;
@@ -121,7 +122,7 @@ impl Coordinator {
         let log = self.log.clone();
         let (mut wait, mut patience) = (FIRST_WAIT, SOON);
         let appended = loop {
-            match self.meanwhile(log.append(records), patience, held).await? {
+            match self.meanwhile(timed(log.append(records), records.len()), patience, held).await? {
                 Err(StoreError::Unavailable { why }) => {
                     self.miss_the_store(why);
                     patience = Duration::ZERO;

@@ -8,6 +8,7 @@ use conductor_core::run::TaskState;
 use conductor_core::run::event::{Change, ModelUsage, Outcome, Usage};
 use conductor_core::schedule::Input;
 use conductor_core::values::ids::{Attempt, TaskId};
+use tracing::Instrument as _;
 
 use super::Coordinator;
 use crate::dispatch::Link;
@@ -28,7 +29,7 @@ impl Coordinator {
         let left = self.worker.workspaces.left_in(run, &planned, running);
         let (worker, link) = (self.worker.clone(), self.worker.link.clone());
         let mark = Mark { run: self.id.clone(), task: task.clone(), attempt };
-        tokio::spawn(async move {
+        let reclaiming = async move {
             process::sweep(&mark).await;
             let output = worker.context.output.clone();
             let redactor = worker.caller.redactor(&plan, &planned);
@@ -54,7 +55,8 @@ impl Coordinator {
             let change = change.flatten().map(|change| Box::new(redact::known().change(change)));
             let outcome = Outcome::Interrupted;
             link.report(Input::AttemptEnded { task, attempt, outcome, change, phases: None });
-        });
+        };
+        tokio::spawn(reclaiming.in_current_span());
     }
 }
 

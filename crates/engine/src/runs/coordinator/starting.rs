@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::plan::groups;
+use conductor_core::plan::{Limits, groups};
 use conductor_core::run::{Run, TaskState};
 use conductor_core::schedule::{ResumeState, Scheduler};
 use conductor_core::values::ids::RunId;
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::backlog::Backlog;
 use super::sweeping::Sweeps;
-use super::{Coordinator, CoordinatorError, Start, World};
+use super::{Coordinator, CoordinatorError, Start, Workers, World};
 use crate::agents::{self, Caller};
 use crate::dispatch::{Control, Dispatch, Link, RunContext};
 use crate::host::clock::Clock;
@@ -46,24 +46,12 @@ impl Coordinator {
         }
         let (at_work, ours) = (AtWork::default(), ours(&world));
         let conflict_monitor = conflict_monitor(&world, &at_work, &ours);
-        let World { log, claim, workspaces, directory, output, examiner, reaper, workers, .. } = world;
-        let context = RunContext {
-            run: id.clone(),
-            home: claim.home(),
-            directory: directory.clone(),
-            output,
-            ours,
-            isolation: workspaces.default,
-            in_repository: workspaces.run_repo().is_some(),
-            limits: start.options.limits.clone(),
-        };
+        let context = context(&id, &world, ours, &start.options.limits);
+        let World { log, claim, workspaces, directory, examiner, reaper, workers, .. } = world;
         let link = Link::new(sender.clone(), notices.clone());
-        let (context, plan) = (Arc::new(context), run.plan().clone());
-        let worker = Arc::new(Worker::new(context, plan, workspaces, caller, link.clone()));
-        let dispatch = match workers {
-            Some(workers) => workers(link),
-            None => Arc::new(Local::new(worker.clone())) as Arc<dyn Dispatch>,
-        };
+        let plan = run.plan().clone();
+        let worker = Arc::new(Worker::new(Arc::new(context), plan, workspaces, caller, link));
+        let dispatch = dispatch(workers, &worker);
         let (left, troubles) = worker.workspaces.rescue_left(&run);
         troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
         let durable = run.seq();
@@ -107,6 +95,27 @@ impl Coordinator {
             finished: false,
         };
         Ok((coordinator, notice_reader))
+    }
+}
+
+fn context(id: &RunId, world: &World, ours: Vec<PathBuf>, limits: &Limits) -> RunContext {
+    RunContext {
+        run: id.clone(),
+        home: world.claim.home(),
+        directory: world.directory.clone(),
+        output: world.output.clone(),
+        ours,
+        isolation: world.workspaces.default,
+        in_repository: world.workspaces.run_repo().is_some(),
+        limits: limits.clone(),
+    }
+}
+
+/// Attempts are carried out by this process, unless there are other workers.
+fn dispatch(workers: Option<Workers>, worker: &Arc<Worker>) -> Arc<dyn Dispatch> {
+    match workers {
+        Some(workers) => workers(worker.link.clone()),
+        None => Arc::new(Local::new(worker.clone())),
     }
 }
 

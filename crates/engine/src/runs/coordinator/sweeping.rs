@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tracing::Instrument as _;
 
 use super::Coordinator;
 use crate::git::workspaces::RunRepo;
+use crate::host::logs::carried;
 
 pub(super) struct Sweeps {
     /// By executor: being cleared, or cleared and not used since.
@@ -26,11 +28,12 @@ impl Sweeps {
     fn begin(&mut self, run_repo: &Arc<RunRepo>, executor: u32) {
         let (run_repo, turn) = (run_repo.clone(), self.turn.clone());
         self.begun.entry(executor).or_insert_with(|| {
-            tokio::spawn(async move {
+            let sweep = async move {
                 let Ok(_turn) = turn.acquire_owned().await else { return };
                 // What cannot be cleared now is tried again, and told, at the end of the run.
-                let _ = tokio::task::spawn_blocking(move || run_repo.clear_spare(executor)).await;
-            })
+                let _ = tokio::task::spawn_blocking(carried(move || run_repo.clear_spare(executor))).await;
+            };
+            tokio::spawn(sweep.in_current_span())
         });
     }
 
