@@ -3,6 +3,9 @@
 //! An order goes to the worker that has the fewest, and waits where there is none. From then on the attempt is leased, and
 //! each sign of life renews that. A worker may report of what it was given and of nothing else.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +40,8 @@ struct Held {
     attempts: HashMap<TaskId, Attempt>,
     /// Taken from it: what it says of these is refused.
     forgotten: HashSet<(TaskId, Attempt)>,
+    /// It was not heard of for too long: it gets nothing more before it is heard of again.
+    is_silent: bool,
     last_report: u64,
 }
 
@@ -102,16 +107,21 @@ impl Remote {
         if self.link.board.is_watched() {
             let _ = out.send(ToWorker::Watch);
         }
-        let (attempts, forgotten) = (HashMap::new(), HashSet::new());
-        state.workers.insert(worker.clone(), Held { out, attempts, forgotten, last_report: 0 });
-        for order in std::mem::take(&mut state.waiting) {
-            self.hand_out(&mut state, order);
-        }
+        let (attempts, forgotten, is_silent) = (HashMap::new(), HashSet::new(), false);
+        state.workers.insert(worker.clone(), Held { out, attempts, forgotten, is_silent, last_report: 0 });
+        self.hand_out_waiting(&mut state);
         Ok(())
     }
 
+    fn hand_out_waiting(&self, state: &mut State) {
+        for order in std::mem::take(&mut state.waiting) {
+            self.hand_out(state, order);
+        }
+    }
+
     fn hand_out(&self, state: &mut State, order: Order) {
-        let idlest = state.workers.iter_mut().min_by_key(|(_, held)| held.attempts.len());
+        let there = state.workers.iter_mut().filter(|(_, held)| !held.is_silent);
+        let idlest = there.min_by_key(|(_, held)| held.attempts.len());
         let Some((worker, held)) = idlest else { return state.waiting.push_back(order) };
         let (task, attempt, worker) = (order.task.clone(), order.attempt, worker.clone());
         held.attempts.insert(task.clone(), attempt);
@@ -124,6 +134,10 @@ impl Remote {
     fn hear(self: &Arc<Remote>, worker: &WorkerId, said: FromWorker) -> Result<(), String> {
         let mut state = self.state();
         let Some(held) = state.workers.get_mut(worker) else { return Err("it was given up".to_owned()) };
+        if std::mem::take(&mut held.is_silent) {
+            self.hand_out_waiting(&mut state);
+        }
+        let Some(held) = state.workers.get_mut(worker) else { return Ok(()) };
         match said {
             FromWorker::Hello { .. } => return Err("it said hello twice".to_owned()),
             FromWorker::Alive { attempts } => {
@@ -259,6 +273,7 @@ impl Dispatch for Remote {
         for held in self.state().workers.values_mut() {
             if held.attempts.get(task) == Some(&attempt) {
                 held.attempts.remove(task);
+                held.is_silent = true;
                 held.forgotten.insert((task.clone(), attempt));
                 let _ = held.out.send(ToWorker::Stop { task: task.clone(), attempt, how: Stop::Kill });
             }

@@ -53,9 +53,9 @@ impl Passing for io::Error {
 
 /// Does one of the first or last steps of a run, until no shortage keeps it from being done, but not for ever. `tell` hears
 /// what is waited for.
-pub async fn for_a_while<T, E: Passing + Display>(
+pub async fn for_a_while<T, E: Passing + Display, F: Future<Output = Result<T, E>>>(
     tell: impl Fn(String),
-    mut step: impl AsyncFnMut() -> Result<T, E>,
+    mut step: impl FnMut() -> F,
 ) -> Result<T, E> {
     let begun = Instant::now();
     let mut told = false;

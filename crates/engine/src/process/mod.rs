@@ -36,7 +36,8 @@ pub(crate) use finding::{installed, on_path};
 pub use hearing::{Heard, hear_beside};
 use reaper::Reaper;
 pub use reaper::{GRACE_OF_ORPHANS, watch_over};
-pub(crate) use teardown::{Teardown, sweep};
+pub(crate) use teardown::{Teardown, end_attempt, sweep};
+pub(crate) use tree::environment_of_attempts;
 pub use tree::{Mark, adopt_orphans, alive, described, end_leftovers, exists, inside, sweep_all, under_way};
 
 /// How long a process that was asked to end may take before it is made to.
@@ -279,6 +280,30 @@ pub fn run_beside(command: &mut Command, limit: Option<Duration>) -> io::Result<
     let status = child.wait();
     tree::forget_beside(number);
     status.map(|status| status.success())
+}
+
+/// A process that is no part of a run's work, as long as this is held. A program that drives runs starts its others so: an
+/// unknown child is taken for what an attempt has left, and ended.
+pub struct Beside(std::process::Child);
+
+impl Beside {
+    pub fn start(command: &mut Command) -> io::Result<Beside> {
+        tree::mark_own(command);
+        let _starting = tree::starting();
+        let child = command.spawn()?;
+        tree::remember_beside(child.id());
+        Ok(Beside(child))
+    }
+
+    pub fn child(&mut self) -> &mut std::process::Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        tree::forget_beside(self.0.id());
+    }
 }
 
 /// What a program says on its standard output, if it ends well within a time. Blocks.

@@ -75,6 +75,13 @@ impl Drop for Teardown {
     }
 }
 
+/// Ends every process of an attempt whose worker was lost, whichever process has started it.
+pub(crate) async fn end_attempt(mark: &Mark) {
+    let of_worker = mark.clone();
+    let _ = tokio::task::spawn_blocking(move || tree::end_attempt(&of_worker)).await;
+    tree::sweep(mark).await;
+}
+
 /// Ends every process that carries this mark and that is not waited for.
 pub(crate) async fn sweep(mark: &Mark) {
     tree::sweep(mark).await;

@@ -131,6 +131,11 @@ pub(super) fn mark_own(command: &mut std::process::Command) {
     command.env(OWN, us());
 }
 
+/// Our environment for what attempts start, where we are a program of another coordinator's own ourselves.
+pub(crate) fn environment_of_attempts() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| name != OWN)
+}
+
 /// Whether it is a program of that coordinator's own, what one left running on purpose, or this very process: a reaper
 /// whose coordinator was killed before it let the reaper out is in the group that it clears.
 pub(super) fn is_own(process: u32, coordinator: &str) -> bool {
@@ -288,6 +293,11 @@ pub fn end_leftovers(run: &RunId, folder: &Path, noted: &[Process]) -> usize {
     end_all(|environment| has_variable(environment, RUN, run.as_str()))
         + Recorded::of(folder).end(false)
         + LeftGroups::of(folder, None).end()
+}
+
+/// Ends every process of the machine that carries this mark. Blocks.
+pub(super) fn end_attempt(mark: &Mark) {
+    end_all(|environment| mark.is_on(environment));
 }
 
 /// Ends every process whose environment says that it belongs, until a look finds none. Returns how many there were.

@@ -232,7 +232,7 @@ impl Coordinator {
         looking.inspect(|looking| looking.abort());
         if let Err(error) = driven {
             tracing::error!(%error, "the run cannot go on");
-            self.end_all(&error).await;
+            self.end_all(matches!(error, CoordinatorError::Store(StoreError::Damaged { .. }))).await;
             return Err(error);
         }
         self.teardown.finish().await;
@@ -397,9 +397,9 @@ impl Coordinator {
         self.sweeps.end().await;
         let (Some(run_repo), true) = (self.run_repo(), self.scheduler.run().all_ended()) else { return };
         let works = works(self.scheduler.run());
-        let clear = async || {
+        let clear = || {
             let (run_repo, works) = (run_repo.clone(), works.clone());
-            aside(true, move || run_repo.clear(&works)).await
+            aside(true, move || run_repo.clear(&works))
         };
         match shortage::for_a_while(|word| self.notice(word), clear).await {
             Ok(parked) => self.parked = parked,

@@ -8,6 +8,7 @@ use conductor_core::run::event::{Change, Failure, FailureClass, Gate, Outcome};
 use conductor_core::schedule::recovery;
 use tokio::sync::watch;
 
+use super::feedback::Feedback;
 use super::{AttemptContext, Order, Stop, Worker, base, log_lines};
 use crate::agents;
 use crate::git::workspaces::{Workspace, WorkspaceError, file};
@@ -190,14 +191,15 @@ impl Worker {
     pub(super) fn with_feedback(
         &self,
         context: &AttemptContext<'_>,
-        feedback: Option<&(u32, Failure)>,
+        feedback: Option<&Feedback>,
     ) -> Result<Workspace, WorkspaceError> {
         let mut workspace = context.workspace.clone();
-        if let Some((round, failure)) = feedback {
+        if let Some(feedback) = feedback {
+            let round = feedback.round;
             let folder = self.context.output.join("feedback");
             access::create_dir_all(&folder).map_err(|source| file(&folder, source))?;
             let path = folder.join(format!("{}.{}.{round}.txt", context.task.id, context.order.attempt));
-            let text = format!("{}\n\n{}\n", failure.message, failure.evidence);
+            let text = format!("{}\n", feedback.words());
             let text = transcript::shown(redact::known().text(&text).as_bytes());
             access::write(&path, text).map_err(|source| file(&path, source))?;
             workspace.env.push(("CONDUCTOR_ROUND".to_owned(), round.to_string()));

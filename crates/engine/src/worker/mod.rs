@@ -9,6 +9,7 @@ mod bill;
 mod checks;
 mod conversation;
 mod engaging;
+pub mod feedback;
 mod first_start;
 pub mod gates;
 mod judging;

@@ -5,13 +5,13 @@ mod ui;
 use std::path::Path;
 
 use conductor_core::plan::{Isolation, Limits, Plan, Task, Work};
-use conductor_core::run::event::{Failure, FailureClass};
 use conductor_core::values::ids::TaskId;
 use minijinja::{Environment, context};
 use thiserror::Error;
 
 use crate::agents;
 use crate::agents::skills::Applied;
+use crate::worker::feedback::Feedback;
 
 /// Ours, where the repository has none of its own.
 const TEMPLATE: &str = include_str!("prompt.md.j2");
@@ -22,18 +22,6 @@ pub const OWN: &str = ".conductor/prompt.md.j2";
 #[derive(Debug, Error)]
 #[error("{OWN}: {0:#}")]
 pub struct PromptError(#[from] minijinja::Error);
-
-/// Where a conversation stands that goes on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Footing {
-    /// The files are as they were left.
-    #[default]
-    Left,
-    /// They are so, and it was answered what it asked.
-    Answered,
-    /// What it did is not in the files any more.
-    SetBack,
-}
 
 /// The tools that an agent is offered beside its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +54,8 @@ pub struct Facts<'a> {
     pub tools: Option<Offered>,
     /// What skills said before the work.
     pub skills: &'a [Applied],
-    /// What an earlier round found, and its number.
-    pub feedback: Option<&'a (u32, Failure)>,
-    pub footing: Footing,
+    /// What it is told first, where it goes on.
+    pub feedback: Option<&'a Feedback>,
     /// The conversation has begun before: what the task is has been said.
     pub known: bool,
 }
@@ -85,7 +72,6 @@ impl<'a> Facts<'a> {
             tools: None,
             skills: &[],
             feedback: None,
-            footing: Footing::default(),
             known: false,
         }
     }
@@ -142,13 +128,9 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
             ports => facts.ports,
             tools => facts.tools.map(|tools| context! { adds => tools.adds }),
             ui => ui::is_there(root),
-            round => facts.feedback.map(|(round, _)| round),
-            trouble => facts.feedback.map(|(_, failure)| match facts.footing {
-                Footing::SetBack => "set_back",
-                Footing::Answered => "answered",
-                Footing::Left => trouble(failure.class),
-            }),
-            feedback => facts.feedback.map(|(_, failure)| told(failure)),
+            round => facts.feedback.map(|feedback| feedback.round),
+            trouble => facts.feedback.map(Feedback::kind),
+            feedback => facts.feedback.map(Feedback::words),
             known => facts.known,
         },
     )?;
@@ -163,25 +145,14 @@ fn workspace(isolation: Isolation) -> &'static str {
     }
 }
 
-fn trouble(class: FailureClass) -> &'static str {
-    match class {
-        FailureClass::Conflict => "conflict",
-        FailureClass::Killed => "killed",
-        FailureClass::SentBack => "sent_back",
-        _ => "unverified",
-    }
-}
-
-fn told(failure: &Failure) -> String {
-    format!("{}\n\n{}", failure.message, failure.evidence).trim_end().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use conductor_core::plan::Epic;
     use conductor_core::plan::subagents::Subagent;
+    use conductor_core::run::event::{Failure, FailureClass};
 
     use super::*;
+    use crate::worker::feedback::News;
 
     fn id(text: &str) -> TaskId {
         TaskId::parse(text).unwrap()
@@ -229,8 +200,8 @@ mod tests {
         kept.agent = Some("codex".into());
         let told = super::words(&kept, &facts, Path::new("/nowhere")).unwrap();
         assert!(told.contains("You cannot commit here") && !told.contains("Commit in small steps"), "{told}");
-        let round =
-            (1, Failure::new(FailureClass::Unverified, "`cargo test` failed: exit code 101").with("E1"));
+        let failure = Failure::new(FailureClass::Unverified, "`cargo test` failed: exit code 101").with("E1");
+        let round = Feedback::mend(1, failure);
         let again = Facts { feedback: Some(&round), ..facts.clone() };
         insta::assert_snapshot!("again", words(&Facts { known: true, ..again.clone() }));
         assert!(words(&again).contains(&words(&facts)), "an agent new to the task gets all of it");
@@ -238,13 +209,21 @@ mod tests {
             (FailureClass::Conflict, "What you did does not fit"),
             (FailureClass::Killed, "The work was interrupted."),
         ] {
-            let round = (1, Failure::new(class, "f.txt"));
+            let round = Feedback::mend(1, Failure::new(class, "f.txt"));
             assert!(
                 words(&Facts { feedback: Some(&round), known: true, ..facts.clone() }).starts_with(begins)
             );
         }
-        let round = (0, Failure::new(FailureClass::Conflict, "both changed f.txt"));
-        let set_back = words(&Facts { feedback: Some(&round), footing: Footing::SetBack, ..facts.clone() });
+        let failure = Failure::new(FailureClass::Conflict, "both changed f.txt");
+        let going_on = |news| {
+            words(&Facts { feedback: Some(&Feedback { round: 0, news }), known: true, ..facts.clone() })
+        };
+        let answered = going_on(News::Answered("It may.".into()));
+        assert!(answered.starts_with("You stopped to ask, and were answered."), "{answered}");
+        assert!(answered.contains("It may."), "{answered}");
+        assert!(going_on(News::CutShort).starts_with("The work was interrupted."));
+        let round = Feedback { round: 0, news: News::SetBack(failure) };
+        let set_back = words(&Facts { feedback: Some(&round), ..facts.clone() });
         assert!(set_back.starts_with("What you did could not be landed"), "{set_back}");
         assert!(set_back.contains("both changed f.txt") && set_back.contains("Build the API."), "{set_back}");
         let bare = Task::new(id("bare"), Work::Prompt("Do it.".into()));

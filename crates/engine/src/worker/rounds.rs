@@ -6,7 +6,8 @@ use conductor_core::run::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::schedule::Input;
 use tokio::sync::watch;
 
-use super::prompt::{self, Facts, Footing, Offered};
+use super::feedback::Feedback;
+use super::prompt::{self, Facts, Offered};
 use super::session_state::SessionState;
 use super::{AttemptContext, Stop, Worker, checks, no_workspace, unfit};
 use crate::agents::{self, Brief, Session};
@@ -30,7 +31,7 @@ impl Worker {
         self.look_before(context).await;
         let mut feedback = session_state.feedback(context);
         loop {
-            let round = feedback.as_ref().map_or(0, |(number, _)| *number);
+            let round = feedback.as_ref().map_or(0, |feedback| feedback.round);
             let found = match self
                 .one_round(context, feedback.as_ref(), &mut session_state, transcript, stop)
                 .await
@@ -57,7 +58,7 @@ impl Worker {
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
                     let task = &context.order.task;
                     self.notice(format!("{task} goes back to be mended: {}", failure.message));
-                    feedback = Some((round + 1, failure));
+                    feedback = Some(Feedback::mend(round + 1, failure));
                 }
                 other => return other,
             }
@@ -71,7 +72,7 @@ impl Worker {
     async fn one_round(
         &self,
         context: &AttemptContext<'_>,
-        feedback: Option<&(u32, Failure)>,
+        feedback: Option<&Feedback>,
         session_state: &mut SessionState,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
@@ -81,10 +82,9 @@ impl Worker {
         let workspace = workspace.map_err(|error| no_workspace(&error))?;
         let SessionState { session, questions, .. } = &*session_state;
         let known = session.begun && agent.abilities().resumes;
-        let round = feedback.map_or(0, |(round, _)| *round);
         let remarks = session_state.remarks(&self.message_queue, &context.order.task);
         let words = |known: bool| {
-            let told = self.words(context, &workspace, (feedback, session_state.footing(round)), known)?;
+            let told = self.words(context, &workspace, feedback, known)?;
             Ok(told + &remarks)
         };
         let (anew, words) = (known.then(|| words(false)).transpose()?, words(known)?);
@@ -132,7 +132,7 @@ impl Worker {
         &self,
         context: &AttemptContext<'_>,
         workspace: &Workspace,
-        (feedback, footing): (Option<&(u32, Failure)>, Footing),
+        feedback: Option<&Feedback>,
         known: bool,
     ) -> Result<String, Outcome> {
         if matches!(context.task.work, Work::Run(_)) {
@@ -150,7 +150,6 @@ impl Worker {
             tools: Offered::of(context.plan, context.task, &self.context.limits),
             skills: context.skills.get().map_or(&[][..], Vec::as_slice),
             feedback,
-            footing,
             known,
             ..Facts::of(context.plan, self.workspaces.isolation(context.task))
         };

@@ -56,8 +56,9 @@ pub async fn serve(
     // Read by a task of its own: a line that is half read when something else happens would be lost.
     let (heard, mut orders) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        while let Ok(Some(line)) = wire::receive(&mut from).await {
-            if heard.send(line).is_err() {
+        while let Some(line) = wire::receive(&mut from).await.transpose() {
+            let is_last = line.is_err();
+            if heard.send(line).is_err() || is_last {
                 return;
             }
         }
@@ -69,7 +70,8 @@ pub async fn serve(
     let served = loop {
         let lines = tokio::select! {
             order = orders.recv() => match order {
-                Some(order) => server.hear(order),
+                Some(Ok(order)) => server.hear(order),
+                Some(Err(error)) => break Err(error),
                 None => break Ok(()),
             },
             Some(message) = server.messages.recv() => server.forward(message),
@@ -194,7 +196,7 @@ impl Server {
         if let Some(run_repo) = workspaces.run_repo() {
             run_repo.listen(self.link.notices.clone());
         }
-        let caller = Caller::new(std::env::vars_os());
+        let caller = Caller::new(process::environment_of_attempts());
         Ok(Worker::new(context.clone(), self.plan.clone(), workspaces, caller, self.link.clone()))
     }
 

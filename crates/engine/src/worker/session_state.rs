@@ -5,7 +5,7 @@ use conductor_core::values::ids::TaskId;
 
 use super::{AttemptContext, MessageQueue};
 use crate::agents::{self, Questions, Session};
-use crate::worker::prompt::Footing;
+use crate::worker::feedback::{Feedback, News};
 
 /// What goes on between a task's rounds, beyond its files.
 pub(super) struct SessionState {
@@ -19,8 +19,6 @@ pub(super) struct SessionState {
     pub(super) spent: bool,
     /// What it is told of the last question it has put.
     answered: Option<String>,
-    /// The round that begins with that.
-    answered_in: Option<u32>,
     /// Why what it did before did not land, where its files are without that now.
     set_back: Option<Failure>,
 }
@@ -41,44 +39,24 @@ impl SessionState {
         let answered = start_from.answers.last().map(|(question, answer)| agents::told(question, answer));
         let questions = Questions::answered(start_from.answers);
         let (words, set_back) = (start_from.words, start_from.set_back);
-        SessionState {
-            session,
-            resumed: begun,
-            questions,
-            words,
-            spent: false,
-            answered,
-            answered_in: None,
-            set_back,
-        }
+        SessionState { session, resumed: begun, questions, words, spent: false, answered, set_back }
     }
 
     /// What the first round starts from, if not from nothing.
-    pub(super) fn feedback(&mut self, context: &AttemptContext<'_>) -> Option<(u32, Failure)> {
-        if let Some(failure) = self.set_back.clone() {
-            return Some((0, failure));
+    pub(super) fn feedback(&mut self, context: &AttemptContext<'_>) -> Option<Feedback> {
+        if let Some(failure) = self.set_back.take() {
+            return Some(Feedback { round: 0, news: News::SetBack(failure) });
         }
-        let round = context.request.round.as_ref().map(|(number, round)| (*number, round.failure.clone()));
+        let before = context.request.round.as_ref();
         match self.answered.take() {
             Some(told) => {
-                let number = round.map_or(0, |(number, _)| number);
-                self.answered_in = Some(number);
-                Some((number, Failure::new(FailureClass::Killed, told)))
+                let round = before.map_or(0, |(number, _)| *number);
+                Some(Feedback { round, news: News::Answered(told) })
             }
-            None if self.session.begun && round.is_none() => {
-                let message = "You were cut short and had changed nothing yet. Go on where you were.";
-                Some((0, Failure::new(FailureClass::Killed, message)))
+            None if self.session.begun && before.is_none() => {
+                Some(Feedback { round: 0, news: News::CutShort })
             }
-            None => round,
-        }
-    }
-
-    /// Where it stands as a round begins.
-    pub(super) fn footing(&self, round: u32) -> Footing {
-        match self.set_back {
-            Some(_) if round == 0 => Footing::SetBack,
-            _ if self.answered_in == Some(round) => Footing::Answered,
-            _ => Footing::Left,
+            None => before.map(|(number, round)| Feedback::mend(*number, round.failure.clone())),
         }
     }
 

@@ -5,11 +5,10 @@ use std::time::Duration;
 use conductor_core::schedule::Input;
 use tokio::time::Instant;
 
-use super::{Coordinator, CoordinatorError};
+use super::Coordinator;
 use crate::dispatch::Message;
 use crate::process;
 use crate::runs::control::ControlServer;
-use crate::stores::StoreError;
 use crate::worker::Stop;
 
 /// How long what is at work may take to end where the run cannot go on: first asked, then killed. With the look for what is
@@ -32,8 +31,8 @@ impl Coordinator {
     }
 
     /// Ends everything that is at work, because nothing of it can be recorded any more.
-    pub(super) async fn end_all(&mut self, error: &CoordinatorError) {
-        if let CoordinatorError::Store(StoreError::Damaged { .. }) = error {
+    pub(super) async fn end_all(&mut self, is_damaged: bool) {
+        if is_damaged {
             // Closing the store would fold its log into the file, and a damaged file stays as it is.
             std::mem::forget(self.log.clone());
         }

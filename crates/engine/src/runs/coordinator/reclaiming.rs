@@ -30,7 +30,7 @@ impl Coordinator {
         let (worker, link) = (self.worker.clone(), self.worker.link.clone());
         let mark = Mark { run: self.id.clone(), task: task.clone(), attempt };
         let reclaiming = async move {
-            process::sweep(&mark).await;
+            process::end_attempt(&mark).await;
             let output = worker.context.output.clone();
             let redactor = worker.caller.redactor(&plan, &planned);
             let reclaimed = tokio::task::spawn_blocking(move || {
