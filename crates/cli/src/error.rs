@@ -11,6 +11,7 @@ use conductor_engine::git::workspaces::WorkspaceError;
 use conductor_engine::host::home::HomeError;
 use conductor_engine::runs::amend::AmendError;
 use conductor_engine::runs::coordinator::CoordinatorError;
+use conductor_engine::runs::driving::ConcludeError;
 use conductor_engine::runs::resolve::ResolveError;
 use conductor_engine::stores::StoreError;
 
@@ -142,6 +143,15 @@ impl From<CoordinatorError> for CliError {
             CoordinatorError::Illegal(_) | CoordinatorError::Panicked(_) => {
                 CliError::new(Exit::Internal, error)
             }
+        }
+    }
+}
+
+impl From<ConcludeError> for CliError {
+    fn from(error: ConcludeError) -> CliError {
+        match error {
+            ConcludeError::Store(error) => error.into(),
+            error => CliError::new(Exit::Unexpected, error),
         }
     }
 }

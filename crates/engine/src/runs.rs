@@ -4,4 +4,6 @@ pub mod amend;
 mod conflict_monitor;
 pub mod control;
 pub mod coordinator;
+pub mod driving;
+pub mod engine;
 pub mod resolve;

@@ -1,5 +1,6 @@
 //! Runs whose attempts are carried out by workers in other processes, over a pair of pipes. The processes are this very
 //! program, started for one test that is the worker.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

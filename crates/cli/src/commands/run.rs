@@ -16,20 +16,18 @@ mod watching;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use conductor_core::plan::Plan;
 use conductor_core::plan::graph::{self, Graph};
-use conductor_core::report::{PlanFile, Subject};
+use conductor_core::report::PlanFile;
 use conductor_core::run::Run;
 use conductor_core::run::event::{Event, Options, Record};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
-use conductor_core::values::units::{Millis, Now, Tick};
+use conductor_core::values::units::{Now, Tick};
 use conductor_engine::agents;
-use conductor_engine::git::merge;
 use conductor_engine::git::workspaces::empty_trash;
 use conductor_engine::host::clock::wall;
 use conductor_engine::host::home::{Home, RunClaim};
@@ -37,15 +35,13 @@ use conductor_engine::host::logs::{self, OpenLog};
 use conductor_engine::host::shortage;
 use conductor_engine::planner;
 use conductor_engine::process;
-use conductor_engine::records::groups::{self, Recorder};
-use conductor_engine::records::history;
-use conductor_engine::records::output;
-use conductor_engine::records::sessions::Scribe;
-use conductor_engine::runs::coordinator::{Coordinator, Finished, Start, World};
-use conductor_engine::stores::{self, EarlierRuns, LogReader, NewRun, RunLog, Store, StoredRun, file_name};
+use conductor_engine::records::groups::{self};
+use conductor_engine::runs::coordinator::{Coordinator, Start, World};
+use conductor_engine::runs::driving::{Concluded, Driving};
+use conductor_engine::runs::engine;
+use conductor_engine::stores::{self, LogReader, NewRun, RunLog, Store, StoredRun};
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use super::plan::commands;
@@ -62,7 +58,7 @@ use crate::settings::variables;
 use arguments::{Chosen, Resolved};
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
-use concluding::{bring_home, exit, forget_exit, note_exit, take_ledger};
+use concluding::{exit, forget_exit, note_exit};
 pub(crate) use concluding::{exit_of, noted_exit};
 use editing::Reading;
 use finding::{complete_files, find, is_unfinished, nothing_to_do};
@@ -176,7 +172,7 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, CliError> {
 }
 
 async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> Result<Exit, CliError> {
-    let id = new_id();
+    let id = engine::new_id();
     let own_log = logging::of_run(&id);
     let span = logs::run_span(&id);
     begin(args, made, absent, (id, own_log)).instrument(span).await
@@ -203,13 +199,9 @@ async fn begin(
     let store = patiently(|| stores::open(&home)).await?;
     let claim = shortage::for_a_while(talk, async || home.claim(&id)).await?;
     own_log.write_to(claim.directory());
-    let mut earlier = EarlierRuns::of(&*store);
-    history::estimate(&mut earlier, &args.directory, &source, &mut plan).await?;
-    options.samples = history::samples(&mut earlier, &args.directory, &plan).await?;
-    if repository.is_some() && !options.allow_overlap {
-        history::learn(&mut earlier, &source, &mut plan).await?;
-    }
-    earlier.notice().into_iter().for_each(talk);
+    let learns = (&mut plan, &mut options);
+    let notice = engine::learn(&*store, (&args.directory, &source), learns, repository.is_some()).await?;
+    notice.into_iter().for_each(talk);
     let new =
         NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.asked().count() };
     process::give_memory_back();
@@ -327,18 +319,6 @@ async fn read_back(args: &Resolved<'_>, home: &Home, store: &dyn LogReader) -> R
     Ok((stored, claim, run, reading))
 }
 
-/// Eight letters and digits that no eye confuses.
-pub(crate) fn new_id() -> RunId {
-    const LETTERS: &[u8] = b"abcdefghjkmnpqrstvwxyz";
-    const ALL: &[u8] = b"23456789abcdefghjkmnpqrstvwxyz";
-    let mut text = String::new();
-    for at in 0..8 {
-        let from = if at == 0 { LETTERS } else { ALL };
-        text.push(char::from(from[fastrand::usize(..from.len())]));
-    }
-    RunId::parse(&text).unwrap_or_else(|| unreachable!("letters and digits only"))
-}
-
 async fn carry_out(
     args: &Resolved<'_>,
     (id, source): (RunId, String),
@@ -346,63 +326,42 @@ async fn carry_out(
     start: Start,
     mut world: World,
 ) -> Result<Exit, CliError> {
-    let directory = world.output.clone();
-    let home = world.claim.home();
+    let output = world.output.clone();
     world.examiner = super::group::examiner(&Home::open()?, &id, &source, &args.directory, run.plan());
-    let run_repo = world.workspaces.run_repo().cloned();
     let state = world.claim.directory().to_owned();
     forget_exit(&state);
     if args.typed.detached {
         detach::settle(&id, &state)?;
     }
-    let options = start.options.clone();
-    let file =
-        Watched::new(args, source.clone(), &run, world.log.store().clone(), (&options, run_repo.is_some()))?;
-    let (log, patches) = (world.log.clone(), args.typed.output.is_some());
-    let (mut coordinator, notices) = Coordinator::new(run.clone(), start, world)?;
-    let graph = Arc::new(coordinator.scheduler().graph().clone());
-    let slots = coordinator.scheduler().run().options().slots;
-    let plan_file = write_plan(&directory, &run, &graph, slots);
-    let branch = run_repo.as_ref().map(|run_repo| merge::short(run_repo.branch()));
-    let scribe = Scribe::follow(&home, &id, &args.directory, branch, &run, coordinator.subscribe());
-    let closer = issues::follow(&source, &args.directory, &id, &run, &state, &mut coordinator);
-    let recorder = Recorder::follow(&args.directory, &run, coordinator.subscribe());
-    let shown = (&id, &run, &options, &*graph, &*directory);
-    let mut audience = gather(args, shown, &mut coordinator, notices);
+    let (options, in_repository) = (start.options.clone(), world.workspaces.run_repo().is_some());
+    let store = world.log.store().clone();
+    let file = Watched::new(args, source.clone(), &run, store, (&options, in_repository))?;
+    let (mut driving, notices) = Driving::begin(&run, start, world, source.clone())?;
+    let coordinator = driving.coordinator();
+    let closer = issues::follow(&source, &args.directory, &id, &run, &state, coordinator);
+    let (control, graph) = (coordinator.control(), driving.graph().clone());
+    let shown = (&id, &run, &options, &*graph, &*output);
+    let mut audience = gather(args, shown, driving.coordinator(), notices);
     // The views and writers that follow the run hold what they need of it.
-    let planned = run.plan().clone();
-    drop(run);
+    drop((run, graph));
     process::give_memory_back();
-    let signalled = signals::watch(coordinator.control(), audience.words());
-    let looks = keys::watch(coordinator.control(), args.ui() != Ui::Json);
-    let watching = file.map(|file| tokio::spawn(file.watch(coordinator.control(), audience.words())));
-    let driven = audience.follow(coordinator.run(), looks).await;
-    let over = std::time::Instant::now();
-    let Finished { run: ended, parked, claim: _claim } =
-        driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
+    let signalled = signals::watch(control.clone(), audience.words());
+    let looks = keys::watch(control.clone(), args.ui() != Ui::Json);
+    let watching = file.map(|file| tokio::spawn(file.watch(control, audience.words())));
+    let driven = audience.follow(driving.drive(), looks).await;
+    let driven = driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
-    scribe.finish();
-    // What the coordinator held is free by now; the reports of a large run need as much.
-    process::give_memory_back();
-    let graph = concluding::settle_plan(plan_file, (&planned, graph), &ended, &directory).await?;
-    let ledger = take_ledger(&id, &ended, run_repo.as_ref(), parked).await?;
-    let (run, graph, ledger) = (&ended, &*graph, ledger.as_ref());
-    let aggregation = u64::try_from(over.elapsed().as_millis()).ok().map(Millis);
-    let (source, voices) = (file_name(&source), output::voices(&directory, run));
-    let subject = Subject { id: &id, run, graph, ledger, source, voices: &voices, aggregation };
-    concluding::write_summary(&subject, &directory, &state).await?;
-    let repo_for_patches = run_repo.as_ref().filter(|_| patches);
-    concluding::write_details(&log, repo_for_patches, recorder, &directory, (&id, &ended)).await?;
-    drop(log);
-    let ending = bring_home(args, run_repo, &ended).await?;
-    audience.view().finish(&id, &ended, graph, ledger);
-    let (stats, gone) = (args.typed.stats, args.typed.throw_away);
+    let concluded = driven.conclude(&|word| talk(word)).await?;
+    let ending = concluded.bring_home(args.typed.merge == args::Merge::Branch).await?;
+    let Concluded { run, graph, ledger, .. } = &concluded;
+    audience.view().finish(&id, run, graph, ledger.as_ref());
+    let (stats, gone, ledger) = (args.typed.stats, args.typed.throw_away, ledger.as_ref());
     concluding::print(
         args,
-        &Block { id: &id, run, graph, directory: &directory, ending: ending.as_ref(), ledger, stats, gone },
+        &Block { id: &id, run, graph, directory: &output, ending: ending.as_ref(), ledger, stats, gone },
     );
     audience.leave();
-    let exit = issues::finish(closer, &id, exit(&ended, ledger, signalled.received()));
+    let exit = issues::finish(closer, &id, exit(run, ledger, signalled.received()));
     note_exit(&state, exit);
     Ok(exit)
 }
@@ -415,10 +374,4 @@ fn gather(
 ) -> Audience {
     let stage = Stage { id, run, options, graph, board: coordinator.board(), output };
     Audience::gather(args.ui(), &stage, coordinator, notices, &args.directory, args.typed.heartbeat)
-}
-
-/// Writes the plan's file beside the first tasks: it is for people to read, and a large one would hold the run up.
-fn write_plan(directory: &Path, run: &Run, graph: &Arc<Graph>, slots: u32) -> JoinHandle<io::Result<()>> {
-    let (directory, plan, graph) = (directory.to_owned(), run.plan().clone(), graph.clone());
-    tokio::task::spawn_blocking(move || output::write_plan(&directory, &plan, &graph, slots))
 }

@@ -10,6 +10,7 @@ use conductor_core::values::counted::counted;
 use conductor_core::values::units::Usd;
 use conductor_engine::host::home::Home;
 use conductor_engine::planner::{Allowance, MOST_TOKENS, Planned, Planner, PlannerError, describe};
+use conductor_engine::runs::engine;
 use conductor_engine::worker::Stop;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -17,7 +18,6 @@ use tokio::sync::watch;
 use super::existing::Hands;
 use super::requirements::Requirements;
 use crate::args::Planning;
-use crate::commands::run::new_id;
 use crate::commands::{block_on, reaper, talk};
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
@@ -66,7 +66,7 @@ pub(crate) fn ask(
 ) -> Result<Answered, CliError> {
     let home = Home::open()?;
     let plan = one_task(args)?;
-    let id = new_id();
+    let id = engine::new_id();
     let allowance = Allowance { timeout: args.timeout, max_cost };
     let reaper = reaper::command_in(home.root(), &id);
     let mut planner =

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conductor_core::values::units::Millis;
 use conductor_engine::records::notify::{Notifier, Shown};
-use conductor_engine::runs::coordinator::{Coordinator, CoordinatorError, Finished};
+use conductor_engine::runs::coordinator::{Coordinator, CoordinatorError};
 use conductor_engine::stores::bus::Records;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -59,11 +59,11 @@ impl Audience {
     }
 
     /// Shows a run while it is driven, to its last word.
-    pub(super) async fn follow(
+    pub(super) async fn follow<T>(
         &mut self,
-        driven: impl Future<Output = Result<Finished, CoordinatorError>>,
+        driven: impl Future<Output = Result<T, CoordinatorError>>,
         mut looks: Looks,
-    ) -> Result<Finished, CoordinatorError> {
+    ) -> Result<T, CoordinatorError> {
         tokio::pin!(driven);
         let ended = loop {
             tokio::select! {
