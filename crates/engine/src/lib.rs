@@ -15,7 +15,8 @@
 //! # let (state, directory) = (folder.path().join("state"), folder.path().join("work"));
 //! # std::fs::create_dir(&directory)?;
 //! let text = "tasks: [{ id: build, run: touch built }, { id: test, run: ls built, dependencies: [build] }]";
-//! let plan = file::load(&Source::new("tasks.yaml", text.into())?).map_err(|_| "it is not valid")?.plan;
+//! let source = Source::new("tasks.yaml", text.into()).map_err(|wrong| wrong.message)?;
+//! let plan = file::load(&source).map_err(|wrong| wrong[0].message.clone())?.plan;
 //!
 //! let engine = Engine::open(state).await?;
 //! let mut run = engine.start(plan, Settings::in_directory(directory)).await?;

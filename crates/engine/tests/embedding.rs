@@ -69,7 +69,7 @@ async fn two_runs_are_driven_in_one_process_and_one_is_cancelled() {
     assert!(!in_there.join("first.txt").exists());
     assert!(process::alive(&id).is_empty());
     assert!(ended.output.join("execution_summary.json").is_file());
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock().unwrap().clone();
     let seqs: Vec<u64> = seen.iter().map(|record| record.seq).collect();
     assert!(seqs.windows(2).all(|pair| pair[1] == pair[0] + 1), "{seqs:?}");
     assert!(matches!(seen.last().unwrap().event, Event::RunFinished { .. }));

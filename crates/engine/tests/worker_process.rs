@@ -99,7 +99,7 @@ impl Driven {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("place");
         std::fs::create_dir(&place).unwrap();
-        let home = Home::at(&folder.path().join("state")).unwrap();
+        let home = Home::at(folder.path().join("state")).unwrap();
         let id = RunId::parse(name).unwrap();
         let task = |(name, line): &(&str, &str)| {
             Task::new(TaskId::parse(name).unwrap(), Work::Run(Line::Line((*line).into())))
@@ -176,7 +176,7 @@ impl Driven {
         let ended = tokio::time::timeout(Duration::from_secs(60), self.driving).await;
         let Finished { run, .. } = ended.expect("the run ends").unwrap().unwrap();
         assert!(process::alive(&self.id).is_empty());
-        let home = Home::at(&self.folder.path().join("state")).unwrap();
+        let home = Home::at(self.folder.path().join("state")).unwrap();
         let records = stores::open_to_look(&home).await.unwrap().load(&self.id, 0).await.unwrap();
         (run, records, self.folder)
     }
