@@ -134,7 +134,7 @@ pub(crate) async fn required(home: &Home, word: Option<&str>) -> Result<LiveView
 
 async fn inactive(home: &Home, word: Option<&str>) -> CliError {
     let candidates = match Archive::open().await {
-        Ok(archive) => archive.candidates(word),
+        Ok(archive) => archive.candidates(word).map_err(CliError::from),
         Err(cli_error) => return cli_error,
     };
     match candidates {

@@ -194,7 +194,6 @@ async fn carry_out(archive: &Archive, report: &mut Report, args: &args::RunsPrun
 /// A process killed in the middle leaves either a run that can be read, or an empty folder.
 async fn remove(archive: &Archive, verdict: &mut Verdict, args: &args::RunsPrune) -> Result<(), String> {
     let run = &verdict.run.clone();
-    let words = |cli_error: CliError| cli_error.message().to_owned();
     let stored = archive.known(run).cloned();
     if let Some(stored) = stored.as_ref().filter(|_| args.force)
         && let Err(cli_error) = clear_all(archive, stored).await
@@ -208,7 +207,7 @@ async fn remove(archive: &Archive, verdict: &mut Verdict, args: &args::RunsPrune
     // Processes of a killed run: without its record, no command would find them any more.
     process::end_leftovers(run, claim.directory(), &[]);
     let _ = fs::remove_file(claim.directory().join("head"));
-    archive.remove(run).await.map_err(words)?;
+    archive.remove(run).await.map_err(|error| error.to_string())?;
     discard(archive, run)?;
     drop(claim);
     if let Some(stored) = stored
