@@ -6,4 +6,5 @@ pub mod archive;
 mod conflict_monitor;
 pub mod control;
 pub mod coordinator;
+pub mod prune;
 pub mod resolve;
