@@ -6,5 +6,6 @@ pub mod archive;
 mod conflict_monitor;
 pub mod control;
 pub mod coordinator;
+pub mod live;
 pub mod prune;
 pub mod resolve;
