@@ -20,7 +20,8 @@ use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Usd;
 use conductor_engine::git::merge::Ending;
-use conductor_engine::process::transcript;
+
+pub(crate) use conductor_engine::process::transcript::one_line;
 
 use crate::output::style::{GREEN, PLAIN, RED, YELLOW};
 use crate::output::width::{self, Room, cut, width_of};
@@ -379,9 +380,4 @@ fn own_caps(run: &Run) -> bool {
     let first = failures.next();
     first.is_some_and(|class| class == FailureClass::Budget)
         && failures.all(|class| class == FailureClass::Budget)
-}
-
-/// Text of unknown origin on one line.
-pub(crate) fn one_line(text: &str) -> String {
-    transcript::shown(text.as_bytes()).replace('\n', " ")
 }

@@ -10,6 +10,7 @@ use conductor_engine::git::checkpoints::CheckpointError;
 use conductor_engine::git::workspaces::WorkspaceError;
 use conductor_engine::host::home::HomeError;
 use conductor_engine::runs::amend::AmendError;
+use conductor_engine::runs::archive::FindError;
 use conductor_engine::runs::coordinator::CoordinatorError;
 use conductor_engine::runs::driving::ConcludeError;
 use conductor_engine::runs::resolve::ResolveError;
@@ -198,6 +199,41 @@ impl From<WorkspaceError> for CliError {
             error => CliError::new(Exit::Unexpected, error),
         }
     }
+}
+
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> CliError {
+        let (exit, help) = match error {
+            FindError::Store(error) => return error.into(),
+            FindError::Git(error) => return error.into(),
+            FindError::Workspace(error) => return error.into(),
+            FindError::NothingHere => {
+                let help = "start something with `conductor run FILE`, or name a run with --run";
+                (Exit::NothingToDo, Some(help.to_owned()))
+            }
+            FindError::NothingToResume => {
+                (Exit::NothingToDo, Some("start one with `conductor run FILE`".to_owned()))
+            }
+            FindError::NoSuchRun { ref meant, .. } => {
+                (Exit::Usage, did_you_mean(meant).or(Some("`conductor runs list` names them all".to_owned())))
+            }
+            FindError::NoSuchTask { ref meant, .. } => (Exit::Usage, did_you_mean(meant)),
+            FindError::NoSuchGroup { ref meant, .. } => {
+                let help = "`conductor group list` names those there are";
+                (Exit::Usage, did_you_mean(meant).or(Some(help.to_owned())))
+            }
+            FindError::Ambiguous { .. } => (Exit::Usage, None),
+            FindError::Unreadable { .. } => (Exit::Unexpected, None),
+            FindError::DirectoryGone { .. } => {
+                (Exit::Unexpected, Some("bring the directory back first".to_owned()))
+            }
+        };
+        CliError { exit, message: error.to_string(), help }
+    }
+}
+
+fn did_you_mean(meant: &Option<String>) -> Option<String> {
+    meant.as_ref().map(|meant| format!("did you mean '{meant}'?"))
 }
 
 impl From<AmendError> for CliError {

@@ -5,6 +5,7 @@
 
 mod history;
 pub mod rehearse;
+mod time_left;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::values::units::{Millis, Usd};
 
 use history::median;
 pub use history::{Basis, Estimate, History, Past, estimate, foretold, teach};
+pub use time_left::{Pace, TimeLeft, time_left};
 
 /// What a run is supposed to cost, as far as former runs tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -75,6 +75,8 @@ async fn two_runs_are_driven_in_one_process_and_one_is_cancelled() {
     assert!(matches!(seen.last().unwrap().event, Event::RunFinished { .. }));
     let runs = engine.runs().await.unwrap();
     assert_eq!(runs.len(), 2);
+    assert_eq!(engine.find(&id.as_str()[..6]).await.unwrap().id, id);
+    assert!(matches!(engine.find("nothing").await, Err(EngineError::Find(_))));
     assert_eq!(engine.read(&id).await.unwrap().count(Status::Completed), 2);
 }
 

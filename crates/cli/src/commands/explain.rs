@@ -104,7 +104,7 @@ async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, CliError>
 
 async fn of_run(args: &Explain) -> Result<Subject, CliError> {
     let archive = Archive::open().await?;
-    let found = archive.task(args.run.as_deref(), &args.what, |_, _| true).await;
+    let found = archive.task(args.run.as_deref(), &args.what, |_, _| true).await.map_err(CliError::from);
     let found = found.map_err(|cli_error| match codes::near(&args.what) {
         _ if !matches!(cli_error.exit, Exit::Usage | Exit::NothingToDo) => cli_error,
         Some(code) if args.run.is_none() && !args.prompt => {

@@ -3,7 +3,6 @@
 mod detect;
 mod examining;
 mod execute;
-mod finding;
 mod list;
 mod plan;
 mod readiness;
@@ -12,6 +11,8 @@ mod status;
 mod wait;
 
 pub(crate) use examining::examiner;
+
+use conductor_core::report::groups::Status;
 
 use crate::args::Group;
 use crate::error::{CliError, Exit};
@@ -25,5 +26,15 @@ pub(crate) fn run(group: &Group) -> Result<Exit, CliError> {
         Group::Status(args) => status::run(args),
         Group::Wait(args) => wait::run(args),
         Group::Report(args) => report::run(args),
+    }
+}
+
+/// The exit code for a group's status.
+fn exit(status: Status) -> Exit {
+    match status {
+        Status::Completed => Exit::Done,
+        Status::Failed => Exit::TaskFailed,
+        Status::Blocked => Exit::NothingToDo,
+        Status::Pending | Status::InProgress => Exit::StillRunning,
     }
 }

@@ -7,7 +7,7 @@ use conductor_core::plan::subagents::Known;
 use conductor_core::values::counted::counted;
 use conductor_engine::agents::subagents;
 use conductor_engine::host::home::Home;
-use conductor_engine::records::beads::{self, Bd, BdError, Drafted, LeftOut};
+use conductor_engine::records::beads::{self, Bd, BdError, Drafted, Issue, LeftOut};
 use serde_json::json;
 
 use super::{answer_either, talk};
@@ -80,6 +80,16 @@ impl Tracker {
         }
     }
 
+    /// Every issue there is.
+    pub(super) fn all(&self) -> Result<Vec<Issue>, CliError> {
+        match self {
+            Tracker::Bd(bd) => Ok(bd.all()?),
+            Tracker::Export(path) => {
+                beads::read_export(path).map_err(|error| CliError::new(Exit::InvalidFile, error))
+            }
+        }
+    }
+
     pub(super) fn name(&self) -> String {
         match self {
             Tracker::Bd(_) => "bd".to_owned(),
@@ -94,18 +104,12 @@ impl Tracker {
         claimed: &BTreeMap<String, String>,
     ) -> Result<Drafted, CliError> {
         let known = Known::new(&diagnostics::without_file()?.subagents, &subagents::found(directory));
-        match self {
-            Tracker::Bd(bd) => {
-                let (issues, ready) = (bd.all()?, bd.ready()?);
-                let ready: HashSet<String> = ready.into_iter().collect();
-                Ok(beads::draft(&issues, Some(&ready), claimed, &known))
-            }
-            Tracker::Export(path) => {
-                let issues =
-                    beads::read_export(path).map_err(|error| CliError::new(Exit::InvalidFile, error))?;
-                Ok(beads::draft(&issues, None, claimed, &known))
-            }
-        }
+        let issues = self.all()?;
+        let ready: Option<HashSet<String>> = match self {
+            Tracker::Bd(bd) => Some(bd.ready()?.into_iter().collect()),
+            Tracker::Export(_) => None,
+        };
+        Ok(beads::draft(&issues, ready.as_ref(), claimed, &known))
     }
 }
 

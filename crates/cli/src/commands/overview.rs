@@ -9,9 +9,9 @@ use conductor_engine::dispatch::LiveView;
 use conductor_engine::git::merge::short;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::host::home::Home;
+use conductor_engine::runs::archive::unmerged_branch;
 use serde_json::{Value, json};
 
-use super::run::unmerged_branch;
 use super::runs::local;
 use super::status::text::counted;
 use super::{answer, answer_json, block_on};

@@ -61,8 +61,8 @@ use audience::Audience;
 use concluding::{exit, forget_exit, note_exit};
 pub(crate) use concluding::{exit_of, noted_exit};
 use editing::Reading;
+pub(crate) use finding::full_name;
 use finding::{complete_files, find, is_unfinished, nothing_to_do};
-pub(crate) use finding::{full_name, unmerged_branch};
 use places::{foresee, repository, workspaces, world};
 use watching::Watched;
 

@@ -1,9 +1,7 @@
 //! `conductor runs`: the runs there were, one of them, and taking old ones away.
 
 mod list;
-mod plans;
 mod prune;
-mod refs;
 mod show;
 
 use super::{answer, answer_json, block_on, talk};

@@ -63,7 +63,7 @@ pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let run = match (live::meant(&home, args.run.as_deref())?, args.run.as_deref()) {
         (Some(live_view), _) => live_view.run,
-        (None, Some(word)) => block_on(async { Archive::open().await?.named(word).map(|stored| stored.id) })?,
+        (None, Some(word)) => block_on(async { Ok(Archive::open().await?.named(word)?.id) })?,
         (None, None) => return Err(block_on(none_active())?),
     };
     let (request, name) = match (&args.task, &args.group) {
@@ -154,7 +154,7 @@ fn read(run: &RunId) -> Option<Found> {
     block_on(async {
         let archive = Archive::open().await?;
         match archive.known(run) {
-            Some(stored) => archive.read(stored).await.map(Some),
+            Some(stored) => Ok(Some(archive.read(stored).await?)),
             None => Ok(None),
         }
     })

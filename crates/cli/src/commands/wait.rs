@@ -154,7 +154,7 @@ fn first_end<'r>(
 
 async fn read(run: &RunId) -> Result<Found, CliError> {
     let archive = Archive::open().await?;
-    archive.read(&archive.named(run.as_str())?).await
+    Ok(archive.read(&archive.named(run.as_str())?).await?)
 }
 
 /// Those who race for a task, whose ends are not that of a task.

@@ -1,6 +1,7 @@
 //! The block below the lines: a bar, those at work, what needs a person, what is left and what it cost. Knows no terminal:
 //! it is given room and gives lines that fit.
 
+use conductor_core::forecast::TimeLeft;
 use conductor_core::run::costs;
 use conductor_core::run::event::Usage;
 use conductor_core::values::counted::counted;
@@ -44,8 +45,7 @@ pub(super) struct Picture {
     pub(super) parked: Vec<(String, String)>,
     /// What is the matter with the run as a whole.
     pub(super) stage: Option<&'static str>,
-    /// How many tasks of the longest chain are left, and how long they take, where that can be told.
-    pub(super) path: Option<(u32, Option<Millis>)>,
+    pub(super) path: Option<TimeLeft>,
     pub(super) spent: Usage,
     pub(super) cap: Option<Usd>,
 }
@@ -180,7 +180,7 @@ fn calls(picture: &Picture, width: usize, manner: Manner) -> Vec<Line> {
 
 /// What is left at the least, and what it has cost.
 fn foot(picture: &Picture, width: usize, manner: Manner) -> Option<Line> {
-    let path = picture.path.filter(|(tasks, _)| *tasks > 0).map(|(tasks, time)| {
+    let path = picture.path.filter(|left| left.tasks > 0).map(|TimeLeft { tasks, time }| {
         let time = time.map(|time| format!(", about {}", clock(time))).unwrap_or_default();
         match width < NARROW {
             true => format!("path {tasks} left{time}"),
@@ -277,7 +277,7 @@ mod tests {
             asks: vec![("deploy".into(), "Bash: terraform apply -auto-approve".into())],
             parked: vec![("claude".into(), "Mon 14:05".into())],
             stage: None,
-            path: Some((5, Some(Millis::from_secs(240)))),
+            path: Some(TimeLeft { tasks: 5, time: Some(Millis::from_secs(240)) }),
             spent: Usage { cost: Usd(1_240_000), tokens: 99, ..Usage::default() },
             cap: Some(Usd(10_000_000)),
         }

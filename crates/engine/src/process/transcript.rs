@@ -388,6 +388,11 @@ pub fn last_lines(path: &Path, lines: usize) -> Vec<String> {
     all[all.len().saturating_sub(lines)..].iter().map(|line| line.chars().take(200).collect()).collect()
 }
 
+/// Text of unknown origin on one line.
+pub fn one_line(text: &str) -> String {
+    shown(text.as_bytes()).replace('\n', " ")
+}
+
 /// Bytes of unknown origin as text a terminal cannot be fooled with.
 pub fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);

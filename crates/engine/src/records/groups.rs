@@ -1,5 +1,7 @@
 //! Groups as the world sees them: their `metadata.json` while a run carries them out, and what has landed of them before.
 
+pub mod readiness;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;

@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
+use super::archive::{self, FindError};
 use super::coordinator::{CoordinatorError, Start, World};
 use super::driving::{ConcludeError, Driving};
 use crate::agents::{self, AgentError};
@@ -41,6 +42,8 @@ pub enum EngineError {
     Home(#[from] HomeError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Find(#[from] FindError),
     #[error(transparent)]
     Graph(#[from] GraphError),
     #[error(transparent)]
@@ -117,6 +120,11 @@ impl Engine {
     /// All runs, newest first.
     pub async fn runs(&self) -> Result<Vec<StoredRun>, EngineError> {
         Ok(self.store.runs().await?)
+    }
+
+    /// The run whose name begins like this.
+    pub async fn find(&self, word: &str) -> Result<StoredRun, EngineError> {
+        Ok(archive::named(&self.home, &self.runs().await?, word)?)
     }
 
     /// A run as its log tells it, whichever process drives it.

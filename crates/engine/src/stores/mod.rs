@@ -12,6 +12,7 @@ mod log;
 mod memory;
 mod sqlite;
 mod unwritten;
+mod waiting;
 mod witness;
 
 use std::future::Future;
@@ -30,6 +31,7 @@ use sqlite::Sqlite;
 pub use earlier::EarlierRuns;
 pub use log::RunLog;
 pub use sqlite::{excesses, integrity, schema_version, sqlite_version};
+pub use waiting::{briefly, patiently};
 pub use witness::{Cause, Excess, missing, was_written, witnessed};
 
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

@@ -9,10 +9,9 @@ use conductor_core::values::ids::TaskId;
 use conductor_engine::agents::skills;
 use conductor_engine::worker::gates::{self, AUTO};
 
-use super::finding::{all, meant};
 use super::readiness;
 use crate::archive::Archive;
-use crate::args::{self, GroupExecute, OfGroup, Shown};
+use crate::args::{self, GroupExecute, Shown};
 use crate::commands::run::{self, Made};
 use crate::commands::{answer, answer_json, block_on, talk};
 use crate::error::{CliError, Exit};
@@ -63,12 +62,9 @@ pub(super) fn run(args: &GroupExecute) -> Result<Exit, CliError> {
 async fn tell(group: Option<&str>) -> Result<(), CliError> {
     let archive = Archive::open().await?;
     match group {
-        Some(group) => {
-            let of = OfGroup { group_id: group.to_owned(), run: None };
-            answer(&meant(&archive, &of).await?.1.text())
-        }
+        Some(group) => answer(&archive.group(None, group).await?.1.text()),
         None => {
-            let groups = all(&archive).await?;
+            let groups = archive.groups().await?;
             let newest = groups.first().map(|group| group.run.clone());
             let of_run = groups.iter().filter(|group| Some(&group.run) == newest.as_ref());
             answer_json(&of_run.map(|group| &group.metadata).collect::<Vec<_>>())

@@ -1,8 +1,8 @@
 //! `conductor group list`: every group that was carried out here.
 
 use conductor_core::report::groups::Metadata;
+use conductor_engine::runs::archive::CarriedGroup;
 
-use super::finding::{Carried, all};
 use crate::archive::Archive;
 use crate::args::{GroupList, Shown};
 use crate::commands::{answer, answer_json, block_on};
@@ -11,7 +11,7 @@ use crate::error::{CliError, Exit};
 pub(super) fn run(args: &GroupList) -> Result<Exit, CliError> {
     block_on(async {
         let archive = Archive::open().await?;
-        let mut groups = all(&archive).await?;
+        let mut groups = archive.groups().await?;
         groups.retain(|group| args.status.is_none_or(|status| group.metadata.status == status));
         match args.json || args.output == Shown::Json {
             true => {
@@ -25,9 +25,9 @@ pub(super) fn run(args: &GroupList) -> Result<Exit, CliError> {
     })
 }
 
-fn table(groups: &[Carried]) -> String {
+fn table(groups: &[CarriedGroup]) -> String {
     let width = groups.iter().map(|group| group.metadata.group_id.chars().count()).max().unwrap_or_default();
-    let line = |Carried { run, metadata, landed }: &Carried| {
+    let line = |CarriedGroup { run, metadata, landed }: &CarriedGroup| {
         let since = metadata.completed_at.as_ref().or(metadata.started_at.as_ref());
         format!(
             "{:<width$}  {:<11}  {:<20}  {:>4} of {:<4}  run {}  {}\n",

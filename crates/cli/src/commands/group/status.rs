@@ -2,7 +2,7 @@
 
 use conductor_core::report::groups::{Metadata, landed_words};
 
-use super::finding::{exit, meant};
+use super::exit;
 use crate::archive::{Archive, Found};
 use crate::args::{GroupStatus, Shown};
 use crate::commands::{answer, block_on};
@@ -12,7 +12,7 @@ use crate::error::{CliError, Exit};
 pub(super) fn run(args: &GroupStatus) -> Result<Exit, CliError> {
     block_on(async {
         let archive = Archive::open().await?;
-        let (found, metadata) = meant(&archive, &args.of).await?;
+        let (found, metadata) = archive.group(args.of.run.as_deref(), &args.of.group_id).await?;
         match args.json || args.output == Shown::Json {
             true => answer(&metadata.text())?,
             false => answer(&text(&archive, &found, &metadata))?,

@@ -9,7 +9,7 @@ use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::control;
 
-use super::finding::{exit, meant};
+use super::exit;
 use crate::archive::Archive;
 use crate::archive::live;
 use crate::args::GroupWait;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, CliError> {
     let group = &args.of.group_id;
     let (home, found, metadata) = block_on(async {
         let archive = Archive::open().await?;
-        let (found, metadata) = meant(&archive, &args.of).await?;
+        let (found, metadata) = archive.group(args.of.run.as_deref(), &args.of.group_id).await?;
         Ok((archive.home.clone(), found, metadata))
     })?;
     if metadata.status.is_end() {

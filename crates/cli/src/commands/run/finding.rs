@@ -5,24 +5,18 @@ use std::path::{Path, PathBuf};
 use conductor_core::plan::graph::Graph;
 use conductor_core::report::Subject;
 use conductor_core::run::{Run, Stage, Status};
-use conductor_engine::git::workspaces::RunRefs;
-use conductor_engine::git::{GitError, Repository};
 use conductor_engine::host::home::Home;
 use conductor_engine::records::beads;
 use conductor_engine::records::output;
+use conductor_engine::runs::archive::{to_resume, unmerged_branch, was_cut_short};
 use conductor_engine::stores::{StoredRun, source_of};
 
 use super::arguments::Resolved;
-use crate::archive;
 use crate::args;
 use crate::error::{CliError, Exit};
 
 /// The run that is meant: by (the beginning of) its name, or the newest of this directory that is not done.
 pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Result<StoredRun, CliError> {
-    let word = args.resume.as_deref().unwrap_or_default();
-    if !word.is_empty() {
-        return archive::named(home, runs, word);
-    }
     let sources = match (&args.file, args.typed.from) {
         (Some(file), _) => vec![full_name(&args.directory, file)],
         (None, Some(crate::args::From::Beads)) => {
@@ -30,15 +24,7 @@ pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Resu
         }
         (None, None) => Vec::new(),
     };
-    let here = |run: &&StoredRun| match sources.is_empty() {
-        false => sources.iter().any(|source| run.is_of(source)),
-        true => run.directory == args.directory,
-    };
-    let open = |run: &&StoredRun| run.status != "completed" || was_cut_short(&home.run(&run.id));
-    runs.iter().filter(here).find(open).cloned().ok_or_else(|| {
-        CliError::new(Exit::NothingToDo, "there is no unfinished run here to resume")
-            .help("start one with `conductor run FILE`")
-    })
+    Ok(to_resume(home, runs, args.resume.as_deref(), &sources, &args.directory)?)
 }
 
 /// Whether a run whose tasks are all over was killed before its last steps were done: its workspaces cleared, its files
@@ -47,26 +33,6 @@ pub(super) fn is_unfinished(args: &Resolved<'_>, stored: &StoredRun, run: &Run, 
     run.all_ended()
         && (was_cut_short(state)
             || (args.typed.merge == args::Merge::Branch && unmerged_branch(stored, run).is_some()))
-}
-
-/// The exit code is what is noted last.
-fn was_cut_short(state: &Path) -> bool {
-    state.is_dir() && !state.join(output::EXIT_CODE).exists()
-}
-
-/// The run's branch, where what is on it is not in what is checked out.
-pub(crate) fn unmerged_branch(stored: &StoredRun, run: &Run) -> Option<String> {
-    let look = || -> Result<Option<String>, GitError> {
-        let repository = Repository::of(&stored.directory)?;
-        let branch = RunRefs::of(&repository, &stored.id)?.branch;
-        match repository.read_ref(&branch)? {
-            Some(tip) => {
-                Ok(Some(branch).filter(|_| !repository.contains(&repository.head, &tip).unwrap_or(true)))
-            }
-            None => Ok(None),
-        }
-    };
-    run.tip().and_then(|_| look().ok().flatten())
 }
 
 pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<CliError> {

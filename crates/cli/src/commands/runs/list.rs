@@ -61,7 +61,7 @@ async fn look(archive: &Archive, stored: StoredRun) -> Line {
     }
     let live = archive.home.is_live(&stored.id);
     let seen = archive.read(&stored).await;
-    let seen = seen.map(|found| Snapshot::of(&found.run)).map_err(|error| error.message().to_owned());
+    let seen = seen.map(|found| Snapshot::of(&found.run)).map_err(|error| error.to_string());
     Line { stored, live, seen }
 }
 

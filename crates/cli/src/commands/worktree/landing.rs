@@ -62,7 +62,14 @@ impl Case {
         reaper::command_in(archive.home.root(), &stored.id)
             .iter_mut()
             .for_each(|command| bench.keep(command));
-        Ok(Case { bench, stored, task, directory: archive.directory, as_json: args.json, conversation })
+        Ok(Case {
+            bench,
+            stored,
+            task,
+            directory: archive.directory.clone(),
+            as_json: args.json,
+            conversation,
+        })
     }
 
     /// Files in which a person wants the marks of a conflict.
