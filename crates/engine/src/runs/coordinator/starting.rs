@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::backlog::Backlog;
 use super::sweeping::Sweeps;
+use super::viewing::Views;
 use super::{Coordinator, CoordinatorError, Start, Workers, World};
 use crate::agents::{self, Caller};
 use crate::dispatch::{Control, Dispatch, Link, RunContext};
@@ -68,7 +69,7 @@ impl Coordinator {
             scheduler,
             first: Some(first),
             clock,
-            bus: Bus::default(),
+            bus: Bus::new(durable),
             control: Control::new(sender),
             messages,
             worker,
@@ -81,6 +82,7 @@ impl Coordinator {
             arrived: Vec::new(),
             durable,
             backlog: Backlog::default(),
+            views: Views::default(),
             looks: Vec::new(),
             away: None,
             missed_since: None,

@@ -1,5 +1,6 @@
 //! Every way out of a run ends what it had started: a store that fails for good, mistakes of our own.
 
+use std::path::Path;
 use std::time::Instant as Moment;
 
 use conductor_core::plan::{Command, Isolation, Plan, Task, Work};
@@ -104,21 +105,32 @@ async fn driven(
     place: Option<Arc<dyn WorkspaceBackend>>,
 ) -> (RunId, Result<Finished, CoordinatorError>) {
     let folder = tempfile::tempdir().unwrap();
-    let home = Home::at(folder.path()).unwrap();
+    let coordinator = taken_up(folder.path(), name, command, manner, place).await;
+    (coordinator.id.clone(), coordinator.run().await)
+}
+
+async fn taken_up(
+    folder: &Path,
+    name: &str,
+    command: &str,
+    manner: Manner,
+    place: Option<Arc<dyn WorkspaceBackend>>,
+) -> Coordinator {
+    let home = Home::at(folder).unwrap();
     let id = RunId::parse(name).unwrap();
     let task = Task::new(TaskId::parse("a").unwrap(), Work::Run(Command::Line(command.into())));
     let (run, created) = Run::create(Plan { tasks: vec![task], ..Plan::default() }, Now::default());
     let inner = stores::open(&home).await.unwrap();
-    let new = NewRun { id: id.clone(), directory: folder.path().into(), source: String::new(), tasks: 1 };
+    let new = NewRun { id: id.clone(), directory: folder.into(), source: String::new(), tasks: 1 };
     let store: Arc<dyn Store> = Arc::new(Fickle { inner, manner });
     let log = RunLog::create(&store, &new, &created).await.unwrap();
-    let in_place = place.unwrap_or_else(|| Arc::new(InPlace::new(folder.path().to_owned())));
+    let in_place = place.unwrap_or_else(|| Arc::new(InPlace::new(folder.to_owned())));
     let world = World {
         log,
         claim: home.claim(&id).unwrap(),
         workspaces: Workspaces { in_place, git: None, default: Isolation::None },
-        directory: folder.path().to_owned(),
-        output: folder.path().join("out"),
+        directory: folder.to_owned(),
+        output: folder.join("out"),
         ours: Vec::new(),
         conflict_monitor: None,
         examiner: None,
@@ -126,8 +138,7 @@ async fn driven(
         workers: None,
     };
     let start = Start { options: Options::with_slots(1), reopen: false };
-    let (coordinator, _notices) = Coordinator::new(run, start, world).unwrap();
-    (id, coordinator.run().await)
+    Coordinator::new(run, start, world).unwrap().0
 }
 
 #[tokio::test]
@@ -153,4 +164,30 @@ async fn a_mistake_in_an_attempt_fails_the_attempt_and_the_run_comes_to_its_end(
     let TaskState::Failed(failure) = &run.progress(0).state else { panic!("{:?}", run.progress(0).state) };
     assert_eq!(failure.class, FailureClass::Internal);
     assert_eq!(failure.message, "internal error: there is a mistake in this place");
+}
+
+#[tokio::test]
+async fn a_thousand_who_look_are_shown_what_was_made_for_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = taken_up(folder.path(), "lookedat", "sleep 600", Manner::Works, None).await;
+    let control = coordinator.control();
+    let looking = look_often(control);
+    let (driven, ()) = tokio::join!(coordinator.run(), looking);
+    driven.unwrap();
+}
+
+async fn look_often(control: Control) {
+    let mut made: Vec<Arc<crate::dispatch::LiveView>> = Vec::new();
+    let begun = Moment::now();
+    for _ in 0..1_000 {
+        let Some(Ok(View::Snapshot(seen))) = control.look(Query::Snapshot).await else { panic!("no answer") };
+        if !made.iter().any(|known| Arc::ptr_eq(known, &seen)) {
+            made.push(seen);
+        }
+    }
+    // One for each event and phase of the start, and one for each tenth of a second.
+    let most = 12 + begun.elapsed().as_millis() / 100;
+    assert!(made.len() as u128 <= most, "{} within {:?}", made.len(), begun.elapsed());
+    control.kill_all();
+    control.ask(Request::Stop);
 }
