@@ -1,6 +1,6 @@
 //! The client for those who wait for many things at once: the same lines, on any tokio runtime.
 //!
-//! It keeps nothing but the line that is coming in. Whoever takes records more slowly than the run makes them is cut off
+//! It keeps nothing but the line that is coming in. A caller that takes records more slowly than the run makes them is cut off
 //! by the coordinator, and told so.
 
 use std::io;

@@ -191,3 +191,57 @@ async fn look_often(control: Control) {
     control.kill_all();
     control.ask(Request::Stop);
 }
+
+/// Leaves a daemon that has its mark, and one that wiped it and was looked at before it was an orphan. Goes on until it is
+/// told to end, and fails where one of them is gone by then.
+const DAEMONS: &str = "for wipe in '' 'env -i'; do sh -c \"$wipe $(command -v setsid) $(command -v sleep) 600 & \
+    echo \\$! >> NAME.daemons; test -z '$wipe' || sleep 1.2\"; done; \
+    touch NAME.up; while [ ! -e NAME.end ]; do sleep 0.02; done; \
+    for daemon in $(cat NAME.daemons); do kill -0 $daemon || exit 7; done";
+
+async fn appears(file: PathBuf) {
+    let begun = Moment::now();
+    while !file.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} never appeared", file.display());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Whether any of the daemons that a run left is still there.
+fn has_daemons(folder: &Path, name: &str) -> bool {
+    let noted = std::fs::read_to_string(folder.join(format!("{name}.daemons"))).unwrap();
+    let numbers: Vec<u32> = noted.lines().map(|line| line.trim().parse().unwrap()).collect();
+    assert_eq!(numbers.len(), 2, "{noted}");
+    numbers.into_iter().any(process::exists)
+}
+
+#[tokio::test]
+async fn of_two_runs_in_one_process_one_is_cancelled_and_the_other_does_not_notice() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let take_up = async |name: &str| {
+        let home = folder.join(format!("home-{name}"));
+        std::fs::create_dir(&home).unwrap();
+        let command = format!("cd {} && {}", folder.display(), DAEMONS.replace("NAME", name));
+        taken_up(&home, name, &command, Manner::Works, None).await
+    };
+    let (one, other) = (take_up("one").await, take_up("other").await);
+    let (id, control) = (one.id.clone(), one.control());
+    let cancelled = async {
+        let cancel = async {
+            appears(folder.join("one.up")).await;
+            appears(folder.join("other.up")).await;
+            control.ask(Request::CancelAll);
+        };
+        let (driven, ()) = tokio::join!(one.run(), cancel);
+        let Finished { run, .. } = driven.unwrap();
+        assert_eq!(run.progress(0).state, TaskState::Cancelled);
+        assert!(process::alive(&id).is_empty() && !has_daemons(folder, "one"), "nothing is left of it");
+        assert!(has_daemons(folder, "other"));
+        std::fs::write(folder.join("other.end"), "").unwrap();
+    };
+    let ((), driven) = tokio::join!(cancelled, other.run());
+    let Finished { run, .. } = driven.unwrap();
+    assert_eq!(run.progress(0).state, TaskState::Completed);
+    assert!(!has_daemons(folder, "other"), "what it left goes with it");
+}
