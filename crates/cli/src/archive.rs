@@ -8,7 +8,7 @@ use std::ops::Deref;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::archive as stored_runs;
 use conductor_engine::runs::archive::{FindError, Notice};
-use conductor_engine::stores::{self, StoreError, StoredRun};
+use conductor_engine::stores::{self, StoreError};
 
 use crate::console;
 use crate::error::{CliError, Exit};

@@ -125,7 +125,7 @@ impl Planner {
         let (reporter, reports) = mpsc::unbounded_channel();
         let (notifier, notices) = mpsc::unbounded_channel();
         let worker = Worker::for_questions(id, plan, place.clone(), folder.clone(), notifier, reporter);
-        let mut teardown = Teardown::new(worker.context.run.clone(), &folder);
+        let mut teardown = Teardown::new(worker.services.processes.clone(), &folder);
         teardown.gather();
         if let Some(mut command) = reaper {
             teardown.keep(&mut command)?;

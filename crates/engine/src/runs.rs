@@ -11,3 +11,4 @@ pub mod engine;
 pub mod live;
 pub mod prune;
 pub mod resolve;
+pub mod watching;

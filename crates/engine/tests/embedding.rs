@@ -80,6 +80,37 @@ async fn two_runs_are_driven_in_one_process_and_one_is_cancelled() {
     assert_eq!(engine.read(&id).await.unwrap().count(Status::Completed), 2);
 }
 
+/// As a server does with the runs of a terminal: by the log and the control socket alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_watched_from_outside_without_gap_or_double() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let (engine, onlooker) = (Engine::open(&state).await.unwrap(), Engine::open(&state).await.unwrap());
+    let settings = place(folder.path(), "place");
+    let directory = settings.directory.clone();
+    let run = engine.start(plan(WAITING), settings).await.unwrap();
+    let (mut all, mut late) = (onlooker.watch(run.id(), 0), onlooker.watch(run.id(), 3));
+    let id = run.id().clone();
+    wait_for_file(&directory.join("begun")).await;
+    let watching = tokio::spawn(async move {
+        let (mut seen, mut seen_late) = (Vec::new(), Vec::new());
+        while let Some(records) = all.next().await.unwrap() {
+            seen.extend(records);
+        }
+        while let Some(records) = late.next().await.unwrap() {
+            seen_late.extend(records);
+        }
+        (seen, seen_late)
+    });
+    std::fs::write(directory.join("go"), "").unwrap();
+    run.wait().await.unwrap();
+    let (seen, seen_late) = watching.await.unwrap();
+    let reader = conductor_engine::stores::open_to_look(engine.home()).await.unwrap();
+    let log = reader.load(&id, 0).await.unwrap();
+    assert_eq!(seen, log);
+    assert_eq!(seen_late, log[3..]);
+}
+
 /// Each of several has its own slots, folders, records and end.
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_runs_at_once_come_to_ten_ends() {

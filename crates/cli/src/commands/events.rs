@@ -1,9 +1,11 @@
 //! `conductor events`: the log of a run for programs, as `run --ui json` writes it; with `--follow` as it grows.
 
+use std::io;
+
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
-use conductor_engine::runs::control;
+use conductor_engine::runs::control::{self, Followed};
 
 use super::block_on;
 use crate::archive::Archive;
@@ -24,12 +26,14 @@ pub(crate) fn run(args: &args::Events) -> Result<Exit, CliError> {
         block_on(out.read_the_log(args.run.as_deref()))?;
         return Ok(Exit::Done);
     };
-    // Listened to before the log is read, so that nothing is missed in between.
-    let following = control::follow(&home.run(&live_view.run)).ok();
     let word = live_view.run.to_string();
-    block_on(out.read_the_log(Some(&word)))?;
-    for record in following.into_iter().flat_map(|(_, following)| following) {
-        out.tell(&live_view.run, &[record?])?;
+    loop {
+        // Listened to before the log is read, so that nothing is missed in between.
+        let following = control::follow(&home.run(&live_view.run)).ok();
+        block_on(out.read_the_log(Some(&word)))?;
+        if out.follow(&live_view.run, following.into_iter().flat_map(|(_, following)| following))? {
+            break;
+        }
     }
     // The log has what was missed where the connection broke or was never made.
     home.wait_until_left(&live_view.run)?;
@@ -48,6 +52,21 @@ impl Out {
         let runs = archive.candidates(run)?;
         let Some(newest) = runs.first() else { return Ok(()) };
         self.tell(&newest.id, &archive.read(newest).await?.records)
+    }
+
+    /// Whether it came to its end; not where what we write is read so slowly that we were cut off.
+    fn follow(
+        &mut self,
+        run: &RunId,
+        following: impl Iterator<Item = io::Result<Followed>>,
+    ) -> Result<bool, CliError> {
+        for followed in following {
+            match followed? {
+                Followed::Record(record) => self.tell(run, &[record])?,
+                Followed::Missed { .. } => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     fn tell(&mut self, run: &RunId, records: &[Record]) -> Result<(), CliError> {

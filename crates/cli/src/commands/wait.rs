@@ -9,7 +9,7 @@ use conductor_core::plan::Task;
 use conductor_core::run::event::{Event, Record};
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::host::home::Home;
-use conductor_engine::runs::control;
+use conductor_engine::runs::control::{self, Followed};
 use serde_json::{Value, json};
 
 use super::run::{exit_of, noted_exit};
@@ -128,7 +128,8 @@ fn any_end(
             Some(Err(error))
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Some(Err(error)) => return Err(error.into()),
-            Some(Ok(record)) => {
+            Some(Ok(Followed::Missed { after })) => return any_end(home, teller, after, deadline),
+            Some(Ok(Followed::Record(record))) => {
                 if let Event::PlanAmended { amendment, .. } = &record.event {
                     beside.extend(who_races(&amendment.tasks));
                 }

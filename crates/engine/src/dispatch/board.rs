@@ -4,7 +4,7 @@
 //! depends on it. What agents write is put on it only where a display follows the run all the time.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -49,6 +49,8 @@ pub struct Board(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     watched: AtomicBool,
+    /// How often a phase has changed.
+    changes: AtomicU64,
     doings: Mutex<HashMap<TaskId, Doing>>,
 }
 
@@ -75,13 +77,24 @@ impl Board {
         }
     }
 
+    /// A number that is another one when `complete` would say something else.
+    pub(crate) fn changes(&self) -> u64 {
+        self.0.changes.load(Ordering::Relaxed)
+    }
+
+    fn changed(&self) {
+        self.0.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What another process says of an attempt of its.
     pub(crate) fn shows(&self, task: TaskId, doing: Doing) {
         self.doings().insert(task, doing);
+        self.changed();
     }
 
     pub(crate) fn forgets(&self, task: &TaskId) {
         self.doings().remove(task);
+        self.changed();
     }
 
     pub(crate) fn is_watched(&self) -> bool {
@@ -99,6 +112,7 @@ impl Board {
         let before = doings.get(task).filter(|before| before.attempt == attempt);
         let took = before.and_then(|before| before.took);
         doings.insert(task.clone(), Doing { attempt, phase, said: None, took });
+        self.changed();
     }
 
     /// One of its processes is over.
@@ -109,6 +123,7 @@ impl Board {
     }
 
     fn ends(&self, task: &TaskId) -> Option<Doing> {
+        self.changed();
         self.doings().remove(task)
     }
 

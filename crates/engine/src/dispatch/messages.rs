@@ -6,7 +6,7 @@ use conductor_core::values::ids::{Attempt, TaskId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::queries::{Query, View};
-use crate::stores::bus::Records;
+use crate::stores::bus::Subscription;
 
 /// What comes in from attempts and from people.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) enum Message {
     /// A query about the run; it changes nothing.
     Look(Query, oneshot::Sender<Result<View, Refusal>>),
     /// A subscription to all later records.
-    Follow(oneshot::Sender<(u64, mpsc::UnboundedReceiver<Records>)>),
+    Follow(oneshot::Sender<(u64, Subscription)>),
     KillAll,
 }
 
@@ -62,7 +62,7 @@ impl Control {
     }
 
     /// Everything that becomes durable after the event of this number.
-    pub(crate) async fn follow(&self) -> Option<(u64, mpsc::UnboundedReceiver<Records>)> {
+    pub(crate) async fn follow(&self) -> Option<(u64, Subscription)> {
         let (waits, word) = oneshot::channel();
         let _ = self.messages.send(Message::Follow(waits));
         word.await.ok()

@@ -1,6 +1,7 @@
 //! What can be asked of a live run, and what it answers.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use conductor_core::schedule::{Snapshot, Wait};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
@@ -21,13 +22,14 @@ pub enum Query {
     Tasks,
 }
 
+/// What is large is shared by all who look in the same moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
-    Snapshot(Box<LiveView>),
+    Snapshot(Arc<LiveView>),
     Why(Why),
     Heard(Heard),
-    Tasks(Vec<Listed>),
+    Tasks(Arc<[Listed]>),
 }
 
 /// A task in a list of all of them.

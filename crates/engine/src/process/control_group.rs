@@ -14,11 +14,12 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::RunId;
 
-use super::tree;
+use super::{children, tree};
 use crate::host::access;
 
 /// In a run's folder: where the group of one of its coordinators is. The coordinator's name follows.
@@ -26,42 +27,69 @@ const NOTE: &str = "control_group.";
 
 const PROCESSES: &str = "cgroup.procs";
 
-/// The group this process is in.
+/// A run's part in the group that this process is in.
 pub(super) struct Group {
+    entered: Arc<Entered>,
+    note: PathBuf,
+}
+
+/// The group this process is in. A process is in one group at a time, so its runs are in the same one: the first makes it,
+/// and what is left in it is ended with the last. Until then a run's processes are found by mark and descent alone.
+pub(super) struct Entered {
     /// The one it came from, and goes back to.
     around: PathBuf,
     folder: PathBuf,
-    note: PathBuf,
 }
 
 impl Group {
     /// Nothing where no group can be made or moved into.
     pub(super) fn enter(run_folder: &Path, run: &RunId) -> Option<Group> {
+        let mut shared = children::group();
+        let note = run_folder.join(format!("{NOTE}{}", children::us()));
+        if let Some(entered) = shared.upgrade() {
+            access::write(&note, entered.folder.as_os_str().as_encoded_bytes()).ok()?;
+            return Some(Group { entered, note });
+        }
         let around = current()?;
         remove_abandoned(&around);
-        let folder = around.join(format!("conductor-{run}-{}", tree::us()));
-        let note = run_folder.join(format!("{NOTE}{}", tree::us()));
+        let folder = around.join(format!("conductor-{run}-{}", children::us()));
         // Written down first: one that is not there does no harm, one that nothing leads to does.
         access::write(&note, folder.as_os_str().as_encoded_bytes()).ok()?;
-        let group = Group { around, folder, note };
-        let entered = fs::create_dir(&group.folder).and_then(|()| move_in(&group.folder, std::process::id()));
-        if entered.is_err() {
-            group.leave();
+        let entered = Entered { around, folder };
+        let moved =
+            fs::create_dir(&entered.folder).and_then(|()| move_in(&entered.folder, std::process::id()));
+        if moved.is_err() {
+            entered.leave();
+            let _ = fs::remove_file(&note);
             return None;
         }
-        Some(group)
+        let entered = Arc::new(entered);
+        *shared = Arc::downgrade(&entered);
+        Some(Group { entered, note })
     }
 
     /// For one that has to outlive us.
     pub(super) fn let_out(&self, process: u32) {
-        let _ = move_in(&self.around, process);
+        let _ = move_in(&self.entered.around, process);
     }
 
-    /// Back to where it came from. What of our own is still running goes along, everything else is ended.
+    /// The last run takes the process out of it. None enters meanwhile.
     pub(super) fn leave(self) {
+        let Group { entered, note } = self;
+        let shared = children::group();
+        if let Some(entered) = Arc::into_inner(entered) {
+            entered.leave();
+        }
+        drop(shared);
+        let _ = fs::remove_file(note);
+    }
+}
+
+impl Entered {
+    /// Back to where it came from. What of our own is still running goes along, everything else is ended.
+    fn leave(&self) {
         let _ = move_in(&self.around, std::process::id());
         clear(&self.folder);
-        let _ = fs::remove_file(&self.note);
     }
 }
 
@@ -112,7 +140,7 @@ fn clear(folder: &Path) -> usize {
     loop {
         let all = members(folder);
         // One that is being started looks like us until it has begun.
-        tree::wait_for_starts();
+        children::wait_for_starts();
         let (own, others): (Vec<u32>, Vec<u32>) =
             all.into_iter().partition(|&process| tree::is_own(process, &coordinator));
         for process in own {

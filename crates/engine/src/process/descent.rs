@@ -13,20 +13,29 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use conductor_core::values::ids::RunId;
 use serde::{Deserialize, Serialize};
 
+use super::children;
 use super::tree::{self, Mark, Stat};
 
 /// In a run's folder: what was seen without a mark.
 const FILE: &str = "descent.jsonl";
 
-const LOOK: Duration = Duration::from_millis(500);
+pub(super) const LOOK: Duration = Duration::from_millis(500);
+
+/// Which processes came from attempts of one run.
+#[derive(Debug)]
+pub(super) struct Descent {
+    run: RunId,
+    seen: Mutex<Seen>,
+}
 
 /// Where what is seen is written, and what was seen.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Seen {
     file: Option<PathBuf>,
     processes: HashMap<(u32, u64), Origin>,
@@ -37,12 +46,6 @@ struct Origin {
     mark: Mark,
     converses: bool,
     written: bool,
-}
-
-static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
-
-fn seen() -> MutexGuard<'static, Seen> {
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A process that had no mark when it was seen.
@@ -56,60 +59,75 @@ struct Entry {
     converses: bool,
 }
 
-/// From here on, what attempts start is looked at and what has no mark is written down in this folder of the run.
-pub(crate) fn record(folder: &Path) {
-    static THREAD: Once = Once::new();
-    *seen() = Seen { file: Some(folder.join(FILE)), processes: HashMap::new() };
-    THREAD.call_once(|| {
-        std::thread::spawn(|| {
-            loop {
-                std::thread::sleep(LOOK);
-                if !tree::attempts().is_empty() {
-                    look();
-                }
-            }
-        });
-    });
-}
-
-/// Nothing is left that would have to be found again.
-pub(super) fn over() {
-    let file = {
-        let mut seen = seen();
-        seen.processes.clear();
-        seen.file.clone()
-    };
-    if let Some(file) = file {
-        let _ = fs::remove_file(file);
+impl Descent {
+    pub(super) fn of(run: RunId) -> Descent {
+        Descent { run, seen: Mutex::default() }
     }
-}
 
-/// One look: who came from whom.
-pub(super) fn look() {
-    let roots = tree::attempts();
-    let table: HashMap<u32, Stat> =
-        tree::processes().filter_map(|process| Some((process, tree::stat(process)?))).collect();
-    let mut seen = seen();
-    seen.processes.retain(|(pid, start), _| table.get(pid).is_some_and(|stat| stat.start_time == *start));
-    for (&pid, stat) in table.iter().filter(|(_, stat)| stat.state != 'Z') {
-        if roots.contains_key(&pid) {
-            continue;
+    /// From here on, what has no mark is written down in this folder of the run.
+    pub(super) fn record(&self, folder: &Path) {
+        *self.seen() = Seen { file: Some(folder.join(FILE)), processes: HashMap::new() };
+    }
+
+    /// Nothing is left that would have to be found again.
+    pub(super) fn over(&self) {
+        let file = {
+            let mut seen = self.seen();
+            seen.processes.clear();
+            seen.file.clone()
+        };
+        if let Some(file) = file {
+            let _ = fs::remove_file(file);
         }
-        let name = (pid, stat.start_time);
-        if !seen.processes.contains_key(&name)
-            && let Some((mark, converses)) = origin(pid, &table, &roots, &seen.processes)
-        {
-            seen.processes.insert(name, Origin { mark, converses, written: false });
+    }
+
+    /// One look: who came from whom.
+    pub(super) fn look(&self) {
+        let roots = children::attempts_of(&self.run);
+        if roots.is_empty() {
+            return;
         }
-        let Seen { file, processes } = &mut *seen;
-        // One that was marked when it was seen first may have wiped that since.
-        if let (Some(file), Some(origin)) = (file.as_ref(), processes.get_mut(&name))
-            && !origin.written
-            && tree::is_unmarked(pid)
-        {
-            // What cannot be written now is tried again at the next look.
-            origin.written = write(file, pid, stat.start_time, origin.converses).is_ok();
+        let table: HashMap<u32, Stat> =
+            tree::processes().filter_map(|process| Some((process, tree::stat(process)?))).collect();
+        let mut seen = self.seen();
+        seen.processes.retain(|(pid, start), _| table.get(pid).is_some_and(|stat| stat.start_time == *start));
+        for (&pid, stat) in table.iter().filter(|(_, stat)| stat.state != 'Z') {
+            if roots.contains_key(&pid) {
+                continue;
+            }
+            let name = (pid, stat.start_time);
+            if !seen.processes.contains_key(&name)
+                && let Some((mark, converses)) = origin(pid, &table, &roots, &seen.processes)
+            {
+                seen.processes.insert(name, Origin { mark, converses, written: false });
+            }
+            let Seen { file, processes } = &mut *seen;
+            // One that was marked when it was seen first may have wiped that since.
+            if let (Some(file), Some(origin)) = (file.as_ref(), processes.get_mut(&name))
+                && !origin.written
+                && tree::is_unmarked(pid)
+            {
+                // What cannot be written now is tried again at the next look.
+                origin.written = write(file, pid, stat.start_time, origin.converses).is_ok();
+            }
         }
+    }
+
+    /// Whether an unmarked orphan of ours came from an attempt that is over, of this run or of another of this process.
+    pub(super) fn is_of_the_past(&self, process: u32, start_time: u64) -> bool {
+        let at_work = children::attempts();
+        let from = self.seen().processes.get(&(process, start_time)).map(|from| from.mark.clone());
+        match from {
+            Some(mark) => !at_work.values().any(|(current, _)| *current == mark),
+            // Of two that began in the same tick of the clock, the later one has the higher number.
+            None => at_work.keys().all(|&main| {
+                tree::start_time(main).is_none_or(|began| (began, main) > (start_time, process))
+            }),
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,19 +157,6 @@ fn write(file: &Path, pid: u32, start_time: u64, converses: bool) -> std::io::Re
     let mut line = serde_json::to_vec(&Entry { pid, start_time, boot: boot(), converses })?;
     line.push(b'\n');
     File::options().create(true).append(true).open(file)?.write_all(&line)
-}
-
-/// Whether an unmarked orphan of ours came from an attempt that is over.
-pub(super) fn is_of_the_past(process: u32, start_time: u64) -> bool {
-    let at_work = tree::attempts();
-    let from = seen().processes.get(&(process, start_time)).map(|from| from.mark.clone());
-    match from {
-        Some(mark) => !at_work.values().any(|(current, _)| *current == mark),
-        // Of two that began in the same tick of the clock, the later one has the higher number.
-        None => at_work
-            .keys()
-            .all(|&main| tree::start_time(main).is_none_or(|began| (began, main) > (start_time, process))),
-    }
 }
 
 /// What a dead coordinator has written down of a run.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{exit, pid, tree};
+use super::{children, exit, pid, tree};
 
 /// What a program said, and how it ended; no status where its time was up.
 #[derive(Debug)]
@@ -24,17 +24,17 @@ pub fn hear_beside(command: &mut Command, limit: Duration) -> io::Result<Heard> 
     const LOOK: Duration = Duration::from_millis(5);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     tree::mark_own(command);
-    let starting = tree::starting();
+    let starting = children::starting();
     let mut child = command.spawn()?;
     let number = child.id();
-    tree::remember_beside(number);
+    children::remember_beside(number);
     drop(starting);
     let (stdout, stderr) = match (listen(child.stdout.take()), listen(child.stderr.take())) {
         (Ok(stdout), Ok(stderr)) => (stdout, stderr),
         (Err(error), _) | (_, Err(error)) => {
             let _ = child.kill();
             let _ = child.wait();
-            tree::forget_beside(number);
+            children::forget_beside(number);
             return Err(error);
         }
     };
@@ -49,7 +49,7 @@ pub fn hear_beside(command: &mut Command, limit: Duration) -> io::Result<Heard> 
         std::thread::sleep(LOOK);
     }
     let status = child.wait();
-    tree::forget_beside(number);
+    children::forget_beside(number);
     Ok(Heard { status: Some(status?).filter(|_| !late), stdout: heard(&stdout), stderr: heard(&stderr) })
 }
 

@@ -3,6 +3,7 @@
 //! It knows nothing of agents or tasks beyond the mark; what a process is for and what its exit means is not its matter.
 
 mod capacity;
+mod children;
 mod collecting;
 mod control_group;
 mod descent;
@@ -10,6 +11,7 @@ mod exit;
 mod finding;
 mod hearing;
 mod reaper;
+mod run_processes;
 mod teardown;
 pub mod transcript;
 mod tree;
@@ -30,15 +32,16 @@ use conductor_core::run::event::{Process as ProcessName, Processes};
 use rustix::process::{Pid, Signal};
 
 pub use capacity::{Capacity, capacity};
+pub use children::{adopt_orphans, under_way};
 pub(crate) use control_group::current as control_group;
-pub(crate) use descent::record as record_descent;
 pub(crate) use finding::{installed, on_path};
 pub use hearing::{Heard, hear_beside};
 use reaper::Reaper;
 pub use reaper::{GRACE_OF_ORPHANS, watch_over};
-pub(crate) use teardown::{Teardown, end_attempt, sweep};
+pub use run_processes::RunProcesses;
+pub(crate) use teardown::Teardown;
 pub(crate) use tree::environment_of_attempts;
-pub use tree::{Mark, adopt_orphans, alive, described, end_leftovers, exists, inside, sweep_all, under_way};
+pub use tree::{Mark, alive, described, end_leftovers, exists, inside};
 
 /// How long a process that was asked to end may take before it is made to.
 pub const GRACE: Duration = Duration::from_secs(10);
@@ -81,13 +84,20 @@ pub struct Running {
     child: Child,
     group: Pid,
     mark: Mark,
+    processes: Arc<RunProcesses>,
     /// Its main process has been collected: the number may be another's by now.
     is_over: bool,
 }
 
 impl Running {
     /// Starts it with both outputs going to `errors`, or what it says going to `stream`.
-    pub fn start(launch: &Launch, mark: Mark, errors: File, stream: Option<File>) -> io::Result<Running> {
+    pub fn start(
+        processes: &Arc<RunProcesses>,
+        launch: &Launch,
+        mark: Mark,
+        errors: File,
+        stream: Option<File>,
+    ) -> io::Result<Running> {
         let output = match stream {
             Some(stream) => stream,
             None => errors.try_clone()?,
@@ -108,12 +118,12 @@ impl Running {
         if let Some(bytes) = launch.memory {
             limit_memory(&mut command, bytes);
         }
-        let starting = tree::starting();
+        let starting = children::starting();
         let child = command.spawn()?;
-        tree::remember_attempt(child.id(), mark.clone(), launch.converses);
+        children::remember_attempt(child.id(), mark.clone(), launch.converses);
         drop(starting);
         let group = pid(child.id()).ok_or_else(|| io::Error::other("the process has no number"))?;
-        Ok(Running { child, group, mark, is_over: false })
+        Ok(Running { child, group, mark, processes: processes.clone(), is_over: false })
     }
 
     pub fn pid(&self) -> u32 {
@@ -145,7 +155,7 @@ impl Running {
         let _ = rustix::process::kill_process_group(self.group, Signal::KILL);
         let _ = self.child.kill();
         self.exited().await?;
-        tree::sweep(&self.mark).await;
+        self.processes.sweep(&self.mark).await;
         Ok(())
     }
 
@@ -155,8 +165,8 @@ impl Running {
         let _ = rustix::process::kill_process_group(self.group, Signal::KILL);
         let (status, took) = collecting::collect(self.group)?;
         self.is_over = true;
-        tree::forget(self.child.id());
-        tree::sweep_soon(&self.mark, lived).await;
+        children::forget(self.child.id());
+        self.processes.sweep_soon(&self.mark, lived).await;
         Ok((status.into(), took))
     }
 }
@@ -168,7 +178,7 @@ impl Drop for Running {
             let _ = rustix::process::kill_process_group(self.group, Signal::KILL);
             let _ = self.child.kill();
             let _ = self.child.wait();
-            tree::forget(self.child.id());
+            children::forget(self.child.id());
         }
     }
 }
@@ -197,10 +207,10 @@ const PIPE: usize = 4096;
 pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     tree::mark_own(command);
-    let starting = tree::starting();
+    let starting = children::starting();
     let mut child = command.spawn()?;
     let number = child.id();
-    tree::remember(number);
+    children::remember(number);
     drop(starting);
     let stdin = child.stdin.take();
     let output = std::thread::scope(|scope| {
@@ -219,17 +229,17 @@ pub fn run_own(command: &mut Command, input: &[u8]) -> io::Result<Output> {
         }
         child.wait_with_output()
     });
-    tree::forget(number);
+    children::forget(number);
     output
 }
 
 /// The same for one that runs programs we do not know: after this long, all of them are ended. Nothing, then. Blocks.
 pub fn run_own_within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let starting = tree::starting();
+    let starting = children::starting();
     let mut child = command.spawn()?;
     let number = child.id();
-    tree::remember(number);
+    children::remember(number);
     drop(starting);
     let (done, waits) = std::sync::mpsc::channel::<()>();
     let (output, late) = std::thread::scope(|scope| {
@@ -252,7 +262,7 @@ pub fn run_own_within(command: &mut Command, limit: Duration) -> io::Result<Opti
         drop(done);
         (output, watch.join().unwrap_or(false))
     });
-    tree::forget(number);
+    children::forget(number);
     output.map(|output| (!late).then_some(output))
 }
 
@@ -262,10 +272,10 @@ pub fn run_beside(command: &mut Command, limit: Option<Duration>) -> io::Result<
     const LOOK: Duration = Duration::from_millis(20);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     tree::mark_own(command);
-    let starting = tree::starting();
+    let starting = children::starting();
     let mut child = command.spawn()?;
     let number = child.id();
-    tree::remember_beside(number);
+    children::remember_beside(number);
     drop(starting);
     let begun = std::time::Instant::now();
     while let (Some(limit), Some(pid)) = (limit, pid(number))
@@ -278,7 +288,7 @@ pub fn run_beside(command: &mut Command, limit: Option<Duration>) -> io::Result<
         std::thread::sleep(LOOK);
     }
     let status = child.wait();
-    tree::forget_beside(number);
+    children::forget_beside(number);
     status.map(|status| status.success())
 }
 
@@ -289,9 +299,9 @@ pub struct Beside(std::process::Child);
 impl Beside {
     pub fn start(command: &mut Command) -> io::Result<Beside> {
         tree::mark_own(command);
-        let _starting = tree::starting();
+        let _starting = children::starting();
         let child = command.spawn()?;
-        tree::remember_beside(child.id());
+        children::remember_beside(child.id());
         Ok(Beside(child))
     }
 
@@ -302,16 +312,26 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        tree::forget_beside(self.0.id());
+        children::forget_beside(self.0.id());
     }
 }
 
 /// What a program says on its standard output, if it ends well within a time. Blocks.
 pub fn answer(command: &mut Command, limit: Duration) -> Option<Vec<u8>> {
-    const LOOK: Duration = Duration::from_millis(10);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     tree::mark_own(command);
+    let starting = children::starting();
     let mut child = command.spawn().ok()?;
+    let number = child.id();
+    children::remember_beside(number);
+    drop(starting);
+    let said = answered(&mut child, limit);
+    children::forget_beside(number);
+    said
+}
+
+fn answered(child: &mut Child, limit: Duration) -> Option<Vec<u8>> {
+    const LOOK: Duration = Duration::from_millis(10);
     let group = pid(child.id())?;
     let begun = std::time::Instant::now();
     while begun.elapsed() < limit && !exit::is_over(group) {
@@ -330,7 +350,7 @@ pub fn leave_behind(program: &str, args: &[&std::ffi::OsStr]) {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     tree::mark_own(&mut command);
-    let _starting = tree::starting();
+    let _starting = children::starting();
     // One that cannot be started is no loss: its work is done by the next.
     let _ = command.spawn();
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::RunId;
 
+use super::children;
 use super::control_group::LeftGroups;
 use super::descent::Recorded;
 use super::tree::{self, Left};
@@ -31,11 +32,11 @@ pub(crate) struct Reaper {
 impl Reaper {
     pub(crate) fn start(command: &mut Command) -> io::Result<Reaper> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.env(tree::COORDINATOR, tree::us());
-        let starting = tree::starting();
+        command.env(tree::COORDINATOR, children::us());
+        let starting = children::starting();
         let child = command.spawn()?;
         // Not known as one that is waited for: while it lives, orphans are still recognised as such.
-        tree::remember_beside(child.id());
+        children::remember_beside(child.id());
         drop(starting);
         Ok(Reaper { child })
     }
@@ -51,7 +52,7 @@ impl Reaper {
             let _ = pipe.write_all(b".");
         }
         let _ = self.child.wait();
-        tree::forget_beside(self.child.id());
+        children::forget_beside(self.child.id());
     }
 }
 

@@ -3,16 +3,18 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use conductor_core::values::ids::RunId;
-
+use super::children::ActiveRun;
 use super::control_group::Group;
-use super::{Mark, Reaper, tree};
+use super::{Reaper, RunProcesses, tree};
 
 /// Held by what starts processes for a run. By `finish` where it comes to its end; where it is dropped without that (an
 /// error, a panic), everything that carries the run's mark is ended there and then.
 pub(crate) struct Teardown {
-    run: RunId,
+    processes: Arc<RunProcesses>,
+    /// Until all of them are ended.
+    active: Option<ActiveRun>,
     /// Where it is written down which of its processes carry no mark.
     folder: PathBuf,
     reaper: Option<Reaper>,
@@ -22,13 +24,15 @@ pub(crate) struct Teardown {
 }
 
 impl Teardown {
-    pub(crate) fn new(run: RunId, folder: &Path) -> Teardown {
-        Teardown { run, folder: folder.to_owned(), reaper: None, group: None, is_finished: false }
+    pub(crate) fn new(processes: Arc<RunProcesses>, folder: &Path) -> Teardown {
+        let active = Some(ActiveRun::new(processes.run().clone()));
+        let folder = folder.to_owned();
+        Teardown { processes, active, folder, reaper: None, group: None, is_finished: false }
     }
 
     /// Whatever is started from here on can be found by where it is.
     pub(crate) fn gather(&mut self) {
-        self.group = Group::enter(&self.folder, &self.run);
+        self.group = Group::enter(&self.folder, self.processes.run());
     }
 
     /// Starts the process that ends what is left behind if we are killed.
@@ -43,9 +47,10 @@ impl Teardown {
 
     /// Every process of the run that is still there is ended, and only then is the reaper told that all is well.
     pub(crate) async fn finish(&mut self) {
-        tree::sweep_all(&self.run).await;
+        self.processes.sweep_all().await;
         self.is_finished = true;
         self.leave_group();
+        self.active = None;
         self.dismiss();
     }
 
@@ -58,7 +63,7 @@ impl Teardown {
     /// The reaper stays where something could not be ended: it tries again.
     fn dismiss(&mut self) {
         if let Some(reaper) = self.reaper.take()
-            && tree::alive(&self.run).is_empty()
+            && tree::alive(self.processes.run()).is_empty()
         {
             reaper.dismiss();
         }
@@ -69,28 +74,18 @@ impl Drop for Teardown {
     fn drop(&mut self) {
         if !self.is_finished {
             self.leave_group();
-            tree::end_leftovers(&self.run, &self.folder, &[]);
+            tree::end_leftovers(self.processes.run(), &self.folder, &[]);
             self.dismiss();
         }
     }
-}
-
-/// Ends every process of an attempt whose worker was lost, whichever process has started it.
-pub(crate) async fn end_attempt(mark: &Mark) {
-    let of_worker = mark.clone();
-    let _ = tokio::task::spawn_blocking(move || tree::end_attempt(&of_worker)).await;
-    tree::sweep(mark).await;
-}
-
-/// Ends every process that carries this mark and that is not waited for.
-pub(crate) async fn sweep(mark: &Mark) {
-    tree::sweep(mark).await;
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Child, Stdio};
+
+    use conductor_core::values::ids::RunId;
 
     use super::*;
 
@@ -106,7 +101,7 @@ mod tests {
         let run = RunId::parse("unwound").unwrap();
         let mut child = agent(&run);
         let unwound = std::panic::catch_unwind(|| {
-            let _teardown = Teardown::new(run.clone(), Path::new("/nonexistent"));
+            let _teardown = Teardown::new(RunProcesses::new(run.clone()), Path::new("/nonexistent"));
             panic!("as it is meant to");
         });
         assert!(unwound.is_err());

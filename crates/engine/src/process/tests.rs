@@ -13,6 +13,10 @@ fn mark(task: &str) -> Mark {
 }
 
 fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
+    start_in(&RunProcesses::new(mark.run.clone()), script, mark, directory)
+}
+
+fn start_in(processes: &Arc<RunProcesses>, script: &str, mark: &Mark, directory: &Path) -> Running {
     adopt_orphans();
     let launch = Launch {
         program: "/bin/sh".into(),
@@ -24,7 +28,7 @@ fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
         together: false,
     };
     let output = fs::File::create(directory.join("out")).unwrap();
-    Running::start(&launch, mark.clone(), output, None).unwrap()
+    Running::start(processes, &launch, mark.clone(), output, None).unwrap()
 }
 
 /// Living processes that carry the mark.
@@ -90,7 +94,7 @@ async fn leftovers_of_a_dead_coordinator_are_ended_by_their_mark() {
     let running = start("setsid sleep 1000 & sleep 1000", &mark, dir.path());
     let name = running.name();
     assert!(name.start_time > 0);
-    tree::forget(name.pid);
+    children::forget(name.pid);
     let counted = tokio::task::spawn_blocking({
         let mark = mark.clone();
         move || end_leftovers(&mark.run, Path::new("/nonexistent"), &[name])
@@ -120,4 +124,29 @@ async fn a_process_sees_the_mark_and_nothing_of_ours() {
     names.sort_unstable();
     let ours = ["CONDUCTOR_ATTEMPT", "CONDUCTOR_COORDINATOR", "CONDUCTOR_RUN", "CONDUCTOR_TASK"];
     assert_eq!(names, [&ours[..], &["PATH", "PWD"]].concat());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_ends_leaves_alone_what_is_of_another_run_of_this_process() {
+    adopt_orphans();
+    let dir = tempfile::tempdir().unwrap();
+    let run = |name: &str| RunId::parse(&format!("{name}{}", std::process::id())).unwrap();
+    let (ends, stays) = (RunProcesses::new(run("ends")), RunProcesses::new(run("stays")));
+    let mut ending = Teardown::new(ends, dir.path());
+    let mut staying = Teardown::new(stays.clone(), dir.path());
+    // It is let go of, as between two processes of an attempt: nothing is waited for while the other run ends.
+    let mark = Mark { run: run("stays"), task: TaskId::parse("a").unwrap(), attempt: Attempt(1) };
+    let up = dir.path().join("up");
+    let script = format!(
+        "setsid sh -c 'echo up > {0}; exec sleep 1000' & while [ ! -e {0} ]; do :; done",
+        up.display()
+    );
+    let running = start_in(&stays, &script, &mark, dir.path());
+    running.exited().await.unwrap();
+    children::forget(running.pid());
+    ending.finish().await;
+    assert_eq!(marked(&mark), 1, "the daemon is of a run that goes on");
+    staying.finish().await;
+    assert_eq!(marked(&mark), 0);
+    drop(running);
 }

@@ -4,11 +4,10 @@
 //! and what it starts inherits it. Orphans come back to us (child subreaper), so a straggler is either our own child or
 //! has a living parent that is. Those that wiped their environment are found by their descent.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use conductor_core::run::event::Process;
@@ -16,8 +15,8 @@ use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use rustix::process::{Signal, WaitOptions};
 
 use super::control_group::LeftGroups;
-use super::descent::{self, Recorded};
-use super::pid;
+use super::descent::Recorded;
+use super::{children, pid};
 
 const RUN: &str = "CONDUCTOR_RUN";
 const TASK: &str = "CONDUCTOR_TASK";
@@ -27,10 +26,6 @@ pub(super) const COORDINATOR: &str = "CONDUCTOR_COORDINATOR";
 const TALKS: &str = "CONDUCTOR_TALKS";
 /// Carried by programs of our own, such as git, and by what they leave running on purpose: no attempt's.
 const OWN: &str = "CONDUCTOR_OWN";
-
-/// A look at the process table costs about as much as starting a process, so after very short attempts one look
-/// serves all that ended in this time.
-const TOGETHER: Duration = Duration::from_millis(250);
 
 /// How long stragglers are chased before we give up on them.
 pub(super) const CHASE: Duration = Duration::from_secs(2);
@@ -49,7 +44,7 @@ impl Mark {
             (RUN, self.run.as_str().into()),
             (TASK, self.task.as_str().into()),
             (ATTEMPT, self.attempt.to_string().into()),
-            (COORDINATOR, us().into()),
+            (COORDINATOR, children::us().into()),
         ];
         all.into_iter().chain(converses.then(|| (TALKS, "1".into())))
     }
@@ -62,73 +57,9 @@ impl Mark {
     }
 }
 
-/// This process by a name that no other ever has: its number and when it was started.
-pub(super) fn us() -> &'static str {
-    static US: LazyLock<String> = LazyLock::new(|| {
-        let number = std::process::id();
-        format!("{number}.{}", start_time(number).unwrap_or(0))
-    });
-    &US
-}
-
-/// Main processes that are waited for: never stragglers. Those of attempts with their mark, and whether they are
-/// spoken to.
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
-type Known = HashMap<u32, Option<(Mark, bool)>>;
-/// Programs of our own that are no part of the run's work: no stragglers, and no attempt waits for them.
-static BESIDE: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
-/// Children we had before we started any: those of the program that became this one (`sleep 9 & exec conductor …`).
-static FOREIGN: LazyLock<HashSet<(u32, u64)>> = LazyLock::new(|| {
-    let us = std::process::id();
-    let all = processes().filter_map(|process| Some((process, stat(process)?)));
-    all.filter(|(process, stat)| stat.parent == us && !known().contains_key(process))
-        .map(|(process, stat)| (process, stat.start_time))
-        .collect()
-});
-/// Attempts that ended since the last look.
-static DUE: Mutex<Vec<Mark>> = Mutex::new(Vec::new());
-
-fn known() -> MutexGuard<'static, Known> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn beside() -> MutexGuard<'static, HashSet<u32>> {
-    BESIDE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn due() -> MutexGuard<'static, Vec<Mark>> {
-    DUE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Held (for reading) from before a process is started until it is known. A look at the process table waits for it:
-/// one that had ended in between would be taken for a straggler and collected before its owner could.
-static STARTING: RwLock<()> = RwLock::new(());
-
-pub(super) fn starting() -> RwLockReadGuard<'static, ()> {
-    STARTING.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Until none is being started that a look at the process table may have seen.
-pub(super) fn wait_for_starts() {
-    drop(STARTING.write());
-}
-
-pub(super) fn remember(process: u32) {
-    known().insert(process, None);
-}
-
-pub(super) fn remember_attempt(process: u32, mark: Mark, converses: bool) {
-    known().insert(process, Some((mark, converses)));
-}
-
-/// The main processes of attempts at work.
-pub(super) fn attempts() -> HashMap<u32, (Mark, bool)> {
-    known().iter().filter_map(|(process, of)| Some((*process, of.clone()?))).collect()
-}
-
 /// Says in a program's environment that it is our own.
 pub(super) fn mark_own(command: &mut std::process::Command) {
-    command.env(OWN, us());
+    command.env(OWN, children::us());
 }
 
 /// Our environment for what attempts start, where we are a program of another coordinator's own ourselves.
@@ -139,8 +70,9 @@ pub(crate) fn environment_of_attempts() -> impl Iterator<Item = (OsString, OsStr
 /// Whether it is a program of that coordinator's own, what one left running on purpose, or this very process: a reaper
 /// whose coordinator was killed before it let the reaper out is in the group that it clears.
 pub(super) fn is_own(process: u32, coordinator: &str) -> bool {
-    let is_waited_for = || known().contains_key(&process) || beside().contains(&process);
-    process == std::process::id() || has_variable(&environment(process), OWN, coordinator) || is_waited_for()
+    process == std::process::id()
+        || has_variable(&environment(process), OWN, coordinator)
+        || children::is_waited_for(process)
 }
 
 /// Whether a process of ours carries neither an attempt's mark nor our own.
@@ -149,88 +81,32 @@ pub(super) fn is_unmarked(process: u32) -> bool {
 }
 
 fn is_unmarked_by(environment: &[u8]) -> bool {
-    !has_variable(environment, COORDINATOR, us()) && !has_variable(environment, OWN, us())
-}
-
-pub(super) fn forget(process: u32) {
-    known().remove(&process);
-}
-
-pub(super) fn remember_beside(process: u32) {
-    beside().insert(process);
-}
-
-pub(super) fn forget_beside(process: u32) {
-    beside().remove(&process);
-}
-
-/// How many processes are being waited for.
-pub fn under_way() -> usize {
-    known().len()
-}
-
-/// From here on, processes whose parents die become ours instead of init's.
-pub fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    LazyLock::force(&FOREIGN);
-}
-
-/// At once after an attempt that lasted, together with others after one that did not.
-pub(super) async fn sweep_soon(mark: &Mark, lived: Duration) {
-    if lived > TOGETHER {
-        return sweep(mark).await;
-    }
-    let first = {
-        let mut due = due();
-        due.push(mark.clone());
-        due.len() == 1
-    };
-    if first {
-        tokio::spawn(async {
-            tokio::time::sleep(TOGETHER).await;
-            let marks = std::mem::take(&mut *due());
-            chase(|orphan| {
-                marks.iter().any(|mark| mark.is_on(&orphan.environment)) || orphan.is_of_the_past()
-            })
-            .await;
-        });
-    }
-}
-
-/// Ends every process that carries this mark.
-pub(super) async fn sweep(mark: &Mark) {
-    chase(|orphan| mark.is_on(&orphan.environment) || orphan.is_of_the_past()).await;
-}
-
-/// Ends every straggler of a run. Once no process is waited for any more, that is every orphan we have: those
-/// that wiped their mark, and those an inner conductor left, which carry the mark of its own run.
-pub async fn sweep_all(run: &RunId) {
-    due().clear();
-    let known_empty = known().is_empty();
-    let of_run = |orphan: &Orphan| has_variable(&orphan.environment, RUN, run.as_str());
-    chase(|orphan| known_empty || of_run(orphan) || orphan.is_of_the_past()).await;
-    if attempts().is_empty() {
-        descent::over();
-    }
+    !has_variable(environment, COORDINATOR, children::us()) && !has_variable(environment, OWN, children::us())
 }
 
 /// A process that is our child and that nothing waits for.
-struct Orphan {
-    process: u32,
-    start_time: u64,
+pub(super) struct Orphan {
+    pub(super) process: u32,
+    pub(super) start_time: u64,
     environment: Vec<u8>,
 }
 
 impl Orphan {
-    /// Whether it wiped its mark and came from an attempt that is over.
-    fn is_of_the_past(&self) -> bool {
-        is_unmarked_by(&self.environment) && descent::is_of_the_past(self.process, self.start_time)
+    pub(super) fn carries(&self, mark: &Mark) -> bool {
+        mark.is_on(&self.environment)
+    }
+
+    pub(super) fn is_of(&self, run: &RunId) -> bool {
+        has_variable(&self.environment, RUN, run.as_str())
+    }
+
+    pub(super) fn is_unmarked(&self) -> bool {
+        is_unmarked_by(&self.environment)
     }
 }
 
 /// Kills matching stragglers until a look finds none: each death brings its children to the surface.
-async fn chase(belongs: impl Fn(&Orphan) -> bool) {
+pub(super) async fn chase(belongs: impl Fn(&Orphan) -> bool) {
     let start = Instant::now();
     while kill_stragglers(&belongs) > 0 && start.elapsed() < CHASE {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -243,9 +119,9 @@ fn kill_stragglers(belongs: &impl Fn(&Orphan) -> bool) -> usize {
     let mut killed = 0;
     let anew = numbers_began_anew(us);
     let all: Vec<u32> = processes().filter(|&process| anew || process > us).collect();
-    wait_for_starts();
+    children::wait_for_starts();
     for process in all {
-        if known().contains_key(&process) || beside().contains(&process) {
+        if children::is_waited_for(process) {
             continue;
         }
         let Some(Stat { state, start_time, .. }) = stat(process).filter(|stat| stat.parent == us) else {
@@ -253,7 +129,7 @@ fn kill_stragglers(belongs: &impl Fn(&Orphan) -> bool) -> usize {
         };
         if state == 'Z' {
             collect(process);
-        } else if !FOREIGN.contains(&(process, start_time))
+        } else if !children::is_foreign(process, start_time)
             && belongs(&Orphan { process, start_time, environment: environment(process) })
         {
             kill(process);
@@ -364,7 +240,7 @@ pub(super) fn is_alive(process: u32) -> bool {
     stat(process).is_some_and(|stat| stat.state != 'Z')
 }
 
-/// Whether the process of this name (see `us`) is alive. One that is exiting does nothing any more, though it has yet to
+/// Whether the process of this name (see `children::us`) is alive. One that is exiting does nothing any more, though it has yet to
 /// become a zombie: by then its locks are free and its pipes closed already.
 pub(super) fn lives(name: &str) -> bool {
     let parts = name.split_once('.').and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse().ok()?)));

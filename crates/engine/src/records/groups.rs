@@ -16,14 +16,13 @@ use conductor_core::run::event::Record;
 use conductor_core::run::{Run, TaskState};
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
-use tokio::sync::mpsc;
 
 use crate::git::merge::short;
 use crate::git::workspaces::RunRefs;
 use crate::git::{GitError, Repository};
 use crate::host::access;
 use crate::host::redact;
-use crate::stores::bus::Records;
+use crate::stores::Follower;
 use crate::stores::{EarlierRuns, StoreError, StoredRun};
 
 /// How long a run waits at its end for the last file.
@@ -55,11 +54,7 @@ pub struct Recorder {
 impl Recorder {
     /// Follows a run from here on, on a thread of its own; it ends with the run. Nothing where the run is not about
     /// groups.
-    pub fn follow(
-        directory: &Path,
-        run: &Run,
-        mut records: mpsc::UnboundedReceiver<Records>,
-    ) -> Option<Recorder> {
+    pub fn follow(directory: &Path, run: &Run, mut records: Follower) -> Option<Recorder> {
         let execution = run.plan().execution.as_ref()?;
         let id = |group: &str| run.plan().group_id(group).to_owned();
         let groups: Vec<String> = execution.groups().into_iter().map(id).collect();
@@ -70,7 +65,7 @@ impl Recorder {
             book.write(&run);
             while let Some(batch) = records.blocking_recv() {
                 apply(&mut run, &batch);
-                while let Ok(batch) = records.try_recv() {
+                while let Some(batch) = records.blocking_ready() {
                     apply(&mut run, &batch);
                 }
                 let begun = Instant::now();

@@ -17,7 +17,7 @@ use conductor_core::values::ids::RunId;
 use tokio::sync::mpsc;
 
 use crate::host::redact;
-use crate::stores::bus::Records;
+use crate::stores::Follower;
 use webhook::Webhooks;
 
 /// How many notifications may wait to be delivered. Further ones are left out: no user reads that many.
@@ -49,7 +49,7 @@ impl Notifier {
         id: &RunId,
         run: &Run,
         directory: &Path,
-        mut records: mpsc::UnboundedReceiver<Records>,
+        mut records: Follower,
         shown: mpsc::UnboundedSender<Shown>,
     ) -> Option<Notifier> {
         if run.plan().notifications.is_empty() {

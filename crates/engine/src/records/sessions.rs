@@ -17,12 +17,11 @@ use conductor_core::run::{Run, TaskState};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::Timestamp;
 use serde::Serialize;
-use tokio::sync::mpsc;
 
 use crate::host::access;
 use crate::host::redact;
 use crate::host::shortage::{PAUSE, Passing as _};
-use crate::stores::bus::Records;
+use crate::stores::Follower;
 
 pub const SCHEMA: &str = "conductor.session/1";
 pub const FILE: &str = "sessions.jsonl";
@@ -159,7 +158,7 @@ impl Scribe {
         directory: &Path,
         branch: Option<String>,
         run: &Run,
-        mut records: mpsc::UnboundedReceiver<Records>,
+        mut records: Follower,
     ) -> Scribe {
         let mut book = Book {
             path: home.join(FILE),

@@ -22,7 +22,7 @@ use crate::git::GitError;
 use crate::git::workspaces::{RunRepo, WorkspaceError};
 use crate::host::clock::wall;
 use crate::host::home::{Home, HomeError, RunClaim};
-use crate::process::{self, Teardown};
+use crate::process::{self, RunProcesses, Teardown};
 use crate::records::ledger;
 use crate::records::output;
 use crate::stores::{RunLog, Store, StoreError};
@@ -135,8 +135,8 @@ impl Amendment {
     }
 
     /// For what is started on behalf of the run from here on.
-    pub(crate) fn teardown(&self) -> Teardown {
-        Teardown::new(self.id.clone(), self.claim.directory())
+    pub(crate) fn teardown(&self, processes: Arc<RunProcesses>) -> Teardown {
+        Teardown::new(processes, self.claim.directory())
     }
 
     /// A foreign lock or a full disk is waited for a while, for what is to be recorded has mostly been done already.

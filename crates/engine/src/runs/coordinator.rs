@@ -43,12 +43,13 @@ use crate::host::shortage;
 use crate::process::Teardown;
 use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
 use crate::runs::control::ControlServer;
-use crate::stores::bus::{Bus, Records};
-use crate::stores::{RunLog, StoreError};
+use crate::stores::bus::Bus;
+use crate::stores::{Follower, RunLog, StoreError};
 use crate::worker::{Worker, aside};
 use backlog::Backlog;
 use holding::Turn;
 use sweeping::Sweeps;
+use viewing::Views;
 
 /// The number of a process and what an agent has used wait for company; everything else is acted on at once.
 const LAZY: Duration = Duration::from_millis(50);
@@ -162,6 +163,7 @@ pub struct Coordinator {
     durable: u64,
     backlog: Backlog,
     /// Who looks and is answered when all there is to see is on the disk.
+    views: Views,
     looks: Vec<(Query, oneshot::Sender<Result<View, Refusal>>)>,
     /// Why the store cannot be written, as long as it cannot.
     away: Option<String>,
@@ -186,8 +188,9 @@ impl Coordinator {
         self.control.clone()
     }
 
-    pub fn subscribe(&mut self) -> mpsc::UnboundedReceiver<Records> {
-        self.bus.subscribe()
+    /// Every record from here on. One that is slow falls back on the store, and misses nothing.
+    pub fn subscribe(&mut self) -> Follower {
+        Follower::new(self.bus.subscribe(), self.log.clone())
     }
 
     /// What attempts are doing right now, for a live display.

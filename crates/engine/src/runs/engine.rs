@@ -24,6 +24,7 @@ use tracing::Instrument as _;
 use super::archive::{self, FindError};
 use super::coordinator::{CoordinatorError, Start, World};
 use super::driving::{ConcludeError, Driving};
+use super::watching::Watching;
 use crate::agents::{self, AgentError};
 use crate::dispatch::{Control, Query, View};
 use crate::git::merge::Ending;
@@ -34,7 +35,7 @@ use crate::host::home::{Home, HomeError, RunClaim};
 use crate::host::logs;
 use crate::records::history;
 use crate::stores::bus::Records;
-use crate::stores::{self, EarlierRuns, LogReader, NewRun, RunLog, Store, StoreError, StoredRun};
+use crate::stores::{self, EarlierRuns, Follower, LogReader, NewRun, RunLog, Store, StoreError, StoredRun};
 
 #[derive(Debug, Error)]
 pub enum EngineError {
@@ -133,6 +134,11 @@ impl Engine {
         Run::replay(&records).map_err(|source| EngineError::Unreadable { run: run.clone(), source })
     }
 
+    /// Everything that happens in a run behind the event of this number, whichever process drives it.
+    pub fn watch(&self, run: &RunId, after: u64) -> Watching {
+        Watching::new(self.home.clone(), self.store.clone(), run.clone(), after)
+    }
+
     /// Starts a run of this plan, which goes on until it is over. What is refused leaves nothing behind.
     pub async fn start(&self, mut plan: Plan, settings: Settings) -> Result<LiveRun, EngineError> {
         let mut settings = settings;
@@ -210,7 +216,7 @@ impl Engine {
         let begun = span.in_scope(|| Driving::begin(&run, Start { options, reopen: false }, world, source));
         let (mut driving, notices) = begun?;
         let coordinator = driving.coordinator();
-        let (control, records) = (coordinator.control(), coordinator.subscribe());
+        let (control, records) = (coordinator.control(), Some(coordinator.subscribe()));
         let driven = async move {
             let driven = driving.drive().await?;
             // What is told is in the log as well; the receiver may be gone.
@@ -228,7 +234,8 @@ impl Engine {
 pub struct LiveRun {
     id: RunId,
     control: Control,
-    records: mpsc::UnboundedReceiver<Records>,
+    /// Nothing once they are called for.
+    records: Option<Follower>,
     notices: mpsc::UnboundedReceiver<String>,
     ended: JoinHandle<Result<Ended, EngineError>>,
 }
@@ -256,13 +263,12 @@ impl LiveRun {
 
     /// What has happened since this was called last, once it is durable; nothing when the run is over.
     pub async fn next_events(&mut self) -> Option<Records> {
-        self.records.recv().await
+        self.records.as_mut()?.recv().await
     }
 
     /// Calls this for everything that happens from here on, in order.
     pub fn on_event(&mut self, mut call: impl FnMut(&Record) + Send + 'static) {
-        let (_, none) = mpsc::unbounded_channel();
-        let mut records = std::mem::replace(&mut self.records, none);
+        let Some(mut records) = self.records.take() else { return };
         tokio::spawn(async move {
             while let Some(batch) = records.recv().await {
                 batch.iter().for_each(&mut call);
@@ -278,7 +284,7 @@ impl LiveRun {
     /// How it stands now; nothing where it has ended meanwhile.
     pub async fn status(&self) -> Option<Snapshot> {
         match self.control.look(Query::Snapshot).await {
-            Some(Ok(View::Snapshot(view))) => Some(view.snapshot),
+            Some(Ok(View::Snapshot(view))) => Some(view.snapshot.clone()),
             _ => None,
         }
     }

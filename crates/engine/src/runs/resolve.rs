@@ -104,7 +104,7 @@ impl Bench {
         let link = Link::new(mpsc::unbounded_channel().0, notices);
         let (plan, caller) = (amendment.run().plan().clone(), Caller::new(std::env::vars_os()));
         let worker = Arc::new(Worker::new(Arc::new(context), plan, workspaces, caller, link));
-        let mut teardown = amendment.teardown();
+        let mut teardown = amendment.teardown(worker.services.processes.clone());
         teardown.gather();
         Bench { amendment, worker, run_repo, landed: false, teardown }
     }

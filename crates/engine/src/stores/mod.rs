@@ -6,6 +6,7 @@ pub mod bus;
 #[cfg(test)]
 mod contract;
 mod earlier;
+mod follower;
 mod journal;
 mod log;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::host::home::Home;
 use sqlite::Sqlite;
 
 pub use earlier::EarlierRuns;
+pub use follower::Follower;
 pub use log::RunLog;
 pub use sqlite::{excesses, integrity, schema_version, sqlite_version};
 pub use waiting::{briefly, patiently};

@@ -53,8 +53,8 @@ use crate::git::workspaces::{
     SettingsNews, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest, Workspaces,
 };
 use crate::host::logs::carried;
+use crate::process::Mark;
 use crate::process::transcript::Speaker;
-use crate::process::{self, Mark};
 use bill::Difference;
 use judging::Watched;
 
@@ -103,7 +103,7 @@ impl Worker {
         caller: Caller,
         link: Link,
     ) -> Worker {
-        let services = Services::new(&context.limits);
+        let services = Services::new(&context.run, &context.limits);
         let message_queue = MessageQueue::default();
         Worker { context, plan: plan.into(), workspaces, caller, link, message_queue, services }
     }
@@ -275,7 +275,7 @@ impl Worker {
 
     /// Ends what is left of an attempt that could not come to its own end.
     pub(crate) async fn sweep(&self, order: &Order) {
-        process::sweep(&self.mark(order)).await;
+        self.services.processes.sweep(&self.mark(order)).await;
     }
 
     fn mark(&self, order: &Order) -> Mark {

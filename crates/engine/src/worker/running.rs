@@ -121,10 +121,10 @@ impl Worker {
         let (mark, writer) = (self.mark(order), transcript.writer()?);
         let stream = stream.map(Transcript::writer).transpose()?;
         if process::under_way() < *CORES {
-            return Running::start(launch, mark, writer, stream);
+            return Running::start(&self.services.processes, launch, mark, writer, stream);
         }
-        let launch = launch.clone();
-        tokio::task::spawn_blocking(move || Running::start(&launch, mark, writer, stream))
+        let (processes, launch) = (self.services.processes.clone(), launch.clone());
+        tokio::task::spawn_blocking(move || Running::start(&processes, &launch, mark, writer, stream))
             .await
             .unwrap_or_else(|error| Err(io::Error::other(error)))
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use conductor_core::plan::Limits;
+use conductor_core::values::ids::RunId;
 
 use super::accounts::Accounts;
 use super::agent_limits::AgentLimits;
@@ -13,8 +14,10 @@ use super::first_start::FirstStarts;
 use super::supplies::Supplies;
 use super::tools::ToolServer;
 use crate::git::checkpoints::Checkpoint;
+use crate::process::RunProcesses;
 
 pub(crate) struct Services {
+    pub(crate) processes: Arc<RunProcesses>,
     /// What the user was told and need not hear again.
     pub(super) warned: Mutex<BTreeSet<String>>,
     pub(super) accounts: Accounts,
@@ -29,8 +32,9 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(super) fn new(limits: &Limits) -> Services {
+    pub(super) fn new(run: &RunId, limits: &Limits) -> Services {
         Services {
+            processes: RunProcesses::new(run.clone()),
             warned: Mutex::default(),
             accounts: Accounts::default(),
             first_starts: FirstStarts::default(),

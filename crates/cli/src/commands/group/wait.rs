@@ -7,7 +7,7 @@ use conductor_core::report::groups::{Metadata, Status, landed_words};
 use conductor_core::run::Run;
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
-use conductor_engine::runs::control;
+use conductor_engine::runs::control::{self, Followed};
 
 use super::exit;
 use crate::archive::Archive;
@@ -44,8 +44,12 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, CliError> {
         following.patience(Some(left))?;
         match following.next() {
             None => return ended(&home, args, &id),
-            Some(Ok(record)) if record.seq <= run.seq() => {}
-            Some(Ok(record)) => {
+            Some(Ok(Followed::Missed { .. })) => {
+                let Ok((_, next)) = control::follow(&home.run(&id)) else { return ended(&home, args, &id) };
+                (following, run) = (next, again(&id)?);
+            }
+            Some(Ok(Followed::Record(record))) if record.seq <= run.seq() => {}
+            Some(Ok(Followed::Record(record))) => {
                 let broken =
                     |error| CliError::new(Exit::Unexpected, format!("run {id} cannot be followed: {error}"));
                 run.apply(&record).map_err(broken)?;

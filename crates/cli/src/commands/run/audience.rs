@@ -6,7 +6,7 @@ use std::time::Duration;
 use conductor_core::values::units::Millis;
 use conductor_engine::records::notify::{Notifier, Shown};
 use conductor_engine::runs::coordinator::{Coordinator, CoordinatorError};
-use conductor_engine::stores::bus::Records;
+use conductor_engine::stores::Follower;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
@@ -16,7 +16,7 @@ use crate::progress::{self, Progress, Stage, terminal};
 
 pub(super) struct Audience {
     view: Box<dyn Progress>,
-    records: UnboundedReceiver<Records>,
+    records: Follower,
     notices: UnboundedReceiver<String>,
     /// What we say ourselves, and who may.
     said: UnboundedReceiver<String>,
@@ -78,7 +78,7 @@ impl Audience {
             }
         };
         drop(looks);
-        while let Ok(batch) = self.records.try_recv() {
+        while let Some(batch) = self.records.recv().await {
             self.view.show(&batch);
         }
         while let Ok(notice) = self.notices.try_recv() {

@@ -16,11 +16,10 @@ use conductor_core::run::event::Event;
 use conductor_core::run::{Run, TaskState};
 use conductor_core::values::ids::{RunId, TaskId};
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
 
 use super::bd::Bd;
 use crate::host::access;
-use crate::stores::bus::Records;
+use crate::stores::Follower;
 
 /// In a run's folder: what is closed.
 const FILE: &str = "beads.json";
@@ -89,13 +88,7 @@ pub struct Closer {
 
 impl Closer {
     /// Follows a run from here on, on a thread of its own; it ends with the run. What landed before is closed first.
-    pub fn follow(
-        bd: Bd,
-        id: &RunId,
-        run: &Run,
-        state: &Path,
-        mut records: mpsc::UnboundedReceiver<Records>,
-    ) -> Closer {
+    pub fn follow(bd: Bd, id: &RunId, run: &Run, state: &Path, mut records: Follower) -> Closer {
         let mut book = Book::open(&bd, id, run, state);
         // What was over goes on.
         book.notes.complete = false;

@@ -119,7 +119,7 @@ impl Coordinator {
     fn account_for(&mut self, records: Records, appended: Result<(), StoreError>) -> bool {
         match appended {
             Ok(()) => {
-                self.publish(records);
+                self.publish(&records);
                 true
             }
             Err(error) => {

@@ -94,7 +94,7 @@ impl Coordinator {
         if let Some(illegal) = illegal {
             // What had been decided before it did happen; nothing of it is done any more.
             if let Ok(Ok(())) = tokio::time::timeout(LAST_WORD, self.log.append(&records)).await {
-                self.publish(records);
+                self.publish(&records);
             }
             return Err(illegal.into());
         }
@@ -108,11 +108,11 @@ impl Coordinator {
             self.worker.plan.set(plan.clone());
             self.dispatch.amend(&plan);
         }
-        self.publish(records);
+        self.publish(&records);
         Ok(held)
     }
 
-    pub(super) fn publish(&mut self, records: Records) {
+    pub(super) fn publish(&mut self, records: &Records) {
         self.durable = records.last().map_or(self.durable, |record| record.seq);
         self.bus.publish(records);
     }

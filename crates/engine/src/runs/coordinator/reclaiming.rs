@@ -14,8 +14,8 @@ use super::Coordinator;
 use crate::dispatch::Link;
 use crate::git::workspaces::{WorkspaceBackend, WorkspaceRequest};
 use crate::host::redact;
+use crate::process::Mark;
 use crate::process::transcript::Speaker;
-use crate::process::{self, Mark};
 use crate::worker::left_usage_of;
 
 impl Coordinator {
@@ -30,7 +30,7 @@ impl Coordinator {
         let (worker, link) = (self.worker.clone(), self.worker.link.clone());
         let mark = Mark { run: self.id.clone(), task: task.clone(), attempt };
         let reclaiming = async move {
-            process::end_attempt(&mark).await;
+            worker.services.processes.end_attempt(&mark).await;
             let output = worker.context.output.clone();
             let redactor = worker.caller.redactor(&plan, &planned);
             let reclaimed = tokio::task::spawn_blocking(move || {

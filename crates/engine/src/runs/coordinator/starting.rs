@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::backlog::Backlog;
 use super::sweeping::Sweeps;
+use super::viewing::Views;
 use super::{Coordinator, CoordinatorError, Start, Workers, World};
 use crate::agents::{self, Caller};
 use crate::dispatch::{Control, Dispatch, Link, RunContext};
@@ -51,6 +52,7 @@ impl Coordinator {
         let link = Link::new(sender.clone(), notices.clone());
         let plan = run.plan().clone();
         let worker = Arc::new(Worker::new(Arc::new(context), plan, workspaces, caller, link));
+        worker.services.processes.record_descent(claim.directory());
         let dispatch = dispatch(workers, &worker);
         let (left, troubles) = worker.workspaces.rescue_left(&run);
         troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
@@ -59,7 +61,7 @@ impl Coordinator {
         let left = left.into_iter().map(|(task, left)| (task, redact::known().change(left))).collect();
         let resume_state = ResumeState { reopen: start.reopen, left, used };
         let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), resume_state)?;
-        let teardown = Teardown::new(id.clone(), claim.directory());
+        let teardown = Teardown::new(worker.services.processes.clone(), claim.directory());
         let coordinator = Coordinator {
             id,
             log,
@@ -68,7 +70,7 @@ impl Coordinator {
             scheduler,
             first: Some(first),
             clock,
-            bus: Bus::default(),
+            bus: Bus::new(durable),
             control: Control::new(sender),
             messages,
             worker,
@@ -81,6 +83,7 @@ impl Coordinator {
             arrived: Vec::new(),
             durable,
             backlog: Backlog::default(),
+            views: Views::default(),
             looks: Vec::new(),
             away: None,
             missed_since: None,
@@ -124,7 +127,6 @@ fn clear_processes(id: &RunId, run: &Run, claim: &RunClaim) {
     process::raise_descriptor_limit();
     process::adopt_orphans();
     process::end_leftovers(id, claim.directory(), &noted(run));
-    process::record_descent(claim.directory());
 }
 
 /// Where Conductor itself writes: no change there is the user's or an agent's.

@@ -1,5 +1,6 @@
 //! Every way out of a run ends what it had started: a store that fails for good, mistakes of our own.
 
+use std::path::Path;
 use std::time::Instant as Moment;
 
 use conductor_core::plan::{Command, Isolation, Plan, Task, Work};
@@ -104,21 +105,32 @@ async fn driven(
     place: Option<Arc<dyn WorkspaceBackend>>,
 ) -> (RunId, Result<Finished, CoordinatorError>) {
     let folder = tempfile::tempdir().unwrap();
-    let home = Home::at(folder.path()).unwrap();
+    let coordinator = taken_up(folder.path(), name, command, manner, place).await;
+    (coordinator.id.clone(), coordinator.run().await)
+}
+
+async fn taken_up(
+    folder: &Path,
+    name: &str,
+    command: &str,
+    manner: Manner,
+    place: Option<Arc<dyn WorkspaceBackend>>,
+) -> Coordinator {
+    let home = Home::at(folder).unwrap();
     let id = RunId::parse(name).unwrap();
     let task = Task::new(TaskId::parse("a").unwrap(), Work::Run(Command::Line(command.into())));
     let (run, created) = Run::create(Plan { tasks: vec![task], ..Plan::default() }, Now::default());
     let inner = stores::open(&home).await.unwrap();
-    let new = NewRun { id: id.clone(), directory: folder.path().into(), source: String::new(), tasks: 1 };
+    let new = NewRun { id: id.clone(), directory: folder.into(), source: String::new(), tasks: 1 };
     let store: Arc<dyn Store> = Arc::new(Fickle { inner, manner });
     let log = RunLog::create(&store, &new, &created).await.unwrap();
-    let in_place = place.unwrap_or_else(|| Arc::new(InPlace::new(folder.path().to_owned())));
+    let in_place = place.unwrap_or_else(|| Arc::new(InPlace::new(folder.to_owned())));
     let world = World {
         log,
         claim: home.claim(&id).unwrap(),
         workspaces: Workspaces { in_place, git: None, default: Isolation::None },
-        directory: folder.path().to_owned(),
-        output: folder.path().join("out"),
+        directory: folder.to_owned(),
+        output: folder.join("out"),
         ours: Vec::new(),
         conflict_monitor: None,
         examiner: None,
@@ -126,8 +138,7 @@ async fn driven(
         workers: None,
     };
     let start = Start { options: Options::with_slots(1), reopen: false };
-    let (coordinator, _notices) = Coordinator::new(run, start, world).unwrap();
-    (id, coordinator.run().await)
+    Coordinator::new(run, start, world).unwrap().0
 }
 
 #[tokio::test]
@@ -153,4 +164,86 @@ async fn a_mistake_in_an_attempt_fails_the_attempt_and_the_run_comes_to_its_end(
     let TaskState::Failed(failure) = &run.progress(0).state else { panic!("{:?}", run.progress(0).state) };
     assert_eq!(failure.class, FailureClass::Internal);
     assert_eq!(failure.message, "internal error: there is a mistake in this place");
+}
+
+#[tokio::test]
+async fn a_thousand_who_look_are_shown_what_was_made_for_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = taken_up(folder.path(), "lookedat", "sleep 600", Manner::Works, None).await;
+    let control = coordinator.control();
+    let looking = look_often(control);
+    let (driven, ()) = tokio::join!(coordinator.run(), looking);
+    driven.unwrap();
+}
+
+async fn look_often(control: Control) {
+    let mut made: Vec<Arc<crate::dispatch::LiveView>> = Vec::new();
+    let begun = Moment::now();
+    for _ in 0..1_000 {
+        let Some(Ok(View::Snapshot(seen))) = control.look(Query::Snapshot).await else { panic!("no answer") };
+        if !made.iter().any(|known| Arc::ptr_eq(known, &seen)) {
+            made.push(seen);
+        }
+    }
+    // One for each event and phase of the start, and one for each tenth of a second.
+    let most = 12 + begun.elapsed().as_millis() / 100;
+    assert!(made.len() as u128 <= most, "{} within {:?}", made.len(), begun.elapsed());
+    control.kill_all();
+    control.ask(Request::Stop);
+}
+
+/// Leaves a daemon that has its mark, and one that wiped it and was looked at before it was an orphan. Goes on until it is
+/// told to end, and fails where one of them is gone by then.
+const DAEMONS: &str = "for wipe in '' 'env -i'; do sh -c \"$wipe $(command -v setsid) $(command -v sleep) 600 & \
+    echo \\$! >> NAME.daemons; test -z '$wipe' || sleep 1.2\"; done; \
+    touch NAME.up; while [ ! -e NAME.end ]; do sleep 0.02; done; \
+    for daemon in $(cat NAME.daemons); do grep -q . /proc/$daemon/cmdline || exit 7; done";
+
+async fn appears(file: PathBuf) {
+    let begun = Moment::now();
+    while !file.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} never appeared", file.display());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Whether any of the daemons that a run left is still there.
+fn has_daemons(folder: &Path, name: &str) -> bool {
+    let noted = std::fs::read_to_string(folder.join(format!("{name}.daemons"))).unwrap();
+    let numbers: Vec<u32> = noted.lines().map(|line| line.trim().parse().unwrap()).collect();
+    assert_eq!(numbers.len(), 2, "{noted}");
+    // One that is dead and not yet collected has no command line any more.
+    let lives = |number| std::fs::read(format!("/proc/{number}/cmdline")).is_ok_and(|line| !line.is_empty());
+    numbers.into_iter().any(lives)
+}
+
+#[tokio::test]
+async fn of_two_runs_in_one_process_one_is_cancelled_and_the_other_does_not_notice() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let take_up = async |name: &str| {
+        let home = folder.join(format!("home-{name}"));
+        std::fs::create_dir(&home).unwrap();
+        let command = format!("cd {} && {}", folder.display(), DAEMONS.replace("NAME", name));
+        taken_up(&home, name, &command, Manner::Works, None).await
+    };
+    let (one, other) = (take_up("one").await, take_up("other").await);
+    let (id, control) = (one.id.clone(), one.control());
+    let cancelled = async {
+        let cancel = async {
+            appears(folder.join("one.up")).await;
+            appears(folder.join("other.up")).await;
+            control.ask(Request::CancelAll);
+        };
+        let (driven, ()) = tokio::join!(one.run(), cancel);
+        let Finished { run, .. } = driven.unwrap();
+        assert_eq!(run.progress(0).state, TaskState::Cancelled);
+        assert!(process::alive(&id).is_empty() && !has_daemons(folder, "one"), "nothing is left of it");
+        assert!(has_daemons(folder, "other"));
+        std::fs::write(folder.join("other.end"), "").unwrap();
+    };
+    let ((), driven) = tokio::join!(cancelled, other.run());
+    let Finished { run, .. } = driven.unwrap();
+    assert_eq!(run.progress(0).state, TaskState::Completed);
+    assert!(!has_daemons(folder, "other"), "what it left goes with it");
 }

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{ConnectOptions, Connection, SqlStr};
 use tokio::runtime::Handle;
 
 use super::errors::{primary, shown, told, told_migration, unwritable};
@@ -17,7 +19,18 @@ use crate::host::home::Home;
 use crate::stores::StoreError;
 use crate::stores::witness::{missing, witnessed};
 
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
+/// The forms of the database, oldest first. Databases hold the number, the name and the checksum of each, so none of
+/// these is ever changed. Put together here because sqlx's own macro would have all of sqlx built a second time.
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let step = |version, name: &'static str, sql: &'static str| {
+        Migration::new(version, name.into(), MigrationType::Simple, SqlStr::from_static(sql), false)
+    };
+    Migrator::with_migrations(vec![
+        step(1, "runs events attempts", include_str!("../../../migrations/0001_runs_events_attempts.sql")),
+        step(2, "no attempts", include_str!("../../../migrations/0002_no_attempts.sql")),
+        step(3, "epochs", include_str!("../../../migrations/0003_epochs.sql")),
+    ])
+});
 
 /// Another process may hold the write lock for a while; after this we say so, and go on waiting.
 const BUSY: Duration = Duration::from_secs(5);

@@ -197,3 +197,26 @@ async fn before_the_first_run_there_is_nothing_to_look_at_and_nothing_is_made() 
     assert!(matches!(reader.load(&RunId::parse("r1").unwrap(), 0).await, Err(StoreError::NoSuchRun(_))));
     assert!(!home.database().exists());
 }
+
+/// As databases hold them that were made when sqlx's macro read the folder.
+#[tokio::test]
+async fn the_steps_of_the_form_are_what_they_have_always_been() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()).await);
+    let home = Home::at(dir.path()).unwrap();
+    let mut connection = connect(&home.database(), Mode::Read).await.unwrap();
+    let steps: Vec<(i64, String, String)> =
+        sqlx::query_as("SELECT version, description, hex(checksum) FROM _sqlx_migrations ORDER BY version")
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+    insta::assert_debug_snapshot!(steps);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let named = steps.iter().map(|(version, name, _)| format!("{version:04}_{}.sql", name.replace(' ', "_")));
+    assert!(named.eq(files), "each file of the folder is a step");
+}
