@@ -42,6 +42,16 @@ impl Scheduler {
         }
     }
 
+    /// Whether what this task uses can reach a cap: then it counts as soon as it is known.
+    pub fn is_capped(&self, task: &TaskId) -> bool {
+        let limits = &self.run.options().limits;
+        let of_task = |place: usize| {
+            let task = &self.run.plan().tasks[place];
+            task.max_cost.is_some() || task.max_tokens.is_some() || task.max_turns.is_some()
+        };
+        limits.max_cost.is_some() || limits.max_tokens.is_some() || self.run.place(task).is_some_and(of_task)
+    }
+
     /// What attempts of a dead coordinator have used counts before anything starts. They are dead: there is none to stop,
     /// and whether their tasks or the run may go on is asked when they would start again.
     pub(super) fn count_leftovers(&mut self, now: Now, used: Vec<LeftUsage>) {

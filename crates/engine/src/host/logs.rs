@@ -64,18 +64,18 @@ pub fn millis(time: Duration) -> u64 {
 
 /// The files of the runs that this process drives.
 #[derive(Debug, Clone, Default)]
-pub struct LogFiles(Arc<RwLock<BTreeMap<String, Arc<RunLog>>>>);
+pub struct LogFiles(Arc<RwLock<BTreeMap<String, Arc<RunFile>>>>);
 
 impl LogFiles {
     /// From now on lines of this run are kept; they are written when its folder is there.
     pub fn begin(&self, run: &RunId) -> OpenLog {
-        let log = Arc::new(RunLog(Mutex::new(Place::Held(Vec::new()))));
+        let log = Arc::new(RunFile(Mutex::new(Place::Held(Vec::new()))));
         let name = run.as_str().to_owned();
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), log.clone());
         OpenLog { files: self.clone(), name, log }
     }
 
-    fn of(&self, run: &str) -> Option<Arc<RunLog>> {
+    fn of(&self, run: &str) -> Option<Arc<RunFile>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
     }
 }
@@ -85,7 +85,7 @@ impl LogFiles {
 pub struct OpenLog {
     files: LogFiles,
     name: String,
-    log: Arc<RunLog>,
+    log: Arc<RunFile>,
 }
 
 impl OpenLog {
@@ -111,7 +111,7 @@ impl Drop for OpenLog {
 }
 
 #[derive(Debug)]
-struct RunLog(Mutex<Place>);
+struct RunFile(Mutex<Place>);
 
 #[derive(Debug)]
 enum Place {
@@ -126,7 +126,7 @@ struct Written {
     format: Format,
 }
 
-impl RunLog {
+impl RunFile {
     fn place(&self) -> MutexGuard<'_, Place> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -182,7 +182,7 @@ impl Logs {
         &self,
         event: &Event<'_>,
         context: &Context<'_, S>,
-    ) -> Option<Arc<RunLog>> {
+    ) -> Option<Arc<RunFile>> {
         let mut spans = context.event_scope(event)?;
         let span = spans.find(|span| span.name() == RUN)?;
         self.files.of(span.extensions().get::<Fields>()?.text("id")?)

@@ -51,7 +51,8 @@ use holding::Turn;
 use sweeping::Sweeps;
 use viewing::Views;
 
-/// The number of a process and what an agent has used wait for company; everything else is acted on at once.
+/// The number of a process, and what an agent has used where there is no cap, wait for company; everything else is acted on
+/// at once.
 const LAZY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Error)]
@@ -297,10 +298,12 @@ impl Coordinator {
                 if matches!(input, Input::ProcessStarted { .. }) {
                     self.start_reaper();
                 }
-                let urgent = !matches!(
-                    input,
-                    Input::ProcessStarted { .. } | Input::UsageReported { .. } | Input::WorkHandedIn { .. }
-                );
+                let urgent = match &input {
+                    Input::ProcessStarted { .. } | Input::WorkHandedIn { .. } => false,
+                    // Every moment that a cap is reached and not acted on may be another call.
+                    Input::UsageReported { task, .. } => self.scheduler.is_capped(task),
+                    _ => true,
+                };
                 self.arrived.push(input.into());
                 urgent
             }

@@ -22,7 +22,7 @@ const TRIM: Duration = Duration::from_millis(250);
 const BRIEF: Duration = Duration::from_millis(50);
 
 /// How often an agent is listened to.
-const HEAR: Duration = Duration::from_millis(40);
+const HEAR: Duration = Duration::from_millis(20);
 
 /// How long an agent that was asked in its own language may take before it gets a signal.
 const COURTESY: Duration = Duration::from_secs(2);
