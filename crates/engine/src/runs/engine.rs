@@ -230,7 +230,8 @@ impl Engine {
     }
 }
 
-/// A run that this process drives. It goes on when this is dropped.
+/// A run that this process drives. It goes on when this is dropped. Where the process is killed, what it had started is ended
+/// when the run is taken up again.
 pub struct LiveRun {
     id: RunId,
     control: Control,
