@@ -165,8 +165,17 @@ impl Scheduler {
     /// The cap that stopped it. By now it may be known that it used less than was feared.
     pub(super) fn cap_words(&self, place: usize) -> String {
         let (task, _) = self.run.task(place);
-        let name = if task.max_subagent_cost().is_some() { "max_subagent_cost" } else { "max_cost" };
-        self.cap_reached(place).unwrap_or_else(|| format!("{name}, by an estimate from above"))
+        let money = |cost: Usd| costs::words(Usage { cost, ..Usage::default() });
+        let caps = [
+            task.max_subagent_cost().map(|cap| format!("max_subagent_cost {}", money(cap))),
+            task.max_cost.map(|cap| format!("max_cost {}", money(cap))),
+            task.max_tokens.map(|cap| format!("max_tokens {cap}")),
+        ];
+        let feared = || {
+            let caps: Vec<String> = caps.into_iter().flatten().collect();
+            format!("{}, by an estimate from above", caps.join(" or "))
+        };
+        self.cap_reached(place).unwrap_or_else(feared)
     }
 
     /// The cap of its own that a task has reached, and how far it came.

@@ -300,8 +300,11 @@ impl Coordinator {
                 }
                 let urgent = match &input {
                     Input::ProcessStarted { .. } | Input::WorkHandedIn { .. } => false,
-                    // Every moment that a cap is reached and not acted on may be another call.
-                    Input::UsageReported { task, .. } => self.scheduler.is_capped(task),
+                    // What a call came to may have reached a cap, and every moment may be another call. What is feared of one
+                    // under way waits a little: mostly it is known better by then.
+                    Input::UsageReported { task, taken_back, .. } => {
+                        !taken_back.is_nothing() && self.scheduler.is_capped(task)
+                    }
                     _ => true,
                 };
                 self.arrived.push(input.into());

@@ -303,3 +303,27 @@ proptest! {
         prop_assert_eq!(told, used as f64 / cap as f64 >= 0.8);
     }
 }
+
+/// What was feared of a call under way may turn out to be less; the cap it was held against is named all the same.
+#[test]
+fn a_cap_that_was_reached_by_an_estimate_is_named() {
+    let mut plan = prompts("a");
+    plan.tasks[0].max_tokens = Some(50_000);
+    plan.tasks[0].retry.max_attempts = 1;
+    let (mut s, _) = Script::start(plan, queue(1));
+    let attempt = s.attempt_of("a");
+    let report = |usage: Usage, taken_back: Usage| Input::UsageReported {
+        task: id("a"),
+        attempt,
+        usage,
+        model: None,
+        taken_back,
+    };
+    let tokens = |tokens| Usage { tokens, ..Usage::default() };
+    assert!(s.scheduler.is_capped(&id("a")));
+    assert_eq!(s.input(report(tokens(60_000), Usage::default())), "stop a (Budget)");
+    s.input(report(Usage::default(), tokens(30_000)));
+    s.ended("a", Outcome::Interrupted);
+    let TaskState::Failed(failure) = &s.scheduler.run().progress(0).state else { panic!("it failed") };
+    assert_eq!(failure.message, "reached max_tokens 50000, by an estimate from above");
+}
