@@ -174,9 +174,10 @@ impl Round {
     fn run(&self, bench: &Bench) -> Ended {
         let mut live = bench.run(&["--outage-patience", "0"]);
         let Some(call) = self.killed else { return live.ended_within(SLOW) };
-        wait_for("its call, or the end", || {
-            (bench.stand_in.requests("whole").len() >= call || !live.is_running()).then_some(())
-        });
+        // What was refused is no call: of one that is under way, what it will be billed is known by the one before it.
+        let calls =
+            || bench.stand_in.requests("whole").iter().filter(|request| request.turn.is_some()).count();
+        wait_for("its call, or the end", || (calls() >= call || !live.is_running()).then_some(()));
         if !live.is_running() {
             return live.ended_within(SLOW);
         }
