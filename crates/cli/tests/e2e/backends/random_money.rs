@@ -3,7 +3,7 @@
 //! `CONDUCTOR_MONEY_RUNS` says how many, `CONDUCTOR_SEED` repeats a sequence.
 
 use conductor_testkit::agents::Agent;
-use conductor_testkit::{Fault, Kind, Request, Script, Usage};
+use conductor_testkit::{Answered, Fault, Kind, Request, Script, Usage};
 use fastrand::Rng;
 
 use super::{Bench, SLOW, prompt};
@@ -175,8 +175,9 @@ impl Round {
         let mut live = bench.run(&["--outage-patience", "0"]);
         let Some(call) = self.killed else { return live.ended_within(SLOW) };
         // What was refused is no call: of one that is under way, what it will be billed is known by the one before it.
-        let calls =
-            || bench.stand_in.requests("whole").iter().filter(|request| request.turn.is_some()).count();
+        let is_call =
+            |request: &&Request| request.turn.is_some() && !matches!(request.answer, Answered::Refused(_));
+        let calls = || bench.stand_in.requests("whole").iter().filter(is_call).count();
         wait_for("its call, or the end", || (calls() >= call || !live.is_running()).then_some(()));
         if !live.is_running() {
             return live.ended_within(SLOW);
