@@ -124,7 +124,13 @@ async fn ten_runs_at_once_come_to_ten_ends() {
         );
         runs.push((number, settings.directory.clone(), engine.start(plan(&text), settings).await.unwrap()));
     }
-    for (number, directory, run) in runs {
+    for (number, directory, mut run) in runs {
+        let mut last = 0;
+        while let Some(records) = run.next_events().await {
+            last = records.last().map_or(last, |record| record.seq);
+        }
+        assert!(run.next_notice().await.is_none());
+        assert_eq!(engine.read(run.id()).await.unwrap().seq(), last);
         let ended = run.wait().await.unwrap();
         assert_eq!(ended.run.count(Status::Completed), 2);
         assert_eq!(std::fs::read_to_string(directory.join("b")).unwrap(), format!("{number}\n"));

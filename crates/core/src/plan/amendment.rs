@@ -106,21 +106,8 @@ fn others<T: Clone + PartialEq>(before: &[T], after: &[T]) -> Vec<T> {
 
 /// A plan without what an amendment can hold.
 fn settings(plan: &Plan) -> Plan {
-    let Plan { execution_order, limits, notifications, parallel, isolation, workspace_path, .. } =
-        plan.clone();
-    let Plan { models, prices, metadata, .. } = plan.clone();
-    Plan {
-        execution_order,
-        limits,
-        notifications,
-        parallel,
-        isolation,
-        workspace_path,
-        models,
-        prices,
-        metadata,
-        ..Plan::default()
-    }
+    let (groups, epics, subagents, agents) = Default::default();
+    Plan { groups, epics, subagents, agents, execution: None, ..plan.without_tasks() }
 }
 
 impl Amendment {

@@ -111,10 +111,6 @@ impl Driving {
         &self.graph
     }
 
-    pub fn run_repo(&self) -> Option<&Arc<RunRepo>> {
-        self.keeping.run_repo.as_ref()
-    }
-
     /// Until nothing is left to do or to wait for.
     pub async fn drive(self) -> Result<Driven, CoordinatorError> {
         let Driving { coordinator, graph, keeping } = self;

@@ -66,7 +66,7 @@ pub(crate) use local::Local;
 pub(crate) use message_queue::MessageQueue;
 pub use plan::CurrentPlan;
 pub(crate) use services::Services;
-pub use serving::{BEAT, serve};
+pub use serving::serve;
 
 /// What attempts of one run need in the process that carries them out.
 pub struct Worker {

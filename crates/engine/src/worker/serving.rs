@@ -25,16 +25,14 @@ use crate::git::workspaces::{Workspaces, beside_coordinator};
 use crate::process;
 use crate::process::transcript::Clear;
 
-/// How often a worker gives a sign of life where it is not told otherwise: three of them may be lost before its lease ends.
-pub const BEAT: Duration = Duration::from_secs(8);
-
 /// How often it tells what its attempts are doing.
 const SHOW: Duration = Duration::from_millis(250);
 
 /// How long attempts may take to come to an end when the line is gone.
 const END: Duration = Duration::from_secs(10);
 
-/// Serves the coordinator at the other end until the line ends.
+/// Serves the coordinator at the other end until the line ends. `beat` is how often it gives a sign of life: often enough that a
+/// few can be late before a lease ends.
 pub async fn serve(
     name: WorkerId,
     from: impl AsyncRead + Send + Unpin + 'static,
