@@ -11,6 +11,7 @@ mod keys;
 mod places;
 mod signals;
 mod uncommitted;
+mod unedited;
 mod unfinished;
 mod watching;
 
@@ -75,7 +76,11 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
     if args.is_new() {
         let made = match args.typed.from {
             Some(args::From::Beads) => block_on(issues::plan(&args)).map(Made::of_issues)?,
-            None => Made { source: args.source(), plan: args.plan()?, turn: None },
+            None => {
+                let source = args.source();
+                let mark = unedited::mark(&args.directory, &source);
+                Made { source, plan: args.plan()?, turn: None, mark }
+            }
         };
         if args.typed.dry_run {
             return dry_run(&args, &made.plan);
@@ -123,11 +128,13 @@ pub(crate) struct Made {
     pub(crate) source: String,
     /// Held until the run is in the store.
     pub(crate) turn: Option<std::fs::File>,
+    /// What its file said, where it is to be known whether that was edited.
+    pub(crate) mark: Option<String>,
 }
 
 impl Made {
     fn of_issues(issues: issues::Issues) -> Made {
-        Made { plan: issues.plan, source: issues.source, turn: Some(issues.turn) }
+        Made { plan: issues.plan, source: issues.source, turn: Some(issues.turn), mark: None }
     }
 }
 
@@ -184,7 +191,7 @@ async fn begin(
     absent: BTreeSet<String>,
     (id, own_log): (RunId, OpenLog),
 ) -> Result<Exit, CliError> {
-    let Made { mut plan, source, turn } = made;
+    let Made { mut plan, source, turn, mark } = made;
     let mut options = args.options(&plan, None)?;
     options.absent = absent;
     options.selection = Some(Chosen::of(args.typed, None).selection());
@@ -208,6 +215,7 @@ async fn begin(
     let (_, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
     let log = patiently(|| RunLog::create(&store, &new, &created)).await?;
     drop(turn);
+    unedited::keep(claim.directory(), mark.as_deref().filter(|_| !args.typed.watch));
     process::give_memory_back();
     // Made when the plan is written: while it is, it takes all the room that a large run ever needs.
     let run = Run::replay([&created]).map_err(|error| CliError::new(Exit::Unexpected, error))?;
@@ -275,7 +283,7 @@ async fn go_on(
         return Err(cli_error);
     }
     let log = patiently(|| RunLog::claim(&store, &stored.id)).await?;
-    let (run, edited) = editing::take_over(&args, &stored, &log, (run, reading)).await?;
+    let (run, edited) = editing::take_over(&args, &stored, &log, (run, reading, claim.directory())).await?;
     let before = arguments::limited(run.options(), &run.plan().limits, edited.as_ref());
     let mut options = args.options(run.plan(), Some(&before))?;
     // What is left to be done of a run that is over needs no agent.
@@ -308,7 +316,7 @@ type ReadBack = (StoredRun, RunClaim, Run, Option<Reading>);
 async fn read_back(args: &Resolved<'_>, home: &Home, store: &dyn LogReader) -> Result<ReadBack, CliError> {
     let stored = find(args, home, &store.runs().await?)?;
     let claim = home.claim(&stored.id)?;
-    let reading = editing::begin_reading(args, &stored);
+    let reading = editing::begin_reading(args, &stored, claim.directory());
     let run = Run::replay(&store.load(&stored.id, 0).await?).map_err(|error| {
         CliError::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
     })?;

@@ -43,7 +43,7 @@ pub(crate) fn places() -> Result<Vec<Place>, CliError> {
 }
 
 /// As `places`, for a run of another directory.
-fn places_of(here: &Path) -> Vec<Place> {
+pub(crate) fn places_of(here: &Path) -> Vec<Place> {
     // Without a home there is no config in it.
     let own = Home::root_of_environment().ok().map(|root| root.join("config.yaml"));
     let repository = subagents::root(here).join(".conductor/config.yaml");

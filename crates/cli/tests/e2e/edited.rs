@@ -134,6 +134,28 @@ tasks:
 }
 
 #[test]
+fn a_resume_says_that_a_file_was_edited_back_after_its_edit_was_taken_over() {
+    let tasks = "
+tasks:
+  - { id: first, run: 'echo old > first.txt; exit 1' }
+  - { id: second, run: AGENT touch started then await go }
+";
+    let world = World::with(tasks);
+    world.conductor(&["run", "tasks.yaml", "--max-attempts", "1"]).expect(6);
+    // Not edited: nothing is said of the file.
+    let unedited = world.conductor(&["run", "--resume", "--max-attempts", "1"]).expect(6);
+    assert!(!unedited.stderr.contains("edited"), "{}", unedited.stderr);
+    world.write("tasks.yaml", &tasks.replace("old", "new"));
+    let taken = world.conductor(&["run", "--retry-failed", "--max-attempts", "2"]).expect(6);
+    assert!(taken.stderr.contains("tasks.yaml was edited"), "{}", taken.stderr);
+    let same = world.conductor(&["run", "--resume", "--max-attempts", "2"]).expect(6);
+    assert!(!same.stderr.contains("edited"), "{}", same.stderr);
+    world.write("tasks.yaml", tasks);
+    let back = world.conductor(&["run", "--resume", "--max-attempts", "2"]).expect(6);
+    assert!(back.stderr.contains("tasks.yaml was edited since (first)"), "{}", back.stderr);
+}
+
+#[test]
 fn a_file_is_the_same_by_whatever_name_it_is_called() {
     let world = World::with("tasks: [{ id: a, run: 'AGENT touch done && test -e mended' }]");
     std::fs::create_dir(world.path("sub")).unwrap();

@@ -12,6 +12,7 @@ use conductor_core::run::event::FailureClass;
 use memchr::memmem;
 use serde_json::{Value, json};
 
+use super::calls::CallSize;
 use super::sieve::Sieve;
 use super::talk::{Ending, Heard, Said, Tokens, Translator, class_of, line, purpose, said, text};
 use super::{AgentError, Brief, Engagement};
@@ -370,6 +371,14 @@ impl Translator for Claude {
 
     fn unsaid(&mut self) -> Vec<Tokens> {
         self.usage.unsaid()
+    }
+
+    fn newest_call(&self) -> Option<CallSize> {
+        self.usage.newest_call()
+    }
+
+    fn goes_on_after(&mut self, call: &CallSize) {
+        self.usage.goes_on_after(call);
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {

@@ -19,7 +19,7 @@ use conductor_core::run::event::{Failure, FailureClass};
 use serde_json::Value;
 
 use self::chats::{Chats, News};
-use super::calls::Calls;
+use super::calls::{CallSize, Calls};
 use super::policy::InWorkspace;
 use super::scratch::ScratchFile;
 use super::talk::{
@@ -288,6 +288,14 @@ impl Translator for Gemini {
                 used
             }
         }
+    }
+
+    fn newest_call(&self) -> Option<CallSize> {
+        self.calls.newest()
+    }
+
+    fn goes_on_after(&mut self, call: &CallSize) {
+        self.calls = Calls::after(call);
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {

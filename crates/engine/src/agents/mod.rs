@@ -46,6 +46,7 @@ use policy::InWorkspace;
 use tool_access::ToolAccess;
 
 pub use caller::Caller;
+pub use calls::CallSize;
 pub use plugin::PROTOCOL;
 pub use questions::{Questions, told};
 pub use roster::{Entry, Kind, Login, known_names, roster};

@@ -16,7 +16,7 @@ use conductor_core::run::event::{Failure, FailureClass};
 use conductor_core::values::units::Usd;
 use serde_json::{Value, json};
 
-use super::calls::Calls;
+use super::calls::{CallSize, Calls};
 use super::policy::InWorkspace;
 use super::talk::{
     Ending, Heard, MOST, Said, Tokens, Translator, class_of, failed_command, plain, purpose, said, text,
@@ -270,6 +270,14 @@ impl Translator for OpenCode {
     fn unsaid(&mut self) -> Vec<Tokens> {
         let at_work = self.error.is_none() && self.stopped.as_deref() != Some("stop");
         self.calls.under_way().filter(|_| at_work).into_iter().collect()
+    }
+
+    fn newest_call(&self) -> Option<CallSize> {
+        self.calls.newest()
+    }
+
+    fn goes_on_after(&mut self, call: &CallSize) {
+        self.calls = Calls::after(call);
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {

@@ -4,6 +4,7 @@ use conductor_core::run::event::{Failure, FailureClass, Outcome};
 use conductor_core::values::units::Usd;
 use serde_json::Value;
 
+use super::calls::CallSize;
 use crate::process::Exit;
 
 /// Understands one agent's output, a line at a time, and knows what to answer.
@@ -40,6 +41,14 @@ pub trait Translator: Send {
     fn unsaid(&mut self) -> Vec<Tokens> {
         Vec::new()
     }
+
+    /// The newest call of the model that it told of, for the one who goes on with the conversation.
+    fn newest_call(&self) -> Option<CallSize> {
+        None
+    }
+
+    /// It goes on with a conversation whose newest call was this one: its first call is at least as large.
+    fn goes_on_after(&mut self, _call: &CallSize) {}
 
     /// What it all came to, once the process is gone.
     fn finish(&mut self, exit: Exit) -> Ending;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::bill::{Bill, Report};
 use super::lines::Lines;
 use crate::agents::prices;
-use crate::agents::{self, Brief, Caller, Heard, Questions, Session, Translator};
+use crate::agents::{self, Brief, CallSize, Caller, Heard, Questions, Session, Translator};
 use crate::git::workspaces::Workspace;
 use crate::process::transcript::{Speaker, Transcript};
 
@@ -27,6 +27,8 @@ use crate::process::transcript::{Speaker, Transcript};
 #[derive(Default)]
 pub(crate) struct Accounts {
     reported: Mutex<HashMap<TaskId, (Attempt, Vec<ModelUsage>)>>,
+    /// The newest call of each task's conversation, by the conversation's name.
+    calls: Mutex<HashMap<TaskId, (String, CallSize)>>,
 }
 
 impl Accounts {
@@ -45,6 +47,20 @@ impl Accounts {
         own.map_or_else(Vec::new, |(_, sums)| sums.clone())
     }
 
+    /// What a conversation was last asked: another process may go on with it, and be killed before it tells of its first
+    /// call.
+    pub(super) fn remember(&self, task: &TaskId, session: &str, call: Option<CallSize>) {
+        let Some(call) = call else { return };
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.insert(task.clone(), (session.to_owned(), call));
+    }
+
+    fn newest_call(&self, task: &TaskId, session: &Session) -> Option<CallSize> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = calls.get(task).filter(|(known, _)| session.begun && *known == session.id);
+        known.map(|(_, call)| call.clone())
+    }
+
     /// Notes whose stream begins now and what was reported before it.
     pub(super) fn note(&self, speaker: &Speaker<'_>, task: &Task, session: &Session) -> io::Result<()> {
         let note = Note {
@@ -55,6 +71,7 @@ impl Accounts {
             session: session.id.clone(),
             begun: session.begun,
             before: self.of(speaker.task, speaker.attempt),
+            newest_call: self.newest_call(speaker.task, session),
         };
         speaker.write_account(&serde_json::to_vec(&note)?)
     }
@@ -70,6 +87,9 @@ struct Note {
     session: String,
     begun: bool,
     before: Vec<ModelUsage>,
+    /// Of the conversation that is gone on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    newest_call: Option<CallSize>,
 }
 
 /// What attempts of a dead coordinator have used beyond what is recorded, and what could not be read. Nothing writes to
@@ -125,6 +145,9 @@ fn used(plan: &Plan, task: &Task, speaker: &Speaker<'_>) -> Result<Option<Vec<Mo
         && let Some(stream) = speaker.left_stream().map_err(words)?
     {
         let mut translator = translator(plan, task, &note)?;
+        if let Some(call) = &note.newest_call {
+            translator.goes_on_after(call);
+        }
         let reports = replayed(&stream, &mut *translator, &plan.prices).map_err(words)?;
         reports.iter().for_each(|report| sum(&mut sums, report));
     }

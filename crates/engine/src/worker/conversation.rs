@@ -21,7 +21,7 @@ use super::message_queue::MessageQueue;
 use super::repetition::{Repetition, Sign};
 use super::{Order, Worker};
 use crate::agents::prices;
-use crate::agents::{self, Ending, Heard, Questions, Said, Translator};
+use crate::agents::{self, CallSize, Ending, Heard, Questions, Said, Translator};
 use crate::host::redact::Redactor;
 use crate::process::Exit;
 use crate::process::transcript::{Speaker, Transcript, shown};
@@ -95,6 +95,10 @@ impl Conversation {
     /// What it calls this conversation, where it said so.
     pub(super) fn session(&self) -> Option<&str> {
         self.session.as_deref()
+    }
+
+    pub(super) fn newest_call(&self) -> Option<CallSize> {
+        self.translator.newest_call()
     }
 
     /// Says the first words.

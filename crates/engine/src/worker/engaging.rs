@@ -102,6 +102,8 @@ impl Worker {
             }
         }
         let exit = self.run_talking(context.order, &launch, transcript, stop, Some(&mut talk)).await;
+        let session = talk.session().unwrap_or(&brief.session.id);
+        self.services.accounts.remember(&context.order.task, session, talk.newest_call());
         Ok((talk, exit))
     }
 

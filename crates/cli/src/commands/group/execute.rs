@@ -51,7 +51,7 @@ pub(super) fn run(args: &GroupExecute) -> Result<Exit, CliError> {
     let mut typed = run_arguments(args, slots(&arranged))?;
     let told_here = args.json || args.output == Shown::Json;
     typed.told_elsewhere = told_here && !typed.dry_run;
-    let exit = run::carry(&typed, Made { plan: arranged, source, turn: Some(ready.turn) })?;
+    let exit = run::carry(&typed, Made { plan: arranged, source, turn: Some(ready.turn), mark: None })?;
     if typed.told_elsewhere {
         block_on(tell(args.group_id.as_deref()))?;
     }

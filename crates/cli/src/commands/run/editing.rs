@@ -19,19 +19,29 @@ use conductor_engine::stores::{EarlierRuns, RunLog, StoredRun};
 use tokio::task::JoinHandle;
 
 use super::arguments::{Chosen, Resolved};
+use super::unedited;
 use crate::archive::patiently;
 use crate::commands::talk;
 use crate::error::{CliError, Exit};
 use crate::settings::diagnostics::{self, Findings};
 
 /// A run's task file that is being read, beside the run's log.
-pub(super) type Reading = JoinHandle<Result<(Option<Plan>, Findings), CliError>>;
+pub(super) struct Reading {
+    plan: JoinHandle<Result<(Option<Plan>, Findings), CliError>>,
+    /// What the file says, in a few letters.
+    mark: Option<String>,
+}
 
-/// Begins to read a run's task file, where that matters and it is there.
-pub(super) fn begin_reading(args: &Resolved<'_>, stored: &StoredRun) -> Option<Reading> {
+/// Begins to read a run's task file, where that matters and it is there. One that was not edited says nothing new.
+pub(super) fn begin_reading(args: &Resolved<'_>, stored: &StoredRun, state: &Path) -> Option<Reading> {
     let file = file_of(args, stored).filter(|file| file.exists())?;
+    let mark = unedited::mark(&stored.directory, &stored.source);
+    if !args.typed.retry_failed && !args.typed.watch && unedited::is(state, mark.as_deref()) {
+        return None;
+    }
     let directory = stored.directory.clone();
-    Some(tokio::task::spawn_blocking(move || diagnostics::check_in(&directory, &file, false)))
+    let plan = tokio::task::spawn_blocking(move || diagnostics::check_in(&directory, &file, false));
+    Some(Reading { plan, mark })
 }
 
 /// The task file that a run may take over; none where it goes on as before or was made from something else.
@@ -50,7 +60,7 @@ pub(super) async fn take_over(
     args: &Resolved<'_>,
     stored: &StoredRun,
     log: &RunLog,
-    (run, reading): (Run, Option<Reading>),
+    (run, reading, state): (Run, Option<Reading>, &Path),
 ) -> Result<(Run, Option<Limits>), CliError> {
     let Some(file) = file_of(args, stored) else { return Ok((run, None)) };
     let again = args.typed.retry_failed;
@@ -64,7 +74,8 @@ pub(super) async fn take_over(
         say_of_groups(&file, stored, &run);
         return Ok((run, None));
     }
-    let plan = match (read(args, reading, &run).await, again) {
+    let Reading { plan, mark } = reading;
+    let plan = match (read(args, plan, &run).await, again) {
         (Ok(plan), _) => plan,
         (Err(cli_error), true) => return Err(cli_error.help(AS_BEFORE)),
         (Err(_), false) => {
@@ -74,8 +85,16 @@ pub(super) async fn take_over(
     };
     let limits = (plan.limits != run.plan().limits).then(|| plan.limits.clone());
     let run = match again {
-        true => retake(stored, log, run, plan).await?,
-        false if args.typed.watch => run,
+        true => {
+            let run = retake(stored, log, run, plan).await?;
+            unedited::keep(state, mark.as_deref().filter(|_| !args.typed.watch));
+            run
+        }
+        false if args.typed.watch => {
+            // The plan may become another from now on.
+            unedited::keep(state, None);
+            run
+        }
         false => {
             say_edited(stored, &amend::edited(&run, &chosen(&run, plan)));
             run
@@ -91,7 +110,11 @@ fn name(stored: &StoredRun) -> &str {
 }
 
 /// The file as it is now, read as it was when the run began.
-async fn read(args: &Resolved<'_>, reading: Reading, run: &Run) -> Result<Plan, CliError> {
+async fn read(
+    args: &Resolved<'_>,
+    reading: JoinHandle<Result<(Option<Plan>, Findings), CliError>>,
+    run: &Run,
+) -> Result<Plan, CliError> {
     let (plan, findings) = reading.await.map_err(|error| CliError::new(Exit::Unexpected, error))??;
     let Some(plan) = plan else {
         if args.typed.retry_failed {

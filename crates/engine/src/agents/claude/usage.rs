@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use conductor_core::values::units::Usd;
 use serde_json::Value;
 
+use super::super::calls::CallSize;
 use super::super::talk::{MOST, Tokens};
 
 /// The model it names where it speaks in the model's place.
@@ -63,6 +64,14 @@ struct UnderWay {
 impl Counted {
     pub(super) fn new(resumed: bool) -> Counted {
         Counted { resumed, ..Counted::default() }
+    }
+
+    pub(super) fn newest_call(&self) -> Option<CallSize> {
+        CallSize::of(&self.newest, self.longest)
+    }
+
+    pub(super) fn goes_on_after(&mut self, call: &CallSize) {
+        (self.newest, self.longest) = (call.tokens(), call.longest);
     }
 
     /// A request goes out.

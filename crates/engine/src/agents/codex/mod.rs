@@ -18,7 +18,7 @@ use conductor_core::plan::Task;
 use conductor_core::run::event::FailureClass;
 use serde_json::{Value, json};
 
-use super::calls::Calls;
+use super::calls::{CallSize, Calls};
 use super::policy::InWorkspace;
 use super::talk::{Ending, Heard, Tokens, Translator, class_of, line, plain, status_in, text};
 use super::{AgentError, Brief, Engagement};
@@ -217,6 +217,14 @@ impl Translator for Codex {
         let at_work =
             self.turn.is_some() && self.end.as_ref().is_none_or(|end| end["status"] == "interrupted");
         self.calls.under_way().filter(|_| at_work).into_iter().collect()
+    }
+
+    fn newest_call(&self) -> Option<CallSize> {
+        self.calls.newest()
+    }
+
+    fn goes_on_after(&mut self, call: &CallSize) {
+        self.calls = Calls::after(call);
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {
