@@ -9,6 +9,7 @@ mod check;
 mod codes;
 mod decode;
 mod diagnostic;
+pub mod edit;
 mod effective;
 mod epics;
 mod fields;

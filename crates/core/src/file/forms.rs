@@ -46,7 +46,7 @@ pub(super) fn read(r: &mut Report<'_>, root: &Node, found: Option<&[Subagent]>, 
 /// Keys that only a foreign `execution_plan.json` has.
 const PLAN_SIGNS: [&str; 4] = ["num_tasks", "executor_budget", "execution_model", "execution_strategy"];
 
-fn is_plan(root: &Node) -> bool {
+pub(super) fn is_plan(root: &Node) -> bool {
     let has = |name: &str| root.entries().into_iter().flatten().any(|(key, _)| *key.text == *name);
     // A planner that says only who waits for whom says it beside the tasks.
     let maps = |name: &str| {

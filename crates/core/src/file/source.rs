@@ -23,24 +23,30 @@ pub struct Source {
     text: String,
     /// Where each line begins.
     lines: Vec<usize>,
+    has_mark: bool,
 }
 
-const BOM: &[u8] = b"\xEF\xBB\xBF";
+const BOM: &str = "\u{feff}";
 
 impl Source {
     /// The text of a file, which must be UTF-8 without NUL bytes. A byte-order mark is dropped.
     #[expect(clippy::result_large_err, reason = "made once per file")]
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Result<Source, Diagnostic> {
-        let bytes = match bytes.strip_prefix(BOM) {
-            Some(rest) => rest.to_vec(),
-            None => bytes,
+        let (bytes, has_mark) = match bytes.strip_prefix(BOM.as_bytes()) {
+            Some(rest) => (rest.to_vec(), true),
+            None => (bytes, false),
         };
         let text =
             String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error()))?;
         if let Some(at) = text.find('\0') {
             return Err(unreadable("nul-byte", text.as_bytes(), at, "is a NUL byte, which no text file has"));
         }
-        Ok(Source { name: name.into(), lines: line_starts(&text), text })
+        Ok(Source { name: name.into(), lines: line_starts(&text), text, has_mark })
+    }
+
+    /// What the file begins with before its text.
+    pub(super) fn byte_order_mark(&self) -> &'static str {
+        if self.has_mark { BOM } else { "" }
     }
 
     pub fn name(&self) -> &str {

@@ -3,6 +3,8 @@
 mod amounts;
 mod corpus;
 mod dialects;
+mod edit;
+mod edit_random;
 mod full;
 mod hostile;
 mod idle;
