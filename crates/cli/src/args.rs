@@ -8,6 +8,7 @@ mod live;
 mod plan;
 mod review;
 mod run;
+mod serving;
 pub(crate) mod words;
 mod work;
 
@@ -23,6 +24,7 @@ pub(crate) use live::*;
 pub(crate) use plan::*;
 pub(crate) use review::*;
 pub(crate) use run::*;
+pub(crate) use serving::*;
 pub(crate) use work::*;
 
 /// Runs many coding agents in parallel, and can prove what it did.
@@ -143,6 +145,17 @@ pub(crate) enum Command {
     /// Serve Conductor as tools to an agent or editor, over the Model Context Protocol
     #[command(after_help = ADD_TO_AGENTS)]
     Mcp,
+    /// Serve Conductor over HTTP: REST, WebSocket, for programs, pages and colleagues
+    Serve(Serve),
+    /// List, add or remove projects: repositories and their task files, by name
+    #[command(subcommand)]
+    Project(Project),
+    /// List, add or change the users of the server
+    #[command(subcommand)]
+    User(User),
+    /// List, make or revoke access tokens of the server
+    #[command(subcommand)]
+    Token(Token),
     /// Show every setting, and where its value comes from
     #[command(subcommand)]
     Config(Config),

@@ -1,6 +1,7 @@
 //! What is written about runs beside their log, and read again: files, reports, sessions, groups, issues, notifications.
 
 pub mod beads;
+pub mod flat;
 pub mod groups;
 pub mod history;
 pub mod ledger;

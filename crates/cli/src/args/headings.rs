@@ -5,7 +5,7 @@ use clap::Command;
 use crate::output::width::{room, wrapped};
 
 /// Every command that is shown, under one heading each.
-const HEADINGS: [(&str, &[&str]); 6] = [
+const HEADINGS: [(&str, &[&str]); 7] = [
     (
         "Start",
         &[
@@ -26,6 +26,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
     ("Steer", &["pause", "resume", "cancel", "parallel", "task"]),
     ("Review", &["review", "diff", "report", "explain", "cost", "worktree", "checkpoint"]),
     ("Set up", &["doctor", "agents", "config", "prices", "mcp", "completions"]),
+    ("Serve", &["serve", "project", "user", "token"]),
     ("More", &["schema", "man", "version", "help"]),
 ];
 

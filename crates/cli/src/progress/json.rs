@@ -6,15 +6,15 @@ use conductor_core::plan::graph::Graph;
 use conductor_core::report::SummaryFile;
 use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
-use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
+use conductor_engine::records::flat::SCHEMA;
 use conductor_engine::stores::bus::Records;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Progress;
 use crate::console;
 
-const SCHEMA: &str = "conductor.event/1";
+pub(crate) use conductor_engine::records::flat::{event, timestamp};
 
 pub(super) struct Json {
     run: RunId,
@@ -60,26 +60,4 @@ impl Progress for Json {
         self.line(&line);
         let _ = self.out.flush();
     }
-}
-
-/// The stored form keeps an event's name outside; for readers it is one flat object.
-pub(crate) fn event(run: &RunId, record: &Record) -> Value {
-    let mut line = Map::new();
-    line.insert("schema".into(), json!(SCHEMA));
-    line.insert("run".into(), json!(run));
-    line.insert("seq".into(), json!(record.seq));
-    line.insert("at".into(), json!(timestamp(record.at.0)));
-    if let Ok(Value::Object(stored)) = serde_json::to_value(&record.event) {
-        for (name, fields) in stored {
-            line.insert("type".into(), json!(name));
-            if let Value::Object(fields) = fields {
-                line.extend(fields);
-            }
-        }
-    }
-    Value::Object(line)
-}
-
-pub(crate) fn timestamp(millis: i64) -> String {
-    jiff::Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()
 }

@@ -1,0 +1,184 @@
+//! Of the server: itself, its projects, its users and their tokens.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Listen at this address
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7420", env = "CONDUCTOR_BIND",
+          hide_env_values = true)]
+    pub(crate) bind: SocketAddr,
+    /// Answer to this name too, as browsers send it; repeatable
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
+    /// Use TLS with this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Use TLS with this key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Listen where other machines can reach it without TLS: everybody on the way can read passwords
+    #[arg(long)]
+    pub(crate) insecure_i_know: bool,
+    /// Open the page in a browser, logged in
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Print the server's addresses as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Project {
+    /// Add a project: a repository and its task file
+    Add(ProjectAdd),
+    /// List the projects
+    List(Json),
+    /// Show a project
+    Show(OfProject),
+    /// Forget a project; its file and its runs stay
+    Remove(OfProject),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProjectAdd {
+    /// Use the repository in this folder
+    #[arg(default_value = ".")]
+    pub(crate) directory: PathBuf,
+    /// Use this task file in it (default: conductor.yaml, .conductor/tasks.yaml or tasks.yaml)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Use this id in addresses (default: after the folder)
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Show this name to people (default: the id)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OfProject {
+    /// Use the project with this id
+    pub(crate) project: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Json {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RoleName {
+    /// Sees everything that is no secret
+    Viewer,
+    /// Starts, steers, answers, reviews
+    Operator,
+    /// Edits tasks, which is as much as running commands, and decides who may
+    Admin,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum User {
+    /// Add a user; the password is asked for, or read from standard input
+    Add(UserAdd),
+    /// List the users, and what they may do
+    List(Json),
+    /// Give a user a role in a project, or in all of them
+    Grant(UserGrant),
+    /// Keep a user out, and end the user's sessions
+    Disable(OfUser),
+    /// Let a disabled user in again
+    Enable(OfUser),
+    /// Set a user's password, and end the user's sessions
+    Passwd(OfUser),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UserAdd {
+    /// Give the user this name
+    pub(crate) name: String,
+    /// Give the user this role
+    #[arg(long, value_enum, value_name = "ROLE", default_value_t = RoleName::Viewer)]
+    pub(crate) role: RoleName,
+    /// Give the role in this project only
+    #[arg(long, value_name = "ID")]
+    pub(crate) project: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UserGrant {
+    /// Use the user with this name
+    pub(crate) name: String,
+    /// Give this role
+    #[arg(value_enum)]
+    pub(crate) role: RoleName,
+    /// Give the role in this project only
+    #[arg(long, value_name = "ID")]
+    pub(crate) project: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OfUser {
+    /// Use the user with this name
+    pub(crate) name: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Token {
+    /// Make an access token for scripts; it is shown once
+    Add(TokenAdd),
+    /// List the access tokens
+    List(Json),
+    /// Revoke an access token
+    Revoke(OfToken),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenAdd {
+    /// Say what the token is for
+    pub(crate) name: String,
+    /// Make it for this user (default: the owner of this machine's server)
+    #[arg(long, value_name = "NAME", default_value = "owner")]
+    pub(crate) user: String,
+    /// Let it do at most what this role may
+    #[arg(long, value_enum, value_name = "ROLE", default_value_t = RoleName::Viewer)]
+    pub(crate) role: RoleName,
+    /// Let it do that in this project only
+    #[arg(long, value_name = "ID")]
+    pub(crate) project: Option<String>,
+    /// Let it be good for so many days
+    #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    pub(crate) days: u32,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OfToken {
+    /// Revoke the token with this id
+    pub(crate) id: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,100 @@
+//! `conductor serve`: Conductor over HTTP, until it is told to stop.
+
+use std::process::{Command, Stdio};
+
+use conductor_engine::host::access;
+use conductor_engine::host::home::Home;
+use conductor_server::listen::{self, ListenError, Tls};
+use conductor_server::records::folder;
+use conductor_server::{ServeError, Server, Settings, access::owner};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{answer, answer_json, block_on, talk};
+use crate::args;
+use crate::error::{CliError, Exit};
+
+pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
+    let home = Home::open()?;
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::read(certificate, key)?),
+        _ => None,
+    };
+    let bound = match listen::handed_over()? {
+        Some(bound) => bound,
+        None => listen::bind(args.bind, tls.is_some() || args.insecure_i_know)?,
+    };
+    block_on(async {
+        let settings =
+            Settings { home: home.clone(), program: std::env::current_exe()?, hosts: args.hosts.clone(), tls };
+        let server = Server::prepare(settings, bound).await?;
+        let (page, token) = (server.page(), owner::file(&home));
+        // For those who look for the server: it is told where it is, and taken away at the end.
+        let note = folder(&home).join("address");
+        access::replace(&note, format!("{page}\n"))?;
+        match args.json {
+            true => answer_json(&json!({ "schema": "conductor.serve/1", "url": page, "pid": std::process::id(),
+                "owner_token_file": token }))?,
+            false => answer(&format!(
+                "Conductor serves at {page}\nAPI reference: {page}/api/docs\nthe owner's token: {}\nstop it: Ctrl-C\n",
+                token.display()
+            ))?,
+        }
+        if args.open {
+            open(&server.page_for_owner()?);
+        }
+        server.serve(stopped()).await?;
+        let _ = std::fs::remove_file(&note);
+        Ok(Exit::Done)
+    })
+}
+
+/// Until somebody says so.
+async fn stopped() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// With whatever opens pages here. The address holds a code that is good once, so it is printed where nothing does.
+fn open(url: &str) {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let opened = Command::new(opener)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !opened.is_ok_and(|status| status.success()) {
+        talk(format!("no browser could be started; open this within a minute: {url}"));
+    }
+}
+
+impl From<ServeError> for CliError {
+    fn from(error: ServeError) -> CliError {
+        match error {
+            ServeError::Listen(error) => error.into(),
+            error => CliError::new(Exit::Unexpected, error),
+        }
+    }
+}
+
+impl From<ListenError> for CliError {
+    fn from(error: ListenError) -> CliError {
+        match error {
+            ListenError::InUse { .. } => {
+                CliError::new(Exit::Unexpected, error).help("stop it, or use another port: --bind 127.0.0.1:7421")
+            }
+            ListenError::Open(_) => CliError::new(Exit::Usage, error)
+                .help("give it a certificate (--tls-cert, --tls-key), or say that you want it so: --insecure-i-know"),
+            ListenError::Certificate { .. } => CliError::new(Exit::Usage, error),
+            error => CliError::new(Exit::Unexpected, error),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Nobody gets more than they may: every route with every kind of credential, other names, other pages, guessed passwords.
+
+use serde_json::{Value, json};
+
+use super::client::{Served, free_port};
+use crate::harness::World;
+
+const TASKS: &str = "tasks: [{ id: a, run: 'true' }]";
+
+/// A world with two projects, and one user for each role in the first of them.
+fn world() -> World {
+    let world = World::in_place(TASKS);
+    std::fs::create_dir(world.path("other")).unwrap();
+    world.write("other/tasks.yaml", TASKS);
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    world.conductor(&["project", "add", "--id", "other", "other"]).expect(0);
+    for role in ["viewer", "operator", "admin"] {
+        let words = ["user", "add", role, "--role", role, "--project", "web"];
+        world.conductor_with_input(&words, b"a long password\n").expect(0);
+    }
+    world
+}
+
+fn token(world: &World, user: &str, more: &[&str]) -> String {
+    let mut words = vec!["token", "add", "test", "--user", user];
+    words.extend(more);
+    world.conductor(&words).expect(0).stdout.trim().to_owned()
+}
+
+/// Every route of the API, with its names filled in.
+fn routes(served: &Served<'_>) -> Vec<(String, String, String)> {
+    let document = served.get("/api/openapi.json");
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let filled = path
+            .replace("{project}", "web")
+            .replace("{run}", "nowhere")
+            .replace("{task}", "a")
+            .replace(['{', '}'], "");
+        for (method, operation) in methods.as_object().unwrap() {
+            let role = operation["x-conductor-role"].as_str().expect("a route without a rule").to_owned();
+            routes.push((method.to_ascii_uppercase(), filled.clone(), role));
+        }
+    }
+    routes
+}
+
+#[test]
+fn every_route_is_closed_to_those_who_may_not() {
+    let world = world();
+    let served = Served::start(&world);
+    let revoked = token(&world, "admin", &["--role", "admin"]);
+    let id = world.conductor(&["token", "list", "--json"]).expect(0).json()["tokens"][0]["id"].as_str().unwrap().to_owned();
+    world.conductor(&["token", "revoke", &id]).expect(0);
+    let roles = ["viewer", "operator", "admin"];
+    let tokens: Vec<String> = roles.iter().map(|role| token(&world, role, &["--role", "admin"])).collect();
+    let expired = token(&world, "admin", &["--role", "admin"]);
+    world.try_sql("select 1").ok();
+    expire(&world, &expired);
+    let routes = routes(&served);
+    assert!(routes.len() > 80, "{}", routes.len());
+    for (method, path, role) in &routes {
+        if role == "none" {
+            continue;
+        }
+        let status = |token: &str| served.by(token, method, path, &json!({})).status;
+        let nobody = served.ask(method, path, &[("Content-Type", "application/json")], "{}").status;
+        assert_eq!(nobody, 401, "{method} {path} without a credential");
+        for (kind, token) in [("wrong", "cdt_0000"), ("revoked", &revoked), ("expired", &expired), ("odd", "x")] {
+            assert_eq!(status(token), 401, "{method} {path} with a {kind} token");
+        }
+        let needed = roles.iter().position(|name| name == role).unwrap();
+        for (has, token) in tokens.iter().enumerate() {
+            if has < needed {
+                assert_eq!(status(token), 403, "{method} {path} as {}", roles[has]);
+            }
+        }
+    }
+}
+
+/// As if its time were over.
+fn expire(world: &World, token: &str) {
+    let database = world.home().join("server/server.db");
+    let hash = sha256(token);
+    let query = format!("update tokens set expires = 1 where hash = '{hash}'");
+    let done = std::process::Command::new("sqlite3").arg(&database).arg(query).status().unwrap();
+    assert!(done.success());
+}
+
+fn sha256(text: &str) -> String {
+    use std::io::Write as _;
+    let mut child = std::process::Command::new("sha256sum")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()[..64].to_owned()
+}
+
+#[test]
+fn a_role_reaches_its_project_and_no_other() {
+    let world = world();
+    let served = Served::start(&world);
+    let viewer = token(&world, "viewer", &["--role", "admin"]);
+    let see = |path: &str| served.by(&viewer, "GET", path, &json!({}));
+    see("/api/projects/web").expect(200);
+    see("/api/projects/other").expect(403);
+    let projects = see("/api/projects").expect(200).json();
+    let ids: Vec<&Value> = projects["projects"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, ["web"]);
+    // Runs of other projects, and of none, are not there for such a user.
+    world.conductor(&["-C", "other", "run", "tasks.yaml"]).expect(0);
+    let hidden = world.run_id();
+    assert_eq!(see("/api/runs").expect(200).json()["runs"], json!([]));
+    see(&format!("/api/runs/{hidden}")).expect(403);
+    served.get(&format!("/api/runs/{hidden}"));
+    // A token may less than its user, never more.
+    let narrow = token(&world, "admin", &["--role", "viewer", "--project", "web"]);
+    served.by(&narrow, "POST", "/api/projects/web/parallel/start", &json!({})).expect(403);
+    served.by(&viewer, "POST", "/api/tokens", &json!({ "name": "more", "role": "admin", "project": "web" })).expect(403);
+}
+
+#[test]
+fn other_names_and_other_pages_are_refused() {
+    let world = world();
+    let served = Served::start(&world);
+    let bearer = format!("Bearer {}", served.owner());
+    let port = served.address.port();
+    let ask = |method: &str, headers: &[(&str, &str)]| {
+        let mut all = vec![("Authorization", bearer.as_str())];
+        all.extend(headers);
+        served.ask(method, "/api/projects", &all, "").status
+    };
+    for host in ["evil.example", "localhost", "localhost.evil.example", &format!("evil.example:{port}")] {
+        assert_eq!(ask("GET", &[("Host", host)]), 403, "{host}");
+    }
+    for origin in ["http://evil.example", "null", "http://localhost:3000", &format!("https://localhost:{port}")] {
+        assert_eq!(ask("POST", &[("Origin", origin)]), 403, "{origin}");
+        assert_eq!(ask("GET", &[("Origin", origin), ("Upgrade", "websocket"), ("Connection", "Upgrade")]), 403, "{origin}");
+    }
+    assert_eq!(ask("GET", &[("Origin", &format!("http://localhost:{port}"))]), 200);
+    // Forms of other pages come without asking first; they are no JSON.
+    for kind in ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"] {
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", kind)];
+        assert_eq!(served.ask("POST", "/api/projects", &headers, "a=b").status, 415, "{kind}");
+    }
+    let answer = served.by(&served.owner(), "GET", "/api/projects", &json!({}));
+    assert!(answer.header("content-security-policy").unwrap().contains("frame-ancestors 'none'"));
+    assert_eq!(answer.header("x-content-type-options").as_deref(), Some("nosniff"));
+    assert_eq!(answer.header("access-control-allow-origin"), None);
+}
+
+#[test]
+fn guessing_a_password_is_slowed_down() {
+    let world = world();
+    let served = Served::start(&world);
+    let login = |password: &str| {
+        let body = json!({ "name": "viewer", "password": password, "as": "token" });
+        served.ask("POST", "/api/login", &[("Content-Type", "application/json")], &body.to_string())
+    };
+    let token = login("a long password").expect(200).json()["token"].as_str().unwrap().to_owned();
+    served.by(&token, "GET", "/api/me", &json!({})).expect(200);
+    for _ in 0..10 {
+        login("a wrong password").expect(401);
+    }
+    let slowed = login("a long password").expect(429);
+    assert!(slowed.header("retry-after").is_some_and(|seconds| seconds.parse::<u64>().is_ok()));
+    // Who is disabled is out at once, sessions and all.
+    world.conductor(&["user", "disable", "viewer"]).expect(0);
+    served.by(&token, "GET", "/api/me", &json!({})).expect(401);
+}
+
+#[test]
+fn a_cookie_is_only_for_the_servers_own_name() {
+    let world = world();
+    let served = Served::start(&world);
+    let port = served.address.port();
+    let login = |host: &str| {
+        let body = json!({ "name": "viewer", "password": "a long password" }).to_string();
+        served.ask("POST", "/api/login", &[("Content-Type", "application/json"), ("Host", host)], &body)
+    };
+    assert!(login(&format!("localhost:{port}")).expect(422).body.contains("conductor.localhost"));
+    let own = format!("conductor.localhost:{port}");
+    let cookie = login(&own).expect(200).header("set-cookie").unwrap();
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(!cookie.contains("Domain"), "{cookie}");
+    let cookie = cookie.split(';').next().unwrap();
+    let me = |host: &str| served.ask("GET", "/api/me", &[("Host", host), ("Cookie", cookie)], "").status;
+    assert_eq!((me(&own), me(&format!("localhost:{port}"))), (200, 401));
+    let out = served.ask("POST", "/api/logout", &[("Host", &own), ("Cookie", cookie)], "");
+    out.expect(200);
+    assert_eq!(me(&own), 401);
+}
+
+#[test]
+fn a_code_opens_the_page_once() {
+    let world = world();
+    let served = Served::start(&world);
+    let code = served.post("/api/login/codes", json!({})).expect(200).json();
+    assert!(code["url"].as_str().unwrap().starts_with("http://conductor.localhost:"), "{code}");
+    let own = format!("conductor.localhost:{}", served.address.port());
+    let redeem = || {
+        let body = json!({ "code": code["code"] }).to_string();
+        served.ask("POST", "/api/login/code", &[("Content-Type", "application/json"), ("Host", &own)], &body).status
+    };
+    assert_eq!((redeem(), redeem()), (200, 401));
+}
+
+#[test]
+fn what_was_done_is_recorded_also_what_was_refused() {
+    let world = world();
+    let served = Served::start(&world);
+    let viewer = token(&world, "viewer", &["--role", "admin"]);
+    served.by(&viewer, "POST", "/api/projects/web/parallel/start", &json!({})).expect(403);
+    served.post("/api/users", json!({ "name": "new", "password": "another password" })).expect(201);
+    let entries = served.get("/api/audit")["entries"].clone();
+    let found = |who: &str, path: &str, status: u64| {
+        entries.as_array().unwrap().iter().any(|entry| {
+            entry["who"] == who && entry["path"] == path && entry["status"] == status && entry["from"] == "127.0.0.1"
+        })
+    };
+    assert!(found("viewer", "/api/projects/web/parallel/start", 403), "{entries}");
+    assert!(found("owner", "/api/users", 201), "{entries}");
+    assert!(!entries.to_string().contains("another password"));
+}
+
+#[test]
+fn other_machines_are_let_in_only_where_that_is_safe_or_wanted() {
+    let world = World::new();
+    let port = free_port().port();
+    let open = format!("0.0.0.0:{port}");
+    world.conductor(&["serve", "--bind", &open]).expect(2).says("--insecure-i-know");
+    let served = Served::start(&world);
+    let taken = served.address.to_string();
+    let ended = world.conductor(&["serve", "--bind", &taken]).expect(1);
+    assert!(ended.stderr.contains(&format!("process {}", served.pid())), "{}", ended.stderr);
+    served.stop().expect(0);
+}
+
+#[test]
+fn the_owners_token_is_for_the_owners_eyes() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    let served = Served::start(&world);
+    for name in ["server/owner-token", "server/server.db"] {
+        let mode = std::fs::metadata(served.world.home().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}

@@ -1,0 +1,140 @@
+//! What the command line can do, the API can; the API's document is what is checked in.
+
+use std::process::Command;
+
+use super::client::Served;
+use crate::harness::{CONDUCTOR, World};
+
+/// Commands that mean something only in a terminal.
+const ELSEWHERE: [(&str, &str); 20] = [
+    ("completions", "for shells"),
+    ("man", "for terminals"),
+    ("help", "the reference page"),
+    ("demo", "shows a terminal"),
+    ("init", "writes files into the folder one is in"),
+    ("template new", "writes files into the folder one is in"),
+    ("mcp", "speaks over standard input"),
+    ("serve", "is the server"),
+    ("config path", "names files of the user"),
+    ("run", "POST /api/projects/{project}/parallel/start, POST /api/runs/{run}/resume"),
+    ("wait", "GET /api/runs/{run}/events/stream"),
+    ("group wait", "GET /api/runs/{run}/events/stream"),
+    ("graph", "GET /api/projects/{project}/dependencies/graph"),
+    ("cost", "GET /api/projects/{project}/costs"),
+    ("status", "GET /api/runs/{run}"),
+    ("logs", "GET /api/runs/{run}/tasks/{task}/log"),
+    ("events", "GET /api/runs/{run}/events"),
+    ("version", "GET /api/version"),
+    ("runs list", "GET /api/runs"),
+    ("runs show", "GET /api/runs/{run}/summary"),
+];
+
+/// Verbs that have a route of their own.
+const OWN: [(&str, &str); 26] = [
+    ("pause", "POST /api/runs/{run}/pause"),
+    ("resume", "POST /api/runs/{run}/continue"),
+    ("cancel", "POST /api/runs/{run}/cancel"),
+    ("parallel", "POST /api/runs/{run}/slots"),
+    ("task approve", "POST /api/runs/{run}/tasks/{task}/approve"),
+    ("task deny", "POST /api/runs/{run}/tasks/{task}/deny"),
+    ("task send", "POST /api/runs/{run}/tasks/{task}/send"),
+    ("task retry", "POST /api/runs/{run}/tasks/{task}/retry"),
+    ("task skip", "POST /api/runs/{run}/tasks/{task}/skip"),
+    ("task cancel", "POST /api/runs/{run}/tasks/{task}/cancel"),
+    ("project add", "POST /api/projects"),
+    ("project list", "GET /api/projects"),
+    ("project show", "GET /api/projects/{project}"),
+    ("project remove", "DELETE /api/projects/{project}"),
+    ("user add", "POST /api/users"),
+    ("user list", "GET /api/users"),
+    ("user grant", "PATCH /api/users/{user}"),
+    ("user disable", "PATCH /api/users/{user}"),
+    ("user enable", "PATCH /api/users/{user}"),
+    ("user passwd", "PATCH /api/users/{user}"),
+    ("token add", "POST /api/tokens"),
+    ("token list", "GET /api/tokens"),
+    ("token revoke", "DELETE /api/tokens/{token}"),
+    ("report", "GET /api/runs/{run}/report"),
+    ("explain", "GET /api/runs/{run}/tasks/{task}/explanation"),
+    ("review", "GET /api/projects/{project}/reviews"),
+];
+
+/// Every command of the program, with those below it.
+fn verbs() -> Vec<String> {
+    let mut verbs = Vec::new();
+    for verb in listed(&[]) {
+        let below = listed(&[&verb]);
+        match below.is_empty() {
+            true => verbs.push(verb),
+            false => verbs.extend(below.into_iter().map(|one| format!("{verb} {one}"))),
+        }
+    }
+    verbs.retain(|verb| !verb.ends_with(" help"));
+    verbs
+}
+
+/// The commands that the help of a command lists.
+fn listed(words: &[&str]) -> Vec<String> {
+    let help = Command::new(CONDUCTOR).args(words).arg("--help").env_clear().env("NO_COLOR", "1").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let command = |line: &str| {
+        let rest = line.strip_prefix("  ")?;
+        let name: String = rest.chars().take_while(|letter| letter.is_ascii_lowercase() || *letter == '-').collect();
+        (!name.is_empty() && !name.starts_with('-') && rest[name.len()..].starts_with(' ')).then_some(name)
+    };
+    match words.is_empty() || help.contains("\nCommands:") {
+        true => {
+            let part = help.split("\nOptions:").next().unwrap_or_default();
+            part.lines().filter_map(command).collect()
+        }
+        false => Vec::new(),
+    }
+}
+
+#[test]
+fn what_a_command_does_the_api_does() {
+    let routes: Vec<String> =
+        conductor_server::routes().into_iter().map(|(method, path, _)| format!("{method} {path}")).collect();
+    let commands = conductor_server::commands();
+    let verbs = verbs();
+    assert!(verbs.len() > 50, "{verbs:?}");
+    let carried = |verb: &str| {
+        commands.iter().any(|(command, _)| *command == verb || command.starts_with(&format!("{verb} ")))
+    };
+    let lacking: Vec<&String> = verbs
+        .iter()
+        .filter(|verb| {
+            let named = |(name, _): &(&str, &str)| *name == verb.as_str();
+            !carried(verb) && !ELSEWHERE.iter().any(named) && !OWN.iter().any(named)
+        })
+        .collect();
+    assert!(lacking.is_empty(), "the API lacks {lacking:?}");
+    for (verb, route) in OWN {
+        assert!(routes.iter().any(|known| known == route), "{verb}: there is no {route}");
+    }
+    for (verb, place) in ELSEWHERE.iter().filter(|(_, place)| place.contains(" /api/")) {
+        for route in place.split(", ") {
+            assert!(routes.iter().any(|known| known == route), "{verb}: there is no {route}");
+        }
+    }
+}
+
+#[test]
+fn the_apis_document_is_the_one_that_is_checked_in() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    if std::env::var_os("CONDUCTOR_WRITE_DOCS").is_some() {
+        std::fs::write(path, conductor_server::openapi()).unwrap();
+    }
+    let known = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(known == conductor_server::openapi(), "docs/openapi.json is not up to date: `cargo xtask docs` writes it");
+}
+
+#[test]
+fn the_reference_page_asks_nobody_else() {
+    let world = World::new();
+    let served = Served::start(&world);
+    for path in ["/api/docs", "/api/docs.js", "/api/docs.css", "/open.js"] {
+        let answer = served.by(&served.owner(), "GET", path, &serde_json::json!({})).expect(200);
+        assert!(!answer.body.contains("http://") && !answer.body.contains("https://"), "{path}");
+    }
+}

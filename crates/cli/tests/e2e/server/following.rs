@@ -1,0 +1,115 @@
+//! What is told as it happens: each event once, whatever dies in between.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::client::Served;
+use crate::harness::{World, wait_for};
+
+fn tasks(count: usize, first: &str) -> String {
+    let more: String = (0..count).map(|n| format!("  - {{ id: t{n}, run: 'true', dependencies: [first] }}\n")).collect();
+    format!("tasks:\n  - {{ id: first, run: {first} }}\n{more}")
+}
+
+/// Every number once and none missing.
+#[track_caller]
+fn expect_whole(events: &[Value], last: u64) {
+    let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
+    for event in events.iter().filter(|event| event["event"].is_string()) {
+        *seen.entry(event["seq"].as_u64().unwrap()).or_default() += 1;
+    }
+    let missing: Vec<u64> = (1..=last).filter(|seq| !seen.contains_key(seq)).collect();
+    let double: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(missing.is_empty() && double.is_empty(), "missing {missing:?}, double {double:?}");
+}
+
+#[test]
+fn a_projects_socket_tells_of_runs_of_any_terminal() {
+    let world = World::in_place(&tasks(3, "AGENT touch started then await go"));
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    let served = Served::start(&world);
+    let mut socket = served.socket("/api/ws/web");
+    assert_eq!(socket.next().unwrap()[0]["type"], "connected");
+    let live = world.start(&["run", "tasks.yaml", "--strategy", "batch"]);
+    let begun = socket.until("task_start");
+    assert!(begun.iter().any(|event| event["type"] == "batch_start" && event["batch_number"] == 1), "{begun:?}");
+    // Another one comes later, and is told how things stand.
+    let mut late = served.socket("/api/ws/web");
+    let state = late.until("initial_state");
+    let state = state.last().unwrap();
+    assert_eq!((&state["tasks"][0]["id"], &state["tasks"][0]["status"]), (&json!("first"), &json!("running")));
+    world.write("go", "");
+    for socket in [&mut socket, &mut late] {
+        let events = socket.until("parallel_complete");
+        for kind in ["task_complete", "batch_complete"] {
+            assert!(events.iter().any(|event| event["type"] == kind), "{kind} in {events:?}");
+        }
+        assert!(events.iter().all(|event| event["seq"].as_u64().is_some()), "{events:?}");
+    }
+    live.ended().expect(0);
+}
+
+#[test]
+fn a_client_goes_on_where_it_was() {
+    let world = World::in_place(&tasks(20, "'true'"));
+    let served = Served::start(&world);
+    world.conductor(&["run", "tasks.yaml", "--parallel", "4"]).expect(0);
+    let run = world.run_id();
+    let last = served.get(&format!("/api/runs/{run}"))["seq"].as_u64().unwrap();
+    let mut socket = served.socket(&format!("/api/runs/{run}/ws?since=0"));
+    expect_whole(&socket.until("parallel_complete"), last);
+    let mut socket = served.socket(&format!("/api/runs/{run}/ws?since={}", last - 2));
+    let rest = socket.until("parallel_complete");
+    let seqs: Vec<u64> = rest.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(seqs, [last - 1, last]);
+    // The same without WebSocket.
+    let path = format!("/api/runs/{run}/events/stream?since={}", last - 1);
+    let bearer = format!("Bearer {}", served.owner());
+    let mut stream = std::net::TcpStream::connect(served.address).unwrap();
+    let host = format!("localhost:{}", served.address.port());
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {bearer}\r\n\r\n");
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let mut text = String::new();
+    wait_for("the event", || {
+        let mut part = [0; 4096];
+        let length = std::io::Read::read(&mut stream, &mut part).unwrap();
+        text += &String::from_utf8_lossy(&part[..length]);
+        text.contains("event: parallel_complete\n").then_some(())
+    });
+    assert!(text.contains(&format!("id: {last}\n")) && text.contains("text/event-stream"), "{text}");
+}
+
+/// E11.
+#[test]
+fn a_server_that_is_killed_twenty_times_loses_no_event() {
+    let world = World::in_place(&tasks(250, "AGENT touch started then await go"));
+    let mut served = Served::start(&world);
+    let live = world.start(&["run", "tasks.yaml", "--parallel", "2"]);
+    world.wait_for_file("started");
+    let run = world.run_id();
+    let (mut events, mut last, mut kills) = (Vec::new(), 0, 0);
+    world.write("go", "");
+    while !events.iter().any(|event: &Value| event["type"] == "parallel_complete") {
+        let mut socket = served.socket(&format!("/api/runs/{run}/ws?since={last}"));
+        let enough = events.len() + 50;
+        while let Some(told) = socket.next() {
+            last = told.iter().filter_map(|event| event["seq"].as_u64()).max().unwrap_or(last).max(last);
+            events.extend(told);
+            let over = events.iter().any(|event| event["type"] == "parallel_complete");
+            if over || (kills < 20 && events.len() >= enough) {
+                break;
+            }
+        }
+        if kills < 20 {
+            kills += 1;
+            served.kill();
+            served.begin();
+        }
+    }
+    live.ended().expect(0);
+    assert_eq!(kills, 20);
+    let told = served.get(&format!("/api/runs/{run}"))["seq"].as_u64().unwrap();
+    assert!(told >= 1_000, "{told}");
+    expect_whole(&events, told);
+}

@@ -1,0 +1,68 @@
+//! Bad input, large input, slow input.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::client::Served;
+use crate::harness::World;
+
+#[test]
+fn bad_bodies_are_refused_with_the_place_of_the_mistake() {
+    let world = World::new();
+    let served = Served::start(&world);
+    let bearer = format!("Bearer {}", served.owner());
+    let post = |kind: &str, body: &str| {
+        served.ask("POST", "/api/projects", &[("Authorization", &bearer), ("Content-Type", kind)], body)
+    };
+    let json = "application/json";
+    assert!(post(json, "{\"directory\": }").expect(400).json()["place"].as_str().unwrap().starts_with("line 1"));
+    assert_eq!(post(json, "{\"directroy\": \"/\"}").expect(422).json()["did_you_mean"], "directory");
+    assert_eq!(post(json, "{\"directory\": 7}").expect(422).json()["field"], "directory");
+    assert_eq!(post(json, "[]").status, 422);
+    assert_eq!(post("text/plain", "{}").status, 415);
+    assert_eq!(post(json, &format!("{{\"directory\": \"{}\"}}", "x".repeat(2 << 20))).status, 413);
+    let problem = post(json, "[]");
+    assert_eq!(problem.header("content-type").as_deref(), Some("application/problem+json"));
+    for name in ["type", "title", "status", "code", "detail"] {
+        assert!(!problem.json()[name].is_null(), "{name} in {}", problem.body);
+    }
+}
+
+/// E12: those who only begin a request, and one who sends far too much, hold nobody up.
+#[test]
+fn slow_and_endless_requests_hold_nobody_up() {
+    let world = World::new();
+    let served = Served::start(&world);
+    let bearer = served.owner();
+    let slow: Vec<TcpStream> = (0..1_000)
+        .map(|_| {
+            let mut stream = TcpStream::connect(served.address).unwrap();
+            stream.write_all(b"POST /api/projects HTTP/1.1\r\nHost: localh").unwrap();
+            stream
+        })
+        .collect();
+    let mut endless = TcpStream::connect(served.address).unwrap();
+    let host = format!("localhost:{}", served.address.port());
+    let head = format!(
+        "POST /api/projects HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {bearer}\r\n\
+         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    endless.write_all(head.as_bytes()).unwrap();
+    let part = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    // Until it is cut off; a gigabyte would be a thousand times what is taken.
+    let sent = (0..16_384).take_while(|_| endless.write_all(part.as_bytes()).is_ok()).count();
+    assert!(sent < 16_384, "a gigabyte was taken");
+    let mut times: Vec<_> = (0..100)
+        .map(|_| {
+            let begun = Instant::now();
+            served.by(&bearer, "GET", "/api/projects", &json!({})).expect(200);
+            begun.elapsed()
+        })
+        .collect();
+    times.sort();
+    assert!(times[98].as_millis() < 500, "{:?}", times[98]);
+    drop(slow);
+}

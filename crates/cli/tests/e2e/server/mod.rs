@@ -1,0 +1,9 @@
+//! `conductor serve`: who may ask, what it answers, what it tells as it happens, and that no run depends on it.
+
+mod access;
+mod client;
+mod commands;
+mod following;
+mod limits;
+mod parallel;
+mod projects;

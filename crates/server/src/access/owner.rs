@@ -1,0 +1,28 @@
+//! The owner's token: whoever can read the file may do everything.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use conductor_engine::host::access;
+use conductor_engine::host::home::Home;
+
+use super::secrets;
+
+pub fn file(home: &Home) -> PathBuf {
+    crate::records::folder(home).join("owner-token")
+}
+
+/// The token, made where there is none.
+pub(crate) fn token(home: &Home) -> io::Result<String> {
+    let path = file(home);
+    match fs::read_to_string(&path) {
+        Ok(token) if token.trim().len() >= 32 => return Ok(token.trim().to_owned()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    access::create_private_dir_all(&crate::records::folder(home))?;
+    let token = secrets::random("cdo_")?;
+    access::replace(&path, format!("{token}\n"))?;
+    Ok(token)
+}

@@ -1,0 +1,31 @@
+use std::fmt;
+
+/// What somebody may do in a project, each with all before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Sees everything that is no secret.
+    Viewer,
+    /// Starts, steers, answers, reviews.
+    Operator,
+    /// Edits tasks, which is as much as running commands, and decides who may.
+    Admin,
+}
+
+impl Role {
+    pub const ALL: [Role; 3] = [Role::Viewer, Role::Operator, Role::Admin];
+    pub const NAMES: [&'static str; 3] = ["viewer", "operator", "admin"];
+
+    pub fn name(self) -> &'static str {
+        Role::NAMES[self as usize]
+    }
+
+    pub fn named(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

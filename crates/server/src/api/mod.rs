@@ -1,0 +1,38 @@
+//! The routes, by what they are about. Each file lists its own.
+
+mod dependencies;
+mod following;
+mod inbox;
+mod login;
+mod logs;
+mod parallel;
+mod people;
+mod projects;
+mod runs;
+mod server;
+mod steering;
+mod tasks;
+pub(crate) mod verbs;
+
+use crate::web::route::Route;
+
+/// All of them.
+pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
+    let native: [&'static [Route]; 11] = [
+        server::ROUTES,
+        login::ROUTES,
+        people::ROUTES,
+        projects::ROUTES,
+        parallel::ROUTES,
+        dependencies::ROUTES,
+        runs::ROUTES,
+        tasks::ROUTES,
+        steering::ROUTES,
+        logs::ROUTES,
+        following::ROUTES,
+    ];
+    native.into_iter().flatten().chain(inbox::ROUTES).chain(verbs::routes())
+}
+
+pub(crate) use server::described;
+pub(crate) use verbs::commands;

@@ -1,0 +1,142 @@
+//! Commands of the program, as routes. What a command does is described once, in the command; here is only how its
+//! words are made of a request.
+
+mod table;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::web::answer::{self, Answer};
+use crate::web::fields::{Field, Kind};
+use crate::web::problem::{Problem, Result};
+use crate::web::route::{Asked, Route};
+
+/// Where a command is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    /// In the folder of the project that the address names.
+    Project,
+    /// In the folder of the run that the address names.
+    Run,
+    /// In the state directory: it is about no repository.
+    Home,
+}
+
+pub(super) struct Verb {
+    pub(super) route: Route,
+    /// The command's words. `{name}` is a part of the address or a field, `{file}` the project's task file, `{options}`
+    /// all fields that are not named elsewhere, as options.
+    pub(super) command: &'static str,
+    pub(super) at: At,
+    /// A field whose text is given to the command on its standard input.
+    pub(super) input: Option<&'static str>,
+}
+
+pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
+    table::VERBS.iter().map(|verb| &verb.route)
+}
+
+/// The commands that have a route, by their words.
+pub(crate) fn commands() -> impl Iterator<Item = (&'static str, &'static Route)> {
+    table::VERBS.iter().map(|verb| (verb.command, &verb.route))
+}
+
+pub(super) async fn carry(app: App, asked: Asked) -> Result<Response> {
+    let route = asked.route;
+    let verb = table::VERBS.iter().find(|verb| std::ptr::eq(&verb.route, route));
+    let verb = verb.ok_or_else(|| Problem::internal("the route has no command"))?;
+    let (directory, file) = place(&app, &asked, verb.at).await?;
+    let words = words(verb, &asked, file)?;
+    let input = verb.input.and_then(|field| asked.body.text(field));
+    match route.answer {
+        Answer::Other(media) => {
+            let said = app.program.run(&directory, words, input).await?;
+            match said.exit {
+                0 => Ok(answer::of_kind(media, said.out)),
+                _ => Err(said.problem()),
+            }
+        }
+        Answer::Json { schema, .. } => {
+            let said = app.program.json(&directory, words, input).await?;
+            answer::json_with(route.status, schema, as_object(said))
+        }
+        Answer::Nothing => {
+            app.program.json(&directory, words, input).await?;
+            Ok(answer::nothing())
+        }
+    }
+}
+
+/// What was a list before we had schema ids is one of a field now.
+fn as_object(said: Value) -> Value {
+    match said {
+        Value::Array(items) => json!({ "items": items }),
+        other => other,
+    }
+}
+
+async fn place(app: &App, asked: &Asked, at: At) -> Result<(PathBuf, Option<PathBuf>)> {
+    match at {
+        At::Project => {
+            let project = app.project(asked.named("project")?).await?;
+            Ok((project.directory, Some(project.file)))
+        }
+        At::Run => {
+            let run = app.runs.named(asked.named("run")?).await?;
+            let directory = if run.directory.is_dir() { run.directory } else { app.home.root().to_owned() };
+            Ok((directory, None))
+        }
+        At::Home => Ok((app.home.root().to_owned(), None)),
+    }
+}
+
+fn words(verb: &Verb, asked: &Asked, file: Option<PathBuf>) -> Result<Vec<OsString>> {
+    let fields: Vec<&Field> = verb.route.query.iter().chain(verb.route.body).collect();
+    let mut words = Vec::new();
+    for word in verb.command.split(' ') {
+        match word {
+            "{options}" => {
+                for field in &fields {
+                    let is_named = verb.command.contains(&format!("{{{}}}", field.name)) || verb.input == Some(field.name);
+                    if !is_named {
+                        words.extend(option(field, asked));
+                    }
+                }
+            }
+            "{file}" => words.push(file.clone().unwrap_or_default().into_os_string()),
+            word => words.extend(filled(word, asked)?.map(OsString::from)),
+        }
+    }
+    Ok(words)
+}
+
+/// A word with what it names. One that is a field alone is left out where the field is.
+fn filled(word: &str, asked: &Asked) -> Result<Option<String>> {
+    let Some((before, rest)) = word.split_once('{') else { return Ok(Some(word.to_owned())) };
+    let (name, after) = rest.split_once('}').unwrap_or((rest, ""));
+    let value = asked.path.get(name).map(String::as_str).or_else(|| asked.body.text(name)).or_else(|| asked.query.text(name));
+    match value {
+        // It would be taken for an option where no `--` stands before it.
+        Some(value) if before.is_empty() && value.starts_with('-') => Err(Problem::field(name, "cannot begin with '-'")),
+        Some(value) => Ok(Some(format!("{before}{value}{after}"))),
+        None => Ok(None),
+    }
+}
+
+fn option(field: &Field, asked: &Asked) -> Vec<OsString> {
+    let given = if asked.route.body.iter().any(|own| own.name == field.name) { &asked.body } else { &asked.query };
+    let name = field.name.replace('_', "-");
+    match (field.kind, given.get(field.name)) {
+        (_, None) => Vec::new(),
+        (Kind::Flag, Some(value)) => if value == true { vec![format!("--{name}").into()] } else { Vec::new() },
+        (Kind::Texts, Some(_)) => {
+            given.texts(field.name).into_iter().map(|text| format!("--{name}={text}").into()).collect()
+        }
+        (_, Some(Value::String(text))) => vec![format!("--{name}={text}").into()],
+        (_, Some(value)) => vec![format!("--{name}={value}").into()],
+    }
+}

@@ -1,0 +1,77 @@
+//! What every request has at hand.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use conductor_engine::host::home::Home;
+use conductor_engine::stores::StoredRun;
+
+use crate::access::codes::Codes;
+use crate::access::throttle::Throttle;
+use crate::access::{Hosts, Identity};
+use crate::live::Runs;
+use crate::program::Program;
+use crate::records::{Project, ProjectError, Records};
+use crate::web::problem::{Problem, Result};
+
+pub(crate) type App = Arc<AppParts>;
+
+pub(crate) struct AppParts {
+    pub(crate) home: Home,
+    pub(crate) records: Records,
+    pub(crate) program: Program,
+    pub(crate) runs: Runs,
+    pub(crate) hosts: Hosts,
+    pub(crate) throttle: Throttle,
+    pub(crate) codes: Codes,
+    pub(crate) owner_token: String,
+    pub(crate) started: Instant,
+    pub(crate) bound: SocketAddr,
+    /// Of starts: two at once for one project are not both to be tried.
+    pub(crate) starting: tokio::sync::Mutex<()>,
+}
+
+impl AppParts {
+    pub(crate) async fn project(&self, id: &str) -> Result<Project> {
+        Ok(self.records.project(id).await?)
+    }
+
+    /// The project a run belongs to, where there is one.
+    pub(crate) async fn project_of(&self, run: &StoredRun) -> Result<Option<Project>> {
+        Ok(self.records.projects().await?.into_iter().find(|project| project.has(run)))
+    }
+
+    /// The project's runs, newest first.
+    pub(crate) async fn runs_of(&self, project: &Project) -> Result<Vec<StoredRun>> {
+        let runs = self.runs.list().await?;
+        Ok(runs.iter().filter(|run| project.has(run)).cloned().collect())
+    }
+
+    /// The runs that somebody may see, newest first, with their projects.
+    pub(crate) async fn visible(&self, identity: &Identity) -> Result<Vec<(StoredRun, Option<String>)>> {
+        let projects = self.records.projects().await?;
+        let runs = self.runs.list().await?;
+        let with_project = |run: &StoredRun| {
+            let project = projects.iter().find(|project| project.has(run)).map(|project| project.id.clone());
+            identity.sees(project.as_deref()).then(|| (run.clone(), project))
+        };
+        Ok(runs.iter().filter_map(with_project).collect())
+    }
+}
+
+impl From<ProjectError> for Problem {
+    fn from(error: ProjectError) -> Problem {
+        match error {
+            ProjectError::Unknown { ref meant, .. } => {
+                let meant = meant.clone();
+                Problem::not_found(&error).meant(meant.as_deref())
+            }
+            ProjectError::Taken(_) | ProjectError::Known(_) => Problem::conflict(error),
+            ProjectError::WrongId(_) => Problem::new(422, error).with("field", "id"),
+            ProjectError::NoFolder(_) => Problem::new(422, error).with("field", "directory"),
+            ProjectError::NoFile(_) | ProjectError::NoUsualFile(_) => Problem::new(422, error).with("field", "file"),
+            ProjectError::Failed(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Conductor over HTTP.
+//!
+//! It drives nothing: runs are driven by processes of their own, which it starts, follows and asks. It can be killed,
+//! replaced and started again at any time, and no run notices.
+
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod access;
+mod api;
+mod app;
+pub mod listen;
+mod live;
+mod program;
+pub mod records;
+mod web;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use conductor_engine::host::home::Home;
+use thiserror::Error;
+
+use access::{Hosts, codes::Codes, owner, throttle::Throttle};
+use app::AppParts;
+use listen::{Bound, ListenError, Tls};
+use live::Runs;
+use program::Program;
+use records::{Records, RecordsError};
+
+#[derive(Debug, Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error("the owner's token cannot be kept: {0}")]
+    Token(std::io::Error),
+}
+
+/// What a server is to be.
+pub struct Settings {
+    pub home: Home,
+    /// Conductor's program, for what its commands do.
+    pub program: PathBuf,
+    /// Further names it is known by.
+    pub hosts: Vec<String>,
+    pub tls: Option<Tls>,
+}
+
+/// A server that is bound and not serving yet.
+pub struct Server {
+    app: app::App,
+    bound: Bound,
+    tls: Option<Tls>,
+}
+
+impl Server {
+    pub async fn prepare(settings: Settings, bound: Bound) -> Result<Server, ServeError> {
+        let Settings { home, program, hosts, tls } = settings;
+        let records = Records::open(&home).await?;
+        let owner_token = owner::token(&home).map_err(ServeError::Token)?;
+        let app = Arc::new(AppParts {
+            records,
+            program: Program::new(program, home.root()),
+            runs: Runs::new(home.clone()),
+            hosts: Hosts::new(bound.address, &hosts, tls.is_some()),
+            throttle: Throttle::default(),
+            codes: Codes::default(),
+            owner_token,
+            started: Instant::now(),
+            bound: bound.address,
+            starting: tokio::sync::Mutex::new(()),
+            home,
+        });
+        Ok(Server { app, bound, tls })
+    }
+
+    /// The page's address.
+    pub fn page(&self) -> String {
+        self.app.hosts.page()
+    }
+
+    /// An address that opens the page once, as the owner.
+    pub fn page_for_owner(&self) -> std::io::Result<String> {
+        Ok(format!("{}/open#{}", self.page(), self.app.codes.issue()?))
+    }
+
+    /// Serves until it is told to stop; what is under way then is brought to an end.
+    pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let app = self.app.clone();
+        let sweeping = tokio::spawn(async move { app.runs.sweep().await });
+        let router = web::serving::router(self.app.clone(), api::routes());
+        listen::serve(self.bound, self.tls, router, stop).await;
+        sweeping.abort();
+        self.app.records.close().await;
+        Ok(())
+    }
+}
+
+/// The API's own description.
+pub fn openapi() -> &'static str {
+    api::described()
+}
+
+/// Every route with who may take it, for tests that go through all of them: method, path, role.
+pub fn routes() -> Vec<(&'static str, &'static str, &'static str)> {
+    let role = |rule| match rule {
+        web::route::Rule::Public => "none",
+        web::route::Rule::Role(role) | web::route::Rule::Everywhere(role) => role.name(),
+    };
+    api::routes().map(|route| (route.method.name(), route.path, role(route.rule))).collect()
+}
+
+/// Which commands of the program have which route.
+pub fn commands() -> Vec<(&'static str, String)> {
+    api::commands().map(|(command, route)| (command, format!("{} {}", route.method.name(), route.path))).collect()
+}

@@ -1,0 +1,158 @@
+//! Events by the names that clients know: each is made of one record of the log and the plan alone, so that it is the
+//! same whenever it is told.
+
+use conductor_core::plan::{Isolation, Plan, Task};
+use conductor_core::run::costs;
+use conductor_core::run::event::{Event, FailureClass, Record};
+use conductor_core::values::ids::{RunId, TaskId};
+use conductor_engine::records::flat;
+use serde_json::{Value, json};
+
+use super::frame::Part;
+
+/// What a record tells, each part with the record's number.
+pub(crate) fn told(run: &RunId, plan: &Plan, record: &Record) -> Vec<Part> {
+    let (name, more) = named(plan, record);
+    let mut first = flat::event(run, record);
+    first["event"] = first["type"].take();
+    first["type"] = json!(name);
+    shorten(&record.event, &mut first);
+    add(&mut first, more);
+    let also = beside(plan, record).map(|(name, more)| {
+        let mut other = json!({ "schema": flat::SCHEMA, "run": run, "seq": record.seq,
+            "at": flat::timestamp(record.at.0), "type": name });
+        add(&mut other, more);
+        (name, other)
+    });
+    let part = |(name, value): (&'static str, Value)| Part { seq: record.seq, name, text: value.to_string().into() };
+    std::iter::once((name, first)).chain(also).map(part).collect()
+}
+
+fn add(event: &mut Value, more: Value) {
+    if let (Value::Object(event), Value::Object(more)) = (event, more) {
+        event.extend(more);
+    }
+}
+
+/// A whole plan is looked at in the run, not in its events.
+fn shorten(event: &Event, value: &mut Value) {
+    let Value::Object(fields) = value else { return };
+    match event {
+        Event::RunCreated { plan } => {
+            fields.remove("plan");
+            fields.insert("task_count".into(), json!(plan.tasks.len()));
+        }
+        Event::PlanAmended { amendment, .. } => {
+            let ids: Vec<&TaskId> = amendment.tasks.iter().map(|task| &task.id).collect();
+            fields.insert("amendment".into(), json!({ "tasks": ids }));
+        }
+        Event::RunStarted { options } => {
+            fields.insert("options".into(), json!({ "slots": options.slots, "strategy": options.strategy }));
+        }
+        _ => {}
+    }
+}
+
+fn of_task(plan: &Plan, id: &TaskId) -> Value {
+    let task = plan.tasks.iter().find(|task| task.id == *id);
+    json!({ "task_id": id, "epic_id": task.and_then(|task| task.epic.as_deref()) })
+}
+
+fn with(mut value: Value, more: Value) -> Value {
+    add(&mut value, more);
+    value
+}
+
+/// The name of what happened, and what clients want to know of it.
+fn named(plan: &Plan, record: &Record) -> (&'static str, Value) {
+    match &record.event {
+        Event::BatchStarted { number, tasks } => {
+            ("batch_start", json!({ "batch_number": number, "task_count": tasks.len() }))
+        }
+        Event::BatchCompleted { number, result } => {
+            let name = if result.failed.is_empty() { "batch_complete" } else { "batch_failed" };
+            (name, json!({ "batch_number": number, "cost_usd": costs::dollars(result.usage) }))
+        }
+        Event::AttemptStarted { task, choice, .. } => {
+            let (agent, model) = choice.as_ref().map_or((None, None), |c| (Some(&c.agent), c.model.as_ref()));
+            ("task_start", with(of_task(plan, task), json!({ "agent": agent, "model": model })))
+        }
+        Event::ProcessStarted { task, .. } => ("agent_status", with(of_task(plan, task), json!({ "status": "working" }))),
+        Event::SessionStarted { task, .. } => ("agent_status", with(of_task(plan, task), json!({ "status": "in session" }))),
+        Event::TaskReported { task, .. } => ("agent_status", with(of_task(plan, task), json!({ "status": "reported" }))),
+        Event::UsageReported { task, usage, taken_back, .. } => {
+            let cost = usage.cost.dollars() - taken_back.cost.dollars();
+            ("cost_update", with(of_task(plan, task), json!({ "cost_usd": cost, "more_tokens": usage.tokens })))
+        }
+        Event::AttemptEnded { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "ended" }))),
+        Event::MergeIntended { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "merging" }))),
+        Event::ReviewRequested { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "in review" }))),
+        Event::ApprovalAsked { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "asking" }))),
+        Event::RetryScheduled { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "waiting" }))),
+        Event::TaskCompleted { task, .. } | Event::TaskResolved { task, .. } => ("task_complete", of_task(plan, task)),
+        Event::TaskFailed { task, failure } => {
+            ("task_failed", with(of_task(plan, task), json!({ "error": failure.message })))
+        }
+        Event::MergeFailed { task, failure, .. } => {
+            let name = if failure.class == FailureClass::Conflict { "worktree_conflict" } else { "task_progress" };
+            (name, with(of_task(plan, task), json!({ "error": failure.message })))
+        }
+        Event::ConflictForeseen { task, .. } => ("worktree_conflict", with(of_task(plan, task), json!({ "foreseen": true }))),
+        Event::BudgetNeared { .. } => ("budget_warning", json!({})),
+        Event::RunFinished { .. } => ("parallel_complete", json!({})),
+        Event::RunStopped { .. } => ("parallel_error", json!({ "can_be_resumed": true })),
+        event => (own_name(event), json!({})),
+    }
+}
+
+/// What else the same record means to clients.
+fn beside(plan: &Plan, record: &Record) -> Option<(&'static str, Value)> {
+    let find = |id: &TaskId| plan.tasks.iter().find(|task| task.id == *id);
+    match &record.event {
+        Event::ProcessStarted { task, attempt, .. } => {
+            find(task).filter(|task| works_apart(task)).map(|_| ("worktree_created", with(of_task(plan, task), json!({ "attempt": attempt }))))
+        }
+        Event::TaskCompleted { task, commit: Some(commit) } | Event::TaskResolved { task, commit, .. } => {
+            Some(("worktree_merged", with(of_task(plan, task), json!({ "commit": commit }))))
+        }
+        _ => None,
+    }
+}
+
+fn works_apart(task: &Task) -> bool {
+    task.isolation != Some(Isolation::None)
+}
+
+/// An event that has no other name is told by its own.
+fn own_name(event: &Event) -> &'static str {
+    match event {
+        Event::RunCreated { .. } => "run_created",
+        Event::PlanningAccounted { .. } => "planning_accounted",
+        Event::RunStarted { .. } => "run_started",
+        Event::PlanAmended { .. } => "plan_amended",
+        Event::RunPaused { .. } => "run_paused",
+        Event::RunContinued {} => "run_continued",
+        Event::ParallelChanged { .. } => "parallel_changed",
+        Event::RunDrained { .. } => "run_drained",
+        Event::AttemptLeased { .. } => "attempt_leased",
+        Event::LeaseLost { .. } => "lease_lost",
+        Event::StopRequested { .. } => "stop_requested",
+        Event::WorkSetAside { .. } => "work_set_aside",
+        Event::MergeWithdrawn { .. } => "merge_withdrawn",
+        Event::ReviewGiven { .. } => "review_given",
+        Event::RecoveryDecided { .. } => "recovery_decided",
+        Event::CheckpointMade { .. } => "checkpoint_made",
+        Event::RaceDecided { .. } => "race_decided",
+        Event::QuestionAnswered { .. } => "question_answered",
+        Event::WordsSent { .. } => "words_sent",
+        Event::TaskSkipped { .. } => "task_skipped",
+        Event::TaskCancelled { .. } => "task_cancelled",
+        Event::TaskReopened { .. } => "task_reopened",
+        Event::BranchRolledBack { .. } => "branch_rolled_back",
+        Event::ProviderParked { .. } => "provider_parked",
+        Event::StageExamined { .. } => "stage_examined",
+        Event::CheckoutTouched { .. } => "checkout_touched",
+        Event::GitSettingsTouched { .. } => "git_settings_touched",
+        _ => "event",
+    }
+}

@@ -1,0 +1,218 @@
+//! One run, folded as it goes on: followed once, however many look at it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use conductor_core::plan::Plan;
+use conductor_core::run::Run;
+use conductor_core::run::event::Record;
+use conductor_core::values::ids::RunId;
+use conductor_engine::host::clock;
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::watching::Watching;
+use conductor_engine::stores::{LogReader, StoredRun};
+use tokio::sync::broadcast;
+use tokio::time::{Instant, timeout_at};
+
+use super::events::told;
+use super::frame::{Frame, Part};
+use crate::web::problem::{Problem, Result};
+
+/// What happens within this time is told together.
+const BATCH: Duration = Duration::from_millis(50);
+
+/// So many events are told together at most.
+const LARGEST: usize = 2_000;
+
+/// Frames that wait for a listener who is slow; one more, and it is cut off.
+const WAITING: usize = 256;
+
+/// Frames that are kept for those who come back soon.
+const RECENT: usize = 256;
+
+/// A feed nobody looks at is given up after this long.
+pub(super) const IDLE: i64 = 30_000;
+
+/// How often it is looked whether anybody does.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether a run that was left goes on.
+const LEFT: Duration = Duration::from_millis(250);
+
+/// A run as it is now.
+pub(crate) struct Seen {
+    pub(crate) run: Run,
+}
+
+pub(crate) struct Feed {
+    pub(crate) stored: StoredRun,
+    store: Arc<dyn LogReader>,
+    home: Home,
+    seen: RwLock<Seen>,
+    recent: Mutex<VecDeque<Arc<Frame>>>,
+    frames: broadcast::Sender<Arc<Frame>>,
+    /// When somebody last looked.
+    asked: AtomicI64,
+    /// Whether it is being followed.
+    follows: AtomicBool,
+}
+
+impl Feed {
+    /// Reads the run as far as it has come, and follows it from there while it is live.
+    pub(super) async fn begin(home: Home, store: Arc<dyn LogReader>, stored: StoredRun) -> Result<Arc<Feed>> {
+        let records = store.load(&stored.id, 0).await?;
+        let run = Run::replay(&records)
+            .map_err(|error| Problem::unavailable(format!("run {} cannot be read: {error}", stored.id)))?;
+        conductor_engine::agents::keep_secrets_of(run.plan());
+        let (frames, _) = broadcast::channel(WAITING);
+        let feed = Arc::new(Feed {
+            stored,
+            store,
+            home,
+            seen: RwLock::new(Seen { run }),
+            recent: Mutex::default(),
+            frames,
+            asked: AtomicI64::new(clock::wall().0),
+            follows: AtomicBool::new(false),
+        });
+        feed.clone().follow();
+        Ok(feed)
+    }
+
+    pub(crate) fn id(&self) -> &RunId {
+        &self.stored.id
+    }
+
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Run) -> T) -> T {
+        look(&self.seen.read().unwrap_or_else(PoisonError::into_inner).run)
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.home.is_live(&self.stored.id)
+    }
+
+    pub(crate) fn directory(&self) -> std::path::PathBuf {
+        self.home.run(&self.stored.id)
+    }
+
+    /// Up to date for one who asks: a run that was left may have been changed or taken up since.
+    pub(super) async fn refresh(self: &Arc<Feed>) -> Result<()> {
+        self.asked.store(clock::wall().0, Ordering::Relaxed);
+        if self.follows.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let after = self.look(Run::seq);
+        let records = self.store.load(&self.stored.id, after).await?;
+        if !records.is_empty() {
+            let parts = self.fold(&records);
+            self.publish(parts);
+        }
+        self.clone().follow();
+        Ok(())
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.frames.receiver_count() == 0 && clock::wall().0 - self.asked.load(Ordering::Relaxed) > IDLE
+    }
+
+    /// While it is live or somebody listens: one that was left may be taken up again.
+    fn follow(self: Arc<Feed>) {
+        let is_wanted = |feed: &Feed| feed.is_live() || feed.frames.receiver_count() > 0;
+        if !is_wanted(&self) || self.follows.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        tokio::spawn(async move {
+            while is_wanted(&self) && !self.is_idle() {
+                let after = self.look(Run::seq);
+                let (home, store) = (self.home.clone(), self.store.clone());
+                self.drive(Watching::new(home, store, self.stored.id.clone(), after)).await;
+                tokio::time::sleep(LEFT).await;
+            }
+            self.follows.store(false, Ordering::Release);
+            // Somebody may have come meanwhile.
+            if self.frames.receiver_count() > 0 {
+                self.follow();
+            }
+        });
+    }
+
+    async fn drive(&self, mut watching: Watching) {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut due = Instant::now() + LOOK;
+        loop {
+            match timeout_at(due, watching.next()).await {
+                Ok(Ok(Some(records))) => {
+                    if parts.is_empty() {
+                        due = Instant::now() + BATCH;
+                    }
+                    parts.extend(self.fold(&records));
+                    // Where there is always more, the time would never be found to be over.
+                    if parts.len() >= LARGEST || Instant::now() >= due {
+                        self.publish(std::mem::take(&mut parts));
+                        due = Instant::now() + LOOK;
+                    }
+                }
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => {
+                    tracing::warn!(run = %self.stored.id, %error, "the run cannot be followed");
+                    break;
+                }
+                Err(_) if parts.is_empty() && self.is_idle() => break,
+                Err(_) => {
+                    self.publish(std::mem::take(&mut parts));
+                    due = Instant::now() + LOOK;
+                }
+            }
+        }
+        self.publish(parts);
+    }
+
+    fn fold(&self, records: &[Record]) -> Vec<Part> {
+        let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = Vec::new();
+        for record in records {
+            if let Err(error) = seen.run.apply(record) {
+                tracing::warn!(run = %self.stored.id, %error, "an event does not fit the run");
+                continue;
+            }
+            parts.extend(told(&self.stored.id, seen.run.plan(), record));
+        }
+        parts
+    }
+
+    fn publish(&self, parts: Vec<Part>) {
+        if parts.is_empty() {
+            return;
+        }
+        let frame = Arc::new(Frame::new(parts));
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.push_back(frame.clone());
+        if recent.len() > RECENT {
+            recent.pop_front();
+        }
+        // Nobody may listen.
+        let _ = self.frames.send(frame);
+    }
+
+    /// What comes from now on, and what was told last: nothing is told between the two.
+    pub(super) fn listen(self: &Arc<Feed>) -> (Vec<Arc<Frame>>, broadcast::Receiver<Arc<Frame>>) {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let listening = (recent.iter().cloned().collect(), self.frames.subscribe());
+        self.clone().follow();
+        listening
+    }
+
+    /// Of the log, behind the event of this number.
+    pub(crate) async fn records(&self, after: u64) -> Result<Vec<Record>> {
+        Ok(self.store.load(&self.stored.id, after).await?)
+    }
+
+    pub(super) async fn history(&self, after: u64) -> Result<Vec<Frame>> {
+        let records = self.records(after).await?;
+        let plan: Arc<Plan> = self.look(|run| run.plan().clone());
+        let parts = |chunk: &[Record]| chunk.iter().flat_map(|record| told(&self.stored.id, &plan, record)).collect();
+        Ok(records.chunks(500).map(|chunk| Frame::new(parts(chunk))).collect())
+    }
+}

@@ -1,0 +1,119 @@
+//! Which runs there are, and a feed for each that is looked at.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conductor_core::values::ids::RunId;
+use conductor_engine::host::home::Home;
+use conductor_engine::runs::archive::{self, FindError};
+use conductor_engine::stores::{self, LogReader, StoreError, StoredRun, briefly};
+use tokio::sync::Mutex;
+
+use super::feed::Feed;
+use crate::web::problem::{Problem, Result};
+
+/// A list this young is as good as a new one.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// How often feeds that nobody looks at are given up.
+const SWEEP: Duration = Duration::from_secs(10);
+
+pub(crate) struct Runs {
+    home: Home,
+    store: Mutex<Option<Arc<dyn LogReader>>>,
+    list: Mutex<Option<(Instant, Arc<Vec<StoredRun>>)>>,
+    feeds: Mutex<HashMap<RunId, Arc<Feed>>>,
+}
+
+impl Runs {
+    pub(crate) fn new(home: Home) -> Runs {
+        Runs { home, store: Mutex::default(), list: Mutex::default(), feeds: Mutex::default() }
+    }
+
+    /// Newest first.
+    pub(crate) async fn list(&self) -> Result<Arc<Vec<StoredRun>>> {
+        let mut list = self.list.lock().await;
+        if let Some((at, runs)) = &*list
+            && at.elapsed() < FRESH
+        {
+            return Ok(runs.clone());
+        }
+        let runs = Arc::new(self.read().await?);
+        *list = Some((Instant::now(), runs.clone()));
+        Ok(runs)
+    }
+
+    /// What is known is not looked up again: a run was started or removed.
+    pub(crate) async fn forget_list(&self) {
+        *self.list.lock().await = None;
+    }
+
+    async fn read(&self) -> Result<Vec<StoredRun>> {
+        let store = self.store().await?;
+        match store.runs().await {
+            // Before the first run there is nothing to read, and a reader of that sees nothing else later.
+            Ok(runs) if runs.is_empty() => {
+                *self.store.lock().await = None;
+                Ok(runs)
+            }
+            Ok(runs) => Ok(runs),
+            Err(error) => {
+                *self.store.lock().await = None;
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn store(&self) -> std::result::Result<Arc<dyn LogReader>, StoreError> {
+        let mut store = self.store.lock().await;
+        if let Some(store) = &*store {
+            return Ok(store.clone());
+        }
+        let opened = briefly(|| stores::open_to_look(&self.home)).await?;
+        *store = Some(opened.clone());
+        Ok(opened)
+    }
+
+    /// The run of this name, or the one whose name begins like this.
+    pub(crate) async fn named(&self, word: &str) -> Result<StoredRun> {
+        let runs = self.list().await?;
+        archive::named(&self.home, &runs, word).map_err(|error| match error {
+            FindError::NoSuchRun { ref meant, .. } => {
+                let meant = meant.clone();
+                Problem::not_found(&error).meant(meant.as_deref())
+            }
+            error @ FindError::Ambiguous { .. } => Problem::not_found(error),
+            error => error.into(),
+        })
+    }
+
+    /// A run to look at, as it is now.
+    pub(crate) async fn feed(&self, word: &str) -> Result<Arc<Feed>> {
+        let stored = self.named(word).await?;
+        self.feed_of(&stored).await
+    }
+
+    pub(crate) async fn feed_of(&self, stored: &StoredRun) -> Result<Arc<Feed>> {
+        let mut feeds = self.feeds.lock().await;
+        let feed = match feeds.get(&stored.id) {
+            Some(feed) => feed.clone(),
+            None => {
+                let feed = Feed::begin(self.home.clone(), self.store().await?, stored.clone()).await?;
+                feeds.insert(stored.id.clone(), feed.clone());
+                feed
+            }
+        };
+        drop(feeds);
+        feed.refresh().await?;
+        Ok(feed)
+    }
+
+    /// For ever: what nobody looks at any more is let go.
+    pub(crate) async fn sweep(&self) {
+        loop {
+            tokio::time::sleep(SWEEP).await;
+            self.feeds.lock().await.retain(|_, feed| !feed.is_idle());
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Runs as they are now: which there are, how each stands, and what happens in them, for as many as like to look. They
+//! are driven by other processes; here they are only read.
+
+mod events;
+mod feed;
+mod frame;
+mod listing;
+pub(crate) mod sending;
+mod subscription;
+
+pub(crate) use feed::Feed;
+pub(crate) use listing::Runs;
+pub(crate) use subscription::Subscription;

@@ -1,0 +1,205 @@
+//! Conductor's own program, started for what a command of it does: so that a verb means the same over HTTP as in a
+//! terminal, and the server itself never writes to a run. No shell sees any of it.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use axum::body::Body;
+use futures_util::stream;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::web::problem::{Problem, Result};
+
+/// Of those that run beside each other; others wait.
+const AT_ONCE: usize = 8;
+
+/// Checks of a merge may take long.
+const LONGEST: Duration = Duration::from_secs(15 * 60);
+
+/// What a command may print.
+const MOST: u64 = 64 << 20;
+
+/// Words of a command that end up in an answer.
+const LONGEST_WORDS: usize = 4_000;
+
+pub(crate) struct Program {
+    path: PathBuf,
+    state: PathBuf,
+    turns: Semaphore,
+}
+
+/// What a command said and how it ended.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) exit: i32,
+    pub(crate) out: Vec<u8>,
+    /// What it told people.
+    pub(crate) words: String,
+}
+
+impl Program {
+    pub(crate) fn new(path: PathBuf, state: &Path) -> Program {
+        Program { path, state: state.to_owned(), turns: Semaphore::new(AT_ONCE) }
+    }
+
+    fn command(&self, directory: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(directory).env("CONDUCTOR_HOME", &self.state).env("NO_COLOR", "1");
+        // What was meant for the server is not meant for every run that it starts.
+        for name in ["CONDUCTOR_PARALLEL", "CONDUCTOR_UI", "CONDUCTOR_LOG", "CONDUCTOR_STRATEGY"] {
+            command.env_remove(name);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    /// Runs a command to its end, in a folder.
+    pub(crate) async fn run(&self, directory: &Path, words: Vec<OsString>, input: Option<&str>) -> Result<Said> {
+        let _turn = self.turns.acquire().await.map_err(|_| Problem::unavailable("the server is stopping"))?;
+        let mut command = self.command(directory);
+        command.args(words);
+        if input.is_some() {
+            command.stdin(Stdio::piped());
+        }
+        let mut child = command.spawn().map_err(|error| unstarted(&self.path, directory, &error))?;
+        let ended = async {
+            if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+                // One that reads nothing says itself what it misses.
+                let _ = stdin.write_all(input.as_bytes()).await;
+            }
+            let (mut out, mut words) = (Vec::new(), Vec::new());
+            let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+            let read_out = async {
+                if let Some(stdout) = stdout {
+                    let _ = stdout.take(MOST).read_to_end(&mut out).await;
+                }
+            };
+            let read_words = async {
+                if let Some(stderr) = stderr {
+                    let _ = stderr.take(MOST).read_to_end(&mut words).await;
+                }
+            };
+            tokio::join!(read_out, read_words);
+            let exit = child.wait().await.map(|status| status.code().unwrap_or(1));
+            exit.map(|exit| Said { exit, out, words: String::from_utf8_lossy(&words).into_owned() })
+        };
+        match timeout(LONGEST, ended).await {
+            Ok(Ok(said)) => Ok(said),
+            Ok(Err(error)) => Err(Problem::internal(format!("the command's end was not heard of: {error}"))),
+            Err(_) => Err(Problem::new(504, "the command took too long and was ended")),
+        }
+    }
+
+    /// As `run`, for a command that answers with JSON.
+    pub(crate) async fn json(&self, directory: &Path, words: Vec<OsString>, input: Option<&str>) -> Result<Value> {
+        let said = self.run(directory, words, input).await?;
+        match serde_json::from_slice::<Value>(&said.out) {
+            Ok(answer) if is_answer(said.exit) => Ok(answer),
+            _ => Err(said.problem()),
+        }
+    }
+
+    /// A command whose answer is passed on as it comes; it is ended where nobody listens any more.
+    pub(crate) fn flow(&self, directory: &Path, words: Vec<OsString>) -> Result<Body> {
+        let mut command = self.command(directory);
+        command.args(words).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|error| unstarted(&self.path, directory, &error))?;
+        let stdout = child.stdout.take().ok_or_else(|| Problem::internal("the command cannot be heard"))?;
+        let parts = stream::unfold(Some((child, stdout)), |state| async {
+            let (child, mut stdout) = state?;
+            let mut part = vec![0; 32 << 10];
+            match stdout.read(&mut part).await {
+                Ok(0) | Err(_) => None,
+                Ok(length) => {
+                    part.truncate(length);
+                    Some((Ok::<_, Infallible>(part), Some((child, stdout))))
+                }
+            }
+        });
+        Ok(Body::from_stream(parts))
+    }
+
+    /// Starts a command that outlives the server, and whose words go to a file.
+    pub(crate) fn leave(&self, directory: &Path, words: Vec<OsString>, log: std::fs::File) -> Result<u32> {
+        let mut command = std::process::Command::new(&self.path);
+        let error = log.try_clone().map_err(Problem::internal)?;
+        command.args(words).current_dir(directory).env("CONDUCTOR_HOME", &self.state).env("NO_COLOR", "1");
+        command.stdin(Stdio::null()).stdout(log).stderr(error);
+        let mut child = command.spawn().map_err(|error| unstarted(&self.path, directory, &error))?;
+        let pid = child.id();
+        // Somebody has to hear of its end.
+        std::thread::spawn(move || child.wait());
+        Ok(pid)
+    }
+}
+
+/// Exit codes that come with an answer: of a run that failed, for one, there is as much to tell as of a good one.
+fn is_answer(exit: i32) -> bool {
+    matches!(exit, 0 | 5 | 6 | 8 | 9 | 100 | 101)
+}
+
+impl Said {
+    /// Why it did not do what it was asked.
+    pub(crate) fn problem(&self) -> Problem {
+        let status = match self.exit {
+            2 => 422,
+            3 => 422,
+            4 | 5 | 8 | 9 | 100 | 101 => 409,
+            6 => 409,
+            7 => 503,
+            _ => 500,
+        };
+        let (detail, help) = told(&self.words);
+        let problem = Problem::new(status, detail).with("exit_code", self.exit);
+        match help {
+            Some(help) => problem.help(help),
+            None => problem,
+        }
+    }
+}
+
+/// What a command says for people: the last error, and the help that follows it.
+fn told(words: &str) -> (String, Option<String>) {
+    let error = words.rfind("error: ").filter(|at| *at == 0 || words.as_bytes()[at - 1] == b'\n');
+    let Some(at) = error else {
+        let last = words.trim();
+        let from = last.char_indices().rev().nth(LONGEST_WORDS).map_or(0, |(at, _)| at);
+        let words = if last.is_empty() { "the command failed and said nothing" } else { &last[from..] };
+        return (words.to_owned(), None);
+    };
+    let rest = &words[at + "error: ".len()..];
+    let (detail, help) = match rest.split_once("\nhelp: ") {
+        Some((detail, help)) => (detail, Some(help.trim().to_owned())),
+        None => (rest, None),
+    };
+    (detail.trim().chars().take(LONGEST_WORDS).collect(), help)
+}
+
+fn unstarted(program: &Path, directory: &Path, error: &std::io::Error) -> Problem {
+    if !directory.is_dir() {
+        return Problem::conflict(format!("the folder {} is gone", directory.display()));
+    }
+    Problem::internal(format!("{} cannot be started: {error}", program.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commands_error_becomes_the_problem() {
+        let said = |exit, words: &str| Said { exit, out: vec![], words: words.into() }.problem();
+        let problem = said(4, "a notice\nerror: nothing is left\nhelp: edit a task\n");
+        assert_eq!((problem.status(), problem.detail()), (409, "nothing is left"));
+        assert_eq!(said(1, "").detail(), "the command failed and said nothing");
+        assert_eq!(said(3, "tasks.yaml:3: wrong").detail(), "tasks.yaml:3: wrong");
+        assert_eq!(said(3, "no error: here").detail(), "no error: here");
+    }
+}

@@ -1,0 +1,195 @@
+//! Users, what they may do, and the sessions they have open.
+
+use conductor_core::values::suggest::did_you_mean;
+use sqlx::Row as _;
+use thiserror::Error;
+
+use super::{Records, now};
+use crate::access::identity::{Grant, OWNER};
+use crate::access::{Identity, Means, Role, passwords, secrets};
+
+/// A session that is not used for this long is over, and after this long in any case.
+const IDLE: i64 = 12 * 60 * 60 * 1_000;
+const LONGEST: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// How exactly it is known when something was last used: a write for every request would cost more than it tells.
+const USED_WITHIN: i64 = 60 * 1_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub name: String,
+    pub disabled: bool,
+    pub created: i64,
+    /// The project, or nothing for all of them.
+    pub grants: Vec<(Option<String>, Role)>,
+}
+
+#[derive(Debug, Error)]
+pub enum UserError {
+    #[error("'{0}' is no name: letters, digits, ., - and _, at most 64")]
+    WrongName(String),
+    #[error("a user '{0}' is there already")]
+    Taken(String),
+    #[error("there is no user '{name}'")]
+    Unknown { name: String, meant: Option<String> },
+    #[error(transparent)]
+    Password(#[from] passwords::PasswordError),
+    #[error(transparent)]
+    Failed(#[from] sqlx::Error),
+}
+
+impl Records {
+    pub async fn add_user(&self, name: &str, password: &str, project: Option<&str>, role: Role) -> Result<(), UserError> {
+        if !is_name(name) {
+            return Err(UserError::WrongName(name.to_owned()));
+        }
+        if name == OWNER {
+            return Err(UserError::Taken(name.to_owned()));
+        }
+        let hash = hashed(password).await?;
+        let added = sqlx::query("INSERT INTO users (name, password, created) VALUES (?, ?, ?)")
+            .bind(name)
+            .bind(hash)
+            .bind(now())
+            .execute(&self.pool)
+            .await;
+        match added {
+            Ok(_) => self.grant(name, project, Some(role)).await,
+            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(UserError::Taken(name.to_owned())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives a role, or takes it away.
+    pub async fn grant(&self, name: &str, project: Option<&str>, role: Option<Role>) -> Result<(), UserError> {
+        self.user(name).await?;
+        let project = project.unwrap_or_default();
+        match role {
+            Some(role) => {
+                sqlx::query("INSERT INTO grants (user, project, role) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET role = excluded.role")
+                    .bind(name).bind(project).bind(role.name()).execute(&self.pool).await?;
+            }
+            None => {
+                sqlx::query("DELETE FROM grants WHERE user = ? AND project = ?")
+                    .bind(name).bind(project).execute(&self.pool).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn users(&self) -> Result<Vec<User>, sqlx::Error> {
+        let rows = sqlx::query("SELECT name, disabled, created FROM users ORDER BY name").fetch_all(&self.pool).await?;
+        let mut users = Vec::with_capacity(rows.len());
+        for row in rows {
+            let name: String = row.get("name");
+            let grants = self.grants(&name).await?;
+            users.push(User { name, disabled: row.get::<i64, _>("disabled") != 0, created: row.get("created"), grants });
+        }
+        Ok(users)
+    }
+
+    async fn grants(&self, name: &str) -> Result<Vec<(Option<String>, Role)>, sqlx::Error> {
+        let rows = sqlx::query("SELECT project, role FROM grants WHERE user = ? ORDER BY project")
+            .bind(name).fetch_all(&self.pool).await?;
+        let grant = |row: &sqlx::sqlite::SqliteRow| {
+            let project: String = row.get("project");
+            Some(((!project.is_empty()).then_some(project), Role::named(row.get("role"))?))
+        };
+        Ok(rows.iter().filter_map(grant).collect())
+    }
+
+    pub async fn user(&self, name: &str) -> Result<User, UserError> {
+        let users = self.users().await?;
+        let meant = did_you_mean(name, users.iter().map(|user| user.name.as_str())).map(str::to_owned);
+        let user = users.into_iter().find(|user| user.name == name);
+        user.ok_or_else(|| UserError::Unknown { name: name.to_owned(), meant })
+    }
+
+    /// One who is disabled is logged out everywhere; tokens do not work until the user is enabled again.
+    pub async fn disable_user(&self, name: &str, disabled: bool) -> Result<(), UserError> {
+        self.user(name).await?;
+        sqlx::query("UPDATE users SET disabled = ? WHERE name = ?").bind(disabled).bind(name).execute(&self.pool).await?;
+        if disabled {
+            self.end_sessions(name).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the user's sessions too.
+    pub async fn set_password(&self, name: &str, password: &str) -> Result<(), UserError> {
+        self.user(name).await?;
+        let hash = hashed(password).await?;
+        sqlx::query("UPDATE users SET password = ? WHERE name = ?").bind(hash).bind(name).execute(&self.pool).await?;
+        Ok(self.end_sessions(name).await?)
+    }
+
+    async fn end_sessions(&self, name: &str) -> Result<(), sqlx::Error> {
+        sqlx::query("DELETE FROM sessions WHERE user = ?").bind(name).execute(&self.pool).await.map(drop)
+    }
+
+    /// Whether name and password belong together, and the user may log in.
+    pub(crate) async fn is_user(&self, name: &str, password: &str) -> Result<bool, sqlx::Error> {
+        let row = sqlx::query("SELECT password FROM users WHERE name = ? AND disabled = 0")
+            .bind(name).fetch_optional(&self.pool).await?;
+        let hash: Option<String> = row.map(|row| row.get("password"));
+        let password = password.to_owned();
+        let fits = tokio::task::spawn_blocking(move || passwords::fits(&password, hash.as_deref())).await;
+        Ok(fits.unwrap_or(false))
+    }
+
+    /// Opens a session; its credential is told once and not kept.
+    pub(crate) async fn begin_session(&self, user: &str) -> Result<(String, i64), sqlx::Error> {
+        let credential = secrets::random("cds_").map_err(sqlx::Error::Io)?;
+        let (now, expires) = (now(), now() + LONGEST);
+        sqlx::query("DELETE FROM sessions WHERE expires < ? OR used < ?")
+            .bind(now).bind(now - IDLE).execute(&self.pool).await?;
+        sqlx::query("INSERT INTO sessions (hash, user, created, used, expires) VALUES (?, ?, ?, ?, ?)")
+            .bind(secrets::hash(&credential)).bind(user).bind(now).bind(now).bind(expires)
+            .execute(&self.pool).await?;
+        Ok((credential, expires))
+    }
+
+    pub(crate) async fn end_session(&self, credential: &str) -> Result<(), sqlx::Error> {
+        sqlx::query("DELETE FROM sessions WHERE hash = ?").bind(secrets::hash(credential)).execute(&self.pool).await.map(drop)
+    }
+
+    /// Whose session it is, where it is still one.
+    pub(crate) async fn in_session(&self, credential: &str) -> Result<Option<Identity>, sqlx::Error> {
+        let (hash, now) = (secrets::hash(credential), now());
+        let row = sqlx::query("SELECT user, used FROM sessions WHERE hash = ? AND expires > ? AND used > ?")
+            .bind(&hash).bind(now).bind(now - IDLE).fetch_optional(&self.pool).await?;
+        let Some(row) = row else { return Ok(None) };
+        if row.get::<i64, _>("used") < now - USED_WITHIN {
+            sqlx::query("UPDATE sessions SET used = ? WHERE hash = ?").bind(now).bind(&hash).execute(&self.pool).await?;
+        }
+        self.identity(row.get("user"), Means::Session, None).await
+    }
+
+    /// What a user who is not disabled may do.
+    pub(super) async fn identity(&self, user: String, means: Means, limit: Option<Grant>) -> Result<Option<Identity>, sqlx::Error> {
+        if user == OWNER {
+            let grants = vec![Grant { project: None, role: Role::Admin }];
+            return Ok(Some(Identity::new(user, means, grants, limit)));
+        }
+        let row = sqlx::query("SELECT 1 FROM users WHERE name = ? AND disabled = 0").bind(&user).fetch_optional(&self.pool).await?;
+        if row.is_none() {
+            return Ok(None);
+        }
+        let grants = self.grants(&user).await?.into_iter().map(|(project, role)| Grant { project, role });
+        Ok(Some(Identity::new(user, means, grants.collect(), limit)))
+    }
+}
+
+/// Beside the threads that serve.
+async fn hashed(password: &str) -> Result<String, UserError> {
+    let password = password.to_owned();
+    match tokio::task::spawn_blocking(move || passwords::hash(&password)).await {
+        Ok(hash) => Ok(hash?),
+        Err(error) => Err(passwords::PasswordError::Unkept(error.to_string()).into()),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
+    !name.is_empty() && name.len() <= 64 && name.chars().all(fits)
+}

@@ -1,0 +1,67 @@
+//! Who a request comes from: by its token, or by the cookie of a session.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use super::problem::{Problem, Result};
+use crate::access::{Hosts, Identity, Means, secrets};
+use crate::app::App;
+
+/// With TLS a browser takes the cookie from nobody else.
+fn cookie_name(hosts: &Hosts) -> &'static str {
+    if hosts.is_tls() { "__Host-conductor" } else { "conductor_session" }
+}
+
+pub(crate) async fn identify(app: &App, headers: &HeaderMap) -> Result<Identity> {
+    let missing = || Problem::new(401, "send a token: Authorization: Bearer …, or log in");
+    let credential = credential(&app.hosts, headers).ok_or_else(missing)?;
+    let identity = match credential.get(..4) {
+        Some("cdo_") => secrets::same(credential, &app.owner_token).then(|| Identity::owner(Means::OwnerToken)),
+        Some("cdt_") => app.records.by_token(credential).await?,
+        Some("cds_") => app.records.in_session(credential).await?,
+        _ => None,
+    };
+    identity.ok_or_else(|| Problem::new(401, "the credential is not known, or not good any more"))
+}
+
+/// As it was sent; a token counts before a cookie.
+pub(crate) fn credential<'a>(hosts: &Hosts, headers: &'a HeaderMap) -> Option<&'a str> {
+    if let Some(sent) = headers.get(header::AUTHORIZATION) {
+        let (scheme, credential) = sent.to_str().ok()?.split_once(' ')?;
+        return scheme.eq_ignore_ascii_case("bearer").then(|| credential.trim());
+    }
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    if !hosts.may_have_cookie(host) {
+        return None;
+    }
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let named = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    named.filter(|(name, _)| *name == cookie_name(hosts)).map(|(_, value)| value).next()
+}
+
+/// What makes a browser keep a session, or forget it.
+pub(crate) fn cookie(hosts: &Hosts, credential: Option<&str>, seconds: i64) -> Option<HeaderValue> {
+    let secure = if hosts.is_tls() { "; Secure" } else { "" };
+    let (value, age) = credential.map_or(("", 0), |credential| (credential, seconds));
+    let name = cookie_name(hosts);
+    HeaderValue::from_str(&format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")).ok()
+}
+
+/// Host, then origin: a page of somebody else's gets nothing, whatever it sends.
+pub(crate) fn check_place(hosts: &Hosts, headers: &HeaderMap) -> Result<()> {
+    let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    match text(header::HOST) {
+        Some(host) if hosts.include(host) => {}
+        Some(host) => {
+            let short: String = host.chars().filter(|letter| !letter.is_control()).take(100).collect();
+            return Err(Problem::new(403, format!("this server is not known as '{short}'"))
+                .help("ask it by its own name; further names are given by `conductor serve --host NAME`"));
+        }
+        None => return Err(Problem::new(400, "the request names no host")),
+    }
+    match text(header::ORIGIN) {
+        Some(origin) if !hosts.are_origin(origin) => {
+            Err(Problem::new(403, "pages of other sites may not ask this server"))
+        }
+        _ => Ok(()),
+    }
+}

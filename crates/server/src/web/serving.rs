@@ -1,0 +1,168 @@
+//! The way of every request: host, origin, credential, rule, what it says; then its route; then the record of it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{FromRequestParts as _, Path, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodFilter, on};
+
+use super::fields::Given;
+use super::problem::{Problem, Result};
+use super::route::{Asked, Method, Route, Rule};
+use super::{body, credentials};
+use crate::access::identity::OWNER;
+use crate::access::{Identity, Means, Role};
+use crate::app::App;
+use crate::records::Act;
+
+/// Nothing from elsewhere is loaded, and no page of somebody else's shows ours.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+pub(crate) fn router(app: App, routes: impl IntoIterator<Item = &'static Route>) -> Router {
+    let mut router = Router::new();
+    for route in routes {
+        let app = app.clone();
+        let serve = move |request: Request| serve(app.clone(), route, request);
+        router = router.route(route.path, on(filter(route.method), serve));
+    }
+    let (unknown, wrong) = (app.clone(), app.clone());
+    router
+        .fallback(move |uri: Uri, headers: HeaderMap| nowhere(unknown.clone(), headers, uri))
+        .method_not_allowed_fallback(move |headers: HeaderMap| wrong_method(wrong.clone(), headers))
+        .layer(middleware::from_fn_with_state(app, placed))
+}
+
+fn filter(method: Method) -> MethodFilter {
+    match method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Patch => MethodFilter::PATCH,
+        Method::Delete => MethodFilter::DELETE,
+    }
+}
+
+/// Before anything else is looked at, and after everything else was done.
+async fn placed(State(app): State<App>, request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api");
+    let mut response = match credentials::check_place(&app.hosts, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_api && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+/// What there is and what not is told only to those who are known.
+async fn nowhere(app: App, headers: HeaderMap, uri: Uri) -> Response {
+    match credentials::identify(&app, &headers).await {
+        Ok(_) => Problem::not_found(format!("there is nothing at {}", uri.path())).into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn wrong_method(app: App, headers: HeaderMap) -> Response {
+    match credentials::identify(&app, &headers).await {
+        Ok(_) => Problem::new(405, "this address does not take the method").into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn serve(app: App, route: &'static Route, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let from = parts.extensions.get::<SocketAddr>().copied().unwrap_or(app.bound);
+    let path = parts.uri.path().to_owned();
+    let mut who = None;
+    let answered = async {
+        let identity = match route.rule {
+            Rule::Public => Identity::new(String::new(), Means::Session, Vec::new(), None),
+            _ => credentials::identify(&app, &parts.headers).await?,
+        };
+        who = Some(identity.clone());
+        let named = named(&mut parts).await?;
+        check(&app, route, &identity, &named).await?;
+        let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await.ok();
+        let query = Given::of_query(route.query, parts.uri.query().unwrap_or_default())?;
+        let body = match route.method.changes() {
+            true => Given::of_body(route.body, body::read(&parts.headers, body).await?)?,
+            false => Given::default(),
+        };
+        let headers = std::mem::take(&mut parts.headers);
+        (route.handler)(app.clone(), Asked { route, identity, path: named, query, body, headers, from, upgrade }).await
+    }
+    .await;
+    let detail = answered.as_ref().err().map(|problem| problem.detail().to_owned()).unwrap_or_default();
+    let response = answered.unwrap_or_else(|problem| problem.into_response());
+    if route.method.changes() {
+        note(&app, route, who.as_ref(), from, &path, response.status().as_u16(), &detail).await;
+    }
+    response
+}
+
+async fn named(parts: &mut Parts) -> Result<BTreeMap<String, String>> {
+    let named = Path::<BTreeMap<String, String>>::from_request_parts(parts, &()).await;
+    named.map(|Path(named)| named).map_err(|_| Problem::new(400, "the address is not encoded as it should be"))
+}
+
+async fn check(app: &App, route: &Route, identity: &Identity, named: &BTreeMap<String, String>) -> Result<()> {
+    let (needed, role) = match route.rule {
+        Rule::Public => return Ok(()),
+        Rule::Everywhere(needed) => (needed, identity.role_in(None)),
+        Rule::Role(needed) => (needed, role_at(app, identity, named).await?),
+    };
+    if role.is_some_and(|role| role >= needed) {
+        return Ok(());
+    }
+    let has = role.map_or("none", Role::name);
+    Err(Problem::new(403, format!("this needs the role {needed}; {} has {has} here", identity.name))
+        .with("needed_role", needed.name()))
+}
+
+/// The role in the project that the address is about.
+async fn role_at(app: &App, identity: &Identity, named: &BTreeMap<String, String>) -> Result<Option<Role>> {
+    if let Some(project) = named.get("project") {
+        return Ok(identity.role_in(Some(project)));
+    }
+    let Some(run) = named.get("run") else { return Ok(identity.best_role()) };
+    let project = match app.runs.named(run).await {
+        Ok(run) => app.project_of(&run).await?,
+        // Nothing is said of it to those who may not see everything.
+        Err(problem) if problem.status() == 404 => None,
+        Err(problem) => return Err(problem),
+    };
+    Ok(identity.role_in(project.as_ref().map(|project| project.id.as_str())))
+}
+
+/// Every request that could change something, also one that was refused.
+async fn note(app: &App, route: &Route, who: Option<&Identity>, from: SocketAddr, path: &str, status: u16, detail: &str) {
+    let (who, means) = match who {
+        Some(identity) if !identity.name.is_empty() => (identity.name.as_str(), identity.means.name()),
+        _ => ("", "none"),
+    };
+    let means = if who == OWNER && means == "session" { "page of the owner" } else { means };
+    let act = Act { who, means, address: from.ip().to_string(), method: route.method.name(), path, status, detail };
+    if let Err(error) = app.records.note(&act).await {
+        tracing::error!(%error, "what was done cannot be recorded");
+    }
+}
