@@ -9,6 +9,7 @@ mod bounds;
 mod course;
 mod execution;
 pub mod file_sets;
+mod fingerprint;
 pub mod graph;
 pub mod groups;
 mod kinds;
@@ -42,6 +43,7 @@ pub use course::{
     RetryPolicy, Scope, When,
 };
 pub use execution::{Done, Execution, Stage};
+pub use fingerprint::Fingerprint;
 pub use kinds::KINDS;
 pub use measure::{Coverage, Measure};
 pub use preparation::{Learned, MAX_LINES, Preparation};

@@ -3,6 +3,7 @@
 //! Every figure is measured. One that was not is null, never a guess.
 
 mod accuracy;
+mod batches;
 mod course;
 mod files;
 pub mod groups;

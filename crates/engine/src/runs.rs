@@ -6,6 +6,7 @@ pub mod archive;
 mod conflict_monitor;
 pub mod control;
 pub mod coordinator;
+pub mod done;
 pub mod driving;
 pub mod engine;
 pub mod live;

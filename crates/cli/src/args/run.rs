@@ -40,6 +40,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "EXPR", add = complete::tasks())]
     pub(crate) only: Option<String>,
 
+    /// Leave out tasks whose work has landed already
+    #[arg(long, conflicts_with_all = ["resume", "retry_failed", "from"])]
+    pub(crate) skip_done: bool,
+
     /// Resume an unfinished run: the one named, or the newest of this directory
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "", add = complete::runs())]
     pub(crate) resume: Option<String>,

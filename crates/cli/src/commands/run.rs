@@ -10,6 +10,7 @@ pub(crate) mod issues;
 mod keys;
 mod places;
 mod signals;
+mod skipping;
 mod uncommitted;
 mod unedited;
 mod unfinished;
@@ -56,7 +57,7 @@ use crate::logging;
 use crate::progress::Stage;
 use crate::settings::agent_findings;
 use crate::settings::variables;
-use arguments::{Chosen, Resolved};
+use arguments::Resolved;
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
 use concluding::{exit, forget_exit, note_exit};
@@ -194,7 +195,7 @@ async fn begin(
     let Made { mut plan, source, turn, mark } = made;
     let mut options = args.options(&plan, None)?;
     options.absent = absent;
-    options.selection = Some(Chosen::of(args.typed, None).selection());
+    options.selection = Some(args.selection());
     let mut repository = repository(&args, &plan, &mut options, &args.directory)?;
     // What is refused leaves nothing behind, so all that can be is looked at before anything is made.
     places::check(repository.as_ref(), &id, &args.directory, &plan)?;

@@ -79,6 +79,18 @@ fn what_had_landed_since_is_done_again_on_resume() {
     expect_tidy(&world);
 }
 
+#[test]
+fn what_was_rolled_back_is_not_done() {
+    let world = run_of_two();
+    let branch = format!("conductor/{}", world.run_id());
+    let skip = ["run", "../tasks.yaml", "--skip-done"];
+    conductor(&world, &skip).expect(4).says("3 tasks are done already");
+    conductor(&world, &["checkpoint", "rollback", "between"]).expect(0);
+    conductor(&world, &skip).expect(3).says(&format!("git merge {branch}"));
+    git(&world, &["merge", "-q", &branch]);
+    conductor(&world, &skip).expect(0).says("1 task is done already (first)").says("2 of 2 completed");
+}
+
 /// Log and branch are written one after the other: what a kill in between leaves, the next call puts right.
 #[test]
 fn a_branch_set_back_by_other_hands_is_put_right_by_a_rollback() {

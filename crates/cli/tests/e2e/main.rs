@@ -79,6 +79,7 @@ mod seed_files;
 mod sessions;
 mod shortages;
 mod signals;
+mod skip_done;
 mod specialists;
 mod stacks;
 mod status;

@@ -1,14 +1,14 @@
-//! `--only`: some of a plan's tasks, chosen by a short expression.
+//! Some of a plan's tasks. `--only` chooses them by a short expression; `without` leaves out what is done.
 //!
-//! Terms are separated by commas; a task that fits any of them is in. `api` and `test-*` name ids, `group:infra` and
-//! `epic:backend` their members, `+api` adds what it depends on, `api+` what depends on it.
+//! Terms of an expression are separated by commas; a task that fits any of them is in. `api` and `test-*` name ids,
+//! `group:infra` and `epic:backend` their members, `+api` adds what it depends on, `api+` what depends on it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use thiserror::Error;
 
 use crate::plan::graph::{Graph, GraphError, Node, Strategy};
-use crate::plan::{Plan, Task};
+use crate::plan::{Kind, Plan, Task};
 use crate::values::ids::TaskId;
 use crate::values::pattern::matches;
 
@@ -89,6 +89,38 @@ fn fits(plan: &Plan, name: &str, task: &Task) -> bool {
     }
 }
 
+/// The plan without the tasks that are done, and without those who race for them. What others wait for among them
+/// counts as done.
+pub fn without(plan: &Plan, is_done: impl Fn(&Task) -> bool) -> Plan {
+    let done: HashSet<&TaskId> = plan.asked().filter(|task| is_done(task)).map(|task| &task.id).collect();
+    let goes =
+        |task: &Task| done.contains(&task.id) || task.entrant_of().is_some_and(|race| done.contains(race));
+    narrowed(plan, |place| !goes(&plan.tasks[place]))
+}
+
+/// What the chosen tasks need beyond themselves, directly or through others, each with one that needs it. What only
+/// comes before them (`soft`) they do not need.
+pub fn needed(
+    plan: &Plan,
+    is_chosen: impl Fn(&TaskId) -> bool,
+) -> Result<BTreeMap<TaskId, TaskId>, GraphError> {
+    let graph = Graph::new(plan, Strategy::Queue)?;
+    let mut by: Vec<Option<Node>> = vec![None; graph.nodes()];
+    let mut needed = BTreeMap::new();
+    for &node in graph.order().iter().rev() {
+        let task = plan.tasks.get(node as usize).map(|task| &task.id);
+        let hard = graph.dependents(node).iter().filter(|edge| edge.kind == Kind::Hard);
+        by[node as usize] = match task {
+            Some(task) if is_chosen(task) => Some(node),
+            _ => hard.filter_map(|edge| by[edge.to as usize]).min(),
+        };
+        if let (Some(task), Some(user)) = (task, by[node as usize].filter(|user| *user != node)) {
+            needed.insert(task.clone(), graph.id(user).clone());
+        }
+    }
+    Ok(needed)
+}
+
 /// The plan with these places only. What they depend on elsewhere counts as done.
 pub(crate) fn narrowed(plan: &Plan, keep: impl Fn(usize) -> bool) -> Plan {
     let mut narrowed = plan.clone();
@@ -160,6 +192,35 @@ mod tests {
         assert_eq!(chosen("schema"), ["schema"]);
         let error = select(&plan, "api.1").unwrap_err().to_string();
         assert_eq!(error, "'api.1' fits no task; did you mean 'api'?");
+    }
+
+    #[test]
+    fn what_is_done_goes_with_those_who_race_for_it() {
+        let mut plan = plan();
+        let place = plan.tasks.iter().position(|task| task.id.as_str() == "api").unwrap();
+        let entrants = plan.tasks[place].raced(&[Default::default()], Default::default());
+        plan.tasks.extend(entrants.unwrap());
+        let left = without(&plan, |task| matches!(task.id.as_str(), "api" | "schema"));
+        let ids: Vec<&str> = left.tasks.iter().map(|task| task.id.as_str()).collect();
+        assert_eq!(ids, ["test-unit", "test-e2e", "cache"]);
+        assert!(left.tasks.iter().all(|task| task.dependencies.is_empty()));
+        assert!(Graph::new(&left, Strategy::Queue).is_ok());
+    }
+
+    #[test]
+    fn what_is_needed_is_named_with_the_task_that_needs_it() {
+        let needs = |tasks: &str, chosen: &[&str]| {
+            let needed = needed(&sketch::plan(tasks), |task| chosen.contains(&task.as_str())).unwrap();
+            let told = needed.iter().map(|(task, by)| format!("{task} for {by}"));
+            told.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(needs("a; b <- a; c <- b; d", &["c", "d"]), "a for c, b for c", "through others too");
+        assert_eq!(needs("a; b <- a; c <- b", &["b"]), "a for b");
+        assert_eq!(needs("a; b <- a; c <- b", &["a"]), "", "what needs it is not needed");
+        assert_eq!(needs("a; b <- a; c <- b", &["a", "b", "c"]), "");
+        assert_eq!(needs("a; b; c <- a~ b?", &["c"]), "b for c", "what only comes before is not needed");
+        let steps = Plan { execution_order: vec![vec![id("a")], vec![id("b")]], ..sketch::plan("a; b") };
+        assert_eq!(needed(&steps, |task| task.as_str() == "b").unwrap().len(), 1, "steps count as well");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use super::batches::BatchFigures;
 use super::measured::{CoverageFigures, LintFigures, average_coverage};
 use super::profile::{AttemptProfile, Shares};
 use super::races::Contest;
@@ -14,9 +15,9 @@ use crate::plan::graph::{Graph, Strategy};
 use crate::report::ledger::Ledger;
 use crate::run::Decided;
 use crate::run::costs;
-use crate::run::event::{AgentChoice, BatchResult, Failure, Planning, Usage};
+use crate::run::event::{AgentChoice, Failure, Planning, Usage};
 use crate::run::measure::Measured;
-use crate::run::{AgentUse, Batch, Issue, Landed, Progress, Run, Secured, TaskState};
+use crate::run::{AgentUse, Issue, Landed, Progress, Run, Secured, TaskState};
 use crate::schedule::quality::{self, Quality};
 use crate::values::ids::{Attempt, RunId, TaskId};
 use crate::values::units::Millis;
@@ -36,6 +37,9 @@ pub struct SummaryFile<'a> {
     cancelled: u32,
     open: u32,
     success_rate: Option<f64>,
+    /// Tasks of the file that earlier runs had done, and that `--skip-done` left out; not there where none was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    done_before: Vec<&'a TaskId>,
     /// Of what has landed; nothing where nothing is merged and so nothing measured.
     total_files_created: Option<u64>,
     total_lines_of_code: Option<u64>,
@@ -106,6 +110,7 @@ impl<'a> SummaryFile<'a> {
             cancelled: summary.cancelled,
             open: summary.open,
             success_rate: rate(&summary),
+            done_before: run.options().selection.iter().flat_map(|chosen| chosen.done.keys()).collect(),
             total_files_created: landed(|landed| landed.touched.created),
             total_lines_of_code: landed(|landed| landed.touched.added),
             average_test_coverage: average_coverage(run),
@@ -150,32 +155,6 @@ impl<'a> SummaryFile<'a> {
     pub fn with_aggregation(mut self, aggregation: Option<Millis>) -> SummaryFile<'a> {
         self.time_shares.aggregation = aggregation;
         self
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct BatchFigures<'a> {
-    batch_number: u32,
-    completed: u32,
-    failed: &'a [TaskId],
-    /// Skipped or cancelled.
-    left_out: &'a [TaskId],
-    duration_ms: Millis,
-    /// Nothing where a part of it has no known price.
-    cost_usd: Option<f64>,
-}
-
-impl<'a> BatchFigures<'a> {
-    fn new(batch: &'a Batch) -> Option<BatchFigures<'a>> {
-        let BatchResult { completed, failed, left_out, elapsed, usage } = batch.result.as_ref()?;
-        Some(BatchFigures {
-            batch_number: batch.number,
-            completed: *completed,
-            failed,
-            left_out,
-            duration_ms: *elapsed,
-            cost_usd: costs::dollars(*usage),
-        })
     }
 }
 

@@ -39,13 +39,14 @@ impl Passing for HomeError {
 }
 
 /// What we keep in the state directory.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "conductor.db",
     "conductor.db-wal",
     "conductor.db-shm",
     "conductor.db-journal",
     "lock",
     "sessions.jsonl",
+    "landed.jsonl",
     "beads.lock",
     "beads.claims.lock",
 ];

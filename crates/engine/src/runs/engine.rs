@@ -3,7 +3,7 @@
 //! `conductor run` is made of the same parts ([`Driving`](super::driving::Driving), the stores, workspaces and records) and
 //! adds what belongs to a terminal: arguments, displays, signals, exit codes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use tracing::Instrument as _;
 
 use super::archive::{self, FindError};
 use super::coordinator::{CoordinatorError, Start, World};
+use super::done::{Done, DoneError, done};
 use super::driving::{ConcludeError, Driving};
 use super::watching::Watching;
 use crate::agents::{self, AgentError};
@@ -49,6 +50,8 @@ pub enum EngineError {
     Graph(#[from] GraphError),
     #[error(transparent)]
     Groups(#[from] ArrangeError),
+    #[error(transparent)]
+    Done(#[from] DoneError),
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -137,6 +140,12 @@ impl Engine {
     /// Everything that happens in a run behind the event of this number, whichever process drives it.
     pub fn watch(&self, run: &RunId, after: u64) -> Watching {
         Watching::new(self.home.clone(), self.store.clone(), run.clone(), after)
+    }
+
+    /// What of a plan runs of the same file have done, in the repository of a directory; its `remaining` is what a run
+    /// of the rest is started with.
+    pub async fn done(&self, directory: &Path, source: &str, plan: &Plan) -> Result<Done, EngineError> {
+        Ok(done(&self.home, &*self.store, directory, source, plan).await?)
     }
 
     /// Starts a run of this plan, which goes on until it is over. What is refused leaves nothing behind.
@@ -305,7 +314,7 @@ impl LiveRun {
 /// how models did. What is to be told of runs that could not be read comes back.
 pub async fn learn(
     store: &dyn LogReader,
-    (directory, source): (&std::path::Path, &str),
+    (directory, source): (&Path, &str),
     (plan, options): (&mut Plan, &mut Options),
     in_repository: bool,
 ) -> Result<Option<String>, StoreError> {

@@ -114,13 +114,9 @@ pub struct StoredRun {
 }
 
 impl StoredRun {
-    /// Whether it was made from this: a task file is the same by whatever name it was called.
+    /// Whether it was made from this.
     pub fn is_of(&self, source: &str) -> bool {
-        self.source == source
-            || file_name(&self.source) == file_name(source)
-                && self.source.starts_with('/')
-                && source.starts_with('/')
-                && source_of(Path::new(&self.source)) == source_of(Path::new(source))
+        is_same_source(&self.source, source)
     }
 
     /// Whether every task of it has come to an end.
@@ -132,6 +128,15 @@ impl StoredRun {
     pub fn file_name(&self) -> Option<&str> {
         file_name(&self.source)
     }
+}
+
+/// Whether two runs were made from the same: a task file is the same by whatever name it was called.
+pub fn is_same_source(one: &str, other: &str) -> bool {
+    one == other
+        || file_name(one) == file_name(other)
+            && one.starts_with('/')
+            && other.starts_with('/')
+            && source_of(Path::new(one)) == source_of(Path::new(other))
 }
 
 /// What a run of a task file is known by: the file's own name in the real folder it is in, whichever way led there. A

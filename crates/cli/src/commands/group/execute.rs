@@ -36,10 +36,11 @@ pub(super) fn run(args: &GroupExecute) -> Result<Exit, CliError> {
         chosen.outside.entry(task.id.clone()).or_default().extend(outside);
     }
     let typed = run_arguments(args, 1)?;
-    if typed.detach || typed.resume.is_some() || typed.only.is_some() || typed.watch || typed.from.is_some() {
+    let chooses = typed.only.is_some() || typed.skip_done || typed.from.is_some();
+    if typed.detach || typed.resume.is_some() || chooses || typed.watch {
         return Err(CliError::new(
             Exit::Usage,
-            "--detach, --resume, --only, --watch and --from do not go with groups",
+            "--detach, --resume, --only, --skip-done, --watch and --from do not go with groups",
         )
         .help("start it with & to have it in the background; a run that was left: conductor run --resume"));
     }

@@ -67,6 +67,7 @@ pub(super) const VERBS: [Verb; 12] = [
             must("file", "The task file."),
             may("parallel", "integer", "How many tasks run at once."),
             may("only", "string", "Run only these tasks: ids, globs, group:G, epic:E."),
+            may("skip_done", "boolean", "Leave out tasks whose work has landed already."),
             may("max_cost", "number", "Start nothing new once this many dollars are spent."),
             may(
                 "allow_commands",
@@ -82,6 +83,9 @@ pub(super) const VERBS: [Verb; 12] = [
             }
             option(&mut words, "--parallel", number(given, "parallel")?);
             option(&mut words, "--only", text(given, "only")?);
+            if flag(given, "skip_done")? {
+                words.push("--skip-done".to_owned());
+            }
             option(&mut words, "--max-cost", number(given, "max_cost")?);
             positional(words, [text(given, "file")?])
         },

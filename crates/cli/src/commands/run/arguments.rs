@@ -1,19 +1,22 @@
 //! What was typed after `run`, with second meanings settled and defaults filled in.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use conductor_core::plan::graph;
-use conductor_core::plan::select::{SelectError, select};
-use conductor_core::plan::{Isolation, Land, Limits, Plan, Work};
+use conductor_core::plan::select::{SelectError, select, without};
+use conductor_core::plan::{Fingerprint, Isolation, Land, Limits, Plan, Work};
 use conductor_core::run::event::{Options, Selection};
+use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::process::{Capacity, capacity};
+use conductor_engine::runs::done::Remaining;
 
-use super::full_name;
+use super::{full_name, skipping};
 use crate::args::{self, Arguments, Command, Strategy, Ui};
-use crate::commands::talk;
+use crate::commands::{block_on, talk};
 use crate::error::{CliError, Exit};
 use crate::settings::diagnostics;
 use crate::settings::taskfile;
@@ -38,6 +41,8 @@ pub(super) struct Resolved<'a> {
     pub(super) file: Option<PathBuf>,
     pub(super) resume: Option<String>,
     pub(super) directory: PathBuf,
+    /// What `--skip-done` has left out.
+    done: BTreeMap<TaskId, Fingerprint>,
 }
 
 impl<'a> Resolved<'a> {
@@ -45,8 +50,8 @@ impl<'a> Resolved<'a> {
         let directory = std::env::current_dir().map_err(|error| {
             CliError::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
         })?;
-        let mut resolved =
-            Resolved { typed, file: typed.file.clone(), resume: typed.resume.clone(), directory };
+        let (file, resume, done) = (typed.file.clone(), typed.resume.clone(), BTreeMap::new());
+        let mut resolved = Resolved { typed, file, resume, directory, done };
         resolved.settle_file();
         if typed.retry_failed && resolved.resume.is_none() {
             resolved.resume = Some(String::new());
@@ -83,8 +88,20 @@ impl<'a> Resolved<'a> {
 
     pub(super) fn plan(&mut self) -> Result<Plan, CliError> {
         let file = self.file.clone().unwrap_or_default();
-        let chosen = Chosen::of(self.typed, None);
-        Ok(chosen.of_plan(diagnostics::load(&file)?)?)
+        let (whole, chosen) = (diagnostics::load(&file)?, Chosen::of(self.typed, None));
+        if !self.typed.skip_done {
+            return Ok(chosen.of_plan(whole)?);
+        }
+        let chosen = chosen.of_plan(whole.clone())?;
+        let Remaining { plan, done } = block_on(skipping::remaining(self, &whole, &chosen))?;
+        self.done = done;
+        Ok(plan)
+    }
+
+    /// What decides which tasks of the file a new run has.
+    pub(super) fn selection(&self) -> Selection {
+        let Chosen(selection) = Chosen::of(self.typed, None);
+        Selection { done: self.done.clone(), ..selection }
     }
 
     /// What the flags say, over what was so before, over what the config files say, over what is built in.
@@ -186,11 +203,8 @@ impl Chosen {
     pub(super) fn of(typed: &args::Run, before: Option<&Options>) -> Chosen {
         let before = before.and_then(|before| before.selection.clone()).unwrap_or_default();
         let only = typed.only.clone().or(before.only);
-        Chosen(Selection { only, isolated: typed.isolation.is_some() || before.isolated })
-    }
-
-    pub(super) fn selection(self) -> Selection {
-        self.0
+        let isolated = typed.isolation.is_some() || before.isolated;
+        Chosen(Selection { only, isolated, done: before.done })
     }
 
     pub(super) fn of_plan(&self, mut plan: Plan) -> Result<Plan, SelectError> {
@@ -198,10 +212,14 @@ impl Chosen {
             // The run's own counts where its tasks say nothing.
             plan.tasks.iter_mut().for_each(|task| task.isolation = None);
         }
-        match &self.0.only {
-            Some(only) => select(&plan, only),
-            None => Ok(plan),
+        let Selection { only, done, .. } = &self.0;
+        if let Some(only) = only {
+            plan = select(&plan, only)?;
         }
+        if !done.is_empty() {
+            plan = without(&plan, |task| done.get(&task.id) == Some(&task.fingerprint()));
+        }
+        Ok(plan)
     }
 }
 

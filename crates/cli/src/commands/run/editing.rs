@@ -244,7 +244,7 @@ fn say_of_groups(file: &Path, stored: &StoredRun, run: &Run) {
 }
 
 /// "a, b and c", or the first of many.
-fn list(tasks: &[&TaskId]) -> String {
+pub(super) fn list(tasks: &[&TaskId]) -> String {
     let names: Vec<&str> = tasks.iter().take(NAMED).map(|task| task.as_str()).collect();
     match (names.split_last(), tasks.len().saturating_sub(NAMED)) {
         (None, _) => String::new(),

@@ -59,7 +59,7 @@ impl Watched {
             let message = format!("there is no file {source} any more that --watch could look at");
             return Err(CliError::new(Exit::Usage, message));
         }
-        let chosen = Chosen::of(args.typed, Some(run.options()));
+        let chosen = Chosen::of(args.typed, Some(options));
         // What was edited since the run was left is seen at the first look.
         let known = as_in_file(run);
         let learns = run_repo && !options.allow_overlap;

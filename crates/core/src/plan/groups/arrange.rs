@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::SEQUENTIAL;
 use crate::plan::graph::{Graph, GraphError, Strategy};
+use crate::plan::select;
 use crate::plan::{
     Changes, Command, Dependency, Done, Execution, Group, Kind, Plan, RetryPolicy, Stage, Task, Work,
 };
@@ -79,8 +80,7 @@ impl Chosen {
                 self.outside.entry(task.id.clone()).or_default().extend(outside);
             }
         }
-        let plan = &self.plan;
-        self.plan = crate::plan::select::narrowed(plan, |place| !is_done(&plan.tasks[place]));
+        self.plan = select::without(&self.plan, |task| done.contains(&task.id));
         self.outside.retain(|task, _| !done.contains(task));
     }
 }
@@ -113,7 +113,7 @@ pub fn choose(plan: &Plan, group: Option<&str>) -> Result<Chosen, ArrangeError> 
             outside.insert(task.id.clone(), before);
         }
     }
-    Ok(Chosen { plan: crate::plan::select::narrowed(plan, |place| meant(&plan.tasks[place])), outside })
+    Ok(Chosen { plan: select::narrowed(plan, |place| meant(&plan.tasks[place])), outside })
 }
 
 /// The plan as stages, with our own steps in it.

@@ -1,12 +1,13 @@
 //! With which options a coordinator takes a run up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::graph::Strategy;
 use crate::plan::models::Sample;
-use crate::plan::{Isolation, Land, Limits};
+use crate::plan::{Fingerprint, Isolation, Land, Limits};
+use crate::values::ids::TaskId;
 use crate::values::units::Millis;
 
 /// How one taking-up of a run is to be carried out.
@@ -67,6 +68,10 @@ pub struct Selection {
     /// Whether what tasks say about their isolation does not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub isolated: bool,
+    /// Tasks that earlier runs had done and that were left out for it. One that asks for something else by now is not
+    /// one of them any more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub done: BTreeMap<TaskId, Fingerprint>,
 }
 
 impl Options {

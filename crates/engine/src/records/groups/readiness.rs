@@ -6,12 +6,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use conductor_core::plan::groups::{Chosen, Circumstances, SEQUENTIAL};
 use conductor_core::plan::subagents::{Known, assign};
-use conductor_core::plan::{Dependency, Done, Plan, Task};
+use conductor_core::plan::{Dependency, Done, Fingerprint, Plan, Task};
 use conductor_core::run::Run;
 use conductor_core::values::ids::{RunId, TaskId};
 use thiserror::Error;
@@ -51,7 +51,7 @@ pub struct KnownIssues {
 pub struct LandedBefore {
     /// In runs of the same file or of the issues here: what others wait for.
     pub any: BTreeMap<String, Former>,
-    /// In runs of groups of the same file, with the same work: what need not be done again.
+    /// In runs of groups of the same file that asked for the same: what need not be done again.
     pub same: BTreeMap<String, Former>,
 }
 
@@ -65,8 +65,10 @@ impl LandedBefore {
         again: bool,
     ) -> Result<LandedBefore, StoreError> {
         let any = landed_here(earlier, source, directory).await?;
+        let asked: HashMap<&TaskId, Fingerprint> =
+            plan.tasks.iter().map(|task| (&task.id, task.fingerprint())).collect();
         let is_same = |run: &Run, task: &Task| {
-            run.plan().execution.is_some() && plan.task(&task.id).is_some_and(|known| known.work == task.work)
+            run.plan().execution.is_some() && asked.get(&task.id) == Some(&task.fingerprint())
         };
         let same = match again {
             true => BTreeMap::new(),

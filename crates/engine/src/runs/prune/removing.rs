@@ -12,7 +12,8 @@ use crate::git::{GitError, Repository};
 use crate::host::access;
 use crate::host::home::{Home, HomeError};
 use crate::process;
-use crate::runs::archive::Archive;
+use crate::records::landed;
+use crate::runs::archive::{Archive, FindError};
 use crate::stores::StoreError;
 
 /// Why something stays after all.
@@ -26,12 +27,14 @@ pub enum RemoveError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error("what it has landed cannot be kept in {file}: {0}", file = landed::FILE)]
+    Facts(io::Error),
     #[error("its folder cannot be removed: {0}")]
     Folder(io::Error),
 }
 
-/// Removes a run and its refs, as far as they are asked for; these are returned. A process killed in the middle leaves
-/// either a run that can be read, or an empty folder.
+/// Removes a run and its refs, as far as they are asked for; these are returned. What it has landed is kept first. A
+/// process killed in the middle leaves either a run that can be read, or an empty folder.
 pub async fn remove_run(
     archive: &Archive,
     run: &RunId,
@@ -43,6 +46,7 @@ pub async fn remove_run(
     })?;
     // Processes of a killed run: without its record, no command would find them any more.
     process::end_leftovers(run, claim.directory(), &[]);
+    keep_facts(archive, run).await?;
     let _ = fs::remove_file(claim.directory().join("head"));
     archive.remove(run).await?;
     discard_run(&archive.home, run).map_err(RemoveError::Folder)?;
@@ -53,6 +57,16 @@ pub async fn remove_run(
     delete(&repository, &found)?;
     let _ = repository.prune_worktrees();
     Ok(found)
+}
+
+/// What it has landed is known without it. A run that cannot be read is not counted on before, either.
+async fn keep_facts(archive: &Archive, run: &RunId) -> Result<(), RemoveError> {
+    let Some(stored) = archive.known(run) else { return Ok(()) };
+    match archive.read(stored).await {
+        Ok(found) => landed::keep(&archive.home, stored, &found.run).map_err(RemoveError::Facts),
+        Err(FindError::Store(error @ StoreError::Unavailable { .. })) => Err(error.into()),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Removes the folder of a run that was never in the store.
