@@ -17,13 +17,14 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one this program is not even built.)
-pub(crate) const FOR_TESTS: [Program; 6] = [
+pub(crate) const FOR_TESTS: [Program; 7] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),
     program("sqlite3", "sqlite3"),
     program("faketime", "faketime"),
     program("unshare", "util-linux"),
     program("tmux", "tmux"),
+    program("promtool", "prometheus"),
 ];
 
 /// What Conductor is measured against.

@@ -15,6 +15,7 @@ pub mod notify;
 mod plan_file;
 mod profile;
 mod races;
+pub mod tally;
 mod time;
 mod words;
 

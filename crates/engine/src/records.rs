@@ -1,4 +1,4 @@
-//! What is written about runs beside their log, and read again: files, reports, sessions, groups, issues, notifications.
+//! What is written about runs beside their log, and read again: files, reports, sessions, groups, issues, notifications, metrics.
 
 pub mod beads;
 pub mod flat;
@@ -6,6 +6,7 @@ pub mod groups;
 pub mod history;
 pub mod landed;
 pub mod ledger;
+pub mod metrics;
 pub mod notify;
 pub mod output;
 pub mod sessions;

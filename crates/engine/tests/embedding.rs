@@ -57,6 +57,7 @@ async fn two_runs_are_driven_in_one_process_and_one_is_cancelled() {
     let status = one.status().await.unwrap();
     assert_eq!((status.running.len(), status.running[0].task.as_str()), (1, "first"));
     let (id, cancelled) = (one.id().clone(), other.id().clone());
+    let appends = one.append_times().clone();
     other.cancel();
     let ended = other.wait().await.unwrap();
     assert_eq!(ended.run.stage(), Stage::Finished(RunOutcome::Cancelled));
@@ -78,6 +79,10 @@ async fn two_runs_are_driven_in_one_process_and_one_is_cancelled() {
     assert_eq!(engine.find(&id.as_str()[..6]).await.unwrap().id, id);
     assert!(matches!(engine.find("nothing").await, Err(EngineError::Find(_))));
     assert_eq!(engine.read(&id).await.unwrap().count(Status::Completed), 2);
+    let mut tally = engine.tally(&id).await.unwrap();
+    tally += &engine.tally(&cancelled).await.unwrap();
+    assert_eq!((tally.tasks["completed"]["command"], tally.tasks["cancelled"]["none"]), (2, 1));
+    assert!(appends.so_far().count() > 0, "it is measured how long events take to be durable");
 }
 
 /// As a server does with the runs of a terminal: by the log and the control socket alone.

@@ -176,6 +176,10 @@ pub(crate) struct Run {
     /// Write transcripts and reports to this folder
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Keep metrics of the run in this file, in the text format of Prometheus
+    #[arg(long, value_name = "PATH", env = "CONDUCTOR_METRICS_FILE", hide_env_values = true)]
+    pub(crate) metrics_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,6 +8,7 @@ mod editing;
 mod finding;
 pub(crate) mod issues;
 mod keys;
+mod metrics;
 mod places;
 mod signals;
 mod skipping;
@@ -199,7 +200,7 @@ async fn begin(
     let mut repository = repository(&args, &plan, &mut options, &args.directory)?;
     // What is refused leaves nothing behind, so all that can be is looked at before anything is made.
     places::check(repository.as_ref(), &id, &args.directory, &plan)?;
-    let ours = uncommitted::ours(&source, &options, &args.directory, repository.as_ref());
+    let ours = uncommitted::ours(&args, &source, &options, &args.directory, repository.as_ref());
     let uncommitted = uncommitted::find(&args, repository.as_ref(), &ours)?;
     places::make_output(&options)?;
     args.hint(&plan, &options).into_iter().for_each(talk);
@@ -297,7 +298,7 @@ async fn go_on(
         Err(cli_error) => Err(cli_error),
     };
     let workspaces = place.map_err(|cli_error| places::changed(cli_error, claim.directory()))?;
-    let ours = uncommitted::ours(&stored.source, &options, &stored.directory, None);
+    let ours = uncommitted::ours(&args, &stored.source, &options, &stored.directory, None);
     let world = world(&args, log, claim, workspaces, &options, stored.directory.clone(), ours);
     args.directory = stored.directory;
     carry_out(
@@ -345,12 +346,14 @@ async fn carry_out(
     let (options, in_repository) = (start.options.clone(), world.workspaces.run_repo().is_some());
     let store = world.log.store().clone();
     let file = Watched::new(args, source.clone(), &run, store, (&options, in_repository))?;
+    let metrics = metrics::Source::of(args, &world);
     let (mut driving, notices) = Driving::begin(&run, start, world, source.clone())?;
     let coordinator = driving.coordinator();
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, coordinator);
     let (control, graph) = (coordinator.control(), driving.graph().clone());
     let shown = (&id, &run, &options, &*graph, &*output);
     let mut audience = gather(args, shown, driving.coordinator(), notices);
+    let metrics = metrics.map(|source| source.follow(&run, driving.coordinator(), audience.words()));
     // The views and writers that follow the run hold what they need of it.
     drop((run, graph));
     process::give_memory_back();
@@ -358,6 +361,7 @@ async fn carry_out(
     let looks = keys::watch(control.clone(), args.ui() != Ui::Json);
     let watching = file.map(|file| tokio::spawn(file.watch(control, audience.words())));
     let driven = audience.follow(driving.drive(), looks).await;
+    metrics::finish(metrics);
     let driven = driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
     let concluded = driven.conclude(&|word| talk(word)).await?;

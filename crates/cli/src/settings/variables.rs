@@ -21,7 +21,7 @@ pub(crate) const LOG: &str = "CONDUCTOR_LOG";
 pub(crate) const LOG_FORMAT: &str = "CONDUCTOR_LOG_FORMAT";
 
 /// What is set where an option of `run` can set it too.
-pub(crate) const OF_OPTIONS: [(&str, &str); 14] = [
+pub(crate) const OF_OPTIONS: [(&str, &str); 15] = [
     ("parallel", "CONDUCTOR_PARALLEL"),
     ("strategy", "CONDUCTOR_STRATEGY"),
     ("isolation", "CONDUCTOR_ISOLATION"),
@@ -31,6 +31,7 @@ pub(crate) const OF_OPTIONS: [(&str, &str); 14] = [
     ("answer_within", "CONDUCTOR_ANSWER_WITHIN"),
     ("ui", "CONDUCTOR_UI"),
     ("heartbeat", "CONDUCTOR_HEARTBEAT"),
+    ("metrics_file", "CONDUCTOR_METRICS_FILE"),
     ("limits.max_cost", "CONDUCTOR_MAX_COST"),
     ("limits.max_tokens", "CONDUCTOR_MAX_TOKENS"),
     ("limits.max_time", "CONDUCTOR_MAX_TIME"),

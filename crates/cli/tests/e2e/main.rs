@@ -56,6 +56,7 @@ mod logs_of_runs;
 mod manual;
 mod mcp;
 mod measure;
+mod metrics;
 mod notifications;
 mod odd_repositories;
 mod orchestrate;

@@ -172,6 +172,23 @@ impl Snapshot {
         }
     }
 
+    /// Whether a coordinator drives the run, as far as the log tells.
+    pub fn is_active(&self) -> bool {
+        matches!(self.state.as_str(), "running" | "paused" | "finishing")
+    }
+
+    /// How many slots are taken: attempts that only have to land take none. Where very many are at work, those who race for
+    /// one task count as one.
+    pub fn busy(&self) -> u32 {
+        let takes_one = |at: &&AtWork| {
+            matches!(at.phase, Phase::Preparing | Phase::Working | Phase::Verifying | Phase::Stopping(_))
+        };
+        match self.running.len() < LISTED {
+            true => self.running.iter().filter(takes_one).count() as u32,
+            false => self.counts.running.saturating_sub(self.counts.landing),
+        }
+    }
+
     /// Tasks whose work waits for a person's review.
     pub fn reviews(&self) -> impl Iterator<Item = &TaskId> {
         let in_review = |waiting: &&Waiting| matches!(waiting.why.first(), Some(Wait::Review { .. }));

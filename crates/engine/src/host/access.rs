@@ -5,7 +5,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
@@ -43,12 +43,17 @@ pub fn replace(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
 
 /// As `replace`, for what is written piece by piece.
 pub fn replace_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let fresh = unfinished(path);
+    let open = || options(&fresh).write(true).create(true).truncate(true).open(&fresh);
+    let written = open().and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(&fresh, path));
+    written.inspect_err(|_| drop(fs::remove_file(&fresh)))
+}
+
+/// What `replace` writes to before the file is there.
+pub fn unfinished(path: &Path) -> PathBuf {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}.new", std::process::id()));
-    let fresh = Path::new(&fresh);
-    let open = || options(fresh).write(true).create(true).truncate(true).open(fresh);
-    let written = open().and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(fresh, path));
-    written.inspect_err(|_| drop(fs::remove_file(fresh)))
+    fresh.into()
 }
 
 /// As `fs::create_dir_all`; what is made is as its parent is.

@@ -11,6 +11,7 @@ use conductor_core::plan::graph::{Graph, GraphError};
 use conductor_core::plan::groups::{ArrangeError, Circumstances, Steps, arrange};
 use conductor_core::plan::{Isolation, Plan, Work};
 use conductor_core::report::ledger::Ledger;
+use conductor_core::report::tally::Tally;
 use conductor_core::run::event::{Options, Record};
 use conductor_core::run::{IllegalEvent, Run};
 use conductor_core::schedule::{Request, Snapshot};
@@ -36,7 +37,9 @@ use crate::host::home::{Home, HomeError, RunClaim};
 use crate::host::logs;
 use crate::records::history;
 use crate::stores::bus::Records;
-use crate::stores::{self, EarlierRuns, Follower, LogReader, NewRun, RunLog, Store, StoreError, StoredRun};
+use crate::stores::{
+    self, AppendTimes, EarlierRuns, Follower, LogReader, NewRun, RunLog, Store, StoreError, StoredRun,
+};
 
 #[derive(Debug, Error)]
 pub enum EngineError {
@@ -137,6 +140,11 @@ impl Engine {
         Run::replay(&records).map_err(|source| EngineError::Unreadable { run: run.clone(), source })
     }
 
+    /// What a run counts for in metrics, by its log; it can be kept when the run is pruned.
+    pub async fn tally(&self, run: &RunId) -> Result<Tally, EngineError> {
+        Ok(Tally::of(&self.store.load(run, 0).await?))
+    }
+
     /// Everything that happens in a run behind the event of this number, whichever process drives it.
     pub fn watch(&self, run: &RunId, after: u64) -> Watching {
         Watching::new(self.home.clone(), self.store.clone(), run.clone(), after)
@@ -221,7 +229,7 @@ impl Engine {
             reaper: None,
             workers: None,
         };
-        let span = logs::run_span(&id);
+        let (span, append_times) = (logs::run_span(&id), world.log.append_times());
         let begun = span.in_scope(|| Driving::begin(&run, Start { options, reopen: false }, world, source));
         let (mut driving, notices) = begun?;
         let coordinator = driving.coordinator();
@@ -235,7 +243,7 @@ impl Engine {
             Ok(Ended { run, ledger, ending, output })
         };
         let ended = tokio::spawn(driven.instrument(span));
-        Ok(LiveRun { id, control, records, notices, ended })
+        Ok(LiveRun { id, control, records, notices, append_times, ended })
     }
 }
 
@@ -247,6 +255,7 @@ pub struct LiveRun {
     /// Nothing once they are called for.
     records: Option<Follower>,
     notices: mpsc::UnboundedReceiver<String>,
+    append_times: AppendTimes,
     ended: JoinHandle<Result<Ended, EngineError>>,
 }
 
@@ -297,6 +306,11 @@ impl LiveRun {
             Some(Ok(View::Snapshot(view))) => Some(view.snapshot.clone()),
             _ => None,
         }
+    }
+
+    /// How long it takes until its events are durable; goes on counting.
+    pub fn append_times(&self) -> &AppendTimes {
+        &self.append_times
     }
 
     /// Ends all that is at work and starts nothing more.

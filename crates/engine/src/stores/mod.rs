@@ -31,7 +31,7 @@ use sqlite::Sqlite;
 
 pub use earlier::EarlierRuns;
 pub use follower::Follower;
-pub use log::RunLog;
+pub use log::{AppendTimes, RunLog};
 pub use sqlite::{excesses, integrity, schema_version, sqlite_version};
 pub use waiting::{briefly, patiently};
 pub use witness::{Cause, Excess, missing, was_written, witnessed};

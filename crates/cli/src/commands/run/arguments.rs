@@ -14,7 +14,7 @@ use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::process::{Capacity, capacity};
 use conductor_engine::runs::done::Remaining;
 
-use super::{full_name, skipping};
+use super::{full_name, metrics, skipping};
 use crate::args::{self, Arguments, Command, Strategy, Ui};
 use crate::commands::{block_on, talk};
 use crate::error::{CliError, Exit};
@@ -43,6 +43,7 @@ pub(super) struct Resolved<'a> {
     pub(super) directory: PathBuf,
     /// What `--skip-done` has left out.
     done: BTreeMap<TaskId, Fingerprint>,
+    pub(super) metrics_file: Option<PathBuf>,
 }
 
 impl<'a> Resolved<'a> {
@@ -50,8 +51,9 @@ impl<'a> Resolved<'a> {
         let directory = std::env::current_dir().map_err(|error| {
             CliError::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
         })?;
+        let metrics_file = typed.metrics_file.as_deref().map(metrics::resolve).transpose()?;
         let (file, resume, done) = (typed.file.clone(), typed.resume.clone(), BTreeMap::new());
-        let mut resolved = Resolved { typed, file, resume, directory, done };
+        let mut resolved = Resolved { typed, file, resume, directory, done, metrics_file };
         resolved.settle_file();
         if typed.retry_failed && resolved.resume.is_none() {
             resolved.resume = Some(String::new());

@@ -98,6 +98,9 @@ impl Audience {
     }
 
     fn show_the_rest(&mut self) {
+        while let Ok(words) = self.said.try_recv() {
+            self.view.notice(&words);
+        }
         while let Ok(shown) = self.shown.try_recv() {
             show(self.view.as_mut(), shown);
         }

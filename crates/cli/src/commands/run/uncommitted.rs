@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::run::event::Options;
 use conductor_core::values::counted::counted;
 use conductor_engine::git::{Repository, Uncommitted};
+use conductor_engine::host::access;
 use conductor_engine::host::home::Home;
 
 use super::super::talk;
@@ -15,6 +16,7 @@ use crate::error::{CliError, Exit};
 /// Where a run writes itself, or what it was given: its task file, its files and state, and wherever what it says was sent.
 /// None of it is a change in the checkout.
 pub(super) fn ours(
+    args: &Resolved<'_>,
     source: &str,
     options: &Options,
     directory: &Path,
@@ -23,7 +25,8 @@ pub(super) fn ours(
     let output = options.output.iter().map(PathBuf::from);
     let roots = repository.map(|repository| repository.root.as_path()).into_iter().chain([directory]);
     let flow = roots.map(|root| root.join(conductor_core::plan::groups::ROOT));
-    let all = output.chain(Home::root_of_environment().ok()).chain(flow).chain(redirected());
+    let metrics = args.metrics_file.iter().flat_map(|path| [path.clone(), access::unfinished(path)]);
+    let all = output.chain(Home::root_of_environment().ok()).chain(flow).chain(redirected()).chain(metrics);
     // What tasks come from can be another program as well, and then there is no such file.
     let all = all.chain([directory.join(source)].into_iter().filter(|path| path.is_file()));
     all.map(|path| path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path)).collect()

@@ -1,6 +1,7 @@
 //! Random graphs, random ends, random orders, crashes anywhere: what must hold whatever happens.
 
 mod random;
+mod tally;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -380,16 +381,7 @@ impl Checked {
                 let until = now(self.script.secs + u64::from(whom)).at;
                 self.input(Input::ProviderParked { agent, until });
             }
-            (1, Some((task, attempt))) => {
-                let usage = Usage { cost: Usd(1), tokens: 1, turns: 1, ..Usage::default() };
-                self.input(Input::UsageReported {
-                    task,
-                    attempt,
-                    usage,
-                    model: None,
-                    taken_back: Usage::default(),
-                });
-            }
+            (1, Some((task, attempt))) => self.report_usage(task, attempt, whom),
             (2, Some(_)) => {
                 let question = Question { tool: "Bash".into(), what: "deploy".into(), why: String::new() };
                 self.report(0, Outcome::Asked(Box::new(question)), whom.is_multiple_of(5));
@@ -405,6 +397,25 @@ impl Checked {
             _ if whom.is_multiple_of(3) => self.answer(whom.is_multiple_of(2)),
             _ => self.review(whom),
         }
+    }
+
+    /// An agent says what it used, and sometimes that a part of what it said before was too much.
+    fn report_usage(&mut self, task: TaskId, attempt: Attempt, how: u8) {
+        let run = self.script.scheduler.run();
+        let place = run.place(&task).unwrap();
+        if run.agent_choice(place).is_none() {
+            return;
+        }
+        let model: Option<Box<str>> = (!how.is_multiple_of(3)).then(|| format!("m{}", how % 3).into());
+        let said = run.used_in_attempt(place).iter().find(|used| used.model == model);
+        let said = said.map(|used| used.usage).unwrap_or_default();
+        let taken_back = match how.is_multiple_of(2) {
+            true => Usage { cost: Usd(said.cost.0 / 2), tokens: said.tokens / 2, ..Usage::default() },
+            false => Usage::default(),
+        };
+        let amount = u64::from(how);
+        let usage = Usage { cost: Usd(amount), tokens: 2 * amount, turns: 1, ..Usage::default() };
+        self.input(Input::UsageReported { task, attempt, usage, model, taken_back });
     }
 
     /// A person reviews the first that waits for it, if the run is active.

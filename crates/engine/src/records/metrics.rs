@@ -1,0 +1,226 @@
+//! Metrics of runs as text for Prometheus, and the file that has them while a run goes on.
+//!
+//! What is counted is the core's (`report::tally`); here it only gets its names. No run and no task is a label: their number
+//! has no bound.
+
+mod file;
+
+use std::fmt::{Display, Write as _};
+
+use conductor_core::report::tally::{
+    APPEND_BOUNDS, Gauges, Histogram, RETRY_REASONS, TASK_BOUNDS, Tally, Used,
+};
+
+pub use file::MetricsFile;
+
+/// The two forms of the text. They differ in what a counter's family is called, in how a bound is written, and in their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Prometheus's own, version 0.0.4: what `*.prom` files of node_exporter are in.
+    Prometheus,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+}
+
+impl Format {
+    /// For the answer to a request over HTTP.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// A family of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub help: &'static str,
+}
+
+const fn metric(name: &'static str, kind: Kind, help: &'static str) -> Metric {
+    Metric { name, kind, help }
+}
+
+const BUILD: Metric = metric("conductor_build_info", Kind::Gauge, "The version of Conductor.");
+const TASKS: Metric = metric(
+    "conductor_tasks_total",
+    Kind::Counter,
+    "Tasks that came to an end, by state and agent (command for commands, none where it never began).",
+);
+const DURATION: Metric = metric(
+    "conductor_task_duration_seconds",
+    Kind::Histogram,
+    "Time from the first start of a task to its end, by state, without the time in which no coordinator was awake.",
+);
+const RUNNING: Metric =
+    metric("conductor_tasks_running", Kind::Gauge, "Tasks at work, those that only have to land included.");
+const QUEUE: Metric = metric(
+    "conductor_queue_depth",
+    Kind::Gauge,
+    "Tasks of active runs that wait for a slot or a dependency.",
+);
+const SLOTS: Metric = metric("conductor_slots", Kind::Gauge, "Slots for attempts, by state: busy or free.");
+const COST: Metric = metric(
+    "conductor_cost_usd_total",
+    Kind::Counter,
+    "What models cost in US dollars, counted when an attempt ends, without tokens of unknown price.",
+);
+const TOKENS: Metric = metric(
+    "conductor_tokens_total",
+    Kind::Counter,
+    "Tokens that models read (input) and wrote (output), counted when an attempt ends.",
+);
+const RETRIES: Metric =
+    metric("conductor_task_retries_total", Kind::Counter, "Further attempts at tasks, by what they are for.");
+const CONFLICTS: Metric =
+    metric("conductor_merge_conflicts_total", Kind::Counter, "Work of tasks that did not merge.");
+const WORKTREES: Metric =
+    metric("conductor_worktrees", Kind::Gauge, "Worktrees and clones of runs that are on the disk.");
+const APPENDS: Metric = metric(
+    "conductor_store_append_seconds",
+    Kind::Histogram,
+    "Time until events were durable in the store, for each append of this process.",
+);
+
+/// Everything that is exported.
+pub const METRICS: [Metric; 12] =
+    [BUILD, TASKS, DURATION, RUNNING, QUEUE, SLOTS, COST, TOKENS, RETRIES, CONFLICTS, WORKTREES, APPENDS];
+
+/// The metrics of one run or of many. Only a process that drives runs knows how long its appends took.
+pub fn text(tally: &Tally, gauges: &Gauges, appends: Option<&Histogram>, format: Format) -> String {
+    let mut page = Page { text: String::new(), format };
+    page.value(BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.tasks(tally);
+    page.value(RUNNING, &[], gauges.running);
+    page.value(QUEUE, &[], gauges.queued);
+    page.family(SLOTS);
+    page.sample(SLOTS.name, &[("state", "busy")], gauges.busy);
+    page.sample(SLOTS.name, &[("state", "free")], gauges.free);
+    page.used(tally);
+    page.retries(tally);
+    page.value(CONFLICTS, &[], tally.conflicts);
+    page.value(WORKTREES, &[], gauges.worktrees);
+    if let Some(appends) = appends {
+        page.family(APPENDS);
+        page.histogram(APPENDS, None, appends, &APPEND_BOUNDS);
+    }
+    if format == Format::OpenMetrics {
+        page.text += "# EOF\n";
+    }
+    page.text
+}
+
+struct Page {
+    text: String,
+    format: Format,
+}
+
+impl Page {
+    fn tasks(&mut self, tally: &Tally) {
+        self.family(TASKS);
+        for (state, agents) in &tally.tasks {
+            for (agent, count) in agents {
+                self.sample(TASKS.name, &[("state", state), ("agent", agent)], count);
+            }
+        }
+        self.family(DURATION);
+        for (state, histogram) in &tally.durations {
+            self.histogram(DURATION, Some(("state", state)), histogram, &TASK_BOUNDS);
+        }
+    }
+
+    fn used(&mut self, tally: &Tally) {
+        self.family(COST);
+        for (model, Used { cost, .. }) in &tally.used {
+            self.sample(COST.name, &[("model", model)], cost.dollars());
+        }
+        self.family(TOKENS);
+        for (model, Used { input, output, .. }) in &tally.used {
+            self.sample(TOKENS.name, &[("model", model), ("type", "input")], input);
+            self.sample(TOKENS.name, &[("model", model), ("type", "output")], output);
+        }
+    }
+
+    fn retries(&mut self, tally: &Tally) {
+        self.family(RETRIES);
+        for reason in RETRY_REASONS {
+            let count = tally.retries.get(reason).copied().unwrap_or_default();
+            self.sample(RETRIES.name, &[("reason", reason)], count);
+        }
+        // Of a tally that another version has kept.
+        for (reason, count) in
+            tally.retries.iter().filter(|(reason, _)| !RETRY_REASONS.contains(&reason.as_str()))
+        {
+            self.sample(RETRIES.name, &[("reason", reason)], count);
+        }
+    }
+
+    fn family(&mut self, Metric { name, kind, help }: Metric) {
+        let name = match (self.format, kind) {
+            (Format::OpenMetrics, Kind::Counter) => name.strip_suffix("_total").unwrap_or(name),
+            _ => name,
+        };
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.text += name;
+        for (at, (label, value)) in labels.iter().enumerate() {
+            let open = if at == 0 { '{' } else { ',' };
+            let _ = write!(self.text, "{open}{label}=\"{}\"", escaped(value));
+        }
+        let close = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.text, "{close} {value}");
+    }
+
+    /// A family of a single sample.
+    fn value(&mut self, metric: Metric, labels: &[(&str, &str)], value: impl Display) {
+        self.family(metric);
+        self.sample(metric.name, labels, value);
+    }
+
+    fn histogram(&mut self, of: Metric, label: Option<(&str, &str)>, histogram: &Histogram, bounds: &[u64]) {
+        let own: Vec<(&str, &str)> = label.into_iter().collect();
+        let (count, bucket) = (histogram.count(), format!("{}_bucket", of.name));
+        for (bound, count) in histogram.cumulative(bounds) {
+            let le = self.bound(seconds(bound));
+            self.sample(&bucket, &[&own[..], &[("le", &le)]].concat(), count);
+        }
+        self.sample(&bucket, &[&own[..], &[("le", "+Inf")]].concat(), count);
+        self.sample(&format!("{}_sum", of.name), &own, seconds(histogram.sum()));
+        self.sample(&format!("{}_count", of.name), &own, count);
+    }
+
+    fn bound(&self, seconds: f64) -> String {
+        match self.format {
+            Format::Prometheus => format!("{seconds}"),
+            Format::OpenMetrics => format!("{seconds:?}"),
+        }
+    }
+}
+
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests;
