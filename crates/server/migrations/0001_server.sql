@@ -53,3 +53,22 @@ CREATE TABLE audit (
     status INTEGER NOT NULL,
     detail TEXT NOT NULL
 ) STRICT;
+
+-- What a run has counted, also when the run itself was removed: counters never go back.
+CREATE TABLE tallies (
+    run TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    tally TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What outside callers may start, and how.
+CREATE TABLE hooks (
+    id TEXT PRIMARY KEY,
+    project TEXT NOT NULL,
+    name TEXT NOT NULL,
+    hash TEXT NOT NULL UNIQUE,
+    settings TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    revoked INTEGER,
+    used INTEGER
+) STRICT;

@@ -11,9 +11,10 @@ use crate::access::codes::Codes;
 use crate::access::throttle::Throttle;
 use crate::access::{Hosts, Identity};
 use crate::live::Runs;
+use crate::metrics::Meter;
+use crate::problem::{Problem, Result};
 use crate::program::Program;
 use crate::records::{Project, ProjectError, Records};
-use crate::web::problem::{Problem, Result};
 
 pub(crate) type App = Arc<AppParts>;
 
@@ -28,6 +29,11 @@ pub(crate) struct AppParts {
     pub(crate) owner_token: String,
     pub(crate) started: Instant,
     pub(crate) bound: SocketAddr,
+    /// How often each hook was called.
+    pub(crate) hook_calls: Throttle,
+    pub(crate) meter: Meter,
+    /// Of edits: one after the other.
+    pub(crate) editing: tokio::sync::Mutex<()>,
     /// Of starts: two at once for one project are not both to be tried.
     pub(crate) starting: tokio::sync::Mutex<()>,
 }
@@ -48,7 +54,7 @@ impl AppParts {
         Ok(runs.iter().filter(|run| project.has(run)).cloned().collect())
     }
 
-    /// The runs that somebody may see, newest first, with their projects.
+    /// The runs that a user may see, newest first, with their projects.
     pub(crate) async fn visible(&self, identity: &Identity) -> Result<Vec<(StoredRun, Option<String>)>> {
         let projects = self.records.projects().await?;
         let runs = self.runs.list().await?;
@@ -70,7 +76,9 @@ impl From<ProjectError> for Problem {
             ProjectError::Taken(_) | ProjectError::Known(_) => Problem::conflict(error),
             ProjectError::WrongId(_) => Problem::new(422, error).with("field", "id"),
             ProjectError::NoFolder(_) => Problem::new(422, error).with("field", "directory"),
-            ProjectError::NoFile(_) | ProjectError::NoUsualFile(_) => Problem::new(422, error).with("field", "file"),
+            ProjectError::NoFile(_) | ProjectError::NoUsualFile(_) => {
+                Problem::new(422, error).with("field", "file")
+            }
             ProjectError::Failed(error) => error.into(),
         }
     }

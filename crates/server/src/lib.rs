@@ -10,6 +10,8 @@ mod api;
 mod app;
 pub mod listen;
 mod live;
+mod metrics;
+mod problem;
 mod program;
 pub mod records;
 mod web;
@@ -25,6 +27,7 @@ use access::{Hosts, codes::Codes, owner, throttle::Throttle};
 use app::AppParts;
 use listen::{Bound, ListenError, Tls};
 use live::Runs;
+use metrics::Meter;
 use program::Program;
 use records::{Records, RecordsError};
 
@@ -66,6 +69,9 @@ impl Server {
             runs: Runs::new(home.clone()),
             hosts: Hosts::new(bound.address, &hosts, tls.is_some()),
             throttle: Throttle::default(),
+            hook_calls: Throttle::default(),
+            meter: Meter::default(),
+            editing: tokio::sync::Mutex::new(()),
             codes: Codes::default(),
             owner_token,
             started: Instant::now(),
@@ -114,5 +120,7 @@ pub fn routes() -> Vec<(&'static str, &'static str, &'static str)> {
 
 /// Which commands of the program have which route.
 pub fn commands() -> Vec<(&'static str, String)> {
-    api::commands().map(|(command, route)| (command, format!("{} {}", route.method.name(), route.path))).collect()
+    api::commands()
+        .map(|(command, route)| (command, format!("{} {}", route.method.name(), route.path)))
+        .collect()
 }

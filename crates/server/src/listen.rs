@@ -40,7 +40,9 @@ pub enum ListenError {
     InUse { ip: IpAddr, port: u16, by: Option<String> },
     #[error("{address} cannot be listened at: {source}")]
     Unusable { address: SocketAddr, source: io::Error },
-    #[error("{0} can be reached from other machines, and passwords would go over the network for everyone to read")]
+    #[error(
+        "{0} can be reached from other machines, and passwords would go over the network for everyone to read"
+    )]
     Open(SocketAddr),
     #[error("{path}: {why}", path = .path.display())]
     Certificate { path: PathBuf, why: String },
@@ -67,8 +69,9 @@ impl Tls {
     /// Of PEM files.
     pub fn read(certificate: &Path, key: &Path) -> Result<Tls, ListenError> {
         let wrong = |path: &Path, why: String| ListenError::Certificate { path: path.to_owned(), why };
-        let chain: Result<Vec<_>, _> =
-            CertificateDer::pem_file_iter(certificate).map_err(|error| wrong(certificate, error.to_string()))?.collect();
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate)
+            .map_err(|error| wrong(certificate, error.to_string()))?
+            .collect();
         let chain = chain.map_err(|error| wrong(certificate, error.to_string()))?;
         if chain.is_empty() {
             return Err(wrong(certificate, "it has no certificate".to_owned()));
@@ -138,7 +141,9 @@ fn holder(port: u16) -> Option<String> {
     for process in std::fs::read_dir("/proc").ok()?.flatten() {
         let Ok(pid) = process.file_name().to_string_lossy().parse::<u32>() else { continue };
         let Ok(files) = std::fs::read_dir(process.path().join("fd")) else { continue };
-        let has = files.flatten().any(|file| std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == wanted.as_str()));
+        let has = files
+            .flatten()
+            .any(|file| std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == wanted.as_str()));
         if has {
             let name = std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
             return Some(format!("{} (process {pid})", name.trim()));

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use axum::body::Body;
+use conductor_engine::host::access;
 use futures_util::stream;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -15,7 +16,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::web::problem::{Problem, Result};
+use crate::problem::{Problem, Result};
 
 /// Of those that run beside each other; others wait.
 const AT_ONCE: usize = 8;
@@ -61,7 +62,12 @@ impl Program {
     }
 
     /// Runs a command to its end, in a folder.
-    pub(crate) async fn run(&self, directory: &Path, words: Vec<OsString>, input: Option<&str>) -> Result<Said> {
+    pub(crate) async fn run(
+        &self,
+        directory: &Path,
+        words: Vec<OsString>,
+        input: Option<&str>,
+    ) -> Result<Said> {
         let _turn = self.turns.acquire().await.map_err(|_| Problem::unavailable("the server is stopping"))?;
         let mut command = self.command(directory);
         command.args(words);
@@ -98,15 +104,21 @@ impl Program {
     }
 
     /// As `run`, for a command that answers with JSON.
-    pub(crate) async fn json(&self, directory: &Path, words: Vec<OsString>, input: Option<&str>) -> Result<Value> {
+    pub(crate) async fn json(
+        &self,
+        directory: &Path,
+        words: Vec<OsString>,
+        input: Option<&str>,
+    ) -> Result<Value> {
         let said = self.run(directory, words, input).await?;
         match serde_json::from_slice::<Value>(&said.out) {
-            Ok(answer) if is_answer(said.exit) => Ok(answer),
+            // Of what failed there is as much to tell as of what went well: a command that answers has an answer.
+            Ok(answer) if answer.is_object() || (answer.is_array() && said.exit == 0) => Ok(answer),
             _ => Err(said.problem()),
         }
     }
 
-    /// A command whose answer is passed on as it comes; it is ended where nobody listens any more.
+    /// A command whose answer is passed on as it comes; it is ended where the client is gone.
     pub(crate) fn flow(&self, directory: &Path, words: Vec<OsString>) -> Result<Body> {
         let mut command = self.command(directory);
         command.args(words).stderr(Stdio::null());
@@ -126,23 +138,24 @@ impl Program {
         Ok(Body::from_stream(parts))
     }
 
-    /// Starts a command that outlives the server, and whose words go to a file.
-    pub(crate) fn leave(&self, directory: &Path, words: Vec<OsString>, log: std::fs::File) -> Result<u32> {
+    /// Starts a command that outlives the server; what it answers and says goes to files of a folder.
+    pub(crate) fn leave(&self, directory: &Path, words: Vec<OsString>, folder: &Path) -> Result<u32> {
+        use std::os::unix::process::CommandExt as _;
+        let file = |name: &str| {
+            access::private().create(true).append(true).open(folder.join(name)).map_err(Problem::unavailable)
+        };
+        let (out, error) = (file("out")?, file("words")?);
         let mut command = std::process::Command::new(&self.path);
-        let error = log.try_clone().map_err(Problem::internal)?;
+        // What ends the server's group is not meant for it.
+        command.process_group(0);
         command.args(words).current_dir(directory).env("CONDUCTOR_HOME", &self.state).env("NO_COLOR", "1");
-        command.stdin(Stdio::null()).stdout(log).stderr(error);
+        command.stdin(Stdio::null()).stdout(out).stderr(error);
         let mut child = command.spawn().map_err(|error| unstarted(&self.path, directory, &error))?;
         let pid = child.id();
-        // Somebody has to hear of its end.
+        // Its end has to be heard of, or it stays as a zombie.
         std::thread::spawn(move || child.wait());
         Ok(pid)
     }
-}
-
-/// Exit codes that come with an answer: of a run that failed, for one, there is as much to tell as of a good one.
-fn is_answer(exit: i32) -> bool {
-    matches!(exit, 0 | 5 | 6 | 8 | 9 | 100 | 101)
 }
 
 impl Said {

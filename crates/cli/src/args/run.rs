@@ -64,6 +64,14 @@ pub(crate) struct Run {
     #[arg(long, overrides_with = "fail_fast")]
     pub(crate) keep_going: bool,
 
+    /// Have this agent do the prompts for which neither task nor config names one
+    #[arg(long, value_name = "NAME", add = complete::agents())]
+    pub(crate) agent: Option<String>,
+
+    /// Use this model for the prompts for which neither task nor config names one
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
     /// Choose when a task may start, beyond its dependencies
     #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_STRATEGY", hide_env_values = true)]
     pub(crate) strategy: Option<Strategy>,

@@ -8,8 +8,13 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Listen at this address
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7420", env = "CONDUCTOR_BIND",
-          hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:7420",
+        env = "CONDUCTOR_BIND",
+        hide_env_values = true
+    )]
     pub(crate) bind: SocketAddr,
     /// Answer to this name too, as browsers send it; repeatable
     #[arg(long = "host", value_name = "NAME")]
@@ -20,7 +25,7 @@ pub(crate) struct Serve {
     /// Use TLS with this key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Listen where other machines can reach it without TLS: everybody on the way can read passwords
+    /// Listen where other machines can reach it without TLS: anyone in between can read passwords
     #[arg(long)]
     pub(crate) insecure_i_know: bool,
     /// Open the page in a browser, logged in

@@ -95,7 +95,9 @@ impl From<ProjectError> for CliError {
         let help = match &error {
             ProjectError::Unknown { meant: Some(meant), .. } => Some(format!("did you mean '{meant}'?")),
             ProjectError::Unknown { .. } => Some("`conductor project list` lists them".to_owned()),
-            ProjectError::NoUsualFile(_) => Some("name it with --file, or make one: `conductor init`".to_owned()),
+            ProjectError::NoUsualFile(_) => {
+                Some("name it with --file, or make one: `conductor init`".to_owned())
+            }
             _ => None,
         };
         let cli_error = CliError::new(exit, error);

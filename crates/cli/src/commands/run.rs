@@ -39,6 +39,7 @@ use conductor_engine::host::shortage;
 use conductor_engine::planner;
 use conductor_engine::process;
 use conductor_engine::records::groups::{self};
+use conductor_engine::records::metrics::MetricsFile;
 use conductor_engine::runs::coordinator::{Coordinator, Start, World};
 use conductor_engine::runs::driving::{Concluded, Driving};
 use conductor_engine::runs::engine;
@@ -337,7 +338,8 @@ async fn carry_out(
     mut world: World,
 ) -> Result<Exit, CliError> {
     let output = world.output.clone();
-    world.examiner = super::group::examiner(&Home::open()?, &id, &source, &args.directory, run.plan());
+    let home = Home::open()?;
+    world.examiner = super::group::examiner(&home, &id, &source, &args.directory, run.plan());
     let state = world.claim.directory().to_owned();
     forget_exit(&state);
     if args.typed.detached {
@@ -346,14 +348,16 @@ async fn carry_out(
     let (options, in_repository) = (start.options.clone(), world.workspaces.run_repo().is_some());
     let store = world.log.store().clone();
     let file = Watched::new(args, source.clone(), &run, store, (&options, in_repository))?;
-    let metrics = metrics::Source::of(args, &world);
+    let metrics = metrics::source(args, home, &world);
     let (mut driving, notices) = Driving::begin(&run, start, world, source.clone())?;
     let coordinator = driving.coordinator();
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, coordinator);
     let (control, graph) = (coordinator.control(), driving.graph().clone());
     let shown = (&id, &run, &options, &*graph, &*output);
     let mut audience = gather(args, shown, driving.coordinator(), notices);
-    let metrics = metrics.map(|source| source.follow(&run, driving.coordinator(), audience.words()));
+    let followed =
+        |source| MetricsFile::follow(source, &run, driving.coordinator().subscribe(), audience.words());
+    let metrics = metrics.map(followed);
     // The views and writers that follow the run hold what they need of it.
     drop((run, graph));
     process::give_memory_back();

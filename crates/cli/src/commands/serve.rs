@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 use conductor_engine::host::access;
 use conductor_engine::host::home::Home;
 use conductor_server::listen::{self, ListenError, Tls};
-use conductor_server::records::folder;
 use conductor_server::{ServeError, Server, Settings, access::owner};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -25,16 +24,22 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
         None => listen::bind(args.bind, tls.is_some() || args.insecure_i_know)?,
     };
     block_on(async {
-        let settings =
-            Settings { home: home.clone(), program: std::env::current_exe()?, hosts: args.hosts.clone(), tls };
+        let settings = Settings {
+            home: home.clone(),
+            program: std::env::current_exe()?,
+            hosts: args.hosts.clone(),
+            tls,
+        };
         let server = Server::prepare(settings, bound).await?;
         let (page, token) = (server.page(), owner::file(&home));
         // For those who look for the server: it is told where it is, and taken away at the end.
-        let note = folder(&home).join("address");
+        let note = owner::folder(&home).join("address");
         access::replace(&note, format!("{page}\n"))?;
         match args.json {
-            true => answer_json(&json!({ "schema": "conductor.serve/1", "url": page, "pid": std::process::id(),
-                "owner_token_file": token }))?,
+            true => {
+                answer_json(&json!({ "schema": "conductor.serve/1", "url": page, "pid": std::process::id(),
+                "owner_token_file": token }))?
+            }
             false => answer(&format!(
                 "Conductor serves at {page}\nAPI reference: {page}/api/docs\nthe owner's token: {}\nstop it: Ctrl-C\n",
                 token.display()
@@ -49,7 +54,7 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
     })
 }
 
-/// Until somebody says so.
+/// Until a signal says so.
 async fn stopped() {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))

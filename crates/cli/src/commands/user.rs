@@ -52,7 +52,7 @@ fn role(name: RoleName) -> Role {
     }
 }
 
-/// A role in a project that is not there would wait for whoever makes one of that name.
+/// A role in a project that is not there would wait for the next project of that name.
 async fn check_project(records: &Records, project: Option<&str>) -> Result<(), CliError> {
     if let Some(project) = project {
         records.project(project).await?;
@@ -144,14 +144,23 @@ pub(crate) fn token(token: &args::Token) -> Result<Exit, CliError> {
         match token {
             args::Token::Add(args) => add_token(&records, args).await,
             args::Token::List(args) => tokens(&records, args.json).await,
-            args::Token::Revoke(of) => match records.revoke_token(&of.id, None).await.map_err(RecordsError::from)? {
-                true => {
-                    answer_either(of.json, &format!("token {} is revoked", of.id), "conductor.revoked/1", json!({ "id": of.id }))?;
-                    Ok(Exit::Done)
+            args::Token::Revoke(of) => {
+                match records.revoke_token(&of.id, None).await.map_err(RecordsError::from)? {
+                    true => {
+                        answer_either(
+                            of.json,
+                            &format!("token {} is revoked", of.id),
+                            "conductor.revoked/1",
+                            json!({ "id": of.id }),
+                        )?;
+                        Ok(Exit::Done)
+                    }
+                    false => {
+                        Err(CliError::new(Exit::Usage, format!("there is no token '{}' that is good", of.id))
+                            .help("`conductor token list` lists them"))
+                    }
                 }
-                false => Err(CliError::new(Exit::Usage, format!("there is no token '{}' that is good", of.id))
-                    .help("`conductor token list` lists them")),
-            },
+            }
         }
     })
 }
@@ -170,7 +179,12 @@ async fn add_token(records: &Records, args: &args::TokenAdd) -> Result<Exit, Cli
     let mut value = token_told(&made);
     value["token"] = json!(credential);
     // Alone on standard output, for `TOKEN=$(conductor token add …)`.
-    super::talk(format!("token {}, {} until {}; it is shown this once", made.id, made.role, timestamp(expires)));
+    super::talk(format!(
+        "token {}, {} until {}; it is shown this once",
+        made.id,
+        made.role,
+        timestamp(expires)
+    ));
     answer_either(args.json, &credential, "conductor.token/1", value)?;
     Ok(Exit::Done)
 }
@@ -200,7 +214,14 @@ async fn tokens(records: &Records, as_json: bool) -> Result<Exit, CliError> {
     };
     let row = |token: &Token| {
         let place = token.project.clone().unwrap_or_else(|| "all projects".to_owned());
-        [token.id.clone(), token.name.clone(), token.user.clone(), token.role.to_string(), place, state(token)]
+        [
+            token.id.clone(),
+            token.name.clone(),
+            token.user.clone(),
+            token.role.to_string(),
+            place,
+            state(token),
+        ]
     };
     answer(&columns(["ID", "NAME", "USER", "ROLE", "WHERE", "GOOD"], tokens.iter().map(row).collect()))?;
     Ok(Exit::Done)

@@ -77,6 +77,7 @@ mod runs;
 mod screens;
 mod secrets;
 mod seed_files;
+mod server;
 mod sessions;
 mod shortages;
 mod signals;

@@ -11,7 +11,7 @@ use conductor_core::report::tally::{
     APPEND_BOUNDS, Gauges, Histogram, RETRY_REASONS, TASK_BOUNDS, Tally, Used,
 };
 
-pub use file::MetricsFile;
+pub use file::{MetricsFile, MetricsSource};
 
 /// The two forms of the text. They differ in what a counter's family is called, in how a bound is written, and in their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

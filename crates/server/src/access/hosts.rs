@@ -1,4 +1,4 @@
-//! The names this server answers to. A page of somebody else's that makes a browser ask us by another name is refused.
+//! The names this server answers to. A page of another site that makes a browser ask us by another name is refused.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -35,7 +35,7 @@ impl Hosts {
         origin.strip_prefix(scheme).is_some_and(|host| self.include(host))
     }
 
-    /// Whether a cookie that is set for this host goes to nobody else.
+    /// Whether a cookie that is set for this host goes to no other server.
     pub(crate) fn may_have_cookie(&self, host: &str) -> bool {
         let (name, _) = split(host);
         name.eq_ignore_ascii_case(OWN_NAME) || (self.tls && !is_of_everyone(name))
@@ -85,14 +85,32 @@ mod tests {
     #[test]
     fn only_our_names_with_our_port_are_ours() {
         let hosts = Hosts::new("127.0.0.1:7420".parse().unwrap(), &["Box.example".into()], false);
-        for ours in ["localhost:7420", "LOCALHOST:7420", "conductor.localhost:7420", "127.0.0.1:7420", "[::1]:7420", "box.example:7420"] {
+        for ours in [
+            "localhost:7420",
+            "LOCALHOST:7420",
+            "conductor.localhost:7420",
+            "127.0.0.1:7420",
+            "[::1]:7420",
+            "box.example:7420",
+        ] {
             assert!(hosts.include(ours), "{ours}");
             assert!(hosts.are_origin(&format!("http://{ours}")), "{ours}");
         }
-        for other in ["localhost", "localhost:80", "evil.example:7420", "localhost.evil.example:7420", "", ":7420", "localhost:7420:1", "localhost:x"] {
+        for other in [
+            "localhost",
+            "localhost:80",
+            "evil.example:7420",
+            "localhost.evil.example:7420",
+            "",
+            ":7420",
+            "localhost:7420:1",
+            "localhost:x",
+        ] {
             assert!(!hosts.include(other), "{other}");
         }
-        for other in ["null", "https://localhost:7420", "http://evil.example", "http://localhost:7420.evil.example"] {
+        for other in
+            ["null", "https://localhost:7420", "http://evil.example", "http://localhost:7420.evil.example"]
+        {
             assert!(!hosts.are_origin(other), "{other}");
         }
         assert!(hosts.may_have_cookie("conductor.localhost:7420"));

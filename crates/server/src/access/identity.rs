@@ -5,7 +5,7 @@ use super::Role;
 /// The name of the one whose machine it is.
 pub(crate) const OWNER: &str = "owner";
 
-/// By what somebody is known.
+/// By what a user is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Means {
     OwnerToken,
@@ -23,7 +23,7 @@ impl Means {
     }
 }
 
-/// What somebody may do: everywhere where no project is named.
+/// What a user may do: everywhere where no project is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) project: Option<String>,
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(token.role_in(Some("web")), Some(Role::Operator));
         assert_eq!((token.role_in(Some("api")), token.role_in(None)), (None, None));
         assert_eq!(token.best_role(), Some(Role::Operator));
-        let nobody = Identity::new("bob".into(), Means::Session, vec![], None);
-        assert_eq!((nobody.best_role(), nobody.sees(Some("web"))), (None, false));
+        let stranger = Identity::new("bob".into(), Means::Session, vec![], None);
+        assert_eq!((stranger.best_role(), stranger.sees(Some("web"))), (None, false));
     }
 }

@@ -1,4 +1,4 @@
-//! The owner's token: whoever can read the file may do everything.
+//! The owner's token: a user who can read the file may do everything.
 
 use std::fs;
 use std::io;
@@ -9,8 +9,13 @@ use conductor_engine::host::home::Home;
 
 use super::secrets;
 
+/// Where the server keeps its own.
+pub fn folder(home: &Home) -> PathBuf {
+    home.root().join("server")
+}
+
 pub fn file(home: &Home) -> PathBuf {
-    crate::records::folder(home).join("owner-token")
+    folder(home).join("owner-token")
 }
 
 /// The token, made where there is none.
@@ -21,7 +26,7 @@ pub(crate) fn token(home: &Home) -> io::Result<String> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    access::create_private_dir_all(&crate::records::folder(home))?;
+    access::create_private_dir_all(&folder(home))?;
     let token = secrets::random("cdo_")?;
     access::replace(&path, format!("{token}\n"))?;
     Ok(token)

@@ -24,10 +24,11 @@ pub fn hash(password: &str) -> Result<String, PasswordError> {
     Ok(hash.map_err(|error| PasswordError::Unkept(error.to_string()))?.to_string())
 }
 
-/// Whether it is the one. Where there is no such user the same time is taken, so that nobody learns which names there are.
+/// Whether it is the one. Where there is no such user the same time is taken, so that the answer does not tell which names there are.
 pub(crate) fn fits(password: &str, hash: Option<&str>) -> bool {
-    const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5bm9ib2R5$4Q2Q0hCBqXkVMhNXLwVgSS3FQ/QcTMoUNKKUT2mZ0gk";
-    let Ok(parsed) = PasswordHash::new(hash.unwrap_or(NOBODY)) else { return false };
+    const UNKNOWN: &str =
+        "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5bm9ib2R5$4Q2Q0hCBqXkVMhNXLwVgSS3FQ/QcTMoUNKKUT2mZ0gk";
+    let Ok(parsed) = PasswordHash::new(hash.unwrap_or(UNKNOWN)) else { return false };
     Argon2::default().verify_password(password.as_bytes(), &parsed).is_ok() && hash.is_some()
 }
 
@@ -48,7 +49,7 @@ mod tests {
     #[test]
     fn a_name_that_is_not_there_takes_the_same_work() {
         let begun = std::time::Instant::now();
-        assert!(!fits("nobody's word", None));
+        assert!(!fits("a stranger's word", None));
         // Without the work it would be some microseconds.
         assert!(begun.elapsed() > std::time::Duration::from_millis(1));
     }

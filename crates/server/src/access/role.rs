@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What somebody may do in a project, each with all before it.
+/// What a user may do in a project, each with all before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Sees everything that is no secret.

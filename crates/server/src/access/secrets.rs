@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// 256 bits nobody can guess, in letters that survive every shell and address.
+/// 256 bits that cannot be guessed, in letters that survive every shell and address.
 pub(crate) fn random(prefix: &str) -> std::io::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;

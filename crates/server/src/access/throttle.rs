@@ -21,12 +21,15 @@ impl Throttle {
     pub(crate) fn wait(&self, name: &str, from: IpAddr) -> Option<u64> {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        keys(name, from).iter().filter_map(|key| {
-            let times = wrong.get_mut(key)?;
-            times.retain(|at| now.duration_since(*at) < WINDOW);
-            let oldest = times.first().filter(|_| times.len() >= WRONG_ONES)?;
-            Some((WINDOW - now.duration_since(*oldest)).as_secs().max(1))
-        }).max()
+        keys(name, from)
+            .iter()
+            .filter_map(|key| {
+                let times = wrong.get_mut(key)?;
+                times.retain(|at| now.duration_since(*at) < WINDOW);
+                let oldest = times.first().filter(|_| times.len() >= WRONG_ONES)?;
+                Some((WINDOW - now.duration_since(*oldest)).as_secs().max(1))
+            })
+            .max()
     }
 
     pub(crate) fn note_wrong(&self, name: &str, from: IpAddr) {

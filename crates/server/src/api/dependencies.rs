@@ -9,20 +9,34 @@ use serde_json::json;
 use super::projects::ReadFile;
 use super::runs;
 use crate::app::App;
+use crate::problem::{Problem, Result};
 use crate::web::answer;
 use crate::web::fields::{Kind, may};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/api/projects/{project}/dependencies/graph", VIEWER, "The dependency graph of the file", by!(graph))
         .json("conductor.graph/1", "tasks [object], batches [any], critical_path any"),
-    get("/api/projects/{project}/dependencies/batches", VIEWER, "Which tasks can run beside each other, level by level", by!(batches))
-        .json("conductor.levels/1", "project text, batches [any]"),
-    get("/api/projects/{project}/dependencies/critical-path", VIEWER, "The longest chain of tasks", by!(critical_path))
-        .json("conductor.critical_path/1", "project text, tasks [text], expected_ms whole"),
+    get(
+        "/api/projects/{project}/dependencies/batches",
+        VIEWER,
+        "Which tasks can run beside each other, level by level",
+        by!(batches),
+    )
+    .json("conductor.levels/1", "project text, batches [any]"),
+    get(
+        "/api/projects/{project}/dependencies/critical-path",
+        VIEWER,
+        "The longest chain of tasks",
+        by!(critical_path),
+    )
+    .json("conductor.critical_path/1", "project text, tasks [text], expected_ms whole"),
     get("/api/projects/{project}/costs", VIEWER, "What the project's runs have used", by!(spent))
-        .query(&[may("by", Kind::OneOf(&["task", "epic", "model", "agent", "day", "run"]), "Grouped by this (default run).")])
+        .query(&[may(
+            "by",
+            Kind::OneOf(&["task", "epic", "model", "agent", "day", "run"]),
+            "Grouped by this (default run).",
+        )])
         .json("conductor.cost/1", "by text, lines [object], total object"),
 ];
 

@@ -12,23 +12,35 @@ use super::parallel;
 use crate::app::App;
 use crate::live::sending::{self, Sent};
 use crate::live::{Feed, Subscription};
+use crate::problem::{Problem, Result};
 use crate::records::Project;
 use crate::web::fields::{Field, Kind, may};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
 
-const SINCE: &[Field] = &[may("since", Kind::Whole(0, u64::MAX >> 1), "Go on behind the event of this number.")];
+const SINCE: &[Field] =
+    &[may("since", Kind::Whole(0, u64::MAX >> 1), "Go on behind the event of this number.")];
 
 /// How often it is looked for new runs of a project.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) const ROUTES: &[Route] = &[
-    get("/api/runs/{run}/ws", VIEWER, "The events of a run over a WebSocket", by!(run_socket)).query(SINCE).status(101),
-    get("/api/runs/{run}/events/stream", VIEWER, "The events of a run as server-sent events", by!(run_stream))
+    get("/api/runs/{run}/ws", VIEWER, "The events of a run over a WebSocket", by!(run_socket))
         .query(SINCE)
-        .other("text/event-stream"),
+        .status(101),
+    get(
+        "/api/runs/{run}/events/stream",
+        VIEWER,
+        "The events of a run as server-sent events",
+        by!(run_stream),
+    )
+    .query(SINCE)
+    .other("text/event-stream"),
     get("/api/ws/{project}", VIEWER, "The events of a project's runs over a WebSocket", by!(project_socket))
-        .query(&[may("since", Kind::Text, "Go on behind these events: RUN:SEQ, several with commas; or a number, of the newest run.")])
+        .query(&[may(
+            "since",
+            Kind::Text,
+            "Go on behind these events: RUN:SEQ, several with commas; or a number, of the newest run.",
+        )])
         .status(101),
 ];
 
@@ -45,7 +57,12 @@ fn connected(more: Value) -> Sent {
 }
 
 /// What a run's listener gets: how it stands where nothing else is known to it, then what happens.
-async fn begin(app: &App, feed: &Arc<Feed>, since: Option<u64>, queue: &mpsc::Sender<Sent>) -> Result<Subscription> {
+async fn begin(
+    app: &App,
+    feed: &Arc<Feed>,
+    since: Option<u64>,
+    queue: &mpsc::Sender<Sent>,
+) -> Result<Subscription> {
     let from = match since {
         Some(since) => since,
         None => {
@@ -84,7 +101,8 @@ fn failed(problem: &Problem) -> Sent {
 }
 
 fn not_a_socket() -> Problem {
-    Problem::new(422, "this address speaks WebSocket").help("send `Connection: Upgrade` and `Upgrade: websocket`")
+    Problem::new(422, "this address speaks WebSocket")
+        .help("send `Connection: Upgrade` and `Upgrade: websocket`")
 }
 
 async fn run_stream(app: App, asked: Asked) -> Result<Response> {
@@ -128,7 +146,9 @@ async fn project_socket(app: App, asked: Asked) -> Result<Response> {
     let known = match asked.query.text("since") {
         Some(since) => {
             let known = Known::read(since);
-            Some(known.ok_or_else(|| Problem::field("since", "has to be a number, or RUN:SEQ with commas in between"))?)
+            Some(known.ok_or_else(|| {
+                Problem::field("since", "has to be a number, or RUN:SEQ with commas in between")
+            })?)
         }
         None => None,
     };
@@ -141,7 +161,7 @@ async fn project_socket(app: App, asked: Asked) -> Result<Response> {
     }))
 }
 
-/// The newest run first, then each that begins: whoever started it.
+/// The newest run first, then each that begins, wherever it was started.
 async fn tell_project(app: App, project: Project, known: Option<Known>, queue: mpsc::Sender<Sent>) {
     let mut followed: Vec<StoredRun> = Vec::new();
     let mut tasks = tokio::task::JoinSet::new();
@@ -150,8 +170,9 @@ async fn tell_project(app: App, project: Project, known: Option<Known>, queue: m
     while !queue.is_closed() {
         let runs = app.runs_of(&project).await.unwrap_or_default();
         let is_wanted = |place: usize, run: &StoredRun| {
-            let is_known = known.as_ref().is_some_and(|known| known.of(run.id.as_str(), place == 0).is_some());
-            (first && (place == 0 || is_known)) || app.home.is_live(&run.id) || (!first && place == 0)
+            let is_known =
+                known.as_ref().is_some_and(|known| known.of(run.id.as_str(), place == 0).is_some());
+            place == 0 || app.home.is_live(&run.id) || (first && is_known)
         };
         let new: Vec<(usize, StoredRun)> = runs
             .iter()
@@ -185,7 +206,10 @@ mod tests {
     #[test]
     fn a_listener_says_how_far_it_knows_which_run() {
         let known = Known::read("otter:12,owl:3").unwrap();
-        assert_eq!((known.of("otter", true), known.of("owl", false), known.of("fox", true)), (Some(12), Some(3), None));
+        assert_eq!(
+            (known.of("otter", true), known.of("owl", false), known.of("fox", true)),
+            (Some(12), Some(3), None)
+        );
         assert_eq!(Known::read("7").unwrap().of("fox", true), Some(7));
         assert_eq!(Known::read("7").unwrap().of("fox", false), None);
         assert_eq!((Known::read("otter"), Known::read("otter:x"), Known::read("")), (None, None, None));

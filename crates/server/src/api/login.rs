@@ -7,10 +7,10 @@ use serde_json::json;
 
 use crate::access::identity::OWNER;
 use crate::app::App;
+use crate::problem::{Problem, Result};
 use crate::web::answer;
 use crate::web::credentials;
 use crate::web::fields::{Kind, may, must};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, PUBLIC, Route, Rule, VIEWER, by, get, post};
 
 const SESSION: &str = "user text, expires_at text, token text?";
@@ -20,15 +20,29 @@ pub(crate) const ROUTES: &[Route] = &[
         .body(&[
             must("name", Kind::Text, "The user's name."),
             must("password", Kind::Text, "The user's password."),
-            may("as", Kind::OneOf(&["cookie", "token"]), "How the session is told: as a cookie (default), or as a token to be sent with each request."),
+            may(
+                "as",
+                Kind::OneOf(&["cookie", "token"]),
+                "How the session is told: as a cookie (default), or as a token to be sent with each request.",
+            ),
         ])
         .json("conductor.login/1", SESSION),
-    post("/api/login/code", PUBLIC, "Begin the owner's session with a code that is good once, for 60 seconds", by!(redeem))
-        .body(&[must("code", Kind::Text, "The code that `conductor serve --open` put into the address.")])
-        .json("conductor.login/1", SESSION),
+    post(
+        "/api/login/code",
+        PUBLIC,
+        "Begin the owner's session with a code that is good once, for 60 seconds",
+        by!(redeem),
+    )
+    .body(&[must("code", Kind::Text, "The code that `conductor serve --open` put into the address.")])
+    .json("conductor.login/1", SESSION),
     post("/api/logout", VIEWER, "End this session", by!(logout)).json("conductor.logout/1", "ended flag"),
-    post("/api/login/codes", Rule::Everywhere(crate::access::Role::Admin), "Make a code that opens the page once", by!(issue))
-        .json("conductor.login_code/1", "code text, url text"),
+    post(
+        "/api/login/codes",
+        Rule::Everywhere(crate::access::Role::Admin),
+        "Make a code that opens the page once",
+        by!(issue),
+    )
+    .json("conductor.login_code/1", "code text, url text"),
     get("/api/me", VIEWER, "Who is asking", by!(me)).json("conductor.me/1", "user text, by text, role text?"),
 ];
 
@@ -89,7 +103,8 @@ async fn session(app: &App, user: &str, as_token: bool) -> Result<Response> {
 }
 
 async fn logout(app: App, asked: Asked) -> Result<Response> {
-    let session = credentials::credential(&app.hosts, &asked.headers).filter(|known| known.starts_with("cds_"));
+    let session =
+        credentials::credential(&app.hosts, &asked.headers).filter(|known| known.starts_with("cds_"));
     if let Some(session) = session {
         app.records.end_session(session).await?;
     }
@@ -109,5 +124,8 @@ async fn issue(app: App, _: Asked) -> Result<Response> {
 async fn me(_: App, asked: Asked) -> Result<Response> {
     let identity = &asked.identity;
     let role = identity.best_role().map(crate::access::Role::name);
-    answer::json("conductor.me/1", json!({ "user": identity.name, "by": identity.means.name(), "role": role }))
+    answer::json(
+        "conductor.me/1",
+        json!({ "user": identity.name, "by": identity.means.name(), "role": role }),
+    )
 }

@@ -7,21 +7,26 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::tasks;
 use crate::app::App;
+use crate::problem::{Problem, Result};
 use crate::web::answer;
 use crate::web::fields::{Kind, may};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
 pub(crate) const ROUTES: &[Route] = &[
-    get("/api/runs/{run}/tasks/{task}/log", VIEWER, "What a task's agent or command said; takes `Range: bytes=…`", by!(of_task))
-        .query(&[
-            may("attempt", Kind::Whole(1, u32::MAX as u64), "Of this attempt (default: the newest)."),
-            may("stream", Kind::Flag, "The agent's raw messages instead."),
-            may("follow", Kind::Flag, "Go on until the task ends."),
-        ])
-        .other(TEXT),
+    get(
+        "/api/runs/{run}/tasks/{task}/log",
+        VIEWER,
+        "What a task's agent or command said; takes `Range: bytes=…`",
+        by!(of_task),
+    )
+    .query(&[
+        may("attempt", Kind::Whole(1, u32::MAX as u64), "Of this attempt (default: the newest)."),
+        may("stream", Kind::Flag, "The agent's raw messages instead."),
+        may("follow", Kind::Flag, "Go on until the task ends."),
+    ])
+    .other(TEXT),
     get("/api/runs/{run}/log", VIEWER, "What Conductor itself logged about the run", by!(of_run)).other(TEXT),
 ];
 
@@ -32,9 +37,13 @@ async fn of_task(app: App, asked: Asked) -> Result<Response> {
     let mut words: Vec<OsString> = vec!["logs".into(), format!("--run={}", feed.id()).into()];
     let follow = asked.query.flag("follow");
     match (follow, asked.query.whole("attempt")) {
-        (true, Some(_)) => return Err(Problem::field("attempt", "does not go with 'follow', which shows all that come")),
+        (true, Some(_)) => {
+            return Err(Problem::field("attempt", "does not go with 'follow', which shows all that come"));
+        }
         (true, None) => words.push("--follow".into()),
-        (false, attempt) => words.extend(attempt.map(|attempt| OsString::from(format!("--attempt={attempt}")))),
+        (false, attempt) => {
+            words.extend(attempt.map(|attempt| OsString::from(format!("--attempt={attempt}"))))
+        }
     }
     if asked.query.flag("stream") {
         words.push("--stream".into());
@@ -71,9 +80,15 @@ fn ranged(range: Option<&str>, text: Vec<u8>) -> Result<Response> {
     if from >= total {
         return Err(Problem::new(416, format!("there are {total} bytes")));
     }
-    let content = HeaderValue::from_str(&format!("bytes {from}-{}/{total}", to - 1)).map_err(Problem::internal)?;
+    let content =
+        HeaderValue::from_str(&format!("bytes {from}-{}/{total}", to - 1)).map_err(Problem::internal)?;
     let kind = HeaderValue::from_static(TEXT);
-    Ok((StatusCode::PARTIAL_CONTENT, [(header::CONTENT_RANGE, content), (header::CONTENT_TYPE, kind)], text[from..to].to_vec()).into_response())
+    Ok((
+        StatusCode::PARTIAL_CONTENT,
+        [(header::CONTENT_RANGE, content), (header::CONTENT_TYPE, kind)],
+        text[from..to].to_vec(),
+    )
+        .into_response())
 }
 
 fn part(range: &str, total: usize) -> Option<(usize, usize)> {

@@ -1,8 +1,11 @@
 //! The routes, by what they are about. Each file lists its own.
 
 mod dependencies;
+mod editing;
 mod following;
+mod hooks;
 mod inbox;
+mod jobs;
 mod login;
 mod logs;
 mod parallel;
@@ -10,6 +13,7 @@ mod people;
 mod projects;
 mod runs;
 mod server;
+mod statistics;
 mod steering;
 mod tasks;
 pub(crate) mod verbs;
@@ -18,7 +22,7 @@ use crate::web::route::Route;
 
 /// All of them.
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
-    let native: [&'static [Route]; 11] = [
+    let native: [&'static [Route]; 15] = [
         server::ROUTES,
         login::ROUTES,
         people::ROUTES,
@@ -30,6 +34,10 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
         steering::ROUTES,
         logs::ROUTES,
         following::ROUTES,
+        editing::ROUTES,
+        hooks::ROUTES,
+        jobs::ROUTES,
+        statistics::ROUTES,
     ];
     native.into_iter().flatten().chain(inbox::ROUTES).chain(verbs::routes())
 }

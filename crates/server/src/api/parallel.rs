@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use super::runs;
 use crate::app::App;
 use crate::live::Feed;
+use crate::problem::{Problem, Result};
 use crate::records::Project;
 use crate::web::answer;
 use crate::web::fields::{Field, Given, Kind, may};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, OPERATOR, Route, VIEWER, by, get, post};
 
 /// Three at once, and a level after the other, unless the caller says otherwise.
@@ -30,26 +30,63 @@ pub(crate) const START: &[Field] = &[
     may("agent", Kind::Text, "The agent for tasks that name none."),
     may("model", Kind::Text, "The model for tasks that name none."),
     may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
-    may("merge", Kind::OneOf(&["none", "branch"]), "What becomes of the run's branch at the end (default none)."),
+    may(
+        "merge",
+        Kind::OneOf(&["none", "branch"]),
+        "What becomes of the run's branch at the end (default none).",
+    ),
     may("isolation", Kind::OneOf(&["worktree", "clone", "none"]), "Where tasks work."),
-    may("strategy", Kind::OneOf(&["queue", "batch", "sequential"]), "When a task may start, beyond its dependencies (default batch)."),
+    may(
+        "strategy",
+        Kind::OneOf(&["queue", "batch", "sequential"]),
+        "When a task may start, beyond its dependencies (default batch).",
+    ),
 ];
 
-const STATUS: &str = "running flag, active_agents whole, agents [object], max_concurrency whole?, run text?, result object?";
+const STATUS: &str =
+    "running flag, active_agents whole, agents [object], max_concurrency whole?, run text?, result object?";
 
 pub(crate) const ROUTES: &[Route] = &[
-    post("/api/projects/{project}/parallel/start", OPERATOR, "Run the tasks of the file that are not done yet", by!(start))
-        .body(START)
-        .json("conductor.parallel_start/1", "run text, pid whole, running flag, max_concurrency whole, strategy text")
-        .status(202),
-    get("/api/projects/{project}/parallel/status", VIEWER, "How the project's newest run stands", by!(status))
-        .json("conductor.parallel_status/1", STATUS),
-    post("/api/projects/{project}/parallel/cancel", OPERATOR, "Cancel everything in the live run that has not ended", by!(cancel))
-        .json("conductor.parallel_cancel/1", "run text, cancelled whole"),
-    get("/api/projects/{project}/parallel/batches", VIEWER, "The batches of the newest run; of the file where there is none", by!(batches))
-        .json("conductor.batches/1", "run text?, batches [object]"),
-    get("/api/projects/{project}/parallel/batches/{number}", VIEWER, "One batch, counted from 1, with its tasks", by!(batch))
-        .json("conductor.batch/1", "run text?, batch object"),
+    post(
+        "/api/projects/{project}/parallel/start",
+        OPERATOR,
+        "Run the tasks of the file that are not done yet",
+        by!(start),
+    )
+    .body(START)
+    .json(
+        "conductor.parallel_start/1",
+        "run text, pid whole, running flag, max_concurrency whole, strategy text",
+    )
+    .status(202),
+    get(
+        "/api/projects/{project}/parallel/status",
+        VIEWER,
+        "How the project's newest run stands",
+        by!(status),
+    )
+    .json("conductor.parallel_status/1", STATUS),
+    post(
+        "/api/projects/{project}/parallel/cancel",
+        OPERATOR,
+        "Cancel everything in the live run that has not ended",
+        by!(cancel),
+    )
+    .json("conductor.parallel_cancel/1", "run text, cancelled whole"),
+    get(
+        "/api/projects/{project}/parallel/batches",
+        VIEWER,
+        "The batches of the newest run; of the file where there is none",
+        by!(batches),
+    )
+    .json("conductor.batches/1", "run text?, batches [object]"),
+    get(
+        "/api/projects/{project}/parallel/batches/{number}",
+        VIEWER,
+        "One batch, counted from 1, with its tasks",
+        by!(batch),
+    )
+    .json("conductor.batch/1", "run text?, batch object"),
 ];
 
 /// The run of the project that a process drives, where there is one.
@@ -74,14 +111,17 @@ pub(crate) async fn begin(app: &App, project: &Project, wanted: &Given) -> Resul
     let _turn = app.starting.lock().await;
     app.runs.forget_list().await;
     if let Some(run) = live(app, project).await? {
-        return Err(Problem::conflict(format!("run {} of this project is under way", run.id)).with("run", run.id.as_str()));
+        return Err(Problem::conflict(format!("run {} of this project is under way", run.id))
+            .with("run", run.id.as_str()));
     }
     let at_once = wanted.whole("max_concurrency").unwrap_or(AT_ONCE);
     let strategy = wanted.text("strategy").unwrap_or("batch");
     let words = start_words(project, wanted, at_once, strategy);
     let begun = app.program.json(&project.directory, words, None).await?;
     app.runs.forget_list().await;
-    Ok(json!({ "run": begun["run"], "pid": begun["pid"], "running": true, "max_concurrency": at_once, "strategy": strategy }))
+    Ok(
+        json!({ "run": begun["run"], "pid": begun["pid"], "running": true, "max_concurrency": at_once, "strategy": strategy }),
+    )
 }
 
 fn start_words(project: &Project, wanted: &Given, at_once: u64, strategy: &str) -> Vec<OsString> {
@@ -129,11 +169,14 @@ async fn status(app: App, asked: Asked) -> Result<Response> {
 pub(crate) fn result(feed: &Feed) -> Value {
     feed.look(|run| {
         let batches = levels(run);
-        let is_over = |batch: &Vec<usize>| batch.iter().all(|place| run.progress(*place).state.status().is_end());
+        let is_over =
+            |batch: &Vec<usize>| batch.iter().all(|place| run.progress(*place).state.status().is_end());
         let failed = run.asked().filter(|(_, _, progress)| progress.state.status() == Status::Failed);
         let failed: Vec<Value> = failed
             .map(|(_, task, progress)| match &progress.state {
-                conductor_core::run::TaskState::Failed(failure) => json!({ "task_id": task.id, "error": failure.message }),
+                conductor_core::run::TaskState::Failed(failure) => {
+                    json!({ "task_id": task.id, "error": failure.message })
+                }
                 _ => json!({ "task_id": task.id }),
             })
             .collect();
@@ -160,7 +203,8 @@ fn levels(run: &Run) -> Vec<Vec<usize>> {
 fn batch_json(run: &Run, place: usize, tasks: &[usize]) -> Value {
     let number = place as u32 + 1;
     let known = run.batches().iter().find(|batch| batch.number == number);
-    let count = |status: Status| tasks.iter().filter(|place| run.progress(**place).state.status() == status).count();
+    let count =
+        |status: Status| tasks.iter().filter(|place| run.progress(**place).state.status() == status).count();
     let states = tasks.iter().map(|place| run.progress(*place).state.status());
     let state = match states.clone().all(Status::is_end) {
         true if count(Status::Completed) == tasks.len() => "completed",
@@ -222,7 +266,8 @@ async fn batch(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
     let (run, batches) = all_batches(&app, &project).await?;
     let number = asked.named("number")?;
-    let found = number.parse::<usize>().ok().and_then(|number| batches.into_iter().nth(number.checked_sub(1)?));
+    let found =
+        number.parse::<usize>().ok().and_then(|number| batches.into_iter().nth(number.checked_sub(1)?));
     match found {
         Some(batch) => answer::json("conductor.batch/1", json!({ "run": run, "batch": batch })),
         None => Err(Problem::not_found(format!("there is no batch {number}; they are counted from 1"))),

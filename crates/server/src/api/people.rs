@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::access::Role;
 use crate::app::App;
+use crate::problem::{Problem, Result};
 use crate::records::{Entry, NewToken, Token, User, UserError};
 use crate::web::answer;
 use crate::web::fields::{Field, Kind, may, must};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, Route, Rule, VIEWER, by, delete, get, patch, post};
 
 const ADMINS: Rule = Rule::Everywhere(Role::Admin);
@@ -31,15 +31,21 @@ pub(crate) const ROUTES: &[Route] = &[
         ])
         .json("conductor.user/1", "name text, disabled flag, grants [object]")
         .status(201),
-    patch("/api/users/{user}", ADMINS, "Disable or enable a user, set the password, or change what the user may do", by!(change_user))
-        .body(&[
-            may("disabled", Kind::Flag, "Whether the user is kept out."),
-            may("password", Kind::Text, "The new password; ends the user's sessions."),
-            may("role", Kind::OneOf(&["viewer", "operator", "admin", "none"]), "The role in `project`, or none."),
-            may("project", Kind::Text, "The project that `role` is about (default: all of them)."),
-        ])
-        .json("conductor.user/1", "name text, disabled flag, grants [object]"),
-    get("/api/tokens", VIEWER, "List your access tokens", by!(tokens)).json("conductor.tokens/1", "tokens [object]"),
+    patch(
+        "/api/users/{user}",
+        ADMINS,
+        "Disable or enable a user, set the password, or change what the user may do",
+        by!(change_user),
+    )
+    .body(&[
+        may("disabled", Kind::Flag, "Whether the user is kept out."),
+        may("password", Kind::Text, "The new password; ends the user's sessions."),
+        may("role", Kind::OneOf(&["viewer", "operator", "admin", "none"]), "The role in `project`, or none."),
+        may("project", Kind::Text, "The project that `role` is about (default: all of them)."),
+    ])
+    .json("conductor.user/1", "name text, disabled flag, grants [object]"),
+    get("/api/tokens", VIEWER, "List your access tokens", by!(tokens))
+        .json("conductor.tokens/1", "tokens [object]"),
     post("/api/tokens", VIEWER, "Make an access token; it is told this once", by!(add_token))
         .body(&[
             must("name", Kind::Text, "What it is for."),
@@ -49,7 +55,8 @@ pub(crate) const ROUTES: &[Route] = &[
         ])
         .json("conductor.token/1", "id text, token text, role text, expires_at text")
         .status(201),
-    delete("/api/tokens/{token}", VIEWER, "Revoke an access token", by!(revoke)).json("conductor.revoked/1", "id text"),
+    delete("/api/tokens/{token}", VIEWER, "Revoke an access token", by!(revoke))
+        .json("conductor.revoked/1", "id text"),
     get("/api/audit", ADMINS, "What was done by whom, newest first", by!(audit))
         .query(PAGE)
         .json("conductor.audit/1", "entries [object], next_cursor whole?"),
@@ -85,11 +92,14 @@ fn role(asked: &Asked) -> Option<Role> {
     asked.body.text("role").and_then(Role::named)
 }
 
-/// One that is there: a role in a project that does not exist would wait for whoever makes one of that name.
+/// One that is there: a role in a project that does not exist would wait for the next project of that name.
 async fn project<'a>(app: &App, asked: &'a Asked) -> Result<Option<&'a str>> {
     let project = asked.body.text("project");
     if let Some(project) = project {
-        app.records.project(project).await.map_err(|error| Problem::new(422, error).with("field", "project"))?;
+        app.records
+            .project(project)
+            .await
+            .map_err(|error| Problem::new(422, error).with("field", "project"))?;
     }
     Ok(project)
 }
@@ -136,14 +146,20 @@ async fn add_token(app: App, asked: Asked) -> Result<Response> {
     }
     let days = asked.body.whole("days").unwrap_or(90) as i64;
     let expires = conductor_engine::host::clock::wall().0 + days * 24 * 60 * 60 * 1_000;
-    let new = NewToken { user: &asked.identity.name, name: asked.body.needed("name")?, role, project, expires: Some(expires) };
+    let new = NewToken {
+        user: &asked.identity.name,
+        name: asked.body.needed("name")?,
+        role,
+        project,
+        expires: Some(expires),
+    };
     let (made, credential) = app.records.add_token(&new).await?;
     let mut value = token(&made);
     value["token"] = json!(credential);
     answer::json_with(201, "conductor.token/1", value)
 }
 
-/// Admins may revoke everybody's.
+/// Admins may revoke those of all users.
 async fn revoke(app: App, asked: Asked) -> Result<Response> {
     let id = asked.named("token")?;
     let is_admin = asked.identity.role_in(None) == Some(Role::Admin);

@@ -5,15 +5,16 @@ use axum::response::Response;
 use conductor_core::file::{self, Diagnostic, Source};
 use conductor_core::plan::{Plan, Task, Work};
 use conductor_engine::records::flat::timestamp;
+use conductor_engine::runs::done;
 use serde_json::{Value, json};
 
 use super::runs;
 use crate::access::{Role, secrets};
 use crate::app::App;
+use crate::problem::{Problem, Result};
 use crate::records::{NewProject, Project};
 use crate::web::answer;
 use crate::web::fields::{Field, Kind, may, must};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, Route, Rule, VIEWER, by, delete, get, post};
 
 const PROJECT: &str = "id text, name text, directory text, file text, created_at text";
@@ -121,7 +122,7 @@ async fn add(app: App, asked: Asked) -> Result<Response> {
 async fn show(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
     let mut value = project_json(&project);
-    // A file that is wrong or gone keeps nobody from looking at the project.
+    // A file that is wrong or gone does not hide the project.
     match ReadFile::of(&project).and_then(|read| Ok((read.plan(&project)?, read.version))) {
         Ok((plan, version)) => {
             value["version"] = json!(version);
@@ -160,6 +161,9 @@ async fn tasks(app: App, asked: Asked) -> Result<Response> {
         Some(run) => Some(app.runs.feed_of(run).await?),
         None => None,
     };
+    let done =
+        done::done(&app.home, &*app.runs.reader().await?, &project.directory, &project.source(), &plan).await;
+    let done = done.map_err(Problem::unavailable)?;
     let all: Vec<&Task> = plan.asked().collect();
     let (from, limit) = place(&asked, all.len())?;
     let page = all.iter().skip(from).take(limit).map(|task| {
@@ -168,6 +172,10 @@ async fn tasks(app: App, asked: Asked) -> Result<Response> {
             feed.look(|run| run.place(&task.id).map(|place| run.progress(place).state.status().name()))
         });
         value["status"] = json!(status.unwrap_or("pending"));
+        value["done"] = json!(done.tasks.contains_key(&task.id));
+        value["done_by"] = json!(done.tasks.get(&task.id).map(|done| {
+            json!({ "run": done.run, "at": timestamp(done.at.0), "commit": done.commit, "unmerged_branch": done.unmerged })
+        }));
         value["run"] = json!(status.and(newest.as_ref()).map(|run| &run.id));
         value
     });
@@ -198,7 +206,8 @@ async fn task(app: App, asked: Asked) -> Result<Response> {
 
 pub(crate) fn find<'a>(plan: &'a Plan, id: &str) -> Result<&'a Task> {
     plan.asked().find(|task| task.id.as_str() == id).ok_or_else(|| {
-        let meant = conductor_core::values::suggest::did_you_mean(id, plan.asked().map(|task| task.id.as_str()));
+        let meant =
+            conductor_core::values::suggest::did_you_mean(id, plan.asked().map(|task| task.id.as_str()));
         Problem::not_found(format!("there is no task '{id}'")).meant(meant)
     })
 }
@@ -215,7 +224,8 @@ async fn epics(app: App, asked: Asked) -> Result<Response> {
             None => epics.push((epic, vec![task.id.as_str()])),
         }
     }
-    let epics: Vec<Value> = epics.into_iter().map(|(id, tasks)| json!({ "id": id, "tasks": tasks })).collect();
+    let epics: Vec<Value> =
+        epics.into_iter().map(|(id, tasks)| json!({ "id": id, "tasks": tasks })).collect();
     let value = json!({ "project": project.id, "version": read.version, "epics": epics });
     Ok(with_version(answer::json("conductor.epics/1", value)?, &read.version))
 }

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use super::projects::PAGE;
 use crate::app::App;
 use crate::live::Feed;
+use crate::problem::{Problem, Result};
 use crate::web::answer;
 use crate::web::fields::{Kind, may};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -57,9 +57,14 @@ pub(crate) fn page(app: &App, asked: &Asked, runs: Vec<(StoredRun, Option<String
         }
         None => 0,
     };
-    let shown: Vec<Value> =
-        runs.iter().skip(from).take(limit).map(|(run, project)| listed(app, run, project.as_deref())).collect();
-    let next = runs.get(from + limit - 1).filter(|_| from + limit < runs.len()).map(|(run, _)| run.id.as_str());
+    let shown: Vec<Value> = runs
+        .iter()
+        .skip(from)
+        .take(limit)
+        .map(|(run, project)| listed(app, run, project.as_deref()))
+        .collect();
+    let next =
+        runs.get(from + limit - 1).filter(|_| from + limit < runs.len()).map(|(run, _)| run.id.as_str());
     answer::json("conductor.run_list/1", json!({ "runs": shown, "next_cursor": next }))
 }
 
@@ -167,7 +172,8 @@ async fn events(app: App, asked: Asked) -> Result<Response> {
     let limit = asked.query.whole("limit").unwrap_or(1_000) as usize;
     let records = feed.records(since).await?;
     let next = (records.len() > limit).then(|| records[limit - 1].seq);
-    let events: Vec<Value> = records.iter().take(limit).map(|record| flat::event(feed.id(), record)).collect();
+    let events: Vec<Value> =
+        records.iter().take(limit).map(|record| flat::event(feed.id(), record)).collect();
     answer::json("conductor.events/1", json!({ "run": feed.id(), "events": events, "next_since": next }))
 }
 
@@ -189,7 +195,10 @@ async fn costs_of_run(app: App, asked: Asked) -> Result<Response> {
     let lines = costs::lines([(feed.id().as_str(), records.as_slice())], by, |_| 0);
     let total = costs::total(&lines);
     let lines: Vec<Value> = lines.iter().map(line).collect();
-    answer::json("conductor.cost/1", json!({ "by": by.name(), "runs": [feed.id()], "lines": lines, "total": line(&total) }))
+    answer::json(
+        "conductor.cost/1",
+        json!({ "by": by.name(), "runs": [feed.id()], "lines": lines, "total": line(&total) }),
+    )
 }
 
 pub(crate) fn line(line: &costs::Line) -> Value {

@@ -3,19 +3,28 @@
 use std::sync::OnceLock;
 
 use axum::response::Response;
+use conductor_engine::records::metrics::Format;
 use serde_json::json;
 
 use crate::app::App;
+use crate::problem::Result;
 use crate::web::answer;
 use crate::web::openapi;
-use crate::web::problem::Result;
 use crate::web::route::{Asked, PUBLIC, Route, VIEWER, by, get};
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/healthz", PUBLIC, "Whether the server is there", by!(healthy)).other("text/plain"),
-    get("/readyz", PUBLIC, "Whether the server can answer: its own database and the runs' can be read", by!(ready))
-        .other("text/plain"),
-    get("/api/version", VIEWER, "Which version this is", by!(version)).json("conductor.version/1", "version text, uptime_ms whole"),
+    get(
+        "/readyz",
+        PUBLIC,
+        "Whether the server can answer: its own database and the runs' can be read",
+        by!(ready),
+    )
+    .other("text/plain"),
+    get("/metrics", VIEWER, "Metrics of all runs, for Prometheus", by!(metrics))
+        .other("text/plain; version=0.0.4; charset=utf-8"),
+    get("/api/version", VIEWER, "Which version this is", by!(version))
+        .json("conductor.version/1", "version text, uptime_ms whole"),
     get("/api/openapi.json", VIEWER, "This document", by!(document)).other("application/json"),
     get("/open", PUBLIC, "The page that takes a login code", by!(open)).other("text/html; charset=utf-8"),
     get("/open.js", PUBLIC, "What that page runs", by!(open_script)).other("text/javascript"),
@@ -33,6 +42,17 @@ async fn ready(app: App, _: Asked) -> Result<Response> {
     app.records.projects().await?;
     app.runs.list().await?;
     Ok(answer::of_kind("text/plain", "ready\n"))
+}
+
+/// In the form that the caller asks for.
+async fn metrics(app: App, asked: Asked) -> Result<Response> {
+    let format =
+        match asked.header("accept").is_some_and(|accept| accept.contains("application/openmetrics-text")) {
+            true => Format::OpenMetrics,
+            false => Format::Prometheus,
+        };
+    let text = app.meter.text(&app.home, &app.runs, &app.records, format).await?;
+    Ok(answer::of_kind(format.content_type(), text))
 }
 
 async fn version(app: App, _: Asked) -> Result<Response> {

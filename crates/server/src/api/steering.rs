@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::tasks;
 use crate::app::App;
+use crate::problem::{Problem, Result};
 use crate::web::answer;
 use crate::web::fields::{Field, Kind, may, must};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, OPERATOR, Route, by, post};
 
 const DONE: &str = "run text, state text";
@@ -21,15 +21,23 @@ const OF_TASK: &str = "run text, task text, asked text";
 const MESSAGE: &[Field] = &[may("message", Kind::Words, "A message to the agent with the answer.")];
 
 pub(crate) const ROUTES: &[Route] = &[
-    post("/api/runs/{run}/pause", OPERATOR, "Start no new tasks, let running ones finish", by!(pause)).json("conductor.pause/1", DONE),
-    post("/api/runs/{run}/continue", OPERATOR, "Go on with a paused run", by!(go_on)).json("conductor.continue/1", DONE),
-    post("/api/runs/{run}/stop", OPERATOR, "Stop what runs and leave; the run can be resumed", by!(stop)).json("conductor.stop/1", DONE),
+    post("/api/runs/{run}/pause", OPERATOR, "Start no new tasks, let running ones finish", by!(pause))
+        .json("conductor.pause/1", DONE),
+    post("/api/runs/{run}/continue", OPERATOR, "Go on with a paused run", by!(go_on))
+        .json("conductor.continue/1", DONE),
+    post("/api/runs/{run}/stop", OPERATOR, "Stop what runs and leave; the run can be resumed", by!(stop))
+        .json("conductor.stop/1", DONE),
     post("/api/runs/{run}/slots", OPERATOR, "Change how many tasks run at once", by!(slots))
         .body(&[must("slots", Kind::Whole(1, 100_000), "How many.")])
         .json("conductor.parallel/1", "run text, slots whole"),
-    post("/api/runs/{run}/cancel", OPERATOR, "Cancel everything that has not ended, or one group of it", by!(cancel))
-        .body(&[may("group", Kind::Text, "Only the tasks of this group.")])
-        .json("conductor.cancel/1", "run text, cancelled whole?"),
+    post(
+        "/api/runs/{run}/cancel",
+        OPERATOR,
+        "Cancel everything that has not ended, or one group of it",
+        by!(cancel),
+    )
+    .body(&[may("group", Kind::Text, "Only the tasks of this group.")])
+    .json("conductor.cancel/1", "run text, cancelled whole?"),
     post("/api/runs/{run}/resume", OPERATOR, "Go on with a run that was left", by!(resume))
         .body(&[
             may("retry_failed", Kind::Flag, "Also do again what failed, was skipped or cancelled."),
@@ -38,14 +46,36 @@ pub(crate) const ROUTES: &[Route] = &[
         ])
         .json("conductor.detached/1", "run text, pid whole")
         .status(202),
-    post("/api/runs/{run}/tasks/{task}/approve", OPERATOR, "Allow what a task's agent asks to do", by!(approve)).body(MESSAGE).json("conductor.answer/1", OF_TASK),
-    post("/api/runs/{run}/tasks/{task}/deny", OPERATOR, "Deny what a task's agent asks to do", by!(deny)).body(MESSAGE).json("conductor.answer/1", OF_TASK),
+    post(
+        "/api/runs/{run}/tasks/{task}/approve",
+        OPERATOR,
+        "Allow what a task's agent asks to do",
+        by!(approve),
+    )
+    .body(MESSAGE)
+    .json("conductor.answer/1", OF_TASK),
+    post("/api/runs/{run}/tasks/{task}/deny", OPERATOR, "Deny what a task's agent asks to do", by!(deny))
+        .body(MESSAGE)
+        .json("conductor.answer/1", OF_TASK),
     post("/api/runs/{run}/tasks/{task}/send", OPERATOR, "Send a message to a task's agent", by!(send))
         .body(&[must("words", Kind::Words, "The message.")])
         .json("conductor.answer/1", OF_TASK),
-    post("/api/runs/{run}/tasks/{task}/retry", OPERATOR, "Run a task again, with its attempts counted anew", by!(retry)).json("conductor.answer/1", OF_TASK),
-    post("/api/runs/{run}/tasks/{task}/skip", OPERATOR, "Skip a task that has not started", by!(skip)).json("conductor.answer/1", OF_TASK),
-    post("/api/runs/{run}/tasks/{task}/cancel", OPERATOR, "Cancel a task, and stop it if it is running", by!(cancel_task)).json("conductor.answer/1", OF_TASK),
+    post(
+        "/api/runs/{run}/tasks/{task}/retry",
+        OPERATOR,
+        "Run a task again, with its attempts counted anew",
+        by!(retry),
+    )
+    .json("conductor.answer/1", OF_TASK),
+    post("/api/runs/{run}/tasks/{task}/skip", OPERATOR, "Skip a task that has not started", by!(skip))
+        .json("conductor.answer/1", OF_TASK),
+    post(
+        "/api/runs/{run}/tasks/{task}/cancel",
+        OPERATOR,
+        "Cancel a task, and stop it if it is running",
+        by!(cancel_task),
+    )
+    .json("conductor.answer/1", OF_TASK),
 ];
 
 /// Asks a live run, and shows how it stands then.
@@ -101,20 +131,30 @@ async fn resume(app: App, asked: Asked) -> Result<Response> {
     if app.home.is_live(&run.id) {
         return Err(Problem::conflict(format!("run {} is under way", run.id)).with("run", run.id.as_str()));
     }
-    let mut words: Vec<OsString> = vec!["run".into(), "--detach".into(), "--json".into(), format!("--resume={}", run.id).into()];
+    let mut words: Vec<OsString> =
+        vec!["run".into(), "--detach".into(), "--json".into(), format!("--resume={}", run.id).into()];
     if asked.body.flag("retry_failed") {
         words.push("--retry-failed".into());
     }
-    words.extend(asked.body.whole("max_concurrency").map(|count| OsString::from(format!("--parallel={count}"))));
+    words.extend(
+        asked.body.whole("max_concurrency").map(|count| OsString::from(format!("--parallel={count}"))),
+    );
     words.extend(asked.body.get("max_cost").map(|cost| OsString::from(format!("--max-cost={cost}"))));
     let begun = app.program.json(&run.directory, words, None).await?;
     answer::json_with(202, "conductor.detached/1", begun)
 }
 
 /// Of one task: a live run is asked itself; what one that was left can still take, the command does.
-async fn of_task(app: &App, asked: &Asked, verb: &str, more: Vec<OsString>, request: impl FnOnce(TaskId) -> Request) -> Result<Response> {
+async fn of_task(
+    app: &App,
+    asked: &Asked,
+    verb: &str,
+    more: Vec<OsString>,
+    request: impl FnOnce(TaskId) -> Request,
+) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
-    let task = feed.look(|run| Ok::<_, Problem>(run.task(tasks::find(run, asked.named("task")?)?).0.id.clone()))?;
+    let task =
+        feed.look(|run| Ok::<_, Problem>(run.task(tasks::find(run, asked.named("task")?)?).0.id.clone()))?;
     let value = json!({ "run": feed.id(), "task": task, "asked": verb });
     if feed.is_live() {
         async_client::ask(&feed.directory(), &request(task)).await?;
@@ -122,7 +162,8 @@ async fn of_task(app: &App, asked: &Asked, verb: &str, more: Vec<OsString>, requ
     }
     // Words to send come behind the task, a message before it.
     let (behind, before) = if verb == "send" { (more, Vec::new()) } else { (Vec::new(), more) };
-    let mut words: Vec<OsString> = vec!["task".into(), verb.into(), "--json".into(), format!("--run={}", feed.id()).into()];
+    let mut words: Vec<OsString> =
+        vec!["task".into(), verb.into(), "--json".into(), format!("--run={}", feed.id()).into()];
     words.extend(before);
     words.extend([OsString::from("--"), task.as_str().into()]);
     words.extend(behind);
@@ -134,7 +175,11 @@ async fn answered(app: App, asked: Asked, allow: bool) -> Result<Response> {
     let words = asked.body.text("message").map(str::to_owned);
     let more = words.iter().map(|words| OsString::from(format!("--message={words}"))).collect();
     let verb = if allow { "approve" } else { "deny" };
-    of_task(&app, &asked, verb, more, |task| Request::Answer { task, answer: Answer { allow, words, by: Answerer::Person } }).await
+    of_task(&app, &asked, verb, more, |task| Request::Answer {
+        task,
+        answer: Answer { allow, words, by: Answerer::Person },
+    })
+    .await
 }
 
 async fn approve(app: App, asked: Asked) -> Result<Response> {

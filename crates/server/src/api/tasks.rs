@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::projects::{PAGE, place, task_json};
 use crate::app::App;
 use crate::live::Feed;
+use crate::problem::{Problem, Result};
 use crate::web::answer;
 use crate::web::fields::{Field, Kind, may};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
 
 const STATES: &[&str] = &["pending", "running", "waiting", "completed", "failed", "skipped", "cancelled"];
@@ -56,17 +56,27 @@ fn brief(task: &Task, progress: &Progress) -> Value {
 
 async fn list(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
-    let wanted = asked.query.text("status").and_then(|name| Status::ALL.into_iter().find(|status| status.name() == name));
+    let wanted = asked
+        .query
+        .text("status")
+        .and_then(|name| Status::ALL.into_iter().find(|status| status.name() == name));
     let (seq, total, page, next) = feed.look(|run| {
         let fits = |progress: &Progress| wanted.is_none_or(|status| progress.state.status() == status);
-        let all: Vec<(&Task, &Progress)> =
-            run.asked().filter(|(_, _, progress)| fits(progress)).map(|(_, task, progress)| (task, progress)).collect();
+        let all: Vec<(&Task, &Progress)> = run
+            .asked()
+            .filter(|(_, _, progress)| fits(progress))
+            .map(|(_, task, progress)| (task, progress))
+            .collect();
         let (from, limit) = place(&asked, run.plan().tasks.len())?;
-        let page: Vec<Value> = all.iter().skip(from).take(limit).map(|(task, progress)| brief(task, progress)).collect();
+        let page: Vec<Value> =
+            all.iter().skip(from).take(limit).map(|(task, progress)| brief(task, progress)).collect();
         let next = (from + limit < all.len()).then(|| (from + limit).to_string());
         Ok::<_, Problem>((run.seq(), all.len(), page, next))
     })?;
-    answer::json("conductor.tasks/1", json!({ "run": feed.id(), "seq": seq, "total": total, "tasks": page, "next_cursor": next }))
+    answer::json(
+        "conductor.tasks/1",
+        json!({ "run": feed.id(), "seq": seq, "total": total, "tasks": page, "next_cursor": next }),
+    )
 }
 
 async fn show(app: App, asked: Asked) -> Result<Response> {

@@ -10,9 +10,9 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::problem::{Problem, Result};
 use crate::web::answer::{self, Answer};
 use crate::web::fields::{Field, Kind};
-use crate::web::problem::{Problem, Result};
 use crate::web::route::{Asked, Route};
 
 /// Where a command is run.
@@ -101,7 +101,8 @@ fn words(verb: &Verb, asked: &Asked, file: Option<PathBuf>) -> Result<Vec<OsStri
         match word {
             "{options}" => {
                 for field in &fields {
-                    let is_named = verb.command.contains(&format!("{{{}}}", field.name)) || verb.input == Some(field.name);
+                    let is_named = verb.command.contains(&format!("{{{}}}", field.name))
+                        || verb.input == Some(field.name);
                     if !is_named {
                         words.extend(option(field, asked));
                     }
@@ -118,21 +119,35 @@ fn words(verb: &Verb, asked: &Asked, file: Option<PathBuf>) -> Result<Vec<OsStri
 fn filled(word: &str, asked: &Asked) -> Result<Option<String>> {
     let Some((before, rest)) = word.split_once('{') else { return Ok(Some(word.to_owned())) };
     let (name, after) = rest.split_once('}').unwrap_or((rest, ""));
-    let value = asked.path.get(name).map(String::as_str).or_else(|| asked.body.text(name)).or_else(|| asked.query.text(name));
+    let value = asked
+        .path
+        .get(name)
+        .map(String::as_str)
+        .or_else(|| asked.body.text(name))
+        .or_else(|| asked.query.text(name));
     match value {
         // It would be taken for an option where no `--` stands before it.
-        Some(value) if before.is_empty() && value.starts_with('-') => Err(Problem::field(name, "cannot begin with '-'")),
+        Some(value) if before.is_empty() && value.starts_with('-') => {
+            Err(Problem::field(name, "cannot begin with '-'"))
+        }
         Some(value) => Ok(Some(format!("{before}{value}{after}"))),
         None => Ok(None),
     }
 }
 
 fn option(field: &Field, asked: &Asked) -> Vec<OsString> {
-    let given = if asked.route.body.iter().any(|own| own.name == field.name) { &asked.body } else { &asked.query };
+    let given =
+        if asked.route.body.iter().any(|own| own.name == field.name) { &asked.body } else { &asked.query };
     let name = field.name.replace('_', "-");
     match (field.kind, given.get(field.name)) {
         (_, None) => Vec::new(),
-        (Kind::Flag, Some(value)) => if value == true { vec![format!("--{name}").into()] } else { Vec::new() },
+        (Kind::Flag, Some(value)) => {
+            if value == true {
+                vec![format!("--{name}").into()]
+            } else {
+                Vec::new()
+            }
+        }
         (Kind::Texts, Some(_)) => {
             given.texts(field.name).into_iter().map(|text| format!("--{name}={text}").into()).collect()
         }

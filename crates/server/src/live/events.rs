@@ -24,7 +24,8 @@ pub(crate) fn told(run: &RunId, plan: &Plan, record: &Record) -> Vec<Part> {
         add(&mut other, more);
         (name, other)
     });
-    let part = |(name, value): (&'static str, Value)| Part { seq: record.seq, name, text: value.to_string().into() };
+    let part =
+        |(name, value): (&'static str, Value)| Part { seq: record.seq, name, text: value.to_string().into() };
     std::iter::once((name, first)).chain(also).map(part).collect()
 }
 
@@ -77,27 +78,51 @@ fn named(plan: &Plan, record: &Record) -> (&'static str, Value) {
             let (agent, model) = choice.as_ref().map_or((None, None), |c| (Some(&c.agent), c.model.as_ref()));
             ("task_start", with(of_task(plan, task), json!({ "agent": agent, "model": model })))
         }
-        Event::ProcessStarted { task, .. } => ("agent_status", with(of_task(plan, task), json!({ "status": "working" }))),
-        Event::SessionStarted { task, .. } => ("agent_status", with(of_task(plan, task), json!({ "status": "in session" }))),
-        Event::TaskReported { task, .. } => ("agent_status", with(of_task(plan, task), json!({ "status": "reported" }))),
+        Event::ProcessStarted { task, .. } => {
+            ("agent_status", with(of_task(plan, task), json!({ "status": "working" })))
+        }
+        Event::SessionStarted { task, .. } => {
+            ("agent_status", with(of_task(plan, task), json!({ "status": "in session" })))
+        }
+        Event::TaskReported { task, .. } => {
+            ("agent_status", with(of_task(plan, task), json!({ "status": "reported" })))
+        }
         Event::UsageReported { task, usage, taken_back, .. } => {
             let cost = usage.cost.dollars() - taken_back.cost.dollars();
-            ("cost_update", with(of_task(plan, task), json!({ "cost_usd": cost, "more_tokens": usage.tokens })))
+            (
+                "cost_update",
+                with(of_task(plan, task), json!({ "cost_usd": cost, "more_tokens": usage.tokens })),
+            )
         }
-        Event::AttemptEnded { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "ended" }))),
-        Event::MergeIntended { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "merging" }))),
-        Event::ReviewRequested { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "in review" }))),
-        Event::ApprovalAsked { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "asking" }))),
-        Event::RetryScheduled { task, .. } => ("task_progress", with(of_task(plan, task), json!({ "phase": "waiting" }))),
-        Event::TaskCompleted { task, .. } | Event::TaskResolved { task, .. } => ("task_complete", of_task(plan, task)),
+        Event::AttemptEnded { task, .. } => {
+            ("task_progress", with(of_task(plan, task), json!({ "phase": "ended" })))
+        }
+        Event::MergeIntended { task, .. } => {
+            ("task_progress", with(of_task(plan, task), json!({ "phase": "merging" })))
+        }
+        Event::ReviewRequested { task, .. } => {
+            ("task_progress", with(of_task(plan, task), json!({ "phase": "in review" })))
+        }
+        Event::ApprovalAsked { task, .. } => {
+            ("task_progress", with(of_task(plan, task), json!({ "phase": "asking" })))
+        }
+        Event::RetryScheduled { task, .. } => {
+            ("task_progress", with(of_task(plan, task), json!({ "phase": "waiting" })))
+        }
+        Event::TaskCompleted { task, .. } | Event::TaskResolved { task, .. } => {
+            ("task_complete", of_task(plan, task))
+        }
         Event::TaskFailed { task, failure } => {
             ("task_failed", with(of_task(plan, task), json!({ "error": failure.message })))
         }
         Event::MergeFailed { task, failure, .. } => {
-            let name = if failure.class == FailureClass::Conflict { "worktree_conflict" } else { "task_progress" };
+            let name =
+                if failure.class == FailureClass::Conflict { "worktree_conflict" } else { "task_progress" };
             (name, with(of_task(plan, task), json!({ "error": failure.message })))
         }
-        Event::ConflictForeseen { task, .. } => ("worktree_conflict", with(of_task(plan, task), json!({ "foreseen": true }))),
+        Event::ConflictForeseen { task, .. } => {
+            ("worktree_conflict", with(of_task(plan, task), json!({ "foreseen": true })))
+        }
         Event::BudgetNeared { .. } => ("budget_warning", json!({})),
         Event::RunFinished { .. } => ("parallel_complete", json!({})),
         Event::RunStopped { .. } => ("parallel_error", json!({ "can_be_resumed": true })),
@@ -109,9 +134,9 @@ fn named(plan: &Plan, record: &Record) -> (&'static str, Value) {
 fn beside(plan: &Plan, record: &Record) -> Option<(&'static str, Value)> {
     let find = |id: &TaskId| plan.tasks.iter().find(|task| task.id == *id);
     match &record.event {
-        Event::ProcessStarted { task, attempt, .. } => {
-            find(task).filter(|task| works_apart(task)).map(|_| ("worktree_created", with(of_task(plan, task), json!({ "attempt": attempt }))))
-        }
+        Event::ProcessStarted { task, attempt, .. } => find(task)
+            .filter(|task| works_apart(task))
+            .map(|_| ("worktree_created", with(of_task(plan, task), json!({ "attempt": attempt })))),
         Event::TaskCompleted { task, commit: Some(commit) } | Event::TaskResolved { task, commit, .. } => {
             Some(("worktree_merged", with(of_task(plan, task), json!({ "commit": commit }))))
         }

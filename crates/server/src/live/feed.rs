@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::events::told;
 use super::frame::{Frame, Part};
-use crate::web::problem::{Problem, Result};
+use crate::problem::{Problem, Result};
 
 /// What happens within this time is told together.
 const BATCH: Duration = Duration::from_millis(50);
@@ -32,10 +32,10 @@ const WAITING: usize = 256;
 /// Frames that are kept for those who come back soon.
 const RECENT: usize = 256;
 
-/// A feed nobody looks at is given up after this long.
+/// A feed without clients is given up after this long.
 pub(super) const IDLE: i64 = 30_000;
 
-/// How often it is looked whether anybody does.
+/// How often it is looked whether there are clients.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether a run that was left goes on.
@@ -53,7 +53,7 @@ pub(crate) struct Feed {
     seen: RwLock<Seen>,
     recent: Mutex<VecDeque<Arc<Frame>>>,
     frames: broadcast::Sender<Arc<Frame>>,
-    /// When somebody last looked.
+    /// When a client last looked.
     asked: AtomicI64,
     /// Whether it is being followed.
     follows: AtomicBool,
@@ -117,7 +117,7 @@ impl Feed {
         self.frames.receiver_count() == 0 && clock::wall().0 - self.asked.load(Ordering::Relaxed) > IDLE
     }
 
-    /// While it is live or somebody listens: one that was left may be taken up again.
+    /// While it is live or a client listens: one that was left may be taken up again.
     fn follow(self: Arc<Feed>) {
         let is_wanted = |feed: &Feed| feed.is_live() || feed.frames.receiver_count() > 0;
         if !is_wanted(&self) || self.follows.swap(true, Ordering::AcqRel) {
@@ -131,7 +131,7 @@ impl Feed {
                 tokio::time::sleep(LEFT).await;
             }
             self.follows.store(false, Ordering::Release);
-            // Somebody may have come meanwhile.
+            // A client may have come meanwhile.
             if self.frames.receiver_count() > 0 {
                 self.follow();
             }
@@ -192,7 +192,7 @@ impl Feed {
         if recent.len() > RECENT {
             recent.pop_front();
         }
-        // Nobody may listen.
+        // There may be no client.
         let _ = self.frames.send(frame);
     }
 
@@ -212,7 +212,8 @@ impl Feed {
     pub(super) async fn history(&self, after: u64) -> Result<Vec<Frame>> {
         let records = self.records(after).await?;
         let plan: Arc<Plan> = self.look(|run| run.plan().clone());
-        let parts = |chunk: &[Record]| chunk.iter().flat_map(|record| told(&self.stored.id, &plan, record)).collect();
+        let parts =
+            |chunk: &[Record]| chunk.iter().flat_map(|record| told(&self.stored.id, &plan, record)).collect();
         Ok(records.chunks(500).map(|chunk| Frame::new(parts(chunk))).collect())
     }
 }

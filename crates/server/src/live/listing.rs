@@ -1,9 +1,12 @@
 //! Which runs there are, and a feed for each that is looked at.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::archive::{self, FindError};
@@ -11,12 +14,12 @@ use conductor_engine::stores::{self, LogReader, StoreError, StoredRun, briefly};
 use tokio::sync::Mutex;
 
 use super::feed::Feed;
-use crate::web::problem::{Problem, Result};
+use crate::problem::{Problem, Result};
 
 /// A list this young is as good as a new one.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// How often feeds that nobody looks at are given up.
+/// How often feeds without clients are given up.
 const SWEEP: Duration = Duration::from_secs(10);
 
 pub(crate) struct Runs {
@@ -50,6 +53,10 @@ impl Runs {
     }
 
     async fn read(&self) -> Result<Vec<StoredRun>> {
+        if !self.is_database() {
+            // What SQLite still remembers of the file that was there is not what is there.
+            *self.store.lock().await = None;
+        }
         let store = self.store().await?;
         match store.runs().await {
             // Before the first run there is nothing to read, and a reader of that sees nothing else later.
@@ -62,6 +69,15 @@ impl Runs {
                 *self.store.lock().await = None;
                 Err(error.into())
             }
+        }
+    }
+
+    /// Whether the file begins as every database does, where there is one.
+    fn is_database(&self) -> bool {
+        let mut head = [0; 16];
+        match File::open(self.home.database()).and_then(|mut file| file.read_exact(&mut head)) {
+            Ok(()) => head == *b"SQLite format 3\0",
+            Err(_) => false,
         }
     }
 
@@ -88,6 +104,15 @@ impl Runs {
         })
     }
 
+    /// Of a run's log, behind the event of this number.
+    pub(crate) async fn records(&self, run: &RunId, after: u64) -> Result<Vec<Record>> {
+        Ok(self.store().await?.load(run, after).await?)
+    }
+
+    pub(crate) async fn reader(&self) -> Result<Arc<dyn LogReader>> {
+        Ok(self.store().await?)
+    }
+
     /// A run to look at, as it is now.
     pub(crate) async fn feed(&self, word: &str) -> Result<Arc<Feed>> {
         let stored = self.named(word).await?;
@@ -109,7 +134,7 @@ impl Runs {
         Ok(feed)
     }
 
-    /// For ever: what nobody looks at any more is let go.
+    /// For ever: what no client looks at any more is let go.
     pub(crate) async fn sweep(&self) {
         loop {
             tokio::time::sleep(SWEEP).await;

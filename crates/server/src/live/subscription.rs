@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::feed::Feed;
 use super::frame::Frame;
-use crate::web::problem::Result;
+use crate::problem::Result;
 
 /// How long the store may be behind what was told already.
 const PATIENCE: u32 = 40;
@@ -23,7 +23,8 @@ pub(crate) enum Told {
 }
 
 pub(crate) struct Subscription {
-    pub(crate) feed: Arc<Feed>,
+    /// Kept while a client listens.
+    _feed: Arc<Feed>,
     waiting: std::vec::IntoIter<Arc<Frame>>,
     receiver: Receiver<Arc<Frame>>,
     /// The last that was told.
@@ -44,7 +45,7 @@ impl Subscription {
                 with_store(&feed, since, published).await?.into_iter().map(Arc::new).chain(recent).collect()
             }
         };
-        Ok(Subscription { feed, waiting: waiting.into_iter(), receiver, last: since })
+        Ok(Subscription { _feed: feed, waiting: waiting.into_iter(), receiver, last: since })
     }
 
     pub(crate) async fn next(&mut self) -> Told {

@@ -42,7 +42,10 @@ impl Records {
     /// The newest first, before the one of this number.
     pub async fn audit(&self, before: Option<i64>, most: u32) -> Result<Vec<Entry>, sqlx::Error> {
         let rows = sqlx::query("SELECT * FROM audit WHERE ?1 IS NULL OR id < ?1 ORDER BY id DESC LIMIT ?2")
-            .bind(before).bind(most).fetch_all(&self.pool).await?;
+            .bind(before)
+            .bind(most)
+            .fetch_all(&self.pool)
+            .await?;
         let entry = |row: &sqlx::sqlite::SqliteRow| Entry {
             id: row.get("id"),
             at: row.get("at"),

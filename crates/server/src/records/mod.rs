@@ -2,7 +2,9 @@
 //! runs have a database of their own, which is only read.
 
 mod audit;
+mod hooks;
 mod projects;
+mod tallies;
 mod tokens;
 mod users;
 
@@ -12,9 +14,13 @@ use std::time::Duration;
 use conductor_engine::host::access;
 use conductor_engine::host::clock;
 use conductor_engine::host::home::Home;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
 use sqlx::{AssertSqlSafe, Row as _};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use thiserror::Error;
+
+use crate::access::owner::folder;
 
 pub use audit::Entry;
 pub use projects::{NewProject, Project, ProjectError};
@@ -22,6 +28,7 @@ pub use tokens::{NewToken, Token};
 pub use users::{User, UserError};
 
 pub(crate) use audit::Act;
+pub(crate) use hooks::Hook;
 
 /// Others of our processes hold the lock for moments only.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,17 +51,12 @@ pub struct Records {
     pool: SqlitePool,
 }
 
-/// Where the server keeps its own.
-pub fn folder(home: &Home) -> PathBuf {
-    home.root().join("server")
-}
-
 impl Records {
     pub async fn open(home: &Home) -> Result<Records, RecordsError> {
         let path = folder(home).join("server.db");
         let unopened = |why: String| RecordsError::Unopened { path: path.clone(), why };
         access::create_private_dir_all(&folder(home)).map_err(|error| unopened(error.to_string()))?;
-        // Made by us, so that nobody else can read it even for a moment.
+        // Made by us, so that no other user can read it even for a moment.
         access::private()
             .create(true)
             .append(true)
@@ -81,7 +83,7 @@ impl Records {
 }
 
 async fn bring_up_to_date(pool: &SqlitePool, path: &Path) -> Result<(), RecordsError> {
-    // Whoever is first changes it; another process that starts at the same time waits and finds it done.
+    // The first process changes it; another one that starts at the same time waits and finds it done.
     let mut change = pool.begin_with("BEGIN IMMEDIATE").await?;
     let form: i64 = sqlx::query("PRAGMA user_version").fetch_one(&mut *change).await?.get(0);
     let form = usize::try_from(form).unwrap_or(usize::MAX);
@@ -91,7 +93,9 @@ async fn bring_up_to_date(pool: &SqlitePool, path: &Path) -> Result<(), RecordsE
     for statements in &FORMS[form..] {
         sqlx::raw_sql(*statements).execute(&mut *change).await?;
     }
-    sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA user_version = {}", FORMS.len()))).execute(&mut *change).await?;
+    sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA user_version = {}", FORMS.len())))
+        .execute(&mut *change)
+        .await?;
     Ok(change.commit().await?)
 }
 

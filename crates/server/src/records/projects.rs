@@ -40,7 +40,9 @@ pub enum ProjectError {
     NoFile(PathBuf),
     #[error("there is no task file in {0}: none of conductor.yaml, .conductor/tasks.yaml, tasks.yaml")]
     NoUsualFile(PathBuf),
-    #[error("'{0}' is no id: lower-case letters, digits, - and _, at most 64, beginning with a letter or digit")]
+    #[error(
+        "'{0}' is no id: lower-case letters, digits, - and _, at most 64, beginning with a letter or digit"
+    )]
     WrongId(String),
     #[error("a project '{0}' is there already")]
     Taken(String),
@@ -91,15 +93,18 @@ impl Records {
         };
         let name = new.name.unwrap_or_else(|| id.clone());
         let project = Project { id, name, directory, file, created: now() };
-        let row = sqlx::query("INSERT INTO projects (id, name, directory, file, created) VALUES (?, ?, ?, ?, ?)")
-            .bind(&project.id)
-            .bind(&project.name)
-            .bind(project.directory.display().to_string())
-            .bind(project.file.display().to_string())
-            .bind(project.created);
+        let row =
+            sqlx::query("INSERT INTO projects (id, name, directory, file, created) VALUES (?, ?, ?, ?, ?)")
+                .bind(&project.id)
+                .bind(&project.name)
+                .bind(project.directory.display().to_string())
+                .bind(project.file.display().to_string())
+                .bind(project.created);
         match row.execute(&self.pool).await {
             Ok(_) => Ok(project),
-            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(ProjectError::Taken(project.id)),
+            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
+                Err(ProjectError::Taken(project.id))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -111,7 +116,8 @@ impl Records {
     }
 
     pub async fn project(&self, id: &str) -> Result<Project, ProjectError> {
-        let row = sqlx::query("SELECT * FROM projects WHERE id = ?").bind(id).fetch_optional(&self.pool).await?;
+        let row =
+            sqlx::query("SELECT * FROM projects WHERE id = ?").bind(id).fetch_optional(&self.pool).await?;
         match row {
             Some(row) => Ok(Project::of_row(&row)),
             None => {
@@ -145,14 +151,19 @@ fn file_in(directory: &Path, file: Option<PathBuf>) -> Result<PathBuf, ProjectEr
 
 fn is_id(id: &str) -> bool {
     let fits = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
-    id.len() <= 64 && id.starts_with(fits) && id.chars().all(|letter| fits(letter) || letter == '-' || letter == '_')
+    id.len() <= 64
+        && id.starts_with(fits)
+        && id.chars().all(|letter| fits(letter) || letter == '-' || letter == '_')
 }
 
 /// After the folder, with a number where that is taken.
 fn free_id(directory: &Path, known: &[Project]) -> String {
     let name = directory.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let name: String =
-        name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).take(48).collect();
+    let name: String = name
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
+        .take(48)
+        .collect();
     let name = name.trim_matches('-').to_owned();
     let name = if is_id(&name) { name } else { "project".to_owned() };
     let numbered = |number: u32| if number == 1 { name.clone() } else { format!("{name}-{number}") };
@@ -166,7 +177,13 @@ mod tests {
 
     #[test]
     fn ids_come_from_folders_and_never_clash() {
-        let taken = Project { id: "my-repo".into(), name: String::new(), directory: "/".into(), file: "/".into(), created: 0 };
+        let taken = Project {
+            id: "my-repo".into(),
+            name: String::new(),
+            directory: "/".into(),
+            file: "/".into(),
+            created: 0,
+        };
         assert_eq!(free_id(Path::new("/src/My Repo"), &[]), "my-repo");
         assert_eq!(free_id(Path::new("/src/my.repo"), &[taken]), "my-repo-2");
         assert_eq!(free_id(Path::new("/src/…"), &[]), "project");

@@ -65,25 +65,42 @@ impl Records {
     /// Of one user, or of all.
     pub async fn tokens(&self, user: Option<&str>) -> Result<Vec<Token>, sqlx::Error> {
         let rows = sqlx::query("SELECT * FROM tokens WHERE ?1 IS NULL OR user = ?1 ORDER BY created, id")
-            .bind(user).fetch_all(&self.pool).await?;
+            .bind(user)
+            .fetch_all(&self.pool)
+            .await?;
         Ok(rows.iter().filter_map(Token::of_row).collect())
     }
 
     /// Whether there was one to revoke.
     pub async fn revoke_token(&self, id: &str, user: Option<&str>) -> Result<bool, sqlx::Error> {
-        let done = sqlx::query("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL AND (?3 IS NULL OR user = ?3)")
-            .bind(now()).bind(id).bind(user).execute(&self.pool).await?;
+        let done = sqlx::query(
+            "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL AND (?3 IS NULL OR user = ?3)",
+        )
+        .bind(now())
+        .bind(id)
+        .bind(user)
+        .execute(&self.pool)
+        .await?;
         Ok(done.rows_affected() > 0)
     }
 
     /// Whose token it is, where it is good.
     pub(crate) async fn by_token(&self, credential: &str) -> Result<Option<Identity>, sqlx::Error> {
         let now = now();
-        let row = sqlx::query("SELECT * FROM tokens WHERE hash = ? AND revoked IS NULL AND (expires IS NULL OR expires > ?)")
-            .bind(secrets::hash(credential)).bind(now).fetch_optional(&self.pool).await?;
+        let row = sqlx::query(
+            "SELECT * FROM tokens WHERE hash = ? AND revoked IS NULL AND (expires IS NULL OR expires > ?)",
+        )
+        .bind(secrets::hash(credential))
+        .bind(now)
+        .fetch_optional(&self.pool)
+        .await?;
         let Some(token) = row.as_ref().and_then(Token::of_row) else { return Ok(None) };
         if token.used.is_none_or(|used| used < now - 60_000) {
-            sqlx::query("UPDATE tokens SET used = ? WHERE id = ?").bind(now).bind(&token.id).execute(&self.pool).await?;
+            sqlx::query("UPDATE tokens SET used = ? WHERE id = ?")
+                .bind(now)
+                .bind(&token.id)
+                .execute(&self.pool)
+                .await?;
         }
         let limit = Grant { project: token.project, role: token.role };
         self.identity(token.user, Means::AccessToken, Some(limit)).await

@@ -39,7 +39,13 @@ pub enum UserError {
 }
 
 impl Records {
-    pub async fn add_user(&self, name: &str, password: &str, project: Option<&str>, role: Role) -> Result<(), UserError> {
+    pub async fn add_user(
+        &self,
+        name: &str,
+        password: &str,
+        project: Option<&str>,
+        role: Role,
+    ) -> Result<(), UserError> {
         if !is_name(name) {
             return Err(UserError::WrongName(name.to_owned()));
         }
@@ -55,13 +61,20 @@ impl Records {
             .await;
         match added {
             Ok(_) => self.grant(name, project, Some(role)).await,
-            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(UserError::Taken(name.to_owned())),
+            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
+                Err(UserError::Taken(name.to_owned()))
+            }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Gives a role, or takes it away.
-    pub async fn grant(&self, name: &str, project: Option<&str>, role: Option<Role>) -> Result<(), UserError> {
+    pub async fn grant(
+        &self,
+        name: &str,
+        project: Option<&str>,
+        role: Option<Role>,
+    ) -> Result<(), UserError> {
         self.user(name).await?;
         let project = project.unwrap_or_default();
         match role {
@@ -71,26 +84,38 @@ impl Records {
             }
             None => {
                 sqlx::query("DELETE FROM grants WHERE user = ? AND project = ?")
-                    .bind(name).bind(project).execute(&self.pool).await?;
+                    .bind(name)
+                    .bind(project)
+                    .execute(&self.pool)
+                    .await?;
             }
         }
         Ok(())
     }
 
     pub async fn users(&self) -> Result<Vec<User>, sqlx::Error> {
-        let rows = sqlx::query("SELECT name, disabled, created FROM users ORDER BY name").fetch_all(&self.pool).await?;
+        let rows = sqlx::query("SELECT name, disabled, created FROM users ORDER BY name")
+            .fetch_all(&self.pool)
+            .await?;
         let mut users = Vec::with_capacity(rows.len());
         for row in rows {
             let name: String = row.get("name");
             let grants = self.grants(&name).await?;
-            users.push(User { name, disabled: row.get::<i64, _>("disabled") != 0, created: row.get("created"), grants });
+            users.push(User {
+                name,
+                disabled: row.get::<i64, _>("disabled") != 0,
+                created: row.get("created"),
+                grants,
+            });
         }
         Ok(users)
     }
 
     async fn grants(&self, name: &str) -> Result<Vec<(Option<String>, Role)>, sqlx::Error> {
         let rows = sqlx::query("SELECT project, role FROM grants WHERE user = ? ORDER BY project")
-            .bind(name).fetch_all(&self.pool).await?;
+            .bind(name)
+            .fetch_all(&self.pool)
+            .await?;
         let grant = |row: &sqlx::sqlite::SqliteRow| {
             let project: String = row.get("project");
             Some(((!project.is_empty()).then_some(project), Role::named(row.get("role"))?))
@@ -108,7 +133,11 @@ impl Records {
     /// One who is disabled is logged out everywhere; tokens do not work until the user is enabled again.
     pub async fn disable_user(&self, name: &str, disabled: bool) -> Result<(), UserError> {
         self.user(name).await?;
-        sqlx::query("UPDATE users SET disabled = ? WHERE name = ?").bind(disabled).bind(name).execute(&self.pool).await?;
+        sqlx::query("UPDATE users SET disabled = ? WHERE name = ?")
+            .bind(disabled)
+            .bind(name)
+            .execute(&self.pool)
+            .await?;
         if disabled {
             self.end_sessions(name).await?;
         }
@@ -119,7 +148,11 @@ impl Records {
     pub async fn set_password(&self, name: &str, password: &str) -> Result<(), UserError> {
         self.user(name).await?;
         let hash = hashed(password).await?;
-        sqlx::query("UPDATE users SET password = ? WHERE name = ?").bind(hash).bind(name).execute(&self.pool).await?;
+        sqlx::query("UPDATE users SET password = ? WHERE name = ?")
+            .bind(hash)
+            .bind(name)
+            .execute(&self.pool)
+            .await?;
         Ok(self.end_sessions(name).await?)
     }
 
@@ -130,7 +163,9 @@ impl Records {
     /// Whether name and password belong together, and the user may log in.
     pub(crate) async fn is_user(&self, name: &str, password: &str) -> Result<bool, sqlx::Error> {
         let row = sqlx::query("SELECT password FROM users WHERE name = ? AND disabled = 0")
-            .bind(name).fetch_optional(&self.pool).await?;
+            .bind(name)
+            .fetch_optional(&self.pool)
+            .await?;
         let hash: Option<String> = row.map(|row| row.get("password"));
         let password = password.to_owned();
         let fits = tokio::task::spawn_blocking(move || passwords::fits(&password, hash.as_deref())).await;
@@ -142,36 +177,64 @@ impl Records {
         let credential = secrets::random("cds_").map_err(sqlx::Error::Io)?;
         let (now, expires) = (now(), now() + LONGEST);
         sqlx::query("DELETE FROM sessions WHERE expires < ? OR used < ?")
-            .bind(now).bind(now - IDLE).execute(&self.pool).await?;
+            .bind(now)
+            .bind(now - IDLE)
+            .execute(&self.pool)
+            .await?;
         sqlx::query("INSERT INTO sessions (hash, user, created, used, expires) VALUES (?, ?, ?, ?, ?)")
-            .bind(secrets::hash(&credential)).bind(user).bind(now).bind(now).bind(expires)
-            .execute(&self.pool).await?;
+            .bind(secrets::hash(&credential))
+            .bind(user)
+            .bind(now)
+            .bind(now)
+            .bind(expires)
+            .execute(&self.pool)
+            .await?;
         Ok((credential, expires))
     }
 
     pub(crate) async fn end_session(&self, credential: &str) -> Result<(), sqlx::Error> {
-        sqlx::query("DELETE FROM sessions WHERE hash = ?").bind(secrets::hash(credential)).execute(&self.pool).await.map(drop)
+        sqlx::query("DELETE FROM sessions WHERE hash = ?")
+            .bind(secrets::hash(credential))
+            .execute(&self.pool)
+            .await
+            .map(drop)
     }
 
     /// Whose session it is, where it is still one.
     pub(crate) async fn in_session(&self, credential: &str) -> Result<Option<Identity>, sqlx::Error> {
         let (hash, now) = (secrets::hash(credential), now());
         let row = sqlx::query("SELECT user, used FROM sessions WHERE hash = ? AND expires > ? AND used > ?")
-            .bind(&hash).bind(now).bind(now - IDLE).fetch_optional(&self.pool).await?;
+            .bind(&hash)
+            .bind(now)
+            .bind(now - IDLE)
+            .fetch_optional(&self.pool)
+            .await?;
         let Some(row) = row else { return Ok(None) };
         if row.get::<i64, _>("used") < now - USED_WITHIN {
-            sqlx::query("UPDATE sessions SET used = ? WHERE hash = ?").bind(now).bind(&hash).execute(&self.pool).await?;
+            sqlx::query("UPDATE sessions SET used = ? WHERE hash = ?")
+                .bind(now)
+                .bind(&hash)
+                .execute(&self.pool)
+                .await?;
         }
         self.identity(row.get("user"), Means::Session, None).await
     }
 
     /// What a user who is not disabled may do.
-    pub(super) async fn identity(&self, user: String, means: Means, limit: Option<Grant>) -> Result<Option<Identity>, sqlx::Error> {
+    pub(super) async fn identity(
+        &self,
+        user: String,
+        means: Means,
+        limit: Option<Grant>,
+    ) -> Result<Option<Identity>, sqlx::Error> {
         if user == OWNER {
             let grants = vec![Grant { project: None, role: Role::Admin }];
             return Ok(Some(Identity::new(user, means, grants, limit)));
         }
-        let row = sqlx::query("SELECT 1 FROM users WHERE name = ? AND disabled = 0").bind(&user).fetch_optional(&self.pool).await?;
+        let row = sqlx::query("SELECT 1 FROM users WHERE name = ? AND disabled = 0")
+            .bind(&user)
+            .fetch_optional(&self.pool)
+            .await?;
         if row.is_none() {
             return Ok(None);
         }

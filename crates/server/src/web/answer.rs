@@ -4,14 +4,17 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use super::problem::Result;
+use crate::problem::Result;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer {
     Nothing,
     /// An object with `schema` and these fields: `run text, pid number?, tasks [object]`. A `?` is one that may be null or
     /// missing.
-    Json { schema: &'static str, fields: &'static str },
+    Json {
+        schema: &'static str,
+        fields: &'static str,
+    },
     /// Of this media type.
     Other(&'static str),
 }

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::problem::{Problem, Result};
+use crate::problem::{Problem, Result};
 
 pub(crate) const LARGEST: usize = 1 << 20;
 
@@ -38,7 +38,8 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body) -> Result<Value> {
 
 async fn collected(headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
     let too_large = || Problem::new(413, format!("a body may have at most {LARGEST} bytes"));
-    let told = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let told =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|length| length > LARGEST as u64) {
         return Err(too_large());
     }

@@ -2,11 +2,11 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use super::problem::{Problem, Result};
 use crate::access::{Hosts, Identity, Means, secrets};
 use crate::app::App;
+use crate::problem::{Problem, Result};
 
-/// With TLS a browser takes the cookie from nobody else.
+/// With TLS a browser takes the cookie from no other server.
 fn cookie_name(hosts: &Hosts) -> &'static str {
     if hosts.is_tls() { "__Host-conductor" } else { "conductor_session" }
 }
@@ -15,7 +15,9 @@ pub(crate) async fn identify(app: &App, headers: &HeaderMap) -> Result<Identity>
     let missing = || Problem::new(401, "send a token: Authorization: Bearer …, or log in");
     let credential = credential(&app.hosts, headers).ok_or_else(missing)?;
     let identity = match credential.get(..4) {
-        Some("cdo_") => secrets::same(credential, &app.owner_token).then(|| Identity::owner(Means::OwnerToken)),
+        Some("cdo_") => {
+            secrets::same(credential, &app.owner_token).then(|| Identity::owner(Means::OwnerToken))
+        }
         Some("cdt_") => app.records.by_token(credential).await?,
         Some("cds_") => app.records.in_session(credential).await?,
         _ => None,
@@ -43,10 +45,13 @@ pub(crate) fn cookie(hosts: &Hosts, credential: Option<&str>, seconds: i64) -> O
     let secure = if hosts.is_tls() { "; Secure" } else { "" };
     let (value, age) = credential.map_or(("", 0), |credential| (credential, seconds));
     let name = cookie_name(hosts);
-    HeaderValue::from_str(&format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")).ok()
+    HeaderValue::from_str(&format!(
+        "{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
+    ))
+    .ok()
 }
 
-/// Host, then origin: a page of somebody else's gets nothing, whatever it sends.
+/// Host, then origin: a page of another site gets nothing, whatever it sends.
 pub(crate) fn check_place(hosts: &Hosts, headers: &HeaderMap) -> Result<()> {
     let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     match text(header::HOST) {

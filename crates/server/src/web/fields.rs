@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::problem::{Problem, Result};
+use crate::problem::{Problem, Result};
 
 /// Longer text than this is no name.
 const LONGEST_NAME: usize = 4_000;
@@ -117,10 +117,6 @@ impl Given {
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 fn known<'a>(fields: &'a [Field], name: &str) -> Result<&'a Field> {
@@ -152,7 +148,9 @@ fn checked(field: &Field, value: Value) -> Result<Value> {
     match (field.kind, &value) {
         (Kind::Text, Value::String(text)) if is_line(text) => Ok(value),
         (Kind::Text, _) => wrong("has to be one line of text"),
-        (Kind::Words, Value::String(text)) if text.len() <= LONGEST_WORDS && !text.contains('\0') => Ok(value),
+        (Kind::Words, Value::String(text)) if text.len() <= LONGEST_WORDS && !text.contains('\0') => {
+            Ok(value)
+        }
         (Kind::Words, _) => wrong("has to be text"),
         (Kind::Whole(least, most), value) => match value.as_u64() {
             Some(number) if (least..=most).contains(&number) => Ok(json!(number)),
@@ -200,8 +198,12 @@ pub(crate) fn decoded(text: &str) -> Result<String> {
 /// A field as the API's document describes it.
 pub(crate) fn schema(field: &Field) -> Value {
     let mut schema = match field.kind {
-        Kind::Text => json!({ "type": "string", "maxLength": LONGEST_NAME, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" }),
-        Kind::Words => json!({ "type": "string", "maxLength": LONGEST_WORDS / 4, "pattern": "^[^\\u0000]*$" }),
+        Kind::Text => {
+            json!({ "type": "string", "maxLength": LONGEST_NAME, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" })
+        }
+        Kind::Words => {
+            json!({ "type": "string", "maxLength": LONGEST_WORDS / 4, "pattern": "^[^\\u0000]*$" })
+        }
         Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Amount => json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1e12 }),
         Kind::Flag => json!({ "type": "boolean" }),
@@ -240,7 +242,10 @@ mod tests {
         assert_eq!(wrong(json!({ "nam": "x" })).1, "'nam' is not known here");
         assert_eq!(wrong(json!({ "name": 3 })).1, "'name' has to be one line of text");
         assert_eq!(wrong(json!({ "name": "a\nb" })).1, "'name' has to be one line of text");
-        assert_eq!(wrong(json!({ "name": "x", "count": 10 })).1, "'count' has to be a whole number from 1 to 9");
+        assert_eq!(
+            wrong(json!({ "name": "x", "count": 10 })).1,
+            "'count' has to be a whole number from 1 to 9"
+        );
         assert_eq!(wrong(json!({ "name": "x", "force": "yes" })).1, "'force' has to be true or false");
         assert_eq!(wrong(json!({ "name": "x", "how": "c" })).1, "'how' has to be one of a, b");
         assert_eq!(wrong(json!([1])).0, 422);
@@ -252,7 +257,9 @@ mod tests {
         assert_eq!(given.text("name"), Some("a b c"));
         assert_eq!((given.whole("count"), given.flag("force")), (Some(2), true));
         assert_eq!(given.texts("tags"), ["x", "y"]);
-        for (query, status) in [("name=x&name=y", 422), ("name=%zz", 400), ("name=%ff", 400), ("name=x&count=0", 422)] {
+        for (query, status) in
+            [("name=x&name=y", 422), ("name=%zz", 400), ("name=%ff", 400), ("name=x&count=0", 422)]
+        {
             assert_eq!(Given::of_query(FIELDS, query).unwrap_err().status(), status, "{query}");
         }
     }

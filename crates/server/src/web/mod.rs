@@ -5,6 +5,5 @@ pub(crate) mod body;
 pub(crate) mod credentials;
 pub(crate) mod fields;
 pub(crate) mod openapi;
-pub(crate) mod problem;
 pub(crate) mod route;
 pub(crate) mod serving;

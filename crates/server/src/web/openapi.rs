@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, shape};
 use super::fields::schema;
-use super::problem::KINDS;
-use super::route::{Method, Route, Rule};
+use super::route::{Route, Rule};
+use crate::problem::KINDS;
 
 pub(crate) fn document(routes: impl IntoIterator<Item = &'static Route>) -> Value {
     let mut paths: Map<String, Value> = Map::new();
@@ -44,10 +44,14 @@ fn operation(route: &Route) -> Value {
     if route.rule != Rule::Public {
         operation["security"] = json!([{ "token": [] }]);
     }
-    let part = |name: &str| {
-        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1, "maxLength": 200 } })
-    };
+    let part = |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1, "maxLength": 200 } });
     let mut parameters: Vec<Value> = route.parts().map(part).collect();
+    if edits(route) {
+        parameters.push(
+            json!({ "name": "If-Match", "in": "header", "required": false, "schema": { "type": "string" },
+            "description": "The version of the file you have seen, from its ETag." }),
+        );
+    }
     parameters.extend(route.query.iter().map(|field| {
         let mut parameter = json!({ "name": field.name, "in": "query", "required": field.needed,
             "description": field.words, "schema": schema(field) });
@@ -87,7 +91,8 @@ fn responses(route: &Route) -> Value {
         Answer::Other(media) => json!({ "description": route.words, "content": { media: {} } }),
     };
     responses.insert(route.status.to_string(), good);
-    let problem = json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
+    let problem =
+        json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
     for (status, _, title) in KINDS.iter().filter(|(status, ..)| may_happen(route, *status)) {
         responses.insert(status.to_string(), json!({ "description": title, "content": problem }));
     }
@@ -100,12 +105,17 @@ fn may_happen(route: &Route, status: u16) -> bool {
         401 | 403 => true,
         404 | 409 | 504 => route.parts().next().is_some() || route.method.changes(),
         408 | 413 | 415 => route.method.changes(),
-        412 => route.method == Method::Patch || route.method == Method::Delete || route.path.ends_with("/tasks") || route.path.ends_with("/epics"),
+        412 | 428 => edits(route),
         416 => route.path.ends_with("log"),
         429 => route.rule == Rule::Public,
         500 => false,
         _ => true,
     }
+}
+
+/// Whether it edits a project's file, and takes the version that was seen.
+fn edits(route: &Route) -> bool {
+    route.method.changes() && matches!(route.answer, Answer::Json { schema: "conductor.edited/1", .. })
 }
 
 fn role(rule: Rule) -> &'static str {

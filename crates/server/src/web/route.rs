@@ -12,14 +12,14 @@ use axum::response::Response;
 
 use super::answer::Answer;
 use super::fields::{Field, Given};
-use super::problem::{Problem, Result};
 use crate::access::{Identity, Role};
 use crate::app::App;
+use crate::problem::{Problem, Result};
 
 /// Who may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// Nobody is asked who they are.
+    /// No credential is asked for.
     Public,
     /// With this role: in the project or run that the address names, else in any project, and only what is seen there is
     /// told.
@@ -72,7 +72,10 @@ pub(crate) struct Asked {
 impl Asked {
     /// A part of the address.
     pub(crate) fn named(&self, part: &str) -> Result<&str> {
-        self.path.get(part).map(String::as_str).ok_or_else(|| Problem::not_found("the address has no such part"))
+        self.path
+            .get(part)
+            .map(String::as_str)
+            .ok_or_else(|| Problem::not_found("the address has no such part"))
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -102,11 +105,30 @@ pub(crate) struct Route {
     pub(crate) answer: Answer,
     /// The status of a good answer.
     pub(crate) status: u16,
+    /// Whether a body is read at all.
+    pub(crate) reads_body: bool,
     pub(crate) handler: Handler,
 }
 
-const fn route(method: Method, path: &'static str, rule: Rule, words: &'static str, handler: Handler) -> Route {
-    Route { method, path, rule, words, query: &[], body: &[], answer: Answer::Nothing, status: 200, handler }
+const fn route(
+    method: Method,
+    path: &'static str,
+    rule: Rule,
+    words: &'static str,
+    handler: Handler,
+) -> Route {
+    Route {
+        method,
+        path,
+        rule,
+        words,
+        query: &[],
+        body: &[],
+        answer: Answer::Nothing,
+        status: 200,
+        reads_body: true,
+        handler,
+    }
 }
 
 pub(crate) const fn get(path: &'static str, rule: Rule, words: &'static str, handler: Handler) -> Route {
@@ -149,6 +171,12 @@ impl Route {
 
     pub(crate) const fn status(mut self, status: u16) -> Route {
         self.status = status;
+        self
+    }
+
+    /// Whatever is sent is not looked at.
+    pub(crate) const fn any_body(mut self) -> Route {
+        self.reads_body = false;
         self
     }
 

@@ -13,15 +13,15 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
 
 use super::fields::Given;
-use super::problem::{Problem, Result};
 use super::route::{Asked, Method, Route, Rule};
 use super::{body, credentials};
 use crate::access::identity::OWNER;
 use crate::access::{Identity, Means, Role};
 use crate::app::App;
+use crate::problem::{Problem, Result};
 use crate::records::Act;
 
-/// Nothing from elsewhere is loaded, and no page of somebody else's shows ours.
+/// Nothing from elsewhere is loaded, and no page of another site shows ours.
 const HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -104,12 +104,16 @@ async fn serve(app: App, route: &'static Route, request: Request) -> Response {
         check(&app, route, &identity, &named).await?;
         let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await.ok();
         let query = Given::of_query(route.query, parts.uri.query().unwrap_or_default())?;
-        let body = match route.method.changes() {
+        let body = match route.method.changes() && route.reads_body {
             true => Given::of_body(route.body, body::read(&parts.headers, body).await?)?,
             false => Given::default(),
         };
         let headers = std::mem::take(&mut parts.headers);
-        (route.handler)(app.clone(), Asked { route, identity, path: named, query, body, headers, from, upgrade }).await
+        (route.handler)(
+            app.clone(),
+            Asked { route, identity, path: named, query, body, headers, from, upgrade },
+        )
+        .await
     }
     .await;
     let detail = answered.as_ref().err().map(|problem| problem.detail().to_owned()).unwrap_or_default();
@@ -122,10 +126,17 @@ async fn serve(app: App, route: &'static Route, request: Request) -> Response {
 
 async fn named(parts: &mut Parts) -> Result<BTreeMap<String, String>> {
     let named = Path::<BTreeMap<String, String>>::from_request_parts(parts, &()).await;
-    named.map(|Path(named)| named).map_err(|_| Problem::new(400, "the address is not encoded as it should be"))
+    named
+        .map(|Path(named)| named)
+        .map_err(|_| Problem::new(400, "the address is not encoded as it should be"))
 }
 
-async fn check(app: &App, route: &Route, identity: &Identity, named: &BTreeMap<String, String>) -> Result<()> {
+async fn check(
+    app: &App,
+    route: &Route,
+    identity: &Identity,
+    named: &BTreeMap<String, String>,
+) -> Result<()> {
     let (needed, role) = match route.rule {
         Rule::Public => return Ok(()),
         Rule::Everywhere(needed) => (needed, identity.role_in(None)),
@@ -155,13 +166,22 @@ async fn role_at(app: &App, identity: &Identity, named: &BTreeMap<String, String
 }
 
 /// Every request that could change something, also one that was refused.
-async fn note(app: &App, route: &Route, who: Option<&Identity>, from: SocketAddr, path: &str, status: u16, detail: &str) {
+async fn note(
+    app: &App,
+    route: &Route,
+    who: Option<&Identity>,
+    from: SocketAddr,
+    path: &str,
+    status: u16,
+    detail: &str,
+) {
     let (who, means) = match who {
         Some(identity) if !identity.name.is_empty() => (identity.name.as_str(), identity.means.name()),
         _ => ("", "none"),
     };
     let means = if who == OWNER && means == "session" { "page of the owner" } else { means };
-    let act = Act { who, means, address: from.ip().to_string(), method: route.method.name(), path, status, detail };
+    let act =
+        Act { who, means, address: from.ip().to_string(), method: route.method.name(), path, status, detail };
     if let Err(error) = app.records.note(&act).await {
         tracing::error!(%error, "what was done cannot be recorded");
     }

@@ -206,7 +206,8 @@ impl Chosen {
         let before = before.and_then(|before| before.selection.clone()).unwrap_or_default();
         let only = typed.only.clone().or(before.only);
         let isolated = typed.isolation.is_some() || before.isolated;
-        Chosen(Selection { only, isolated, done: before.done })
+        let (agent, model) = (typed.agent.clone().or(before.agent), typed.model.clone().or(before.model));
+        Chosen(Selection { only, isolated, done: before.done, agent, model })
     }
 
     pub(super) fn of_plan(&self, mut plan: Plan) -> Result<Plan, SelectError> {
@@ -220,6 +221,10 @@ impl Chosen {
         }
         if !done.is_empty() {
             plan = without(&plan, |task| done.get(&task.id) == Some(&task.fingerprint()));
+        }
+        for task in plan.tasks.iter_mut().filter(|task| matches!(task.work, Work::Prompt(_))) {
+            task.agent = task.agent.take().or_else(|| self.0.agent.clone());
+            task.model = task.model.take().or_else(|| self.0.model.clone());
         }
         Ok(plan)
     }

@@ -1,15 +1,11 @@
 //! `--metrics-file`: where the metrics of a run go, and what cannot be said there.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use conductor_core::run::Run;
-use conductor_engine::git::workspaces::RunRepo;
 use conductor_engine::host::access;
-use conductor_engine::records::metrics::MetricsFile;
-use conductor_engine::runs::coordinator::{Coordinator, World};
-use conductor_engine::stores::RunLog;
-use tokio::sync::mpsc::UnboundedSender;
+use conductor_engine::host::home::Home;
+use conductor_engine::records::metrics::{MetricsFile, MetricsSource};
+use conductor_engine::runs::coordinator::World;
 
 use super::arguments::Resolved;
 use crate::commands::talk;
@@ -37,29 +33,11 @@ fn writable(path: &Path) -> Result<PathBuf, String> {
     Ok(folder.join(name))
 }
 
-/// What metrics are made of, beside the events of the run.
-pub(super) struct Source {
-    path: PathBuf,
-    log: RunLog,
-    run_repo: Option<Arc<RunRepo>>,
-}
-
-impl Source {
-    /// Nothing where no metrics are wanted.
-    pub(super) fn of(args: &Resolved<'_>, world: &World) -> Option<Source> {
-        let path = args.metrics_file.clone()?;
-        Some(Source { path, log: world.log.clone(), run_repo: world.workspaces.run_repo().cloned() })
-    }
-
-    pub(super) fn follow(
-        self,
-        run: &Run,
-        coordinator: &mut Coordinator,
-        words: UnboundedSender<String>,
-    ) -> MetricsFile {
-        let Source { path, log, run_repo } = self;
-        MetricsFile::follow(path, run, (log, run_repo), coordinator.subscribe(), words)
-    }
+/// What metrics are made of; nothing where none are wanted.
+pub(super) fn source(args: &Resolved<'_>, home: Home, world: &World) -> Option<MetricsSource> {
+    let path = args.metrics_file.clone()?;
+    let (id, appends) = (world.log.run().clone(), world.log.append_times());
+    Some(MetricsSource { path, home, id, appends, run_repo: world.workspaces.run_repo().cloned() })
 }
 
 /// The last of them are written when the run is over, whatever it came to.

@@ -50,7 +50,10 @@ fn every_route_is_closed_to_those_who_may_not() {
     let world = world();
     let served = Served::start(&world);
     let revoked = token(&world, "admin", &["--role", "admin"]);
-    let id = world.conductor(&["token", "list", "--json"]).expect(0).json()["tokens"][0]["id"].as_str().unwrap().to_owned();
+    let id = world.conductor(&["token", "list", "--json"]).expect(0).json()["tokens"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     world.conductor(&["token", "revoke", &id]).expect(0);
     let roles = ["viewer", "operator", "admin"];
     let tokens: Vec<String> = roles.iter().map(|role| token(&world, role, &["--role", "admin"])).collect();
@@ -66,7 +69,9 @@ fn every_route_is_closed_to_those_who_may_not() {
         let status = |token: &str| served.by(token, method, path, &json!({})).status;
         let nobody = served.ask(method, path, &[("Content-Type", "application/json")], "{}").status;
         assert_eq!(nobody, 401, "{method} {path} without a credential");
-        for (kind, token) in [("wrong", "cdt_0000"), ("revoked", &revoked), ("expired", &expired), ("odd", "x")] {
+        for (kind, token) in
+            [("wrong", "cdt_0000"), ("revoked", &revoked), ("expired", &expired), ("odd", "x")]
+        {
             assert_eq!(status(token), 401, "{method} {path} with a {kind} token");
         }
         let needed = roles.iter().position(|name| name == role).unwrap();
@@ -118,7 +123,9 @@ fn a_role_reaches_its_project_and_no_other() {
     // A token may less than its user, never more.
     let narrow = token(&world, "admin", &["--role", "viewer", "--project", "web"]);
     served.by(&narrow, "POST", "/api/projects/web/parallel/start", &json!({})).expect(403);
-    served.by(&viewer, "POST", "/api/tokens", &json!({ "name": "more", "role": "admin", "project": "web" })).expect(403);
+    served
+        .by(&viewer, "POST", "/api/tokens", &json!({ "name": "more", "role": "admin", "project": "web" }))
+        .expect(403);
 }
 
 #[test]
@@ -135,9 +142,15 @@ fn other_names_and_other_pages_are_refused() {
     for host in ["evil.example", "localhost", "localhost.evil.example", &format!("evil.example:{port}")] {
         assert_eq!(ask("GET", &[("Host", host)]), 403, "{host}");
     }
-    for origin in ["http://evil.example", "null", "http://localhost:3000", &format!("https://localhost:{port}")] {
+    for origin in
+        ["http://evil.example", "null", "http://localhost:3000", &format!("https://localhost:{port}")]
+    {
         assert_eq!(ask("POST", &[("Origin", origin)]), 403, "{origin}");
-        assert_eq!(ask("GET", &[("Origin", origin), ("Upgrade", "websocket"), ("Connection", "Upgrade")]), 403, "{origin}");
+        assert_eq!(
+            ask("GET", &[("Origin", origin), ("Upgrade", "websocket"), ("Connection", "Upgrade")]),
+            403,
+            "{origin}"
+        );
     }
     assert_eq!(ask("GET", &[("Origin", &format!("http://localhost:{port}"))]), 200);
     // Forms of other pages come without asking first; they are no JSON.
@@ -204,7 +217,9 @@ fn a_code_opens_the_page_once() {
     let own = format!("conductor.localhost:{}", served.address.port());
     let redeem = || {
         let body = json!({ "code": code["code"] }).to_string();
-        served.ask("POST", "/api/login/code", &[("Content-Type", "application/json"), ("Host", &own)], &body).status
+        served
+            .ask("POST", "/api/login/code", &[("Content-Type", "application/json"), ("Host", &own)], &body)
+            .status
     };
     assert_eq!((redeem(), redeem()), (200, 401));
 }
@@ -219,7 +234,10 @@ fn what_was_done_is_recorded_also_what_was_refused() {
     let entries = served.get("/api/audit")["entries"].clone();
     let found = |who: &str, path: &str, status: u64| {
         entries.as_array().unwrap().iter().any(|entry| {
-            entry["who"] == who && entry["path"] == path && entry["status"] == status && entry["from"] == "127.0.0.1"
+            entry["who"] == who
+                && entry["path"] == path
+                && entry["status"] == status
+                && entry["from"] == "127.0.0.1"
         })
     };
     assert!(found("viewer", "/api/projects/web/parallel/start", 403), "{entries}");

@@ -30,7 +30,7 @@ const ELSEWHERE: [(&str, &str); 20] = [
 ];
 
 /// Verbs that have a route of their own.
-const OWN: [(&str, &str); 26] = [
+const OWN: [(&str, &str); 29] = [
     ("pause", "POST /api/runs/{run}/pause"),
     ("resume", "POST /api/runs/{run}/continue"),
     ("cancel", "POST /api/runs/{run}/cancel"),
@@ -54,6 +54,9 @@ const OWN: [(&str, &str); 26] = [
     ("token add", "POST /api/tokens"),
     ("token list", "GET /api/tokens"),
     ("token revoke", "DELETE /api/tokens/{token}"),
+    ("plan", "POST /api/projects/{project}/plans"),
+    ("orchestrate", "POST /api/projects/{project}/orchestrations"),
+    ("group execute", "POST /api/projects/{project}/groups/execute"),
     ("report", "GET /api/runs/{run}/report"),
     ("explain", "GET /api/runs/{run}/tasks/{task}/explanation"),
     ("review", "GET /api/projects/{project}/reviews"),
@@ -75,11 +78,13 @@ fn verbs() -> Vec<String> {
 
 /// The commands that the help of a command lists.
 fn listed(words: &[&str]) -> Vec<String> {
-    let help = Command::new(CONDUCTOR).args(words).arg("--help").env_clear().env("NO_COLOR", "1").output().unwrap();
+    let help =
+        Command::new(CONDUCTOR).args(words).arg("--help").env_clear().env("NO_COLOR", "1").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let command = |line: &str| {
         let rest = line.strip_prefix("  ")?;
-        let name: String = rest.chars().take_while(|letter| letter.is_ascii_lowercase() || *letter == '-').collect();
+        let name: String =
+            rest.chars().take_while(|letter| letter.is_ascii_lowercase() || *letter == '-').collect();
         (!name.is_empty() && !name.starts_with('-') && rest[name.len()..].starts_with(' ')).then_some(name)
     };
     match words.is_empty() || help.contains("\nCommands:") {
@@ -126,7 +131,10 @@ fn the_apis_document_is_the_one_that_is_checked_in() {
         std::fs::write(path, conductor_server::openapi()).unwrap();
     }
     let known = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(known == conductor_server::openapi(), "docs/openapi.json is not up to date: `cargo xtask docs` writes it");
+    assert!(
+        known == conductor_server::openapi(),
+        "docs/openapi.json is not up to date: `cargo xtask docs` writes it"
+    );
 }
 
 #[test]

@@ -8,7 +8,8 @@ use super::client::Served;
 use crate::harness::{World, wait_for};
 
 fn tasks(count: usize, first: &str) -> String {
-    let more: String = (0..count).map(|n| format!("  - {{ id: t{n}, run: 'true', dependencies: [first] }}\n")).collect();
+    let more: String =
+        (0..count).map(|n| format!("  - {{ id: t{n}, run: sleep 0.2, dependencies: [first] }}\n")).collect();
     format!("tasks:\n  - {{ id: first, run: {first} }}\n{more}")
 }
 
@@ -33,12 +34,18 @@ fn a_projects_socket_tells_of_runs_of_any_terminal() {
     assert_eq!(socket.next().unwrap()[0]["type"], "connected");
     let live = world.start(&["run", "tasks.yaml", "--strategy", "batch"]);
     let begun = socket.until("task_start");
-    assert!(begun.iter().any(|event| event["type"] == "batch_start" && event["batch_number"] == 1), "{begun:?}");
+    assert!(
+        begun.iter().any(|event| event["type"] == "batch_start" && event["batch_number"] == 1),
+        "{begun:?}"
+    );
     // Another one comes later, and is told how things stand.
     let mut late = served.socket("/api/ws/web");
     let state = late.until("initial_state");
     let state = state.last().unwrap();
-    assert_eq!((&state["tasks"][0]["id"], &state["tasks"][0]["status"]), (&json!("first"), &json!("running")));
+    assert_eq!(
+        (&state["tasks"][0]["id"], &state["tasks"][0]["status"]),
+        (&json!("first"), &json!("running"))
+    );
     world.write("go", "");
     for socket in [&mut socket, &mut late] {
         let events = socket.until("parallel_complete");
@@ -85,7 +92,7 @@ fn a_client_goes_on_where_it_was() {
 fn a_server_that_is_killed_twenty_times_loses_no_event() {
     let world = World::in_place(&tasks(250, "AGENT touch started then await go"));
     let mut served = Served::start(&world);
-    let live = world.start(&["run", "tasks.yaml", "--parallel", "2"]);
+    let live = world.start(&["run", "tasks.yaml", "--parallel", "4"]);
     world.wait_for_file("started");
     let run = world.run_id();
     let (mut events, mut last, mut kills) = (Vec::new(), 0, 0);

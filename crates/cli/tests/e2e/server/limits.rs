@@ -18,7 +18,9 @@ fn bad_bodies_are_refused_with_the_place_of_the_mistake() {
         served.ask("POST", "/api/projects", &[("Authorization", &bearer), ("Content-Type", kind)], body)
     };
     let json = "application/json";
-    assert!(post(json, "{\"directory\": }").expect(400).json()["place"].as_str().unwrap().starts_with("line 1"));
+    assert!(
+        post(json, "{\"directory\": }").expect(400).json()["place"].as_str().unwrap().starts_with("line 1")
+    );
     assert_eq!(post(json, "{\"directroy\": \"/\"}").expect(422).json()["did_you_mean"], "directory");
     assert_eq!(post(json, "{\"directory\": 7}").expect(422).json()["field"], "directory");
     assert_eq!(post(json, "[]").status, 422);

@@ -3,7 +3,9 @@
 mod access;
 mod client;
 mod commands;
+mod editing;
 mod following;
+mod hooks;
 mod limits;
 mod parallel;
 mod projects;

@@ -34,7 +34,8 @@ fn a_project_is_started_watched_cancelled_and_gone_on_with() {
     assert_eq!((&idle["running"], &idle["active_agents"]), (&json!(false), &json!(0)));
     served.post("/api/projects/web/parallel/cancel", json!({})).expect(409);
 
-    let begun = served.post("/api/projects/web/parallel/start", json!({ "max_concurrency": 3 })).expect(202).json();
+    let begun =
+        served.post("/api/projects/web/parallel/start", json!({ "max_concurrency": 3 })).expect(202).json();
     let run = begun["run"].as_str().unwrap().to_owned();
     assert_eq!((&begun["max_concurrency"], &begun["strategy"]), (&json!(3), &json!("batch")));
     world.wait_for_file("started");
@@ -43,16 +44,23 @@ fn a_project_is_started_watched_cancelled_and_gone_on_with() {
 
     let status = served.get("/api/projects/web/parallel/status");
     assert_eq!((&status["running"], &status["active_agents"]), (&json!(true), &json!(1)));
-    assert_eq!((&status["agents"][0]["task_id"], &status["agents"][0]["epic_id"]), (&json!("c"), &json!("late")));
+    assert_eq!(
+        (&status["agents"][0]["task_id"], &status["agents"][0]["epic_id"]),
+        (&json!("c"), &json!("late"))
+    );
     assert!(status["agents"][0]["duration"].as_f64().is_some(), "{status}");
     let batches = served.get("/api/projects/web/parallel/batches")["batches"].clone();
-    let states: Vec<&str> = batches.as_array().unwrap().iter().map(|one| one["status"].as_str().unwrap()).collect();
+    let states: Vec<&str> =
+        batches.as_array().unwrap().iter().map(|one| one["status"].as_str().unwrap()).collect();
     assert_eq!(states, ["completed", "running", "pending"]);
     let first = served.get("/api/projects/web/parallel/batches/1")["batch"].clone();
     assert_eq!((&first["batch_number"], &first["task_ids"]), (&json!(1), &json!(["a", "b"])));
     served.by(&served.owner(), "GET", "/api/projects/web/parallel/batches/0", &json!({})).expect(404);
 
-    assert_eq!(served.post("/api/projects/web/parallel/cancel", json!({})).expect(200).json()["cancelled"], 2);
+    assert_eq!(
+        served.post("/api/projects/web/parallel/cancel", json!({})).expect(200).json()["cancelled"],
+        2
+    );
     let over = wait_until_over(&served);
     let result = &over["result"];
     assert_eq!((&result["total_batches"], &result["completed_tasks"]), (&json!(3), &json!(2)));
@@ -60,7 +68,8 @@ fn a_project_is_started_watched_cancelled_and_gone_on_with() {
 
     // Only what is left runs.
     world.write("go", "");
-    let next = served.post("/api/projects/web/parallel/start", json!({ "max_concurrency": 2 })).expect(202).json();
+    let next =
+        served.post("/api/projects/web/parallel/start", json!({ "max_concurrency": 2 })).expect(202).json();
     assert_ne!(next["run"], json!(run));
     let over = wait_until_over(&served);
     assert_eq!((&over["result"]["total_tasks"], &over["result"]["completed_tasks"]), (&json!(2), &json!(2)));
@@ -72,8 +81,8 @@ fn a_project_is_started_watched_cancelled_and_gone_on_with() {
 fn of_two_starts_at_once_one_wins() {
     let world = world();
     let served = Served::start(&world);
+    let start = || served.post("/api/projects/web/parallel/start", json!({}));
     let statuses: Vec<u16> = std::thread::scope(|scope| {
-        let start = || served.post("/api/projects/web/parallel/start", json!({}));
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| start().status)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });

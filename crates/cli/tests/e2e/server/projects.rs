@@ -17,20 +17,35 @@ fn a_project_is_added_seen_and_forgotten() {
     let world = World::in_place(TASKS);
     let served = Served::start(&world);
     let directory = world.path("").display().to_string();
-    let added = served.post("/api/projects", json!({ "directory": directory, "name": "The page" })).expect(201).json();
+    let added = served
+        .post("/api/projects", json!({ "directory": directory, "name": "The page" }))
+        .expect(201)
+        .json();
     let id = added["id"].as_str().unwrap().to_owned();
     assert_eq!((id.as_str(), &added["name"]), ("work", &json!("The page")));
     served.post("/api/projects", json!({ "directory": directory })).expect(409);
     served.post("/api/projects", json!({ "directory": "/nowhere" })).expect(422);
-    served.post("/api/projects", json!({ "directory": directory, "file": "other.yaml", "id": "x" })).expect(422);
+    served
+        .post("/api/projects", json!({ "directory": directory, "file": "other.yaml", "id": "x" }))
+        .expect(422);
     let shown = served.get("/api/projects/work");
     assert_eq!(shown["tasks"], 3);
     let unknown = served.by(&served.owner(), "GET", "/api/projects/wrok", &json!({})).expect(404).json();
     assert_eq!(unknown["did_you_mean"], "work");
-    assert_eq!(served.get("/api/projects/work/epics")["epics"], json!([{ "id": "late", "tasks": ["b", "c"] }]));
-    assert_eq!(served.get("/api/projects/work/dependencies/batches")["batches"], json!([["a"], ["b"], ["c"]]));
+    assert_eq!(
+        served.get("/api/projects/work/epics")["epics"],
+        json!([{ "id": "late", "tasks": ["b", "c"] }])
+    );
+    assert_eq!(
+        served.get("/api/projects/work/dependencies/batches")["batches"],
+        json!([["a"], ["b"], ["c"]])
+    );
     assert_eq!(served.get("/api/projects/work/dependencies/critical-path")["tasks"], json!(["a", "b", "c"]));
-    assert_eq!(served.get("/api/projects/work/dependencies/validate")["valid"], true);
+    assert_eq!(served.get("/api/projects/work/dependencies/validate")["errors"], 0);
+    world.write("tasks.yaml", "tasks: [{ id: a, rum: x }]");
+    assert!(served.get("/api/projects/work/dependencies/validate")["findings"][0]["code"].is_string());
+    assert!(served.get("/api/projects/work")["file_error"].is_string());
+    served.by(&served.owner(), "GET", "/api/projects/work/tasks", &json!({})).expect(422);
     served.by(&served.owner(), "DELETE", "/api/projects/work", &json!({})).expect(200);
     served.by(&served.owner(), "GET", "/api/projects/work", &json!({})).expect(404);
     assert!(world.path("tasks.yaml").exists());
@@ -46,7 +61,10 @@ fn a_run_of_a_terminal_is_seen_in_every_way() {
     let runs = served.get("/api/runs");
     assert_eq!((&runs["runs"][0]["run"], &runs["runs"][0]["project"]), (&json!(run), &json!("web")));
     let status = served.get(&format!("/api/runs/{run}"));
-    assert_eq!((&status["live"], &status["state"], &status["counts"]["failed"]), (&json!(false), &json!("failed"), &json!(1)));
+    assert_eq!(
+        (&status["live"], &status["state"], &status["counts"]["failed"]),
+        (&json!(false), &json!("failed"), &json!(1))
+    );
     let tasks = served.get(&format!("/api/runs/{run}/tasks?limit=2"));
     assert_eq!((tasks["tasks"].as_array().unwrap().len(), &tasks["next_cursor"]), (2, &json!("2")));
     let rest = served.get(&format!("/api/runs/{run}/tasks?limit=2&cursor=2"));
@@ -54,7 +72,8 @@ fn a_run_of_a_terminal_is_seen_in_every_way() {
     assert_eq!(served.get(&format!("/api/runs/{run}/tasks?status=failed"))["tasks"][0]["id"], "b");
     assert_eq!(served.get(&format!("/api/runs/{run}/tasks/b"))["task"]["failure"]["class"], "exit");
     assert_eq!(served.get(&format!("/api/runs/{run}/tasks/a/attempts"))["attempts"][0]["end"], "succeeded");
-    let log = served.by(&served.owner(), "GET", &format!("/api/runs/{run}/tasks/a/log"), &json!({})).expect(200);
+    let log =
+        served.by(&served.owner(), "GET", &format!("/api/runs/{run}/tasks/a/log"), &json!({})).expect(200);
     assert!(log.body.contains("hello from a"), "{}", log.body);
     let bearer = format!("Bearer {}", served.owner());
     let headers = [("Authorization", bearer.as_str()), ("Range", "bytes=0-4")];
@@ -67,7 +86,8 @@ fn a_run_of_a_terminal_is_seen_in_every_way() {
     assert_eq!(served.get(&format!("/api/runs/{run}/graph"))["schema"], "conductor.graph/1");
     assert_eq!(served.get(&format!("/api/runs/{run}/summary"))["failed"], 1);
     assert_eq!(served.get(&format!("/api/runs/{run}/costs"))["schema"], "conductor.cost/1");
-    let report = served.by(&served.owner(), "GET", &format!("/api/runs/{run}/report"), &json!({})).expect(200);
+    let report =
+        served.by(&served.owner(), "GET", &format!("/api/runs/{run}/report"), &json!({})).expect(200);
     assert!(report.body.contains("<html"), "{}", report.head);
     // The state of tasks in the project is that of its newest run.
     let tasks = served.get("/api/projects/web/tasks");
@@ -86,7 +106,9 @@ fn what_is_not_there_is_said_with_what_may_be_meant() {
     ask("/api/nothing").expect(404);
     ask(&format!("/api/runs/{run}/tasks/zz")).expect(404);
     // Nothing leads out of where it belongs.
-    for path in ["%2e%2e%2f%2e%2e%2fetc%2fpasswd", "..%2f..%2fserver%2fowner-token", "%2fetc%2fpasswd", "a%00b"] {
+    for path in
+        ["%2e%2e%2f%2e%2e%2fetc%2fpasswd", "..%2f..%2fserver%2fowner-token", "%2fetc%2fpasswd", "a%00b"]
+    {
         let answer = ask(&format!("/api/runs/{run}/tasks/{path}/log"));
         assert!(matches!(answer.status, 400 | 404), "{path}: {}", answer.status);
         assert!(!answer.body.contains("root:") && !answer.body.contains(&served.owner()));
@@ -101,7 +123,8 @@ fn a_damaged_or_newer_database_is_told_and_nothing_is_changed() {
     let world = World::in_place(TASKS);
     world.conductor(&["run", "tasks.yaml"]).expect(100);
     let served = Served::start(&world);
-    std::fs::write(world.database(), "this is no database, and longer than a hundred bytes. ".repeat(9)).unwrap();
+    std::fs::write(world.database(), "this is no database, and longer than a hundred bytes. ".repeat(9))
+        .unwrap();
     let answer = served.by(&served.owner(), "GET", "/api/runs", &json!({}));
     assert_eq!(answer.status, 503, "{}", answer.body);
     assert!(answer.json()["detail"].as_str().unwrap().contains("conductor.db"), "{}", answer.body);

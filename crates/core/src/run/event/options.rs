@@ -72,6 +72,11 @@ pub struct Selection {
     /// one of them any more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub done: BTreeMap<TaskId, Fingerprint>,
+    /// The agent and the model for prompts that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl Options {

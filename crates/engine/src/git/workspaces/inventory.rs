@@ -32,6 +32,12 @@ impl FoundWorkspace {
     }
 }
 
+/// How many workspaces of a run are on the disk; who works in them is not looked up.
+pub fn count(home: &Home, run: &RunId) -> usize {
+    let folders = folders(&notes(home, run)).unwrap_or_default();
+    folders.into_iter().filter(|(_, folder)| folder.exists()).count()
+}
+
 pub fn inventory(home: &Home, runs: &[RunId]) -> io::Result<Vec<FoundWorkspace>> {
     let mut found = Vec::new();
     for run in runs {

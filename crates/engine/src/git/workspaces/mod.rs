@@ -41,7 +41,7 @@ pub use clearing::{empty_trash, folders};
 pub use clone::Clones;
 pub use editing::Editing;
 pub use in_place::{InPlace, Look};
-pub use inventory::{FoundWorkspace, Rescue, inventory, rescues, task_at_work_in};
+pub use inventory::{FoundWorkspace, Rescue, count, inventory, rescues, task_at_work_in};
 pub use layout::Layout;
 pub use names::{RunRefs, branch_word, rescue_refs, run_of_branch, run_of_task_branch};
 pub use resolving::{Resolution, Resolving, Solved, resolving_name};

@@ -13,15 +13,17 @@ use conductor_core::report::tally::{Counting, Gauges};
 use conductor_core::run::Run;
 use conductor_core::run::event::Record;
 use conductor_core::schedule::Snapshot;
+use conductor_core::values::ids::RunId;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use super::{Format, text};
 use crate::git::workspaces::RunRepo;
 use crate::host::access;
+use crate::host::home::Home;
 use crate::host::logs::carried;
 use crate::host::redact;
-use crate::stores::{AppendTimes, Follower, RunLog, StoreError};
+use crate::stores::{self, AppendTimes, Follower, StoreError};
 
 /// How often it is written while something happens.
 const EVERY: Duration = Duration::from_secs(5);
@@ -32,6 +34,16 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long a run waits at its end for the last metrics.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What metrics are made of beside the events of a run, and where they go.
+pub struct MetricsSource {
+    pub path: PathBuf,
+    pub home: Home,
+    pub id: RunId,
+    pub appends: AppendTimes,
+    /// Whose worktrees are counted.
+    pub run_repo: Option<Arc<RunRepo>>,
+}
+
 pub struct MetricsFile {
     path: PathBuf,
     done: std_mpsc::Receiver<Option<String>>,
@@ -40,25 +52,15 @@ pub struct MetricsFile {
 impl MetricsFile {
     /// Follows a run from here on; `run` is how its log tells it now. What cannot be written is told once, to `tell`.
     pub fn follow(
-        path: PathBuf,
+        source: MetricsSource,
         run: &Run,
-        (log, run_repo): (RunLog, Option<Arc<RunRepo>>),
         records: Follower,
         tell: UnboundedSender<String>,
     ) -> MetricsFile {
         let (sender, done) = std_mpsc::channel();
-        let appends = log.append_times();
-        let keeper = Keeper {
-            path: path.clone(),
-            run: run.clone(),
-            counting: Counting::default(),
-            appends,
-            run_repo,
-            records,
-            tell,
-            told: false,
-        };
-        std::thread::spawn(carried(move || drop(sender.send(keeper.keep(log)))));
+        let (path, run, counting) = (source.path.clone(), run.clone(), Counting::default());
+        let keeper = Keeper { source, run, counting, records, tell, told: false };
+        std::thread::spawn(carried(move || drop(sender.send(keeper.keep()))));
         MetricsFile { path, done }
     }
 
@@ -76,11 +78,9 @@ fn unwritten(path: &Path, error: &io::Error) -> String {
 }
 
 struct Keeper {
-    path: PathBuf,
+    source: MetricsSource,
     run: Run,
     counting: Counting,
-    appends: AppendTimes,
-    run_repo: Option<Arc<RunRepo>>,
     records: Follower,
     tell: UnboundedSender<String>,
     /// Whether the user knows that it could not be written.
@@ -89,25 +89,28 @@ struct Keeper {
 
 impl Keeper {
     /// To the run's end; what is still to be told then.
-    fn keep(mut self, log: RunLog) -> Option<String> {
+    fn keep(mut self) -> Option<String> {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
-            Err(error) => return Some(unwritten(&self.path, &error)),
+            Err(error) => return Some(unwritten(&self.source.path, &error)),
         };
-        if let Err(error) = runtime.block_on(self.read(log)) {
-            return Some(format!("there will be no metrics of this run: {error}"));
+        if let Err(error) = runtime.block_on(self.read()) {
+            let _ = self.tell.send(format!("there are no metrics of this run: {error}"));
+            return None;
         }
         self.write();
         runtime.block_on(self.follow());
         // Workspaces have been cleared since the last event.
         let last = self.try_to_write();
-        last.err().filter(|_| !self.told).map(|error| unwritten(&self.path, &error))
+        last.err().filter(|_| !self.told).map(|error| unwritten(&self.source.path, &error))
     }
 
-    /// What had happened before.
-    async fn read(&mut self, log: RunLog) -> Result<(), StoreError> {
+    /// What had happened before. The store is opened once more: a reading through the run's own would hold up its next append.
+    async fn read(&mut self) -> Result<(), StoreError> {
+        let MetricsSource { home, id, .. } = &self.source;
+        let load = async || stores::open_to_look(home).await?.load(id, 0).await;
         let records = loop {
-            match log.load(0).await {
+            match load().await {
                 Err(StoreError::Unavailable { .. }) => tokio::time::sleep(PAUSE).await,
                 read => break read?,
             }
@@ -142,7 +145,7 @@ impl Keeper {
     fn write(&mut self) {
         let Err(error) = self.try_to_write() else { return };
         if !std::mem::replace(&mut self.told, true) {
-            let trouble = unwritten(&self.path, &error);
+            let trouble = unwritten(&self.source.path, &error);
             let _ = self.tell.send(format!("{trouble}; the run goes on and tries again"));
         }
     }
@@ -150,12 +153,13 @@ impl Keeper {
     fn try_to_write(&self) -> io::Result<()> {
         let mut gauges = Gauges::of(&Snapshot::of(&self.run));
         gauges.worktrees = self.worktrees();
-        let text = text(self.counting.tally(), &gauges, Some(&self.appends.so_far()), Format::Prometheus);
-        access::replace(&self.path, redact::known().text(&text).as_bytes())
+        let text =
+            text(self.counting.tally(), &gauges, Some(&self.source.appends.so_far()), Format::Prometheus);
+        access::replace(&self.source.path, redact::known().text(&text).as_bytes())
     }
 
     fn worktrees(&self) -> u64 {
-        let folders = self.run_repo.as_ref().and_then(|run_repo| run_repo.folders().ok());
+        let folders = self.source.run_repo.as_ref().and_then(|run_repo| run_repo.folders().ok());
         folders.into_iter().flatten().filter(|folder| folder.exists()).count() as u64
     }
 }

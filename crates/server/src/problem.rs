@@ -11,7 +11,7 @@ use conductor_engine::stores::StoreError;
 use serde_json::{Map, Value, json};
 
 /// The words of a status, and what a program tells it by.
-pub(crate) const KINDS: [(u16, &str, &str); 16] = [
+pub(crate) const KINDS: [(u16, &str, &str); 17] = [
     (400, "malformed", "the request cannot be read"),
     (401, "not_authenticated", "a credential is needed"),
     (403, "not_allowed", "this is not allowed"),
@@ -24,6 +24,7 @@ pub(crate) const KINDS: [(u16, &str, &str); 16] = [
     (416, "out_of_range", "there is not so much of it"),
     (415, "not_json", "the body has to be JSON"),
     (422, "invalid", "the request asks for something that is not possible"),
+    (428, "version_needed", "say which version you have seen"),
     (429, "too_many", "there were too many requests"),
     (500, "internal", "the server made a mistake"),
     (503, "unavailable", "this cannot be answered at the moment"),

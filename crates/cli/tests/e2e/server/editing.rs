@@ -1,0 +1,89 @@
+//! The task file is edited over the API: its comments stay, and nobody overwrites what they have not seen.
+
+use serde_json::json;
+
+use super::client::{Answer, Served};
+use crate::harness::World;
+
+const TASKS: &str = "\
+# What the shop needs.
+tasks:
+  # First of all.
+  - id: a
+    run: 'true'   # quick
+  - id: b
+    run: 'true'
+    dependencies: [a]
+";
+
+fn served(world: &World) -> Served<'_> {
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    Served::start(world)
+}
+
+fn version(served: &Served<'_>) -> String {
+    served.get("/api/projects/web/tasks")["version"].as_str().unwrap().to_owned()
+}
+
+fn change(served: &Served<'_>, method: &str, task: &str, version: Option<&str>, body: &str) -> Answer {
+    let bearer = format!("Bearer {}", served.owner());
+    let mut headers = vec![("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+    headers.extend(version.map(|version| ("If-Match", version)));
+    served.ask(method, &format!("/api/projects/web/tasks/{task}"), &headers, body)
+}
+
+#[test]
+fn tasks_are_added_changed_moved_and_removed_in_the_file() {
+    let world = World::in_place(TASKS);
+    let served = served(&world);
+    let added = json!({ "fields": { "id": "c", "run": "echo c", "dependencies": ["b"] }, "after": "b" });
+    let answer = served.post("/api/projects/web/tasks", added).expect(201);
+    assert_eq!(answer.header("etag").unwrap(), answer.json()["version"].as_str().unwrap());
+    let body = json!({ "fields": { "run": "echo a", "name": "The first" } }).to_string();
+    change(&served, "PATCH", "a", Some(&version(&served)), &body).expect(200);
+    change(&served, "PATCH", "c", Some(&version(&served)), &json!({ "id": "last" }).to_string()).expect(200);
+    let text = world.read("tasks.yaml");
+    for kept in ["# What the shop needs.", "# First of all.", "# quick", "echo a", "The first", "id: last"] {
+        assert!(text.contains(kept), "{kept} in\n{text}");
+    }
+    change(&served, "DELETE", "b", Some(&version(&served)), "").expect(409);
+    change(&served, "DELETE", "last", Some(&version(&served)), "").expect(200);
+    let moved =
+        change(&served, "POST", "b/move", Some(&version(&served)), &json!({ "first": true }).to_string());
+    moved.expect(200);
+    let tasks = served.get("/api/projects/web/tasks")["tasks"].clone();
+    let ids: Vec<&str> = tasks.as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["b", "a"]);
+    world.conductor(&["validate", "tasks.yaml"]).expect(0);
+}
+
+#[test]
+fn a_stale_version_overwrites_nothing() {
+    let world = World::in_place(TASKS);
+    let served = served(&world);
+    let seen = version(&served);
+    let body = json!({ "fields": { "run": "echo mine" } }).to_string();
+    change(&served, "PATCH", "a", None, &body).expect(428);
+    // The user edits the file in an editor meanwhile.
+    world.write("tasks.yaml", &TASKS.replace("quick", "edited by hand"));
+    let stale = change(&served, "PATCH", "a", Some(&seen), &body).expect(412);
+    assert_eq!(stale.json()["version"].as_str().unwrap(), version(&served));
+    assert!(
+        world.read("tasks.yaml").contains("edited by hand") && !world.read("tasks.yaml").contains("mine")
+    );
+}
+
+#[test]
+fn an_edit_that_would_break_the_file_is_refused() {
+    let world = World::in_place(TASKS);
+    let served = served(&world);
+    let before = world.read("tasks.yaml");
+    let post =
+        |fields: serde_json::Value| served.post("/api/projects/web/tasks", json!({ "fields": fields }));
+    post(json!({ "id": "a", "run": "true" })).expect(409);
+    post(json!({ "run": "true" })).expect(422);
+    post(json!({ "id": "c", "run": "true", "dependencies": ["nobody"] })).expect(422);
+    post(json!({ "id": "c", "rum": "true" })).expect(422);
+    change(&served, "PATCH", "zz", Some("*"), "{\"fields\":{\"run\":\"x\"}}").expect(404);
+    assert_eq!(world.read("tasks.yaml"), before);
+}

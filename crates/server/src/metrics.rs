@@ -1,0 +1,69 @@
+//! Metrics of all runs together. Each run is counted once and remembered, so that a counter never goes back: not when runs
+//! are removed, and not when the server is started anew.
+
+use std::collections::HashMap;
+
+use conductor_core::report::tally::{Counting, Gauges, Tally};
+use conductor_core::values::ids::RunId;
+use conductor_engine::git::workspaces;
+use conductor_engine::host::home::Home;
+use conductor_engine::records::metrics::{self, Format};
+use conductor_engine::runs::control::async_client;
+use tokio::sync::Mutex;
+
+use crate::live::Runs;
+use crate::problem::Result;
+use crate::records::Records;
+
+/// What was counted of a run that may still go on.
+#[derive(Default)]
+struct Counted {
+    counting: Counting,
+    seq: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Meter {
+    open: Mutex<HashMap<RunId, Counted>>,
+}
+
+impl Meter {
+    pub(crate) async fn text(
+        &self,
+        home: &Home,
+        runs: &Runs,
+        records: &Records,
+        format: Format,
+    ) -> Result<String> {
+        let mut open = self.open.lock().await;
+        let mut kept = records.tallies().await?;
+        let (mut all, mut gauges) = (Tally::default(), Gauges::default());
+        for run in runs.list().await?.iter() {
+            let is_over = run.is_over() && !home.is_live(&run.id);
+            if is_over && let Some(tally) = kept.remove(run.id.as_str()) {
+                all += &tally;
+                continue;
+            }
+            kept.remove(run.id.as_str());
+            let counted = open.entry(run.id.clone()).or_default();
+            // One that cannot be read is counted as far as it could be before.
+            for record in runs.records(&run.id, counted.seq).await.unwrap_or_default() {
+                counted.counting.count(&record);
+                counted.seq = record.seq;
+            }
+            all += counted.counting.tally();
+            if is_over && counted.seq > 0 {
+                records.keep_tally(run.id.as_str(), counted.seq, counted.counting.tally()).await?;
+                open.remove(&run.id);
+            } else if home.is_live(&run.id)
+                && let Ok(view) = async_client::live_view(&home.run(&run.id)).await
+            {
+                gauges += Gauges::of(&view.snapshot);
+            }
+            gauges.worktrees += workspaces::count(home, &run.id) as u64;
+        }
+        // Of runs that are removed.
+        kept.values().for_each(|tally| all += tally);
+        Ok(metrics::text(&all, &gauges, None, format))
+    }
+}
