@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: a page for each command, made from its help; `test` looks whether they still fit.
+//! `cargo xtask docs`: a page for each command, made from its help, and the API's document; `test` looks whether they
+//! still fit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +18,7 @@ pub(crate) fn run() -> Result {
         for (name, text) in &pages {
             fs::write(folder.join(name), text)?;
         }
+        fs::write(api(), described()?)?;
         Ok(())
     })
 }
@@ -24,6 +26,9 @@ pub(crate) fn run() -> Result {
 /// Whether the pages say what the program says.
 pub(crate) fn check() -> Result {
     let made = pages()?;
+    if fs::read_to_string(api()).unwrap_or_default() != described()? {
+        return Err("docs/openapi.json is not what the server says of itself; run `cargo xtask docs`".into());
+    }
     let mut kept = BTreeMap::new();
     for entry in fs::read_dir(folder()).map_err(|error| format!("docs/commands: {error}"))? {
         let entry = entry?;
@@ -43,6 +48,17 @@ pub(crate) fn check() -> Result {
 
 fn folder() -> PathBuf {
     root().join("docs/commands")
+}
+
+fn api() -> PathBuf {
+    root().join("docs/openapi.json")
+}
+
+/// The API as the program describes it.
+fn described() -> Result<String> {
+    let output =
+        Command::new(root().join("target/debug/conductor")).args(["schema", "--openapi"]).output()?;
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Every page by its file's name.
@@ -97,7 +113,8 @@ fn help(path: &[String]) -> Result<String> {
 }
 
 /// What stands above commands: in the program's own help by what they are for, elsewhere all under one heading.
-const HEADINGS: [&str; 7] = ["Commands:", "Start:", "Watch:", "Steer:", "Review:", "Set up:", "More:"];
+const HEADINGS: [&str; 8] =
+    ["Commands:", "Start:", "Watch:", "Steer:", "Review:", "Set up:", "Serve:", "More:"];
 
 /// The names under these headings, and what is said of each.
 fn commands(help: &str) -> Vec<(String, String)> {

@@ -1,5 +1,6 @@
 //! What every request has at hand.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,6 +19,9 @@ use crate::records::{Project, ProjectError, Records};
 
 pub(crate) type App = Arc<AppParts>;
 
+/// A list of all runs, and those of it that belong to a project.
+type ListOfProject = (Arc<Vec<StoredRun>>, Vec<StoredRun>);
+
 pub(crate) struct AppParts {
     pub(crate) home: Home,
     pub(crate) records: Records,
@@ -32,6 +36,7 @@ pub(crate) struct AppParts {
     /// How often each hook was called.
     pub(crate) hook_calls: Throttle,
     pub(crate) meter: Meter,
+    pub(crate) of_projects: tokio::sync::Mutex<HashMap<String, ListOfProject>>,
     /// Of edits: one after the other.
     pub(crate) editing: tokio::sync::Mutex<()>,
     /// Of starts: two at once for one project are not both to be tried.
@@ -48,10 +53,19 @@ impl AppParts {
         Ok(self.records.projects().await?.into_iter().find(|project| project.has(run)))
     }
 
-    /// The project's runs, newest first.
+    /// The project's runs, newest first. Looked up once for all who ask while the list of runs stays the same: a thousand
+    /// clients of a project's WebSocket ask four times a second.
     pub(crate) async fn runs_of(&self, project: &Project) -> Result<Vec<StoredRun>> {
         let runs = self.runs.list().await?;
-        Ok(runs.iter().filter(|run| project.has(run)).cloned().collect())
+        let mut known = self.of_projects.lock().await;
+        match known.get(&project.id) {
+            Some((list, own)) if Arc::ptr_eq(list, &runs) => Ok(own.clone()),
+            _ => {
+                let own: Vec<StoredRun> = runs.iter().filter(|run| project.has(run)).cloned().collect();
+                known.insert(project.id.clone(), (runs, own.clone()));
+                Ok(own)
+            }
+        }
     }
 
     /// The runs that a user may see, newest first, with their projects.

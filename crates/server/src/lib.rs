@@ -71,6 +71,7 @@ impl Server {
             throttle: Throttle::default(),
             hook_calls: Throttle::default(),
             meter: Meter::default(),
+            of_projects: tokio::sync::Mutex::default(),
             editing: tokio::sync::Mutex::new(()),
             codes: Codes::default(),
             owner_token,

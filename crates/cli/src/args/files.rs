@@ -161,6 +161,9 @@ pub(crate) struct Schema {
     /// Print the schema of config files instead
     #[arg(long)]
     pub(crate) config: bool,
+    /// Print the description of the server's API instead, as OpenAPI
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) openapi: bool,
 }
 
 #[derive(Debug, Args)]

@@ -30,7 +30,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "The longest chain of tasks",
         by!(critical_path),
     )
-    .json("conductor.critical_path/1", "project text, tasks [text], expected_ms whole"),
+    .json("conductor.critical-path/1", "project text, tasks [text], expected_ms whole"),
     get("/api/projects/{project}/costs", VIEWER, "What the project's runs have used", by!(spent))
         .query(&[may(
             "by",
@@ -62,7 +62,7 @@ async fn critical_path(app: App, asked: Asked) -> Result<Response> {
     let path = graph.critical_path(|task| plan.tasks[task as usize].expected());
     let tasks: Vec<&str> = path.tasks.iter().map(|node| graph.id(*node).as_str()).collect();
     let value = json!({ "project": project.id, "tasks": tasks, "expected_ms": path.length });
-    answer::json("conductor.critical_path/1", value)
+    answer::json("conductor.critical-path/1", value)
 }
 
 async fn spent(app: App, asked: Asked) -> Result<Response> {

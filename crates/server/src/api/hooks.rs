@@ -39,7 +39,7 @@ pub(crate) const ROUTES: &[Route] = &[
     delete("/api/projects/{project}/hooks/{hook}", ADMIN, "Revoke a hook", by!(revoke))
         .json("conductor.revoked/1", "id text"),
     post("/api/hooks/{token}", PUBLIC, "Start the run of a hook; the body is not read", by!(call))
-        .json("conductor.parallel_start/1", "run text, pid whole")
+        .json("conductor.parallel-start/1", "run text, pid whole")
         .status(202)
         .any_body(),
 ];
@@ -90,5 +90,5 @@ async fn call(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(&hook.project).await?;
     let wanted = Given::of_body(START, hook.settings)?;
     let begun = parallel::begin(&app, &project, &wanted).await?;
-    answer::json_with(202, "conductor.parallel_start/1", begun)
+    answer::json_with(202, "conductor.parallel-start/1", begun)
 }

@@ -42,7 +42,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "Make a code that opens the page once",
         by!(issue),
     )
-    .json("conductor.login_code/1", "code text, url text"),
+    .json("conductor.login-code/1", "code text, url text"),
     get("/api/me", VIEWER, "Who is asking", by!(me)).json("conductor.me/1", "user text, by text, role text?"),
 ];
 
@@ -118,7 +118,7 @@ async fn logout(app: App, asked: Asked) -> Result<Response> {
 async fn issue(app: App, _: Asked) -> Result<Response> {
     let code = app.codes.issue().map_err(Problem::internal)?;
     let url = format!("{}/open#{code}", app.hosts.page());
-    answer::json("conductor.login_code/1", json!({ "code": code, "url": url }))
+    answer::json("conductor.login-code/1", json!({ "code": code, "url": url }))
 }
 
 async fn me(_: App, asked: Asked) -> Result<Response> {

@@ -55,7 +55,7 @@ pub(crate) const ROUTES: &[Route] = &[
     )
     .body(START)
     .json(
-        "conductor.parallel_start/1",
+        "conductor.parallel-start/1",
         "run text, pid whole, running flag, max_concurrency whole, strategy text",
     )
     .status(202),
@@ -65,14 +65,14 @@ pub(crate) const ROUTES: &[Route] = &[
         "How the project's newest run stands",
         by!(status),
     )
-    .json("conductor.parallel_status/1", STATUS),
+    .json("conductor.parallel-status/1", STATUS),
     post(
         "/api/projects/{project}/parallel/cancel",
         OPERATOR,
         "Cancel everything in the live run that has not ended",
         by!(cancel),
     )
-    .json("conductor.parallel_cancel/1", "run text, cancelled whole"),
+    .json("conductor.parallel-cancel/1", "run text, cancelled whole"),
     get(
         "/api/projects/{project}/parallel/batches",
         VIEWER,
@@ -103,7 +103,7 @@ async fn newest(app: &App, project: &Project) -> Result<Option<StoredRun>> {
 async fn start(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
     let begun = begin(&app, &project, &asked.body).await?;
-    answer::json_with(202, "conductor.parallel_start/1", begun)
+    answer::json_with(202, "conductor.parallel-start/1", begun)
 }
 
 /// One at a time: of two that want to start the same project, one does, and the other is told of it.
@@ -141,7 +141,7 @@ async fn status(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
     let Some(newest) = newest(&app, &project).await? else {
         let nothing = json!({ "running": false, "active_agents": 0, "agents": [], "max_concurrency": null, "run": null, "result": null });
-        return answer::json("conductor.parallel_status/1", nothing);
+        return answer::json("conductor.parallel-status/1", nothing);
     };
     let feed = app.runs.feed_of(&newest).await?;
     let snapshot = match feed.is_live() {
@@ -162,7 +162,7 @@ async fn status(app: App, asked: Asked) -> Result<Response> {
         "max_concurrency": snapshot.slots, "run": feed.id(), "state": snapshot.state, "seq": snapshot.seq,
         "counts": snapshot.counts, "result": result(&feed),
     });
-    answer::json("conductor.parallel_status/1", value)
+    answer::json("conductor.parallel-status/1", value)
 }
 
 /// What came of it so far.
@@ -233,7 +233,7 @@ async fn cancel(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed_of(&run).await?;
     let open = feed.look(|run| run.total() - run.ended_count());
     async_client::ask(&feed.directory(), &Request::CancelAll).await?;
-    answer::json("conductor.parallel_cancel/1", json!({ "run": run.id, "cancelled": open }))
+    answer::json("conductor.parallel-cancel/1", json!({ "run": run.id, "cancelled": open }))
 }
 
 /// All batches, each as it stands.

@@ -41,15 +41,15 @@ pub(crate) const ROUTES: &[Route] = &[
         .json("conductor.project/1", PROJECT),
     get("/api/projects/{project}/tasks", VIEWER, "List the tasks of the file, with how each stands in the newest run", by!(tasks))
         .query(PAGE)
-        .json("conductor.project_tasks/1", "project text, version text, total whole, tasks [object], next_cursor text?"),
+        .json("conductor.project-tasks/1", "project text, version text, total whole, tasks [object], next_cursor text?"),
     get("/api/projects/{project}/tasks/{task}", VIEWER, "Show a task of the file", by!(task))
-        .json("conductor.project_task/1", "project text, version text, task object"),
+        .json("conductor.project-task/1", "project text, version text, task object"),
     get("/api/projects/{project}/epics", VIEWER, "List the epics of the file", by!(epics))
         .json("conductor.epics/1", "project text, version text, epics [object]"),
     get("/api/projects/{project}/file", VIEWER, "The task file as it is", by!(text)).other("text/plain; charset=utf-8"),
     get("/api/projects/{project}/runs", VIEWER, "List the project's runs, newest first", by!(its_runs))
         .query(PAGE)
-        .json("conductor.run_list/1", "runs [object], next_cursor text?"),
+        .json("conductor.run-list/1", "runs [object], next_cursor text?"),
 ];
 
 /// A project's file as it is now, by the version that an edit has to name.
@@ -182,7 +182,7 @@ async fn tasks(app: App, asked: Asked) -> Result<Response> {
     let page: Vec<Value> = page.collect();
     let next = (from + limit < all.len()).then(|| (from + limit).to_string());
     let value = json!({ "project": project.id, "version": read.version, "total": all.len(), "tasks": page, "next_cursor": next });
-    Ok(with_version(answer::json("conductor.project_tasks/1", value)?, &read.version))
+    Ok(with_version(answer::json("conductor.project-tasks/1", value)?, &read.version))
 }
 
 /// Where a page begins in a list that stays as it is, and how long it is.
@@ -201,7 +201,7 @@ async fn task(app: App, asked: Asked) -> Result<Response> {
     let plan = read.plan(&project)?;
     let task = find(&plan, asked.named("task")?)?;
     let value = json!({ "project": project.id, "version": read.version, "task": task_json(task) });
-    Ok(with_version(answer::json("conductor.project_task/1", value)?, &read.version))
+    Ok(with_version(answer::json("conductor.project-task/1", value)?, &read.version))
 }
 
 pub(crate) fn find<'a>(plan: &'a Plan, id: &str) -> Result<&'a Task> {

@@ -22,7 +22,7 @@ use crate::web::route::{Asked, Route, VIEWER, by, get};
 pub(crate) const ROUTES: &[Route] = &[
     get("/api/runs", VIEWER, "List the runs, newest first", by!(list))
         .query(PAGE)
-        .json("conductor.run_list/1", "runs [object], next_cursor text?"),
+        .json("conductor.run-list/1", "runs [object], next_cursor text?"),
     get("/api/runs/{run}", VIEWER, "Show what a run is doing", by!(show)).json(
         "conductor.status/1",
         "run text, live flag, pid whole?, directory text, state text, seq whole, created_at text, elapsed_ms whole, \
@@ -65,7 +65,7 @@ pub(crate) fn page(app: &App, asked: &Asked, runs: Vec<(StoredRun, Option<String
         .collect();
     let next =
         runs.get(from + limit - 1).filter(|_| from + limit < runs.len()).map(|(run, _)| run.id.as_str());
-    answer::json("conductor.run_list/1", json!({ "runs": shown, "next_cursor": next }))
+    answer::json("conductor.run-list/1", json!({ "runs": shown, "next_cursor": next }))
 }
 
 pub(crate) fn listed(app: &App, run: &StoredRun, project: Option<&str>) -> Value {

@@ -29,7 +29,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "How each agent and model fared in the project's runs",
         by!(models),
     )
-    .json("conductor.model_stats/1", "project text, models [object]"),
+    .json("conductor.model-stats/1", "project text, models [object]"),
 ];
 
 async fn sessions(app: App, asked: Asked) -> Result<Response> {
@@ -86,7 +86,7 @@ async fn models(app: App, asked: Asked) -> Result<Response> {
             "tokens": fared.usage.tokens, "cost_usd": costs::dollars(fared.usage) })
     };
     answer::json(
-        "conductor.model_stats/1",
+        "conductor.model-stats/1",
         json!({ "project": project.id, "models": all.iter().map(told).collect::<Vec<_>>() }),
     )
 }

@@ -27,7 +27,7 @@ pub(crate) const ROUTES: &[Route] = &[
         .query(LISTED)
         .json("conductor.tasks/1", "run text, seq whole, total whole, tasks [object], next_cursor text?"),
     get("/api/runs/{run}/tasks/{task}", VIEWER, "Show a task of a run", by!(show))
-        .json("conductor.run_task/1", "run text, seq whole, task object"),
+        .json("conductor.run-task/1", "run text, seq whole, task object"),
     get("/api/runs/{run}/tasks/{task}/attempts", VIEWER, "List the attempts of a task", by!(attempts))
         .json("conductor.attempts/1", "run text, task text, attempts [object]"),
 ];
@@ -85,7 +85,7 @@ async fn show(app: App, asked: Asked) -> Result<Response> {
         let place = find(run, asked.named("task")?)?;
         Ok::<_, Problem>((run.seq(), whole(run, place)))
     })?;
-    answer::json("conductor.run_task/1", json!({ "run": feed.id(), "seq": seq, "task": task }))
+    answer::json("conductor.run-task/1", json!({ "run": feed.id(), "seq": seq, "task": task }))
 }
 
 fn whole(run: &Run, place: usize) -> Value {

@@ -41,6 +41,9 @@ const LOOK: Duration = Duration::from_secs(5);
 /// How often it is looked whether a run that was left goes on.
 const LEFT: Duration = Duration::from_millis(250);
 
+/// How often it is looked whether the end of a run that was just left is read.
+const CATCH_UP: u32 = 50;
+
 /// A run as it is now.
 pub(crate) struct Seen {
     pub(crate) run: Run,
@@ -101,7 +104,7 @@ impl Feed {
     pub(super) async fn refresh(self: &Arc<Feed>) -> Result<()> {
         self.asked.store(clock::wall().0, Ordering::Relaxed);
         if self.follows.load(Ordering::Acquire) {
-            return Ok(());
+            return self.caught_up().await;
         }
         let after = self.look(Run::seq);
         let records = self.store.load(&self.stored.id, after).await?;
@@ -110,6 +113,17 @@ impl Feed {
             self.publish(parts);
         }
         self.clone().follow();
+        Ok(())
+    }
+
+    /// Of a run whose coordinator has just left, the one who follows has still to read the end.
+    async fn caught_up(&self) -> Result<()> {
+        for _ in 0..CATCH_UP {
+            if self.is_live() || self.store.load(&self.stored.id, self.look(Run::seq)).await?.is_empty() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         Ok(())
     }
 

@@ -93,8 +93,16 @@ impl Runs {
 
     /// The run of this name, or the one whose name begins like this.
     pub(crate) async fn named(&self, word: &str) -> Result<StoredRun> {
-        let runs = self.list().await?;
-        archive::named(&self.home, &runs, word).map_err(|error| match error {
+        let known = archive::named(&self.home, &*self.list().await?, word);
+        let found = match known {
+            Ok(run) => return Ok(run),
+            // It may have begun since the list was made.
+            Err(_) => {
+                self.forget_list().await;
+                archive::named(&self.home, &*self.list().await?, word)
+            }
+        };
+        found.map_err(|error| match error {
             FindError::NoSuchRun { ref meant, .. } => {
                 let meant = meant.clone();
                 Problem::not_found(&error).meant(meant.as_deref())

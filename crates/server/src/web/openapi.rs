@@ -29,6 +29,7 @@ pub(crate) fn document(routes: impl IntoIterator<Item = &'static Route>) -> Valu
                 "token": { "type": "http", "scheme": "bearer", "description": "The owner's token, an access token, or a session." },
             },
             "schemas": { "Problem": problem() },
+            "responses": problems(),
         },
     })
 }
@@ -91,12 +92,20 @@ fn responses(route: &Route) -> Value {
         Answer::Other(media) => json!({ "description": route.words, "content": { media: {} } }),
     };
     responses.insert(route.status.to_string(), good);
-    let problem =
-        json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
-    for (status, _, title) in KINDS.iter().filter(|(status, ..)| may_happen(route, *status)) {
-        responses.insert(status.to_string(), json!({ "description": title, "content": problem }));
+    for (status, code, _) in KINDS.iter().filter(|(status, ..)| may_happen(route, *status)) {
+        responses.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{code}") }));
     }
     Value::Object(responses)
+}
+
+/// Each kind of error, described once for all routes.
+fn problems() -> Value {
+    let content =
+        json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
+    let problem = |(_, code, title): &(u16, &str, &str)| {
+        ((*code).to_owned(), json!({ "description": title, "content": content }))
+    };
+    Value::Object(KINDS.iter().map(problem).collect())
 }
 
 /// Which problems a route can answer with. A 500 is none of them: that would be a mistake of ours.

@@ -107,8 +107,10 @@ pub(super) fn check(round: &Round, world: &World, place: &Place, run: &str, user
 }
 
 /// What a run that is over has in its folder, but for the folders of its workers.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 13] = [
     "lock",
+    "made-from",
+    "conductor.log",
     "head",
     "baseline",
     "git",

@@ -63,11 +63,11 @@ fn counters_of_all_runs_never_go_back() {
     };
     world.conductor(&["run", "tasks.yaml"]).expect(100);
     world.conductor(&["run", "tasks.yaml"]).expect(100);
-    assert_eq!(failed(), 2);
+    wait_for("both runs", || (failed() == 2).then_some(()));
     world.conductor(&["runs", "prune", "--keep", "0", "--force", "--yes"]).expect(0);
     assert_eq!(failed(), 2, "of runs that are removed too");
     world.conductor(&["run", "tasks.yaml"]).expect(100);
-    assert_eq!(failed(), 3);
+    wait_for("the third run", || (failed() == 3).then_some(()));
     let text = served.by(&served.owner(), "GET", "/metrics", &json!({})).expect(200).body;
     let run = world.runs()[0].clone();
     assert!(!text.contains(&run) && text.contains("conductor_build_info"), "{text}");

@@ -68,3 +68,23 @@ fn slow_and_endless_requests_hold_nobody_up() {
     assert!(times[98].as_millis() < 500, "{:?}", times[98]);
     drop(slow);
 }
+
+/// As systemd starts a service whose socket it holds.
+#[test]
+fn a_socket_that_was_opened_before_is_taken_over() {
+    let world = World::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut shell = world.command_of("sh");
+    let script = "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" serve --json";
+    shell.args(["-c", script, crate::harness::CONDUCTOR]).stdin(std::os::fd::OwnedFd::from(listener));
+    let live = world.spawn(&mut shell);
+    // A connection waits at the socket until there is a server.
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    live.signal(rustix::process::Signal::TERM);
+    live.ended().expect(0);
+}

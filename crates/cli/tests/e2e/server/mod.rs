@@ -9,3 +9,4 @@ mod hooks;
 mod limits;
 mod parallel;
 mod projects;
+mod secrets;

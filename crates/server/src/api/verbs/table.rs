@@ -90,13 +90,13 @@ pub(super) static VERBS: &[Verb] = &[
             by!(carry),
         )
         .body(&[may("all", Kind::Flag, "Also of runs that could be resumed.")])
-        .json("conductor.worktrees_cleaned/1", ""),
+        .json("conductor.worktree-clean/1", ""),
         "worktree clean --json {options}",
         At::Project,
     ),
     verb(
         get("/api/runs/{run}/tasks/{task}/worktree", VIEWER, "The folder a task works in", by!(carry))
-            .json("conductor.worktree/1", ""),
+            .json("conductor.worktree-path/1", ""),
         "worktree path --json --run={run} -- {task}",
         At::Run,
     ),
@@ -137,7 +137,7 @@ pub(super) static VERBS: &[Verb] = &[
             "Merge the project's branch into the run's branch",
             by!(carry),
         )
-        .json("conductor.sync/1", ""),
+        .json("conductor.worktree-sync/1", ""),
         "worktree sync --json -- {run}",
         At::Run,
     ),
@@ -234,7 +234,7 @@ pub(super) static VERBS: &[Verb] = &[
             "Set a branch back to a checkpoint",
             by!(carry),
         )
-        .json("conductor.checkpoint/1", ""),
+        .json("conductor.checkpoint-rollback/1", ""),
         "checkpoint rollback --json -- {name}",
         At::Project,
     ),
@@ -279,7 +279,7 @@ pub(super) static VERBS: &[Verb] = &[
             may("continue", Kind::Flag, "Land the work as it is in the folder now."),
             may("abort", Kind::Flag, "Discard the edits; the work waits for its review as before."),
         ])
-        .json("conductor.review/1", ""),
+        .json("conductor.review-edit/1", ""),
         "review edit --json {options} --run={run} -- {task}",
         At::Run,
     ),
@@ -312,7 +312,7 @@ pub(super) static VERBS: &[Verb] = &[
             "The groups of the file's tasks, as marked in their text",
             by!(carry),
         )
-        .json("conductor.groups_detected/1", ""),
+        .json("conductor.groups-detected/1", ""),
         "group detect --json --tasks-file={file}",
         At::Project,
     ),
@@ -327,7 +327,7 @@ pub(super) static VERBS: &[Verb] = &[
             may("strategy", HOW, "What comes first, where dependencies leave a choice."),
             may("max_group_size", Kind::Whole(1, 100_000), "At most this many tasks in a group."),
         ])
-        .json("conductor.groups_plan/1", ""),
+        .json("conductor.group-plan/1", ""),
         "group plan --json {options} -- {file}",
         At::Project,
     ),
@@ -351,7 +351,7 @@ pub(super) static VERBS: &[Verb] = &[
             by!(carry),
         )
         .query(&[may("run", Kind::Text, "In this run.")])
-        .json("conductor.group_report/1", ""),
+        .json("conductor.group-report/1", ""),
         "group report --json {options} --group-id={group}",
         At::Project,
     ),
@@ -389,7 +389,7 @@ pub(super) static VERBS: &[Verb] = &[
             by!(carry),
         )
         .body(&[may("name", Kind::Text, "Only this agent."), may("model", Kind::Text, "With this model.")])
-        .json("conductor.agents_tested/1", ""),
+        .json("conductor.agents-test/1", ""),
         "agents test --json {options} -- {name}",
         At::Home,
     ),
