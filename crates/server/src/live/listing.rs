@@ -93,13 +93,13 @@ impl Runs {
 
     /// The run of this name, or the one whose name begins like this.
     pub(crate) async fn named(&self, word: &str) -> Result<StoredRun> {
-        let known = archive::named(&self.home, &*self.list().await?, word);
+        let known = archive::named(&self.home, &self.list().await?, word);
         let found = match known {
             Ok(run) => return Ok(run),
             // It may have begun since the list was made.
             Err(_) => {
                 self.forget_list().await;
-                archive::named(&self.home, &*self.list().await?, word)
+                archive::named(&self.home, &self.list().await?, word)
             }
         };
         found.map_err(|error| match error {
