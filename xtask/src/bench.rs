@@ -11,6 +11,7 @@ mod git;
 mod graph;
 mod report;
 mod scratch;
+mod server;
 mod single;
 mod view;
 
@@ -40,9 +41,11 @@ const GIT: &str = "--git";
 const AGENTS: &str = "--agents";
 /// Single commands and being looked at alone, only printed.
 const SINGLE: &str = "--single";
-pub(crate) const OPTIONS: [&str; 4] = [QUICK, GIT, AGENTS, SINGLE];
+/// The server alone, only printed.
+const SERVER: &str = "--server";
+pub(crate) const OPTIONS: [&str; 5] = [QUICK, GIT, AGENTS, SINGLE, SERVER];
 /// Those that need nothing of others.
-const ALONE: [&str; 3] = [GIT, AGENTS, SINGLE];
+const ALONE: [&str; 4] = [GIT, AGENTS, SINGLE, SERVER];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if !options.iter().any(|option| ALONE.contains(option))
@@ -63,6 +66,7 @@ struct Figures {
     git: git::Figures,
     agents: agents::Figures,
     view: view::Figures,
+    server: server::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -85,6 +89,11 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         println!("{}", report::single_text(&machine, &singles, &view, many));
         return scratch.remove();
     }
+    if options.contains(&SERVER) {
+        let figures = server::measure(many, &mut scratch)?;
+        println!("{}", report::server_text(&machine, &figures));
+        return scratch.remove();
+    }
     let figures = Figures {
         cells: contest::hold(many, &mut scratch)?,
         singles: single::measure(many, &mut scratch)?,
@@ -92,6 +101,7 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         git: git::measure(git::Size::new(quick), &mut scratch)?,
         agents: agents::measure(quick, &mut scratch)?,
         view: view::measure(&mut scratch)?,
+        server: server::measure(many, &mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
-use super::{Figures, agents, git, single, view};
+use super::{Figures, agents, git, server, single, view};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -73,6 +73,11 @@ pub(super) fn single_text(
 ) -> String {
     let goals = [single_goals(singles, many), view::goals(view)].concat();
     head(machine, &goals) + "\n" + &self::singles(singles, many) + "\n" + &view::table(view)
+}
+
+/// The server alone.
+pub(super) fn server_text(machine: &str, figures: &server::Figures) -> String {
+    head(machine, &server::goals(figures))
 }
 
 fn head(machine: &str, goals: &[Goal]) -> String {
@@ -157,6 +162,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(git::report::goals(&figures.git));
     goals.extend(agents::goals(&figures.agents));
     goals.extend(view::goals(&figures.view));
+    goals.extend(server::goals(&figures.server));
     goals
 }
 

@@ -8,13 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Listen at this address
-    #[arg(
-        long,
-        value_name = "ADDRESS:PORT",
-        default_value = "127.0.0.1:7420",
-        env = "CONDUCTOR_BIND",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7420")]
     pub(crate) bind: SocketAddr,
     /// Answer to this name too, as browsers send it; repeatable
     #[arg(long = "host", value_name = "NAME")]

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use conductor_engine::host::access;
 use conductor_engine::host::home::Home;
+use conductor_engine::process;
 use conductor_server::listen::{self, ListenError, Tls};
 use conductor_server::{ServeError, Server, Settings, access::owner};
 use serde_json::json;
@@ -14,6 +15,8 @@ use crate::args;
 use crate::error::{CliError, Exit};
 
 pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
+    // A thousand clients are a thousand connections.
+    process::raise_descriptor_limit();
     let home = Home::open()?;
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => Some(Tls::read(certificate, key)?),

@@ -55,11 +55,14 @@ fn a_cap_on_money_holds_for_all_who_race() {
     let Some(bench) = Bench::new(Agent::Claude, "", tasks) else { return };
     let script = (0..40).fold(Script::new(), |script, n| script.run(format!("echo {n} >> n.txt; sleep 0.1")));
     bench.script("long", script.finish("Done."));
-    bench.run(&["-p", "2"]).ended_within(super::SLOW).expect(100).says("reached max_cost $0.0300, after");
+    let ended =
+        bench.run(&["-p", "2"]).ended_within(super::SLOW).expect(100).says("reached max_cost $0.0300,");
     let summary = bench.world.summary();
     let (cost, task) =
         (summary["cost_usd"].as_f64().unwrap(), summary["results"][0]["cost_usd"].as_f64().unwrap());
-    assert!((0.03..0.06).contains(&cost), "{cost}");
+    // Calls under way count as large as the last ones were: both may be stopped before theirs are billed.
+    let least = if ended.stderr.contains("by an estimate from above") { 0.03 - 2.0 * 0.0056 } else { 0.03 };
+    assert!((least..0.06).contains(&cost), "{cost}");
     assert!((cost - task).abs() < 1e-9, "the task's cost is that of both: {cost} {task}");
     let of = |at: usize| summary["results"][0]["race"]["entrants"][at]["cost_usd"].as_f64().unwrap();
     assert!(of(0) > 0.0 && of(1) > 0.0 && (of(0) + of(1) - cost).abs() < 1e-9, "{} {}", of(0), of(1));

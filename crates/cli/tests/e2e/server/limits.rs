@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::Instant;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
 use super::client::Served;
@@ -36,6 +37,8 @@ fn bad_bodies_are_refused_with_the_place_of_the_mistake() {
 /// E12: those who only begin a request, and one who sends far too much, hold nobody up.
 #[test]
 fn slow_and_endless_requests_hold_nobody_up() {
+    let most = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
     let world = World::new();
     let served = Served::start(&world);
     let bearer = served.owner();
