@@ -76,8 +76,15 @@ fn serve(directory: &Path) -> Result<(Served, Duration)> {
     Ok((Served { process, address, token }, took))
 }
 
-/// The status and the length of an answer.
-fn ask(address: SocketAddr, token: &str, path: &str) -> Option<(u16, usize)> {
+/// The number of a run's newest event.
+fn number(address: SocketAddr, token: &str, run: &str) -> Result<u64> {
+    let (_, text) = ask(address, token, &format!("/api/runs/{run}")).ok_or("no answer")?;
+    let number = text.split("\"seq\":").nth(1).and_then(|rest| rest.split(',').next()?.parse().ok());
+    number.ok_or_else(|| "the run has no number".into())
+}
+
+/// The status of an answer, and all of it.
+fn ask(address: SocketAddr, token: &str, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     let _ = stream.set_nodelay(true);
     let request = format!(
@@ -87,7 +94,7 @@ fn ask(address: SocketAddr, token: &str, path: &str) -> Option<(u16, usize)> {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok()?;
     let status = std::str::from_utf8(answer.get(9..12)?).ok()?.parse().ok()?;
-    Some((status, answer.len()))
+    Some((status, String::from_utf8_lossy(&answer).into_owned()))
 }
 
 fn started(directory: &Path) -> Result<Duration> {
@@ -175,7 +182,7 @@ fn answers(tasks: usize, directory: &Path) -> Result<Vec<(&'static str, Duration
             let answered = ask(served.address, &served.token, &path);
             times.push(begun.elapsed());
             if answered.is_none_or(|(status, _)| status != 200) {
-                return Err(format!("{path}: {answered:?}").into());
+                return Err(format!("{path} was not answered").into());
             }
         }
         times.sort();
@@ -190,7 +197,9 @@ fn listened(directory: &Path) -> Result<(Listened, u64)> {
     write_tasks(directory, "tasks.yaml", 20_000, "sleep 0.03")?;
     let (served, _) = serve(directory)?;
     let run = begin(directory, "tasks.yaml", 8)?;
-    let path = format!("/api/runs/{run}/ws");
+    // Of what has been so far, clients read nothing.
+    let known = number(served.address, &served.token, &run)?;
+    let path = format!("/api/runs/{run}/ws?since={known}");
     let listened = clients::listen(served.address, &served.token, &path, CLIENTS, LISTENED_FOR);
     let memory = taken(served.process.0.id())?.0;
     cancel(directory, &run);

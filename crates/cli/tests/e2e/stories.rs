@@ -138,9 +138,9 @@ fn goes_home(story: &mut Story) {
 /// All runs of this repository, those too that were killed and never taken up again.
 fn is_pruned(story: &Story) {
     let all = ["--keep", "0", "--here", "--force", "--refs", "--unreachable", "--yes"];
-    story.conductor(&[&["runs", "prune"], &all[..]].concat()).expect(0);
+    let pruned = story.conductor(&[&["runs", "prune"], &all[..]].concat()).expect(0);
     let left = story.place.git(&story.world, &["for-each-ref", "--format=%(refname)", "refs/conductor"]);
-    assert_eq!(left, "", "{:?}", story.place.odd);
+    assert_eq!(left, "", "{:?}: {}{}", story.place.odd, pruned.stdout, pruned.stderr);
     let worktrees = story.place.git(&story.world, &["worktree", "list", "--porcelain"]);
     let state = story.world.home().display().to_string();
     assert!(!worktrees.contains(&state), "{worktrees}");

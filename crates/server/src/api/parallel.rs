@@ -21,6 +21,9 @@ use crate::web::answer;
 use crate::web::fields::{Field, Given, Kind, may};
 use crate::web::route::{Asked, OPERATOR, Route, VIEWER, by, get, post};
 
+/// So many tasks are part of the first message; of larger runs the rest is read page by page.
+const FIRST_TASKS: usize = 1_000;
+
 /// Three at once, and a level after the other, unless the caller says otherwise.
 const AT_ONCE: u64 = 3;
 
@@ -277,7 +280,7 @@ async fn batch(app: App, asked: Asked) -> Result<Response> {
 /// How a run is told of in the first message of a project's WebSocket.
 pub(crate) async fn initial(app: &App, feed: &Feed) -> Value {
     let mut status = runs::status(app, feed).await;
-    status["tasks"] = json!(super::tasks::all(feed, 10_000));
+    status["tasks"] = json!(super::tasks::all(feed, FIRST_TASKS));
     status["cost"] = feed.look(runs::spent);
     status
 }

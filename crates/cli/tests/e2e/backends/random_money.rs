@@ -31,6 +31,24 @@ fn random_money_is_what_was_billed_slowly() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), tally.runs, wrong.join("\n"));
 }
 
+/// The provider refuses until the agent gives up; the agent goes on with the conversation in another process, and the
+/// coordinator is killed while its first call is answered.
+#[test]
+fn the_first_call_of_a_continued_conversation_is_counted_though_the_coordinator_dies() {
+    let usage = Usage { input: 1_114, output: 84, cache_read: 0, cache_write: 0 };
+    let refused = Some((3, Kind::RateLimit, 2));
+    let round = Round {
+        agent: Agent::Claude,
+        calls: 4,
+        usage,
+        delegated: None,
+        refused,
+        killed: Some(4),
+        cap: Cap::None,
+    };
+    round.play(&mut Tally::default()).unwrap();
+}
+
 /// What has been played, for the last line.
 #[derive(Debug, Default)]
 struct Tally {
