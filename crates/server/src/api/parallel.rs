@@ -151,7 +151,7 @@ async fn status(app: App, asked: Asked) -> Result<Response> {
         true => async_client::live_view(&feed.directory()).await.ok().map(|view| view.snapshot),
         false => None,
     };
-    let snapshot = snapshot.unwrap_or_else(|| feed.look(Snapshot::of));
+    let snapshot = snapshot.unwrap_or_else(|| runs::left(feed.look(Snapshot::of), feed.is_live()));
     let agents: Vec<Value> = snapshot
         .running
         .iter()

@@ -94,10 +94,20 @@ pub(crate) async fn status(app: &App, feed: &Feed) -> Value {
         Some(view) => seen(feed, Some(view.pid), &view.snapshot, view.away.as_deref()),
         None => {
             let pid = feed.is_live().then(|| app.home.holder(feed.id())).flatten();
-            let snapshot = feed.look(Snapshot::of);
+            let snapshot = left(feed.look(Snapshot::of), pid.is_some());
             seen(feed, pid, &snapshot, None)
         }
     }
+}
+
+/// A coordinator that was killed could not say so: nothing of its run is at work any more.
+pub(crate) fn left(mut snapshot: Snapshot, is_live: bool) -> Snapshot {
+    if !is_live && matches!(snapshot.state.as_str(), "running" | "paused" | "finishing") {
+        snapshot.state = "stopped".to_owned();
+        snapshot.counts.pending += std::mem::take(&mut snapshot.counts.running);
+        snapshot.running.clear();
+    }
+    snapshot
 }
 
 fn seen(feed: &Feed, pid: Option<u32>, snapshot: &Snapshot, away: Option<&str>) -> Value {
@@ -130,7 +140,7 @@ fn seen(feed: &Feed, pid: Option<u32>, snapshot: &Snapshot, away: Option<&str>) 
         "conflicts_ahead": snapshot.ahead.iter().map(words).collect::<Vec<_>>(),
         "git_settings_touched": snapshot.settings,
         "parked_agents": snapshot.parked.iter().map(|(agent, until)| json!({ "agent": agent, "until": timestamp(until.0) })).collect::<Vec<_>>(),
-        "can_be_resumed": pid.is_none() && !matches!(snapshot.state.as_str(), "completed"),
+        "can_be_resumed": pid.is_none() && matches!(snapshot.state.as_str(), "stopped" | "created"),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Nobody gets more than they may: every route with every kind of credential, other names, other pages, guessed passwords.
+//! A credential opens what its role may and no more: every route with every kind of credential, other names, other pages, guessed passwords.
 
 use serde_json::{Value, json};
 
@@ -67,8 +67,8 @@ fn every_route_is_closed_to_those_who_may_not() {
             continue;
         }
         let status = |token: &str| served.by(token, method, path, &json!({})).status;
-        let nobody = served.ask(method, path, &[("Content-Type", "application/json")], "{}").status;
-        assert_eq!(nobody, 401, "{method} {path} without a credential");
+        let without = served.ask(method, path, &[("Content-Type", "application/json")], "{}").status;
+        assert_eq!(without, 401, "{method} {path} without a credential");
         for (kind, token) in
             [("wrong", "cdt_0000"), ("revoked", &revoked), ("expired", &expired), ("odd", "x")]
         {

@@ -125,7 +125,7 @@ fn what_a_command_does_the_api_does() {
 }
 
 #[test]
-fn the_reference_page_asks_nobody_else() {
+fn the_reference_page_asks_no_other_server() {
     let world = World::new();
     let served = Served::start(&world);
     for path in ["/api/docs", "/api/docs.js", "/api/docs.css", "/open.js"] {

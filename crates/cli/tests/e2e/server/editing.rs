@@ -1,4 +1,4 @@
-//! The task file is edited over the API: its comments stay, and nobody overwrites what they have not seen.
+//! The task file is edited over the API: its comments stay, and a client overwrites only what it has seen.
 
 use serde_json::json;
 
@@ -82,7 +82,7 @@ fn an_edit_that_would_break_the_file_is_refused() {
         |fields: serde_json::Value| served.post("/api/projects/web/tasks", json!({ "fields": fields }));
     post(json!({ "id": "a", "run": "true" })).expect(409);
     post(json!({ "run": "true" })).expect(422);
-    post(json!({ "id": "c", "run": "true", "dependencies": ["nobody"] })).expect(422);
+    post(json!({ "id": "c", "run": "true", "dependencies": ["missing"] })).expect(422);
     post(json!({ "id": "c", "rum": "true" })).expect(422);
     change(&served, "PATCH", "zz", Some("*"), "{\"fields\":{\"run\":\"x\"}}").expect(404);
     assert_eq!(world.read("tasks.yaml"), before);

@@ -34,9 +34,9 @@ fn bad_bodies_are_refused_with_the_place_of_the_mistake() {
     }
 }
 
-/// E12: those who only begin a request, and one who sends far too much, hold nobody up.
+/// E12: those who only begin a request, and one who sends far too much, hold no other client up.
 #[test]
-fn slow_and_endless_requests_hold_nobody_up() {
+fn slow_and_endless_requests_hold_no_other_client_up() {
     let most = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
     let world = World::new();

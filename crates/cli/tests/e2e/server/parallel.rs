@@ -117,3 +117,23 @@ fn a_run_is_steered_over_the_server() {
     post("resume", json!({ "retry_failed": true })).expect(202);
     wait_for("the end", || (served.get(&format!("/api/runs/{run}"))["state"] == "completed").then_some(()));
 }
+
+#[test]
+fn a_run_whose_coordinator_was_killed_is_shown_as_left() {
+    let world = world();
+    let served = Served::start(&world);
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    let run = world.run_id();
+    assert_eq!(served.get(&format!("/api/runs/{run}"))["state"], "running");
+    live.signal(rustix::process::Signal::KILL);
+    live.ended();
+    let status = served.get(&format!("/api/runs/{run}"));
+    let shown = (&status["live"], &status["state"], &status["can_be_resumed"], &status["running"]);
+    assert_eq!(shown, (&json!(false), &json!("stopped"), &json!(true), &json!([])));
+    let status = served.get("/api/projects/web/parallel/status");
+    assert_eq!((&status["running"], &status["active_agents"]), (&json!(false), &json!(0)));
+    world.write("go", "");
+    served.post(&format!("/api/runs/{run}/resume"), json!({})).expect(202);
+    wait_for("the end", || (served.get(&format!("/api/runs/{run}"))["state"] == "completed").then_some(()));
+}
