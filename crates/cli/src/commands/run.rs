@@ -31,13 +31,13 @@ use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Now, Tick};
 use conductor_engine::agents;
-use conductor_engine::git::workspaces::empty_trash;
 use conductor_engine::host::clock::wall;
 use conductor_engine::host::home::{Home, RunClaim};
 use conductor_engine::host::logs::{self, OpenLog};
 use conductor_engine::host::shortage;
 use conductor_engine::planner;
 use conductor_engine::process;
+use conductor_engine::process::trash;
 use conductor_engine::records::groups::{self};
 use conductor_engine::records::metrics::MetricsFile;
 use conductor_engine::runs::coordinator::{Coordinator, Start, World};
@@ -224,7 +224,7 @@ async fn begin(
     let run = Run::replay([&created]).map_err(|error| CliError::new(Exit::Unexpected, error))?;
     let run = account_for_planning(&args, &home, &log, run).await?;
     clear_after_the_dead(&home).await;
-    empty_trash(home.root());
+    trash::empty(home.root());
     if run.plan().execution.is_some()
         && let Err(error) = groups::keep_out_of_status(&args.directory)
     {

@@ -14,6 +14,7 @@ mod reaper;
 mod run_processes;
 mod teardown;
 pub mod transcript;
+pub mod trash;
 mod tree;
 
 use std::borrow::Cow;

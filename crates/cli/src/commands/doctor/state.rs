@@ -9,7 +9,7 @@ use conductor_core::values::counted::{counted, size};
 use conductor_core::values::ids::RunId;
 use conductor_engine::agents::AgentError;
 use conductor_engine::agents::subagents;
-use conductor_engine::git::workspaces::{empty_trash, inventory};
+use conductor_engine::git::workspaces::inventory;
 use conductor_engine::host::home::Home;
 use conductor_engine::process;
 use conductor_engine::stores::{self, StoredRun, integrity};
@@ -289,13 +289,13 @@ async fn workspaces(
 }
 
 fn trash(home: &Home, fix: bool) -> Option<Finding> {
-    let trash = home.root().join("trash");
+    let trash = process::trash::of(home.root());
     fs::read_dir(&trash).ok()?.next()?.ok()?;
     let finding = Finding::warning("trash", format!("{} has not been emptied", trash.display()))
         .remedy("the next run empties it, or `conductor doctor --fix`");
     if !fix {
         return Some(finding);
     }
-    empty_trash(home.root());
+    process::trash::empty(home.root());
     Some(finding.mended("it is being emptied"))
 }

@@ -2,8 +2,8 @@
 //! decided in `conductor_engine::runs::prune`.
 
 use conductor_core::values::ids::RunId;
-use conductor_engine::git::workspaces::empty_trash;
 use conductor_engine::host::clock::wall;
+use conductor_engine::process::trash;
 use conductor_engine::runs::prune::{
     self, PlanVerdict, RefVerdict, RunVerdict, Verdicts, Wanted, delete_left_refs, remove_empty_folder,
     remove_plan, remove_run,
@@ -76,7 +76,7 @@ pub(super) async fn prune(args: &args::RunsPrune) -> Result<Exit, CliError> {
     let mut report = Report::of(verdicts, !args.yes);
     if args.yes {
         carry_out(&archive, &mut report, &left_refs, &wanted).await;
-        empty_trash(archive.home.root());
+        trash::empty(archive.home.root());
     }
     report.left_refs = left_refs.into_iter().map(Ref::of).collect();
     match args.json {

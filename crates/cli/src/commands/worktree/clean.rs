@@ -6,7 +6,7 @@ use conductor_core::plan::Isolation;
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_engine::git::workspaces::{
-    FoundWorkspace, RunRefs, Workspaces, empty_trash, inventory, run_of_task_branch, works,
+    FoundWorkspace, RunRefs, Workspaces, inventory, run_of_task_branch, works,
 };
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::host::home::Home;
@@ -39,7 +39,7 @@ pub(super) async fn clean(args: &WorktreeClean) -> Result<Exit, CliError> {
             false => report(&stored.id, &done)?,
         }
     }
-    empty_trash(archive.home.root());
+    process::trash::empty(archive.home.root());
     if args.json {
         answer_json(
             &json!({ "schema": "conductor.worktree-clean/1", "cleared": cleared, "runs": runs_told }),

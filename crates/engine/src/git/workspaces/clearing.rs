@@ -12,17 +12,13 @@ use super::resolving::is_resolving;
 use super::run_repo::{RunRepo, locked};
 use super::turns::side_by_side;
 use super::{WorkspaceError, file};
-use crate::host::access;
 use crate::host::shortage::Passing as _;
-use crate::process;
+use crate::process::{self, trash};
 
 impl RunRepo {
     /// Out of the way at once, off the disk later.
     pub(super) fn throw_away(&self, path: &Path) -> Result<(), WorkspaceError> {
-        let trash = self.layout.home.join("trash");
-        access::create_private_dir_all(&trash).map_err(|source| file(&trash, source))?;
-        let here = trash.join(format!("{:x}", fastrand::u64(..)));
-        match fs::rename(path, &here) {
+        match trash::throw(&self.layout.home, path, "workspace") {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             // On another file system there is no shortcut.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => match fs::remove_dir_all(path) {
@@ -92,7 +88,7 @@ impl RunRepo {
             moves.push((name, None));
         }
         self.repository.set_refs(&moves)?;
-        empty_trash(&self.layout.home);
+        trash::empty(&self.layout.home);
         Ok(())
     }
 
@@ -183,12 +179,4 @@ pub fn folders(notes: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     }
     found.sort();
     Ok(found)
-}
-
-/// Deletes the trash in a process of its own that may outlive ours, so that the user does not wait for it.
-pub fn empty_trash(home: &Path) {
-    let trash = home.join("trash");
-    if fs::read_dir(&trash).is_ok_and(|mut entries| entries.next().is_some()) {
-        process::leave_behind("rm", &["-rf".as_ref(), "--".as_ref(), trash.as_os_str()]);
-    }
 }

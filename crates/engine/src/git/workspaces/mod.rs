@@ -37,7 +37,7 @@ use thiserror::Error;
 use crate::git::{GitError, Repository};
 use crate::host::shortage::{Passing, Shortage};
 
-pub use clearing::{empty_trash, folders};
+pub use clearing::folders;
 pub use clone::Clones;
 pub use editing::Editing;
 pub use in_place::{InPlace, Look};

@@ -17,6 +17,7 @@ use super::worktree::Worktrees;
 use super::{WorkspaceError, file};
 use crate::git::Merge;
 use crate::git::conflict_markers::{self, Look};
+use crate::process::trash;
 
 const SEAT: &str = "resolve-";
 
@@ -97,7 +98,7 @@ impl RunRepo {
         if folders(&notes).is_ok_and(empty) {
             let _ = self.throw_away(&notes);
             let _ = fs::remove_dir_all(self.layout.state.join("tmp"));
-            super::empty_trash(&self.layout.home);
+            trash::empty(&self.layout.home);
         }
     }
 }

@@ -9,9 +9,8 @@ use thiserror::Error;
 
 use super::{RefVerdict, Wanted, refs, repository};
 use crate::git::{GitError, Repository};
-use crate::host::access;
 use crate::host::home::{Home, HomeError};
-use crate::process;
+use crate::process::{self, trash};
 use crate::records::landed;
 use crate::runs::archive::{Archive, FindError};
 use crate::stores::StoreError;
@@ -98,7 +97,5 @@ fn discard_run(home: &Home, run: &RunId) -> io::Result<()> {
 }
 
 fn discard(home: &Home, folder: &Path, name: &str) -> io::Result<()> {
-    let trash = home.root().join("trash");
-    access::create_private_dir_all(&trash)?;
-    fs::rename(folder, trash.join(format!("{name}-{:x}", fastrand::u64(..))))
+    trash::throw(home.root(), folder, name)
 }
