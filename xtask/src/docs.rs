@@ -1,5 +1,7 @@
-//! `cargo xtask docs`: a page for each command, made from its help, and the API's document; `test` looks whether they
-//! still fit.
+//! `cargo xtask docs`: a page for each command, made from its help, the API's document, and the page's types; `test` looks
+//! whether they still fit.
+
+mod types;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +20,9 @@ pub(crate) fn run() -> Result {
         for (name, text) in &pages {
             fs::write(folder.join(name), text)?;
         }
-        fs::write(api(), described()?)?;
+        let described = described()?;
+        fs::write(page_types(), types::of(&described)?)?;
+        fs::write(api(), described)?;
         Ok(())
     })
 }
@@ -26,8 +30,14 @@ pub(crate) fn run() -> Result {
 /// Whether the pages say what the program says.
 pub(crate) fn check() -> Result {
     let made = pages()?;
-    if fs::read_to_string(api()).unwrap_or_default() != described()? {
-        return Err("docs/openapi.json is not what the server says of itself; run `cargo xtask docs`".into());
+    let described = described()?;
+    for (path, made) in [(page_types(), types::of(&described)?), (api(), described)] {
+        if fs::read_to_string(&path).unwrap_or_default() != made {
+            let path = path.strip_prefix(root()).unwrap_or(&path).display();
+            return Err(
+                format!("{path} is not what the server says of itself; run `cargo xtask docs`").into()
+            );
+        }
     }
     let mut kept = BTreeMap::new();
     for entry in fs::read_dir(folder()).map_err(|error| format!("docs/commands: {error}"))? {
@@ -52,6 +62,10 @@ fn folder() -> PathBuf {
 
 fn api() -> PathBuf {
     root().join("docs/openapi.json")
+}
+
+fn page_types() -> PathBuf {
+    root().join("web/src/api/types.ts")
 }
 
 /// The API as the program describes it.

@@ -11,6 +11,7 @@ mod html;
 pub mod ledger;
 mod markdown;
 mod measured;
+pub mod needs;
 pub mod notify;
 mod plan_file;
 mod profile;

@@ -13,7 +13,7 @@ async function open() {
     body: JSON.stringify({ code }),
   });
   if (!response.ok) throw new Error((await response.json()).detail);
-  location.replace("/api/docs");
+  location.replace("/");
 }
 
 open().catch((error) => { words.textContent = error.message; });

@@ -13,6 +13,7 @@ use crate::access::throttle::Throttle;
 use crate::access::{Hosts, Identity};
 use crate::live::Runs;
 use crate::metrics::Meter;
+use crate::page::Page;
 use crate::problem::{Problem, Result};
 use crate::program::Program;
 use crate::records::{Project, ProjectError, Records};
@@ -33,6 +34,7 @@ pub(crate) struct AppParts {
     pub(crate) owner_token: String,
     pub(crate) started: Instant,
     pub(crate) bound: SocketAddr,
+    pub(crate) page: Page,
     /// How often each hook was called.
     pub(crate) hook_calls: Throttle,
     pub(crate) meter: Meter,

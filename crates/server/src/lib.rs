@@ -11,6 +11,7 @@ mod app;
 pub mod listen;
 mod live;
 mod metrics;
+pub mod page;
 mod problem;
 mod program;
 pub mod records;
@@ -28,6 +29,7 @@ use app::AppParts;
 use listen::{Bound, ListenError, Tls};
 use live::Runs;
 use metrics::Meter;
+use page::Page;
 use program::Program;
 use records::{Records, RecordsError};
 
@@ -49,6 +51,7 @@ pub struct Settings {
     /// Further names it is known by.
     pub hosts: Vec<String>,
     pub tls: Option<Tls>,
+    pub page: Page,
 }
 
 /// A server that is bound and not serving yet.
@@ -60,7 +63,7 @@ pub struct Server {
 
 impl Server {
     pub async fn prepare(settings: Settings, bound: Bound) -> Result<Server, ServeError> {
-        let Settings { home, program, hosts, tls } = settings;
+        let Settings { home, program, hosts, tls, page } = settings;
         let records = Records::open(&home).await?;
         let owner_token = owner::token(&home).map_err(ServeError::Token)?;
         let app = Arc::new(AppParts {
@@ -79,6 +82,7 @@ impl Server {
             bound: bound.address,
             starting: tokio::sync::Mutex::new(()),
             home,
+            page,
         });
         Ok(Server { app, bound, tls })
     }

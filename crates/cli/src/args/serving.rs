@@ -22,6 +22,9 @@ pub(crate) struct Serve {
     /// Listen where other machines can reach it without TLS: anyone in between can read passwords
     #[arg(long)]
     pub(crate) insecure_i_know: bool,
+    /// Build the page with npm first, where this program has none and lies in its checkout's target folder
+    #[arg(long)]
+    pub(crate) build_page: bool,
     /// Open the page in a browser, logged in
     #[arg(long)]
     pub(crate) open: bool,

@@ -20,6 +20,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod orchestrate;
 pub(crate) mod overview;
+mod page;
 pub(crate) mod plan;
 pub(crate) mod prices;
 pub(crate) mod project;

@@ -10,7 +10,7 @@ use conductor_server::{ServeError, Server, Settings, access::owner};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{answer, answer_json, block_on, talk};
+use super::{answer, answer_json, block_on, page, talk};
 use crate::args;
 use crate::error::{CliError, Exit};
 
@@ -26,25 +26,27 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
         Some(bound) => bound,
         None => listen::bind(args.bind, tls.is_some() || args.insecure_i_know)?,
     };
+    let page = page::found(&std::env::current_exe()?, args.build_page)?;
     block_on(async {
         let settings = Settings {
             home: home.clone(),
             program: std::env::current_exe()?,
             hosts: args.hosts.clone(),
             tls,
+            page,
         };
         let server = Server::prepare(settings, bound).await?;
-        let (page, token) = (server.page(), owner::file(&home));
+        let (url, token) = (server.page(), owner::file(&home));
         // For those who look for the server: it is told where it is, and taken away at the end.
         let note = owner::folder(&home).join("address");
-        access::replace(&note, format!("{page}\n"))?;
+        access::replace(&note, format!("{url}\n"))?;
         match args.json {
             true => {
-                answer_json(&json!({ "schema": "conductor.serve/1", "url": page, "pid": std::process::id(),
+                answer_json(&json!({ "schema": "conductor.serve/1", "url": url, "pid": std::process::id(),
                 "owner_token_file": token }))?
             }
             false => answer(&format!(
-                "Conductor serves at {page}\nAPI reference: {page}/api/docs\nthe owner's token: {}\nstop it: Ctrl-C\n",
+                "Conductor serves at {url}\nAPI reference: {url}/api/docs\nthe owner's token: {}\nstop it: Ctrl-C\n",
                 token.display()
             ))?,
         }

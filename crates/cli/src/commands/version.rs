@@ -1,5 +1,6 @@
 use conductor_engine::agents::PROTOCOL;
 use conductor_engine::stores::{schema_version, sqlite_version};
+use conductor_server::page::Page;
 use serde_json::json;
 
 use super::{answer, answer_json, block_on};
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &Version) -> Result<Exit, CliError> {
                 "sqlite": sqlite,
                 "database_schema": schema_version(),
                 "agent_protocol": PROTOCOL,
+                "page": Page::find(&std::env::current_exe()?).name(),
             }))?;
         }
         false => answer(&format!("conductor {version}"))?,

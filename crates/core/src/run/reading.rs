@@ -11,7 +11,10 @@ use super::{
 use crate::plan::graph::Node;
 use crate::plan::recovery::Strategy;
 use crate::plan::{Plan, Task};
-use crate::run::event::{AgentChoice, Capped, ModelUsage, Options, Planning, RunOutcome, Usage};
+use crate::run::event::{
+    AgentChoice, Capped, Event, ModelUsage, Options, Planning, Record, RunOutcome, Usage,
+};
+use crate::run::step::subject;
 use crate::values::ids::{Places, TaskId};
 use crate::values::units::{Millis, Tick, Timestamp};
 
@@ -55,6 +58,27 @@ impl Run {
 
     pub fn tasks(&self) -> impl Iterator<Item = (&Task, &Progress)> + Clone {
         self.plan.tasks.iter().zip(&self.tasks)
+    }
+
+    /// Which tasks look different after these records: none where it may be all of them. A task that others race for
+    /// changes with them.
+    pub fn touched_by<'a>(&self, records: impl IntoIterator<Item = &'a Record>) -> Option<BTreeSet<usize>> {
+        let mut places = BTreeSet::new();
+        for record in records {
+            match &record.event {
+                Event::RunCreated { .. }
+                | Event::RunStarted { .. }
+                | Event::RunStopped { .. }
+                | Event::PlanAmended { .. }
+                | Event::BranchRolledBack { .. } => return None,
+                event => {
+                    let Some(place) = subject(event).and_then(|(task, _)| self.place(task)) else { continue };
+                    places.insert(place);
+                    places.extend(self.raced_by(place));
+                }
+            }
+        }
+        Some(places)
     }
 
     pub fn count(&self, status: Status) -> u32 {

@@ -34,7 +34,7 @@ pub use follower::Follower;
 pub use log::{AppendTimes, RunLog};
 pub use sqlite::{excesses, integrity, schema_version, sqlite_version};
 pub use waiting::{briefly, patiently};
-pub use witness::{Cause, Excess, missing, was_written, witnessed};
+pub use witness::{Cause, Excess, missing, seen, was_written, witnessed};
 
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 

@@ -33,7 +33,7 @@ impl Witness {
 }
 
 /// Up to where a run's log had been acknowledged; 0 where there is no witness.
-pub(super) fn seen(home: &Home, run: &RunId) -> u64 {
+pub fn seen(home: &Home, run: &RunId) -> u64 {
     read(&home.run(run).join(NAME)).map_or(0, |(seen, _)| seen)
 }
 

@@ -1,5 +1,7 @@
 //! Who asks, and what they may do where.
 
+use std::collections::BTreeMap;
+
 use super::Role;
 
 /// The name of the one whose machine it is.
@@ -65,6 +67,14 @@ impl Identity {
         projects.filter_map(|project| self.role_in(project)).max()
     }
 
+    /// The role in each project that is named, and as `*` in all others.
+    pub(crate) fn roles(&self) -> BTreeMap<String, &'static str> {
+        let projects = self.grants.iter().chain(&self.limit).map(|grant| grant.project.as_deref());
+        let role =
+            |project: Option<&str>| Some((project.unwrap_or("*").to_owned(), self.role_in(project)?.name()));
+        projects.filter_map(role).collect()
+    }
+
     pub(crate) fn sees(&self, project: Option<&str>) -> bool {
         self.role_in(project).is_some()
     }
@@ -89,6 +99,7 @@ mod tests {
         assert_eq!(ann.role_in(Some("api")), Some(Role::Viewer));
         assert_eq!(ann.role_in(None), Some(Role::Viewer));
         assert_eq!(ann.best_role(), Some(Role::Admin));
+        assert_eq!(ann.roles(), BTreeMap::from([("*".into(), "viewer"), ("web".into(), "admin")]));
         let token = of(Some(grant(Some("web"), Role::Operator)));
         assert_eq!(token.role_in(Some("web")), Some(Role::Operator));
         assert_eq!((token.role_in(Some("api")), token.role_in(None)), (None, None));

@@ -11,7 +11,11 @@ pub(crate) fn random(prefix: &str) -> std::io::Result<String> {
 
 /// What is kept of a credential. It is random already, so that nothing slower is needed.
 pub(crate) fn hash(credential: &str) -> String {
-    hex(&Sha256::digest(credential.as_bytes()))
+    hash_bytes(credential.as_bytes())
+}
+
+pub(crate) fn hash_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// Whether two are the same, in a time that says nothing about where they differ.

@@ -1,14 +1,18 @@
 //! What happens, as it happens.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
+use conductor_core::run::Run;
+use conductor_core::values::ids::RunId;
 use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::parallel;
+use crate::access::Identity;
 use crate::app::App;
 use crate::live::sending::{self, Sent};
 use crate::live::{Feed, Subscription};
@@ -35,6 +39,13 @@ pub(crate) const ROUTES: &[Route] = &[
     )
     .query(SINCE)
     .other("text/event-stream"),
+    get(
+        "/api/ws",
+        VIEWER,
+        "What happens in all runs that you may see, over a WebSocket, from now on",
+        by!(all_socket),
+    )
+    .status(101),
     get("/api/ws/{project}", VIEWER, "The events of a project's runs over a WebSocket", by!(project_socket))
         .query(&[may(
             "since",
@@ -159,6 +170,43 @@ async fn project_socket(app: App, asked: Asked) -> Result<Response> {
         sending::speak(socket, sent).await;
         told.abort();
     }))
+}
+
+async fn all_socket(app: App, asked: Asked) -> Result<Response> {
+    let identity = asked.identity;
+    let upgrade = asked.upgrade.ok_or_else(not_a_socket)?;
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        let (queue, sent) = sending::queue();
+        let told = tokio::spawn(tell_all(app, identity, queue));
+        sending::speak(socket, sent).await;
+        told.abort();
+    }))
+}
+
+/// Every run that is live or begins, from now on.
+async fn tell_all(app: App, identity: Identity, queue: mpsc::Sender<Sent>) {
+    let mut followed: HashSet<RunId> = HashSet::new();
+    let mut tasks = tokio::task::JoinSet::new();
+    let _ = queue.send(connected(json!({}))).await;
+    let mut first = true;
+    while !queue.is_closed() {
+        let runs = app.visible(&identity).await.unwrap_or_default();
+        for (run, _) in runs.into_iter().filter(|(run, _)| app.home.is_live(&run.id)) {
+            if !followed.insert(run.id.clone()) {
+                continue;
+            }
+            let (app, queue, is_new) = (app.clone(), queue.clone(), !first);
+            tasks.spawn(async move {
+                let Ok(feed) = app.runs.feed_of(&run).await else { return };
+                let since = if is_new { 0 } else { feed.look(Run::seq) };
+                if let Ok(subscription) = Subscription::begin(feed, since).await {
+                    sending::forward(subscription, queue).await;
+                }
+            });
+        }
+        first = false;
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// The newest run first, then each that begins, wherever it was started.

@@ -43,7 +43,8 @@ pub(crate) const ROUTES: &[Route] = &[
         by!(issue),
     )
     .json("conductor.login-code/1", "code text, url text"),
-    get("/api/me", VIEWER, "Who is asking", by!(me)).json("conductor.me/1", "user text, by text, role text?"),
+    get("/api/me", VIEWER, "Who is asking", by!(me))
+        .json("conductor.me/1", "user text, by text, role text?, roles object"),
 ];
 
 async fn login(app: App, asked: Asked) -> Result<Response> {
@@ -126,6 +127,6 @@ async fn me(_: App, asked: Asked) -> Result<Response> {
     let role = identity.best_role().map(crate::access::Role::name);
     answer::json(
         "conductor.me/1",
-        json!({ "user": identity.name, "by": identity.means.name(), "role": role }),
+        json!({ "user": identity.name, "by": identity.means.name(), "role": role, "roles": identity.roles() }),
     )
 }

@@ -13,6 +13,7 @@ mod people;
 mod projects;
 mod runs;
 mod server;
+mod shown;
 mod statistics;
 mod steering;
 mod tasks;

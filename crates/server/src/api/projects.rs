@@ -25,7 +25,7 @@ pub(crate) const PAGE: &[Field] = &[
 ];
 
 pub(crate) const ROUTES: &[Route] = &[
-    get("/api/projects", VIEWER, "List the projects", by!(list)).json("conductor.projects/1", "projects [object]"),
+    get("/api/projects", VIEWER, "List the projects", by!(list)).json("conductor.projects/1", "projects [Project]"),
     post("/api/projects", Rule::Everywhere(Role::Admin), "Add a project: a repository on this machine and its task file", by!(add))
         .body(&[
             must("directory", Kind::Text, "The repository's folder."),
@@ -36,20 +36,20 @@ pub(crate) const ROUTES: &[Route] = &[
         .json("conductor.project/1", PROJECT)
         .status(201),
     get("/api/projects/{project}", VIEWER, "Show a project, and how its newest run stands", by!(show))
-        .json("conductor.project/1", "id text, name text, directory text, file text, created_at text, version text?, tasks whole?, latest_run object?"),
+        .json("conductor.project/1", "id text, name text, directory text, file text, created_at text, version text?, tasks whole?, latest_run Listed?"),
     delete("/api/projects/{project}", Rule::Everywhere(Role::Admin), "Forget a project; its file and its runs stay", by!(remove))
         .json("conductor.project/1", PROJECT),
     get("/api/projects/{project}/tasks", VIEWER, "List the tasks of the file, with how each stands in the newest run", by!(tasks))
         .query(PAGE)
-        .json("conductor.project-tasks/1", "project text, version text, total whole, tasks [object], next_cursor text?"),
+        .json("conductor.project-tasks/1", "project text, version text, total whole, tasks [ProjectTask], next_cursor text?"),
     get("/api/projects/{project}/tasks/{task}", VIEWER, "Show a task of the file", by!(task))
         .json("conductor.project-task/1", "project text, version text, task object"),
     get("/api/projects/{project}/epics", VIEWER, "List the epics of the file", by!(epics))
         .json("conductor.epics/1", "project text, version text, epics [object]"),
     get("/api/projects/{project}/file", VIEWER, "The task file as it is", by!(text)).other("text/plain; charset=utf-8"),
     get("/api/projects/{project}/runs", VIEWER, "List the project's runs, newest first", by!(its_runs))
-        .query(PAGE)
-        .json("conductor.run-list/1", "runs [object], next_cursor text?"),
+        .query(runs::LISTED)
+        .json("conductor.run-list/1", "runs [Listed], next_cursor text?"),
 ];
 
 /// A project's file as it is now, by the version that an edit has to name.
@@ -239,5 +239,5 @@ async fn text(app: App, asked: Asked) -> Result<Response> {
 async fn its_runs(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
     let own = app.runs_of(&project).await?.into_iter().map(|run| (run, Some(project.id.clone())));
-    runs::page(&app, &asked, own.collect())
+    runs::page(&app, &asked, own.collect()).await
 }

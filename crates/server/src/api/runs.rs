@@ -12,22 +12,30 @@ use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 
 use super::projects::PAGE;
+use super::shown;
 use crate::app::App;
 use crate::live::Feed;
 use crate::problem::{Problem, Result};
 use crate::web::answer;
-use crate::web::fields::{Kind, may};
+use crate::web::fields::{Field, Kind, may};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
+
+pub(crate) const LISTED: &[Field] = &[
+    PAGE[0],
+    PAGE[1],
+    may("figures", Kind::Flag, "Also how many tasks are in which state, and what each run cost."),
+];
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/api/runs", VIEWER, "List the runs, newest first", by!(list))
-        .query(PAGE)
-        .json("conductor.run-list/1", "runs [object], next_cursor text?"),
+        .query(LISTED)
+        .json("conductor.run-list/1", "runs [Listed], next_cursor text?"),
     get("/api/runs/{run}", VIEWER, "Show what a run is doing", by!(show)).json(
         "conductor.status/1",
         "run text, live flag, pid whole?, directory text, state text, seq whole, created_at text, elapsed_ms whole, \
-         slots whole, total whole, counts object, cost_usd number?, known_cost_usd number, tokens whole, running [object], \
-         waiting [object], next [object], reviews [text], questions [object], failed [object]",
+         slots whole, total whole, counts Counts, shown Shown, cost_usd number?, known_cost_usd number, tokens whole, max_cost_usd number?, \
+         running [AtWork], waiting [Waiting], next [Waiting], reviews [text], questions [TaskQuestion], failed [TaskWords], \
+         conflicts_ahead [TaskWords], parked_agents [ParkedAgent], can_be_resumed flag, source text, why text?, ended_at text?",
     ),
     get("/api/runs/{run}/events", VIEWER, "The events of a run behind a number", by!(events))
         .query(&[
@@ -39,16 +47,20 @@ pub(crate) const ROUTES: &[Route] = &[
         .json("conductor.graph/1", "tasks [object], batches [any], critical_path any"),
     get("/api/runs/{run}/costs", VIEWER, "What a run has used", by!(costs_of_run))
         .query(&[may("by", Kind::OneOf(&["task", "epic", "model", "agent", "day", "run"]), "Grouped by this (default task).")])
-        .json("conductor.cost/1", "by text, lines [object], total object"),
+        .json("conductor.cost/1", "by text, lines [CostLine], total CostLine"),
 ];
 
 async fn list(app: App, asked: Asked) -> Result<Response> {
     let runs = app.visible(&asked.identity).await?;
-    page(&app, &asked, runs)
+    page(&app, &asked, runs).await
 }
 
 /// From behind the run that the cursor names: new ones come at the front and move nothing.
-pub(crate) fn page(app: &App, asked: &Asked, runs: Vec<(StoredRun, Option<String>)>) -> Result<Response> {
+pub(crate) async fn page(
+    app: &App,
+    asked: &Asked,
+    runs: Vec<(StoredRun, Option<String>)>,
+) -> Result<Response> {
     let limit = asked.query.whole("limit").unwrap_or(100) as usize;
     let from = match asked.query.text("cursor") {
         Some(cursor) => {
@@ -57,12 +69,15 @@ pub(crate) fn page(app: &App, asked: &Asked, runs: Vec<(StoredRun, Option<String
         }
         None => 0,
     };
-    let shown: Vec<Value> = runs
-        .iter()
-        .skip(from)
-        .take(limit)
-        .map(|(run, project)| listed(app, run, project.as_deref()))
-        .collect();
+    let mut shown: Vec<Value> = Vec::new();
+    for (run, project) in runs.iter().skip(from).take(limit) {
+        let mut value = listed(app, run, project.as_deref());
+        if asked.query.flag("figures") {
+            // One that cannot be read hides nothing of the others.
+            value["figures"] = app.runs.figures(run, shown::figures).await.unwrap_or_default();
+        }
+        shown.push(value);
+    }
     let next =
         runs.get(from + limit - 1).filter(|_| from + limit < runs.len()).map(|(run, _)| run.id.as_str());
     answer::json("conductor.run-list/1", json!({ "runs": shown, "next_cursor": next }))
@@ -127,6 +142,8 @@ fn seen(feed: &Feed, pid: Option<u32>, snapshot: &Snapshot, away: Option<&str>) 
         "slots": snapshot.slots,
         "total": snapshot.total,
         "counts": snapshot.counts,
+        "shown": feed.look(|run| shown::counts(run, pid.is_some())),
+        "source": feed.stored.source,
         "cost_usd": costs::dollars(spent),
         "known_cost_usd": spent.cost.dollars(),
         "tokens": spent.tokens,

@@ -2,7 +2,6 @@
 
 use axum::response::Response;
 use conductor_core::plan::Task;
-use conductor_core::run::costs;
 use conductor_core::run::{Progress, Run, Status, TaskState};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::suggest::did_you_mean;
@@ -10,26 +9,41 @@ use conductor_engine::records::flat::timestamp;
 use serde_json::{Value, json};
 
 use super::projects::{PAGE, place, task_json};
+use super::{runs, shown};
 use crate::app::App;
 use crate::live::Feed;
 use crate::problem::{Problem, Result};
 use crate::web::answer;
-use crate::web::fields::{Field, Kind, may};
+use crate::web::fields::{Field, Kind, may, must};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
 
 const STATES: &[&str] = &["pending", "running", "waiting", "completed", "failed", "skipped", "cancelled"];
 
-const LISTED: &[Field] =
-    &[PAGE[0], PAGE[1], may("status", Kind::OneOf(STATES), "Only tasks with this status.")];
+const LISTED: &[Field] = &[
+    PAGE[0],
+    may("limit", Kind::Whole(1, MOST), "How many at most (default 100)."),
+    may("status", Kind::OneOf(STATES), "Only tasks with this status."),
+];
+
+/// So many tasks in one answer.
+const MOST: u64 = 20_000;
 
 pub(crate) const ROUTES: &[Route] = &[
+    get(
+        "/api/runs/{run}/changes",
+        VIEWER,
+        "How a run stands, and its tasks that something happened to behind an event",
+        by!(changes),
+    )
+    .query(&[must("since", Kind::Whole(0, u64::MAX >> 1), "The number of the last event you know of.")])
+    .json("conductor.changes/1", "run text, seq whole, status object, tasks [RunTask], all flag"),
     get("/api/runs/{run}/tasks", VIEWER, "List the tasks of a run", by!(list))
         .query(LISTED)
-        .json("conductor.tasks/1", "run text, seq whole, total whole, tasks [object], next_cursor text?"),
+        .json("conductor.tasks/1", "run text, seq whole, total whole, tasks [RunTask], next_cursor text?"),
     get("/api/runs/{run}/tasks/{task}", VIEWER, "Show a task of a run", by!(show))
         .json("conductor.run-task/1", "run text, seq whole, task object"),
     get("/api/runs/{run}/tasks/{task}/attempts", VIEWER, "List the attempts of a task", by!(attempts))
-        .json("conductor.attempts/1", "run text, task text, attempts [object]"),
+        .json("conductor.attempts/1", "run text, task text, attempts [Attempt]"),
 ];
 
 /// Where a task of a run is.
@@ -40,36 +54,24 @@ pub(crate) fn find(run: &Run, id: &str) -> Result<usize> {
     })
 }
 
-fn brief(task: &Task, progress: &Progress) -> Value {
-    json!({
-        "id": task.id, "name": task.name, "epic_id": task.epic, "group": task.group,
-        "status": progress.state.status().name(),
-        "dependencies": task.dependencies.iter().map(|on| &on.id).collect::<Vec<_>>(),
-        "attempts": progress.last_attempt,
-        "started_at": progress.first_started.map(|at| timestamp(at.0)),
-        "ended_at": progress.ended.map(|at| timestamp(at.0)),
-        "worked_ms": progress.worked,
-        "cost_usd": costs::dollars(progress.usage),
-        "commit": progress.landed.as_ref().map(|landed| &landed.commit),
-    })
-}
-
 async fn list(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
     let wanted = asked
         .query
         .text("status")
         .and_then(|name| Status::ALL.into_iter().find(|status| status.name() == name));
+    let is_live = feed.is_live();
     let (seq, total, page, next) = feed.look(|run| {
         let fits = |progress: &Progress| wanted.is_none_or(|status| progress.state.status() == status);
-        let all: Vec<(&Task, &Progress)> = run
-            .asked()
-            .filter(|(_, _, progress)| fits(progress))
-            .map(|(_, task, progress)| (task, progress))
-            .collect();
+        let all: Vec<(usize, &Task, &Progress)> =
+            run.asked().filter(|(_, _, progress)| fits(progress)).collect();
         let (from, limit) = place(&asked, run.plan().tasks.len())?;
-        let page: Vec<Value> =
-            all.iter().skip(from).take(limit).map(|(task, progress)| brief(task, progress)).collect();
+        let page: Vec<Value> = all
+            .iter()
+            .skip(from)
+            .take(limit)
+            .map(|(place, task, progress)| shown::task(run, *place, task, progress, is_live))
+            .collect();
         let next = (from + limit < all.len()).then(|| (from + limit).to_string());
         Ok::<_, Problem>((run.seq(), all.len(), page, next))
     })?;
@@ -81,17 +83,20 @@ async fn list(app: App, asked: Asked) -> Result<Response> {
 
 async fn show(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
+    let is_live = feed.is_live();
     let (seq, task) = feed.look(|run| {
         let place = find(run, asked.named("task")?)?;
-        Ok::<_, Problem>((run.seq(), whole(run, place)))
+        Ok::<_, Problem>((run.seq(), whole(run, place, is_live)))
     })?;
     answer::json("conductor.run-task/1", json!({ "run": feed.id(), "seq": seq, "task": task }))
 }
 
-fn whole(run: &Run, place: usize) -> Value {
+fn whole(run: &Run, place: usize, is_live: bool) -> Value {
     let (task, progress) = run.task(place);
     let mut value = task_json(task);
-    if let (Value::Object(value), Value::Object(brief)) = (&mut value, brief(task, progress)) {
+    if let (Value::Object(value), Value::Object(brief)) =
+        (&mut value, shown::task(run, place, task, progress, is_live))
+    {
         value.extend(brief);
     }
     value["failure"] = match &progress.state {
@@ -125,5 +130,32 @@ async fn attempts(app: App, asked: Asked) -> Result<Response> {
 
 /// The tasks of a run, for one who has just come.
 pub(crate) fn all(feed: &Feed, most: usize) -> Vec<Value> {
-    feed.look(|run| run.asked().take(most).map(|(_, task, progress)| brief(task, progress)).collect())
+    let is_live = feed.is_live();
+    let task = |run: &Run, (place, task, progress): (usize, &Task, &Progress)| {
+        shown::task(run, place, task, progress, is_live)
+    };
+    feed.look(|run| run.asked().take(most).map(|one| task(run, one)).collect())
+}
+
+/// For those who show a run: what they know is brought up to date by one request, however much has happened.
+async fn changes(app: App, asked: Asked) -> Result<Response> {
+    let feed = app.runs.feed(asked.named("run")?).await?;
+    let since = asked.query.whole("since").unwrap_or(0);
+    let status = runs::status(&app, &feed).await;
+    let is_live = feed.is_live();
+    let records = feed.records(since).await?;
+    // The run may be known further than its log is: what is not in these records is told again.
+    let seq = records.last().map_or(since, |record| record.seq);
+    let (all, tasks) = feed.look(|run| {
+        let touched = run.touched_by(&records);
+        let is_touched = |place: usize| touched.as_ref().is_none_or(|touched| touched.contains(&place));
+        let tasks: Vec<Value> = run
+            .asked()
+            .filter(|(place, _, _)| is_touched(*place))
+            .map(|(place, task, progress)| shown::task(run, place, task, progress, is_live))
+            .collect();
+        (touched.is_none(), tasks)
+    });
+    let value = json!({ "run": feed.id(), "seq": seq, "status": status, "tasks": tasks, "all": all });
+    answer::json("conductor.changes/1", value)
 }

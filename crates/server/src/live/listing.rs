@@ -6,11 +6,13 @@ use std::io::Read as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use conductor_core::run::Run;
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::archive::{self, FindError};
 use conductor_engine::stores::{self, LogReader, StoreError, StoredRun, briefly};
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::feed::Feed;
@@ -22,16 +24,27 @@ const FRESH: Duration = Duration::from_millis(100);
 /// How often feeds without clients are given up.
 const SWEEP: Duration = Duration::from_secs(10);
 
+/// So many runs are remembered by their figures.
+const MOST_FIGURES: usize = 2_000;
+
 pub(crate) struct Runs {
     home: Home,
     store: Mutex<Option<Arc<dyn LogReader>>>,
     list: Mutex<Option<(Instant, Arc<Vec<StoredRun>>)>>,
     feeds: Mutex<HashMap<RunId, Arc<Feed>>>,
+    /// Of runs that are over, by how far their logs had come.
+    figures: Mutex<HashMap<RunId, (u64, Value)>>,
 }
 
 impl Runs {
     pub(crate) fn new(home: Home) -> Runs {
-        Runs { home, store: Mutex::default(), list: Mutex::default(), feeds: Mutex::default() }
+        Runs {
+            home,
+            store: Mutex::default(),
+            list: Mutex::default(),
+            feeds: Mutex::default(),
+            figures: Mutex::default(),
+        }
     }
 
     /// Newest first.
@@ -140,6 +153,34 @@ impl Runs {
         drop(feeds);
         feed.refresh().await?;
         Ok(feed)
+    }
+
+    /// What is told of a run in a list. A run that is over is read for it once.
+    pub(crate) async fn figures(&self, run: &StoredRun, of: fn(&Run, bool) -> Value) -> Result<Value> {
+        let is_live = self.home.is_live(&run.id);
+        let came_to = stores::seen(&self.home, &run.id);
+        if !is_live
+            && let Some((at, figures)) = self.figures.lock().await.get(&run.id)
+            && *at == came_to
+        {
+            return Ok(figures.clone());
+        }
+        let figures = match is_live {
+            true => self.feed_of(run).await?.look(|run| of(run, true)),
+            false => {
+                let records = self.records(&run.id, 0).await?;
+                let folded = Run::replay(&records).map_err(|error| {
+                    Problem::unavailable(format!("run {} cannot be read: {error}", run.id))
+                })?;
+                of(&folded, false)
+            }
+        };
+        let mut known = self.figures.lock().await;
+        if known.len() >= MOST_FIGURES {
+            known.clear();
+        }
+        known.insert(run.id.clone(), (came_to, figures.clone()));
+        Ok(figures)
     }
 
     /// For ever: what no client looks at any more is let go.

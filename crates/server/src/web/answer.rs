@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
+use super::shapes;
 use crate::problem::Result;
 
 #[derive(Debug, Clone, Copy)]
@@ -50,9 +51,18 @@ pub(crate) fn nothing() -> Response {
 
 /// Fields of an answer as a JSON Schema.
 pub(crate) fn shape(schema: &str, fields: &str) -> Value {
+    let mut shape = part(fields);
+    shape["properties"]["schema"] = json!({ "type": "string", "const": schema });
+    if let Some(required) = shape["required"].as_array_mut() {
+        required.insert(0, json!("schema"));
+    }
+    shape
+}
+
+/// As `shape`, of a part of an answer.
+pub(crate) fn part(fields: &str) -> Value {
     let mut properties = Map::new();
-    let mut required = vec![json!("schema")];
-    properties.insert("schema".into(), json!({ "type": "string", "const": schema }));
+    let mut required: Vec<Value> = Vec::new();
     for field in fields.split(',').map(str::trim).filter(|field| !field.is_empty()) {
         let (name, kind) = field.split_once(' ').unwrap_or((field, "any"));
         let (kind, optional) = kind.strip_suffix('?').map_or((kind, false), |kind| (kind, true));
@@ -66,6 +76,7 @@ pub(crate) fn shape(schema: &str, fields: &str) -> Value {
 
 fn of_type(kind: &str, optional: bool) -> Value {
     let name = match kind.trim_matches(['[', ']']) {
+        name if shapes::is_known(name) => return of_shape(name, kind.starts_with('['), optional),
         "text" => "string",
         "number" => "number",
         "whole" => "integer",
@@ -78,6 +89,12 @@ fn of_type(kind: &str, optional: bool) -> Value {
         true => json!({ "type": may_be_null("array"), "items": { "type": name } }),
         false => json!({ "type": may_be_null(name) }),
     }
+}
+
+fn of_shape(name: &str, is_list: bool, optional: bool) -> Value {
+    let named = json!({ "$ref": format!("#/components/schemas/{name}") });
+    let shape = if is_list { json!({ "type": "array", "items": named }) } else { named };
+    if optional { json!({ "anyOf": [shape, { "type": "null" }] }) } else { shape }
 }
 
 #[cfg(test)]

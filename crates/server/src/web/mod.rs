@@ -7,3 +7,4 @@ pub(crate) mod fields;
 pub(crate) mod openapi;
 pub(crate) mod route;
 pub(crate) mod serving;
+pub(crate) mod shapes;

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, shape};
+use super::answer::{Answer, part, shape};
 use super::fields::schema;
 use super::route::{Route, Rule};
+use super::shapes::SHAPES;
 use crate::problem::KINDS;
 
 pub(crate) fn document(routes: impl IntoIterator<Item = &'static Route>) -> Value {
@@ -28,10 +29,17 @@ pub(crate) fn document(routes: impl IntoIterator<Item = &'static Route>) -> Valu
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer", "description": "The owner's token, an access token, or a session." },
             },
-            "schemas": { "Problem": problem() },
+            "schemas": schemas(),
             "responses": problems(),
         },
     })
+}
+
+fn schemas() -> Value {
+    let mut schemas = Map::new();
+    schemas.insert("Problem".into(), problem());
+    schemas.extend(SHAPES.iter().map(|(name, fields)| ((*name).to_owned(), part(fields))));
+    Value::Object(schemas)
 }
 
 fn operation(route: &Route) -> Value {

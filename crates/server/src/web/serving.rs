@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Path, Request, State};
+use axum::http;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use axum::middleware::{self, Next};
@@ -18,6 +19,7 @@ use super::{body, credentials};
 use crate::access::identity::OWNER;
 use crate::access::{Identity, Means, Role};
 use crate::app::App;
+use crate::page;
 use crate::problem::{Problem, Result};
 use crate::records::Act;
 
@@ -43,7 +45,9 @@ pub(crate) fn router(app: App, routes: impl IntoIterator<Item = &'static Route>)
     }
     let (unknown, wrong) = (app.clone(), app.clone());
     router
-        .fallback(move |uri: Uri, headers: HeaderMap| nowhere(unknown.clone(), headers, uri))
+        .fallback(move |method: http::Method, uri: Uri, headers: HeaderMap| {
+            nowhere(unknown.clone(), method, headers, uri)
+        })
         .method_not_allowed_fallback(move |headers: HeaderMap| wrong_method(wrong.clone(), headers))
         .layer(middleware::from_fn_with_state(app, placed))
 }
@@ -74,8 +78,12 @@ async fn placed(State(app): State<App>, request: Request, next: Next) -> Respons
     response
 }
 
-/// What there is and what not is told only to those who are known.
-async fn nowhere(app: App, headers: HeaderMap, uri: Uri) -> Response {
+/// Every other address is the page's, which is public. What the API has and what not is told only to those who are known.
+async fn nowhere(app: App, method: http::Method, headers: HeaderMap, uri: Uri) -> Response {
+    let is_api = uri.path() == "/api" || uri.path().starts_with("/api/");
+    if !is_api && matches!(method, http::Method::GET | http::Method::HEAD) {
+        return page::answer(&app.page, uri.path(), &headers);
+    }
     match credentials::identify(&app, &headers).await {
         Ok(_) => Problem::not_found(format!("there is nothing at {}", uri.path())).into_response(),
         Err(problem) => problem.into_response(),

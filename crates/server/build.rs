@@ -1,0 +1,35 @@
+//! The page as a table of its files, where it was built before: nothing is built here.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let dist = here.join("../../web/dist");
+    println!("cargo::rerun-if-changed={}", dist.display());
+    let mut files = Vec::new();
+    if dist.join("index.html").is_file() {
+        collect(&dist, &dist, &mut files)?;
+    }
+    files.sort();
+    let mut table = "pub(super) static FILES: &[(&str, &[u8])] = &[\n".to_owned();
+    for (name, path) in files {
+        let _ = writeln!(table, "    ({name:?}, include_bytes!({:?})),", path.display().to_string());
+    }
+    table.push_str("];\n");
+    let made = PathBuf::from(env::var("OUT_DIR").unwrap_or_default()).join("page_files.rs");
+    fs::write(made, table)
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = fs::canonicalize(entry?.path())?;
+        if path.is_dir() {
+            collect(root, &path, files)?;
+        } else if let Ok(name) = path.strip_prefix(fs::canonicalize(root)?) {
+            files.push((name.display().to_string(), path));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+// Every screen at both widths in both schemes, for people to look at: target/page-screens.
+
+import { AxeBuilder } from "@axe-core/playwright";
+import { expect, test } from "@playwright/test";
+import { World } from "./world";
+
+const TASKS = `
+config: { permissions: { ask: ['Bash(terraform*)'] } }
+tasks:
+  - { id: money-type, name: Money type with rounding rules, epic: Foundation, prompt: Write it, agent: writer }
+  - { id: db-schema, name: Orders and payments, epic: Foundation, prompt: Write it, agent: writer }
+  - { id: api-errors, name: Problem bodies for errors, epic: Foundation, run: "echo e > api-errors.txt" }
+  - { id: cart-api, name: Cart endpoints, epic: Cart, prompt: Write it, agent: sleeper, dependencies: [db-schema] }
+  - { id: stock-hold, name: Hold stock for 15 minutes, epic: Cart, prompt: Write it, agent: writer, dependencies: [money-type], land: approve, verify: ["test -s stock-hold.txt"] }
+  - { id: webhooks, name: "Payment webhooks, each once", epic: Payments, prompt: Deploy it, agent: asker, dependencies: [db-schema] }
+  - { id: address-form, name: Address form by country, epic: Storefront, run: "echo 'expected \\"1012 AB\\" to match'; exit 1", dependencies: [api-errors] }
+  - { id: a11y-pass, name: Keyboard and screen reader, epic: Storefront, run: "true", dependencies: [address-form] }
+  - { id: refunds, name: Full and partial refunds, epic: Payments, prompt: Write it, agent: writer, dependencies: [webhooks] }
+  - { id: changelog, name: Say what changed, epic: Storefront, run: "echo c > changelog.txt", dependencies: [refunds, cart-api] }
+`;
+
+/** Name, address, and what has to be there before it is looked at. */
+const SCREENS: [string, (run: string) => string, string?][] = [["inbox", () => "/", "article"]];
+
+let world: World;
+let run = "";
+
+test.beforeAll(async () => {
+  world = new World();
+  world.write("tasks.yaml", TASKS);
+  await world.serve();
+  await world.api("POST", "/api/projects", { directory: world.repository });
+  world.start("run", "tasks.yaml", "-p", "4", "--answer-within", "20m");
+  await expect
+    .poll(async () => JSON.stringify(await world.api("GET", "/api/inbox")), { timeout: 30_000 })
+    .toMatch(/(?=.*"permission")(?=.*"review")(?=.*"failed")/);
+  run = (await world.runs())[0]?.run ?? "";
+});
+
+test.afterAll(() => world.end());
+
+for (const [name, path, there] of SCREENS) {
+  for (const scheme of ["light", "dark"] as const) {
+    for (const width of [1440, 390]) {
+      test(`${name} ${scheme} ${width}`, async ({ browser }) => {
+        const context = await browser.newContext({
+          colorScheme: scheme,
+          viewport: { width, height: width > 1000 ? 1000 : 844 },
+        });
+        const page = await context.newPage();
+        const errors: string[] = [];
+        page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+        page.on("pageerror", (error) => errors.push(String(error)));
+        await world.open(page, path(run));
+        await page.locator("main").waitFor();
+        if (there) await page.locator(there).first().waitFor();
+        await page.waitForLoadState("networkidle");
+        await page.screenshot({ path: `../target/page-screens/${name}-${width}-${scheme}.png` });
+        const found = await new AxeBuilder({ page })
+          .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
+          .analyze();
+        expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" | ")}`)).toEqual(
+          [],
+        );
+        expect(errors).toEqual([]);
+        await context.close();
+      });
+    }
+  }
+}

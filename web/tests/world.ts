@@ -1,0 +1,189 @@
+// A machine of its own for a test: a home, a repository, agents that are small scripts, and the real server.
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Page } from "@playwright/test";
+
+const program = resolve(process.env.CONDUCTOR_PROGRAM ?? "../target/debug/conductor");
+
+/** Agents by name: each reads its task and speaks the protocol of `docs/agents.md`. */
+export const AGENTS: Record<string, string> = {
+  writer: `
+read -r task
+echo "by $CONDUCTOR_TASK" > "$CONDUCTOR_TASK.txt"
+case "$task" in *"sends it back"*) echo mended > "$CONDUCTOR_TASK.mended" ;; esac
+echo '{"type":"text","text":"I wrote the file."}'
+echo '{"type":"result","ok":true,"text":"I wrote the file."}'
+`,
+  asker: `
+read -r task
+case "$task" in
+  *"It is allowed"*) echo yes > answer.txt ;;
+  *"not allowed"*) echo no > answer.txt ;;
+  *)
+    echo half > half.txt
+    echo '{"type":"question","id":1,"tool":"Bash","input":{"command":"terraform apply -auto-approve"}}'
+    read -r refused
+    read -r interrupt
+    exit 1 ;;
+esac
+echo '{"type":"result","ok":true,"text":"done"}'
+`,
+  sleeper: `
+read -r task
+echo '{"type":"text","text":"I look around first."}'
+while [ ! -f "$SIGNS/go-$CONDUCTOR_TASK" ] && [ ! -f "$SIGNS/go" ]; do sleep 0.05; done
+echo "by $CONDUCTOR_TASK" > "$CONDUCTOR_TASK.txt"
+echo '{"type":"result","ok":true,"text":"done"}'
+`,
+};
+
+export class World {
+  readonly folder = mkdtempSync(join(tmpdir(), "conductor-page-"));
+  readonly home = join(this.folder, "home");
+  readonly signs = join(this.folder, "signs");
+  readonly repository: string;
+  private server: ChildProcess | null = null;
+  private children: ChildProcess[] = [];
+  url = "";
+  port = 0;
+
+  constructor(readonly name = "webshop") {
+    this.repository = join(this.folder, name);
+    for (const folder of [this.home, this.signs, this.repository, join(this.folder, "bin")])
+      mkdirSync(folder, { recursive: true });
+    for (const [name, script] of Object.entries(AGENTS)) this.addAgent(name, script);
+    this.git("init", "-q", "-b", "main");
+    this.write("README.md", "# Webshop\n");
+    this.git("add", "-A");
+    this.git("commit", "-qm", "first");
+  }
+
+  get environment(): NodeJS.ProcessEnv {
+    return {
+      PATH: `${join(this.folder, "bin")}:${process.env.PATH}`,
+      HOME: this.home,
+      SIGNS: this.signs,
+      LANG: "C.UTF-8",
+      GIT_AUTHOR_NAME: "Test",
+      GIT_AUTHOR_EMAIL: "test@example.com",
+      GIT_COMMITTER_NAME: "Test",
+      GIT_COMMITTER_EMAIL: "test@example.com",
+    };
+  }
+
+  addAgent(name: string, script: string): void {
+    const path = join(this.folder, "bin", `conductor-agent-${name}`);
+    writeFileSync(path, `#!/bin/sh\n${script}`);
+    chmodSync(path, 0o755);
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.repository, name), text);
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.repository, name), "utf8");
+  }
+
+  git(...args: string[]): string {
+    return execFileSync("git", args, { cwd: this.repository, env: this.environment, encoding: "utf8" });
+  }
+
+  /** A command that is waited for; its exit code does not matter to those who look at a run. */
+  conductor(...args: string[]): string {
+    try {
+      return execFileSync(program, args, {
+        cwd: this.repository,
+        env: this.environment,
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+    } catch (error) {
+      const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+      return `${stdout ?? ""}${stderr ?? ""}`;
+    }
+  }
+
+  /** A command that goes on. */
+  start(...args: string[]): ChildProcess {
+    const child = spawn(program, args, { cwd: this.repository, env: this.environment, stdio: "ignore" });
+    this.children.push(child);
+    return child;
+  }
+
+  sign(name: string): void {
+    writeFileSync(join(this.signs, name), "");
+  }
+
+  async serve(): Promise<void> {
+    const args = ["serve", "--json", "--bind", `127.0.0.1:${this.port}`];
+    const server = spawn(program, args, {
+      cwd: this.repository,
+      env: this.environment,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.server = server;
+    this.url = await new Promise<string>((found, failed) => {
+      let said = "";
+      server.stdout.on("data", (text) => {
+        said += text;
+        const url = /"url":\s*"([^"]+)"/.exec(said)?.[1];
+        if (url) found(url);
+      });
+      server.on("exit", (code) => failed(new Error(`the server ended with ${code}: ${said}`)));
+    });
+    this.port = Number(new URL(this.url).port);
+  }
+
+  kill(): Promise<void> {
+    const server = this.server;
+    this.server = null;
+    if (!server || server.exitCode !== null) return Promise.resolve();
+    return new Promise((gone) => {
+      server.on("exit", () => gone());
+      server.kill("SIGKILL");
+    });
+  }
+
+  get token(): string {
+    return readFileSync(join(this.home, ".conductor", "server", "owner-token"), "utf8").trim();
+  }
+
+  async api(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+    const response = await fetch(`http://127.0.0.1:${this.port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text ? JSON.parse(text) : {};
+  }
+
+  /** Opens the page as its owner does. */
+  async open(page: Page, path = "/"): Promise<void> {
+    const { url } = (await this.api("POST", "/api/login/codes", {})) as { url: string };
+    await page.goto(url);
+    await page.waitForURL((now) => now.pathname === "/");
+    if (path !== "/") await page.goto(`${this.url}${path}`);
+  }
+
+  async runs(): Promise<{ run: string; state: string; live: boolean }[]> {
+    return ((await this.api("GET", "/api/runs")) as { runs: { run: string; state: string; live: boolean }[] }).runs;
+  }
+
+  async end(): Promise<void> {
+    for (const run of this.server ? await this.runs().catch(() => []) : []) {
+      if (run.live) await this.api("POST", `/api/runs/${run.run}/stop`, {}).catch(() => {});
+    }
+    for (const child of this.children) if (child.exitCode === null) child.kill("SIGTERM");
+    await Promise.all(
+      this.children.map((child) => child.exitCode !== null || new Promise((gone) => child.once("exit", gone))),
+    );
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
