@@ -7,6 +7,7 @@ import "./style/base.css";
 import "./style/shell.css";
 import "./style/parts.css";
 import "./style/screens.css";
+import "./style/graph.css";
 import "./style/run.css";
 
 const root = document.getElementById("root");

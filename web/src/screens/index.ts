@@ -3,6 +3,11 @@
 import { type ComponentType, lazy } from "react";
 import { Inbox } from "./inbox/Inbox";
 
-export const screens: { path: string; Screen: ComponentType }[] = [{ path: "/", Screen: Inbox }];
+const Graph = lazy(async () => ({ default: (await import("./run/graph/Graph")).Graph }));
+const Timeline = lazy(async () => ({ default: (await import("./run/timeline/Timeline")).Timeline }));
 
-export const later = lazy;
+export const screens: { path: string; Screen: ComponentType }[] = [
+  { path: "/", Screen: Inbox },
+  { path: "/runs/:run/graph", Screen: Graph },
+  { path: "/runs/:run/timeline", Screen: Timeline },
+];
