@@ -37,6 +37,7 @@
 
 pub mod file;
 pub mod forecast;
+pub mod graph_layout;
 pub mod plan;
 pub mod planner;
 pub mod report;

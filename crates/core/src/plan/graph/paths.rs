@@ -40,20 +40,28 @@ impl Graph {
     }
 
     pub fn critical_path(&self, length: impl Fn(Node) -> Millis) -> CriticalPath {
+        let (nodes, length) = self.longest_walk(length);
+        CriticalPath { tasks: nodes.into_iter().filter(|&node| !self.is_gate(node)).collect(), length }
+    }
+
+    /// The critical path with the gates on it.
+    pub fn critical_walk(&self, length: impl Fn(Node) -> Millis) -> Vec<Node> {
+        self.longest_walk(length).0
+    }
+
+    fn longest_walk(&self, length: impl Fn(Node) -> Millis) -> (Vec<Node>, Millis) {
         let remaining = self.remaining(length);
         let longest = |nodes: &mut dyn Iterator<Item = Node>| {
             nodes.max_by_key(|&n| (remaining[n as usize], std::cmp::Reverse(n)))
         };
         let mut at = longest(&mut (0..self.nodes() as Node));
         let total = at.map(|node| remaining[node as usize]).unwrap_or_default();
-        let mut tasks = Vec::new();
+        let mut walk = Vec::new();
         while let Some(node) = at {
-            if !self.is_gate(node) {
-                tasks.push(node);
-            }
+            walk.push(node);
             at = longest(&mut self.dependents(node).iter().map(|edge| edge.to));
         }
-        CriticalPath { tasks, length: total }
+        (walk, total)
     }
 
     /// Every task that waits for this one, directly or not, by number.
