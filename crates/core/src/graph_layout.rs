@@ -17,6 +17,7 @@ mod neighbours;
 mod outline;
 mod packing;
 mod reduction;
+mod relaxation;
 mod state;
 mod task_graph;
 

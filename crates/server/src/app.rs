@@ -11,6 +11,7 @@ use conductor_engine::stores::StoredRun;
 use crate::access::codes::Codes;
 use crate::access::throttle::Throttle;
 use crate::access::{Hosts, Identity};
+use crate::layouts::Layouts;
 use crate::live::Runs;
 use crate::metrics::Meter;
 use crate::page::Page;
@@ -38,6 +39,7 @@ pub(crate) struct AppParts {
     /// How often each hook was called.
     pub(crate) hook_calls: Throttle,
     pub(crate) meter: Meter,
+    pub(crate) layouts: Layouts,
     pub(crate) of_projects: tokio::sync::Mutex<HashMap<String, ListOfProject>>,
     /// Of edits: one after the other.
     pub(crate) editing: tokio::sync::Mutex<()>,

@@ -8,6 +8,7 @@
 pub mod access;
 mod api;
 mod app;
+mod layouts;
 pub mod listen;
 mod live;
 mod metrics;
@@ -26,6 +27,7 @@ use thiserror::Error;
 
 use access::{Hosts, codes::Codes, owner, throttle::Throttle};
 use app::AppParts;
+use layouts::Layouts;
 use listen::{Bound, ListenError, Tls};
 use live::Runs;
 use metrics::Meter;
@@ -74,6 +76,7 @@ impl Server {
             throttle: Throttle::default(),
             hook_calls: Throttle::default(),
             meter: Meter::default(),
+            layouts: Layouts::default(),
             of_projects: tokio::sync::Mutex::default(),
             editing: tokio::sync::Mutex::new(()),
             codes: Codes::default(),

@@ -1,9 +1,12 @@
-//! The pure core alone: a whole run against supposed durations, without a process, a file or a clock.
+//! The pure core alone: a whole run against supposed durations, without a process, a file or a clock; and the picture of a
+//! graph.
 
 use std::process::Command;
 use std::time::Instant;
 
 use conductor_core::forecast::rehearse::rehearse;
+use conductor_core::graph_layout::{Fold, Folding, Layout, Outline, State, TaskGraph, Wanted};
+use conductor_core::plan::graph::{Graph, Strategy};
 use conductor_core::plan::{self, Dependency, Plan, Task, Work};
 use conductor_core::run::event::Options;
 use conductor_core::values::ids::TaskId;
@@ -25,16 +28,19 @@ pub(super) enum Load {
     Dependencies,
     AgentLimit,
     Files,
+    /// No run: every task of the graph is given its place in the picture.
+    Picture,
 }
 
 impl Load {
-    const ALL: [Load; 3] = [Load::Dependencies, Load::AgentLimit, Load::Files];
+    const ALL: [Load; 4] = [Load::Dependencies, Load::AgentLimit, Load::Files, Load::Picture];
 
     fn word(self) -> &'static str {
         match self {
             Load::Dependencies => "dependencies",
             Load::AgentLimit => "agent-limit",
             Load::Files => "files",
+            Load::Picture => "picture",
         }
     }
 
@@ -43,6 +49,7 @@ impl Load {
             Load::Dependencies => Shape::Random(tasks).name(),
             Load::AgentLimit => format!("{} tasks, one agent, {AT_ONCE} at once", thousands(tasks)),
             Load::Files => format!("{} tasks, a file of its own each", thousands(tasks)),
+            Load::Picture => format!("the layout of {}", Shape::Random(tasks).name()),
         }
     }
 }
@@ -69,7 +76,7 @@ pub(super) fn measure(many: usize) -> Result<Vec<Figure>> {
     let sizes = [1_000, many, many * 10].map(|tasks| (Load::Dependencies, tasks));
     let mut loads = sizes.to_vec();
     loads.dedup();
-    loads.extend([(Load::AgentLimit, many), (Load::Files, many)]);
+    loads.extend([(Load::AgentLimit, many), (Load::Files, many), (Load::Picture, many)]);
     loads.into_iter().map(|(load, tasks)| figure(load, tasks)).collect()
 }
 
@@ -87,24 +94,34 @@ fn figure(load: Load, tasks: usize) -> Result<Figure> {
     Ok(best)
 }
 
-/// One rehearsal in this process: seconds and peak memory in KiB.
+/// One rehearsal, or one picture, in this process: seconds and peak memory in KiB.
 pub(crate) fn print_core(load: &str, tasks: &str) -> Result {
     let load = Load::ALL.into_iter().find(|known| known.word() == load).ok_or("no such load")?;
     let (plan, options) = (plan(load, tasks.parse()?)?, options(load));
     let tasks = plan.tasks.len();
     let begun = Instant::now();
-    let rehearsal = rehearse(plan, options, Task::expected)?;
+    let done = match load {
+        Load::Picture => lay_out(&plan)?,
+        _ => rehearse(plan, options, Task::expected)?.starts.len(),
+    };
     let seconds = begun.elapsed().as_secs_f64();
-    if rehearsal.starts.len() != tasks {
-        return Err(format!("{} of {tasks} tasks were started", rehearsal.starts.len()).into());
+    if done != tasks {
+        return Err(format!("{done} of {tasks} tasks were started or drawn").into());
     }
     println!("{seconds} {}", own_peak()?);
     Ok(())
 }
 
+/// From the plan to the picture, nothing folded: how many tasks are in it.
+fn lay_out(plan: &Plan) -> Result<usize> {
+    let graph = TaskGraph::of(plan, &Graph::new(plan, Strategy::Queue)?, |_| State::Pending);
+    let folding = Folding::of(&graph, &Wanted { fold: Fold::None, ..Wanted::default() });
+    Ok(Layout::of(&Outline::of(&graph, &folding)).nodes.len())
+}
+
 fn plan(load: Load, tasks: usize) -> Result<Plan> {
     let shape = match load {
-        Load::Dependencies => Shape::Random(tasks),
+        Load::Dependencies | Load::Picture => Shape::Random(tasks),
         Load::AgentLimit | Load::Files => Shape::Independent(tasks),
     };
     let mut draw = Draw::new();

@@ -6,11 +6,15 @@
 
 use super::crossings::Arranged;
 use super::lanes::Part;
+use super::relaxation::relaxed;
 
 /// Between two nodes, a node and a lane, two lanes.
 const GAP: i32 = 14;
 const LANE_GAP: i32 = 10;
 const LANES_GAP: i32 = 8;
+
+/// Straight lines may make a picture so many times as tall as its fullest layer.
+const TALLEST: i64 = 2;
 
 /// For each spot, how far down its middle is; the topmost edge is at 0. `halves` has half of each spot's height.
 pub(super) fn rows(part: &Part, arranged: &Arranged, halves: &[i32]) -> Vec<i32> {
@@ -19,8 +23,12 @@ pub(super) fn rows(part: &Part, arranged: &Arranged, halves: &[i32]) -> Vec<i32>
     let runs = [(true, true), (true, false), (false, true), (false, false)];
     let drawn = runs
         .map(|(from_left, from_top)| lined.picture(&lined.blocks(&conflicts, from_left, from_top), from_top));
-    let middles = lined.mean(drawn);
-    let top = (0..middles.len()).map(|at| middles[at] - lined.halves[at]).min().unwrap_or(0);
+    let mut middles = lined.mean(drawn);
+    let (top, bottom) = lined.ends(&middles);
+    if i64::from(bottom - top) > TALLEST * i64::from(lined.fullest()) {
+        middles = relaxed(&lined);
+    }
+    let (top, _) = lined.ends(&middles);
     let mut rows = vec![0; middles.len()];
     for (at, &spot) in arranged.spots.iter().enumerate() {
         rows[spot as usize] = middles[at] - top;
@@ -29,10 +37,11 @@ pub(super) fn rows(part: &Part, arranged: &Arranged, halves: &[i32]) -> Vec<i32>
 }
 
 /// The spots numbered as they are arranged: one layer behind the other, from top to bottom.
-struct Lined<'a> {
-    starts: &'a [usize],
+pub(super) struct Lined<'a> {
+    /// Where each layer begins; the next one's beginning is its end.
+    pub(super) starts: &'a [usize],
     /// Neighbours to the left and to the right from top to bottom, each with the number of the segment.
-    sides: [Links; 2],
+    pub(super) sides: [Links; 2],
     halves: Vec<i32>,
     is_lane: Vec<bool>,
     /// Whether a spot is the last of its layer, or the first.
@@ -41,13 +50,13 @@ struct Lined<'a> {
 }
 
 /// Neighbours on one side.
-struct Links {
+pub(super) struct Links {
     starts: Vec<u32>,
     all: Vec<(u32, u32)>,
 }
 
 impl Links {
-    fn get(&self, spot: usize) -> &[(u32, u32)] {
+    pub(super) fn get(&self, spot: usize) -> &[(u32, u32)] {
         &self.all[self.starts[spot] as usize..self.starts[spot + 1] as usize]
     }
 
@@ -104,12 +113,12 @@ impl<'a> Lined<'a> {
         }
     }
 
-    fn spots(&self) -> usize {
+    pub(super) fn spots(&self) -> usize {
         self.halves.len()
     }
 
     /// How far apart the middles of two neighbours in a layer are at least.
-    fn apart(&self, above: usize, below: usize) -> i32 {
+    pub(super) fn apart(&self, above: usize, below: usize) -> i32 {
         let gap = match (self.is_lane[above], self.is_lane[below]) {
             (false, false) => GAP,
             (true, true) => LANES_GAP,
@@ -142,7 +151,27 @@ impl<'a> Lined<'a> {
     /// The lane before a lane.
     fn inner(&self, spot: usize) -> Option<u32> {
         let before = self.sides[0].get(spot).iter().map(|(other, _)| *other);
-        before.filter(|&other| self.is_lane[spot] && self.is_lane[other as usize]).next()
+        before.into_iter().find(|&other| self.is_inner(spot, other as usize))
+    }
+
+    /// Whether both are lanes of one line.
+    pub(super) fn is_inner(&self, spot: usize, other: usize) -> bool {
+        self.is_lane[spot] && self.is_lane[other]
+    }
+
+    /// The height of the layer that needs most.
+    fn fullest(&self) -> i32 {
+        let height = |layer: &[usize]| {
+            let between: i32 = (layer[0] + 1..layer[1]).map(|spot| self.apart(spot - 1, spot)).sum();
+            between + self.halves[layer[0]] + self.halves[layer[1] - 1]
+        };
+        self.starts.windows(2).map(height).max().unwrap_or(0)
+    }
+
+    /// The upper edge of the topmost and the lower edge of the lowest.
+    fn ends(&self, rows: &[i32]) -> (i32, i32) {
+        let top = (0..rows.len()).map(|at| rows[at] - self.halves[at]).min().unwrap_or(0);
+        (top, (0..rows.len()).map(|at| rows[at] + self.halves[at]).max().unwrap_or(0))
     }
 
     fn blocks(&self, conflicts: &[bool], from_left: bool, from_top: bool) -> Blocks {
@@ -206,7 +235,7 @@ impl<'a> Lined<'a> {
     }
 
     /// The next spot of the same layer, downwards or upwards.
-    fn beside(&self, spot: usize, down: bool) -> Option<usize> {
+    pub(super) fn beside(&self, spot: usize, down: bool) -> Option<usize> {
         match down {
             true => (!self.is_last[spot]).then_some(spot + 1),
             false => (!self.is_first[spot]).then(|| spot - 1),
@@ -237,14 +266,10 @@ impl<'a> Lined<'a> {
 
     /// All pictures are moved to the lowest one of them, those from the top by their top, the others by their bottom.
     fn mean(&self, mut drawn: [Vec<i32>; 4]) -> Vec<i32> {
-        let ends = |rows: &[i32]| {
-            let least = (0..rows.len()).map(|at| rows[at] - self.halves[at]).min().unwrap_or(0);
-            (least, (0..rows.len()).map(|at| rows[at] + self.halves[at]).max().unwrap_or(0))
-        };
-        let (top, bottom) =
-            drawn.iter().map(|rows| ends(rows)).min_by_key(|(top, bottom)| bottom - top).unwrap_or((0, 0));
+        let ends = drawn.iter().map(|rows| self.ends(rows));
+        let (top, bottom) = ends.min_by_key(|(top, bottom)| bottom - top).unwrap_or((0, 0));
         for (number, rows) in drawn.iter_mut().enumerate() {
-            let (own_top, own_bottom) = ends(rows);
+            let (own_top, own_bottom) = self.ends(rows);
             let by = if number % 2 == 0 { top - own_top } else { bottom - own_bottom };
             rows.iter_mut().for_each(|row| *row += by);
         }

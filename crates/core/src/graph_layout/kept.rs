@@ -16,7 +16,7 @@ pub(super) fn kept(graph: &TaskGraph, wanted: &Wanted) -> Vec<bool> {
     for state in State::ALL.into_iter().filter(|state| state.stands_out()) {
         numbered().filter(|(_, task)| task.state == state).for_each(|(number, _)| kept.add(number));
     }
-    let path = || graph.critical.iter().copied().filter(|&node| !graph.is_join(node));
+    let path = || graph.critical.iter().copied().filter(|&node| !graph.is_gate(node));
     let is_open = |task: &u32| graph.tasks[*task as usize].state <= State::Pending;
     path().filter(is_open).for_each(|task| kept.add(task));
     path().for_each(|task| kept.add(task));
@@ -37,12 +37,12 @@ impl Kept {
         }
     }
 
-    /// Only those that are linked directly: behind a join there may be thousands.
+    /// Only those that are linked directly: behind a gate there may be thousands.
     fn add_neighbours(&mut self, graph: &TaskGraph) {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); graph.tasks.len()];
         let mut after = before.clone();
         for &(from, to) in
-            graph.edges.iter().filter(|(from, to)| !graph.is_join(*from) && !graph.is_join(*to))
+            graph.edges.iter().filter(|(from, to)| !graph.is_gate(*from) && !graph.is_gate(*to))
         {
             before[to as usize].push(from);
             after[from as usize].push(to);

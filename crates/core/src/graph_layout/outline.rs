@@ -13,7 +13,7 @@ pub enum Kind {
     /// Tasks of one state, all over the graph.
     Rest,
     /// Where many lines meet and part again.
-    Join,
+    Gate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Line {
     pub critical: bool,
 }
 
-/// Nodes by number: those of the folding, then joins.
+/// Nodes by number: those of the folding, then gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
     pub nodes: Vec<OutlineNode>,
@@ -56,7 +56,7 @@ impl Outline {
         let walk: Vec<u32> =
             graph.critical.iter().filter_map(|&node| number(stand(graph, folding, node))).collect();
         let mut nodes: Vec<OutlineNode> = folding.nodes.iter().map(|stand| node(kind(*stand))).collect();
-        nodes.resize(numbers.iter().flatten().count(), node(Kind::Join));
+        nodes.resize(numbers.iter().flatten().count(), node(Kind::Gate));
         walk.iter().for_each(|&at| nodes[at as usize].critical = true);
         let edges: Vec<Counted> = merged(
             draft.edges().filter_map(|(from, to, count)| Some((number(from)?, number(to)?, count))).collect(),
@@ -85,7 +85,7 @@ fn kind(stand: Stand) -> Kind {
     }
 }
 
-/// The node for a task; joins are behind all nodes.
+/// The node for a task; gates are behind all nodes.
 fn stand(graph: &TaskGraph, folding: &Folding, node: u32) -> u32 {
     match folding.stands.get(node as usize) {
         Some(stand) => *stand,
@@ -106,7 +106,7 @@ fn merged(mut edges: Vec<Counted>) -> Vec<Counted> {
     edges
 }
 
-/// For each task and join, its place among all of them, what it waits for first.
+/// For each task and gate, its place among all of them, what it waits for first.
 fn ranks(graph: &TaskGraph) -> Vec<u32> {
     let edges: Vec<Counted> = graph.edges.iter().map(|&(from, to)| (from, to, 1)).collect();
     let numbers: Vec<u32> = (0..graph.nodes() as u32).collect();
@@ -180,15 +180,15 @@ fn lines(nodes: &[OutlineNode], order: &[u32], edges: Vec<Counted>, walk: &[u32]
 
 /// An outline in the making. Joins that folding has made idle are taken out of it.
 struct Draft {
-    /// How many nodes there are before the first join.
+    /// How many nodes there are before the first gate.
     nodes: u32,
     direct: Vec<Counted>,
-    joins: Vec<Join>,
+    gates: Vec<Gate>,
 }
 
 #[derive(Default, Clone)]
-struct Join {
-    /// Who comes before and after it, with how many dependencies; a join among them has this one on its other list.
+struct Gate {
+    /// Who comes before and after it, with how many dependencies; a gate among them has this one on its other list.
     before: Vec<(u32, u32)>,
     after: Vec<(u32, u32)>,
     is_gone: bool,
@@ -200,7 +200,7 @@ impl Draft {
             graph.edges.iter().map(|&(from, to)| (stand(graph, folding, from), stand(graph, folding, to), 1));
         let edges = merged(mapped.filter(|(from, to, _)| from != to).collect());
         let nodes = folding.nodes.len() as u32;
-        let mut draft = Draft { nodes, direct: Vec::new(), joins: vec![Join::default(); graph.joins] };
+        let mut draft = Draft { nodes, direct: Vec::new(), gates: vec![Gate::default(); graph.gates] };
         edges.into_iter().for_each(|edge| draft.add(edge));
         draft
     }
@@ -209,70 +209,70 @@ impl Draft {
         if from == to {
             return;
         }
-        let (leaves, enters) = (self.join(from), self.join(to));
-        if let Some(join) = leaves {
-            self.joins[join].after.push((to, count));
+        let (leaves, enters) = (self.gate(from), self.gate(to));
+        if let Some(gate) = leaves {
+            self.gates[gate].after.push((to, count));
         }
-        if let Some(join) = enters {
-            self.joins[join].before.push((from, count));
+        if let Some(gate) = enters {
+            self.gates[gate].before.push((from, count));
         }
         if leaves.is_none() && enters.is_none() {
             self.direct.push((from, to, count));
         }
     }
 
-    fn join(&self, node: u32) -> Option<usize> {
-        node.checked_sub(self.nodes).map(|join| join as usize)
+    fn gate(&self, node: u32) -> Option<usize> {
+        node.checked_sub(self.nodes).map(|gate| gate as usize)
     }
 
-    /// A join with one line on one side joins nothing.
+    /// A gate with one line on one side joins nothing.
     fn dissolve(&mut self) {
-        let mut open: Vec<usize> = (0..self.joins.len()).rev().collect();
+        let mut open: Vec<usize> = (0..self.gates.len()).rev().collect();
         while let Some(at) = open.pop() {
-            let join = &mut self.joins[at];
-            settle(&mut join.before);
-            settle(&mut join.after);
-            if join.is_gone || join.before.len() > 1 && join.after.len() > 1 {
+            let gate = &mut self.gates[at];
+            settle(&mut gate.before);
+            settle(&mut gate.after);
+            if gate.is_gone || gate.before.len() > 1 && gate.after.len() > 1 {
                 continue;
             }
-            let join = std::mem::replace(&mut self.joins[at], Join { is_gone: true, ..Join::default() });
+            let gate = std::mem::replace(&mut self.gates[at], Gate { is_gone: true, ..Gate::default() });
             let own = at as u32 + self.nodes;
-            for (node, _) in join.before.iter().chain(&join.after) {
-                if let Some(other) = self.join(*node) {
-                    self.joins[other].before.retain(|(node, _)| *node != own);
-                    self.joins[other].after.retain(|(node, _)| *node != own);
+            for (node, _) in gate.before.iter().chain(&gate.after) {
+                if let Some(other) = self.gate(*node) {
+                    self.gates[other].before.retain(|(node, _)| *node != own);
+                    self.gates[other].after.retain(|(node, _)| *node != own);
                     open.push(other);
                 }
             }
-            for &(from, before) in &join.before {
-                for &(to, after) in &join.after {
+            for &(from, before) in &gate.before {
+                for &(to, after) in &gate.after {
                     self.add((from, to, before.saturating_mul(after)));
                 }
             }
         }
     }
 
-    /// What each node is called from now on; nothing for joins that are gone.
+    /// What each node is called from now on; nothing for gates that are gone.
     fn numbers(&self) -> Vec<Option<u32>> {
         let mut next = self.nodes;
-        let joins = self.joins.iter().map(|join| {
-            (!join.is_gone).then(|| {
+        let gates = self.gates.iter().map(|gate| {
+            (!gate.is_gone).then(|| {
                 next += 1;
                 next - 1
             })
         });
-        let joins: Vec<Option<u32>> = joins.collect();
-        (0..self.nodes).map(Some).chain(joins).collect()
+        let gates: Vec<Option<u32>> = gates.collect();
+        (0..self.nodes).map(Some).chain(gates).collect()
     }
 
     fn edges(&self) -> impl Iterator<Item = Counted> {
-        let joins = (self.nodes..).zip(&self.joins);
-        let joined = joins.flat_map(|(own, join)| {
-            let before = join.before.iter().map(move |&(from, count)| (from, own, count));
-            let after = join.after.iter().filter(|(to, _)| self.join(*to).is_none());
+        let gates = (self.nodes..).zip(&self.gates);
+        let gated = gates.flat_map(|(own, gate)| {
+            let before = gate.before.iter().map(move |&(from, count)| (from, own, count));
+            let after = gate.after.iter().filter(|(to, _)| self.gate(*to).is_none());
             before.chain(after.map(move |&(to, count)| (own, to, count)))
         });
-        self.direct.iter().copied().chain(joined)
+        self.direct.iter().copied().chain(gated)
     }
 }
 

@@ -122,7 +122,7 @@ fn half(kind: Kind) -> i32 {
     match kind {
         Kind::Task => HEIGHT / 2,
         Kind::Group | Kind::Rest => FOLDED_HEIGHT / 2,
-        Kind::Join => LINE_HEIGHT / 2,
+        Kind::Gate => LINE_HEIGHT / 2,
     }
 }
 
@@ -206,7 +206,7 @@ fn drawn(part: Part, mut halves: Vec<i32>) -> DrawnPart {
 /// Nodes that lines link, with those lines, the most nodes first; and nodes without any.
 fn connected(nodes: usize, lines: &[Line]) -> (Vec<(Vec<u32>, Vec<u32>)>, Vec<u32>) {
     let mut sets = Sets((0..nodes as u32).collect());
-    lines.iter().for_each(|line| sets.join(line.from, line.to));
+    lines.iter().for_each(|line| sets.unite(line.from, line.to));
     let mut parts: Vec<(Vec<u32>, Vec<u32>)> = vec![Default::default(); nodes];
     (0..nodes as u32).for_each(|node| parts[sets.find(node) as usize].0.push(node));
     for (number, line) in (0..).zip(lines) {
@@ -218,7 +218,7 @@ fn connected(nodes: usize, lines: &[Line]) -> (Vec<(Vec<u32>, Vec<u32>)>, Vec<u3
     (parts, singles)
 }
 
-/// Sets that are joined, each by its lowest number.
+/// Sets that are united, each by its lowest number.
 struct Sets(Vec<u32>);
 
 impl Sets {
@@ -231,7 +231,7 @@ impl Sets {
         one
     }
 
-    fn join(&mut self, one: u32, other: u32) {
+    fn unite(&mut self, one: u32, other: u32) {
         let (one, other) = (self.find(one), self.find(other));
         self.0[one.max(other) as usize] = one.min(other);
     }

@@ -18,15 +18,15 @@ pub struct GraphTask {
     pub expected: Millis,
 }
 
-/// Tasks in the order of the plan, by number; behind them the *joins*, which stand where many wait for many.
+/// Tasks in the order of the plan, by number; behind them the *gates*, which stand where many wait for many.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskGraph {
     pub tasks: Vec<GraphTask>,
     pub groups: Vec<String>,
-    pub joins: usize,
+    pub gates: usize,
     /// What comes before, and what waits for it.
     pub edges: Vec<(u32, u32)>,
-    /// The tasks and joins of the critical path, in order.
+    /// The tasks and gates of the critical path, in order.
     pub critical: Vec<u32>,
 }
 
@@ -42,8 +42,8 @@ impl TaskGraph {
             let (state, expected) = (state(place), task.expected());
             tasks.push(GraphTask { id: task.id.clone(), group, state, expected });
         }
-        for (join, number) in numbers[graph.len()..].iter_mut().enumerate() {
-            *number = Some((tasks.len() + join) as u32);
+        for (gate, number) in numbers[graph.len()..].iter_mut().enumerate() {
+            *number = Some((tasks.len() + gate) as u32);
         }
         let number = |node: Node| numbers[node as usize];
         let edges = (0..graph.nodes() as Node)
@@ -53,18 +53,18 @@ impl TaskGraph {
         TaskGraph {
             edges: edges.collect(),
             critical: walk.into_iter().filter_map(number).collect(),
-            joins: graph.nodes() - graph.len(),
+            gates: graph.nodes() - graph.len(),
             groups: groups.names,
             tasks,
         }
     }
 
-    /// Tasks and joins.
+    /// Tasks and gates.
     pub fn nodes(&self) -> usize {
-        self.tasks.len() + self.joins
+        self.tasks.len() + self.gates
     }
 
-    pub fn is_join(&self, node: u32) -> bool {
+    pub fn is_gate(&self, node: u32) -> bool {
         node as usize >= self.tasks.len()
     }
 }

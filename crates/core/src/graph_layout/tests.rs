@@ -16,6 +16,11 @@ fn of_plan(plan: &Plan) -> TaskGraph {
     TaskGraph::of(plan, &Graph::new(plan, Strategy::Queue).unwrap(), |_| State::Pending)
 }
 
+fn task(number: u32) -> GraphTask {
+    let id = crate::plan::sketch::id(&format!("t{number}"));
+    GraphTask { id, group: None, state: State::Pending, expected: Millis(1) }
+}
+
 fn whole(graph: &TaskGraph) -> Layout {
     let wanted = Wanted { fold: Fold::None, ..Wanted::default() };
     Layout::of(&Outline::of(graph, &Folding::of(graph, &wanted)))
@@ -25,7 +30,7 @@ fn whole(graph: &TaskGraph) -> Layout {
 fn shown(graph: &TaskGraph, layout: &Layout) -> String {
     let name = |node: u32| match graph.tasks.get(node as usize) {
         Some(task) => task.id.to_string(),
-        None => format!("join {node}"),
+        None => format!("gate {node}"),
     };
     let node =
         |(number, at): (u32, &DrawnNode)| format!("{} {}: {}, {}\n", name(number), at.layer, at.x, at.y);
@@ -160,12 +165,6 @@ fn nothing_is_drawn_of_nothing() {
 #[test]
 fn a_chain_of_a_hundred_thousand_needs_no_stack() {
     let count = 100_000;
-    let task = |number: u32| GraphTask {
-        id: crate::plan::sketch::id(&format!("t{number}")),
-        group: None,
-        state: State::Pending,
-        expected: Millis(1),
-    };
     let graph = TaskGraph {
         tasks: (0..count).map(task).collect(),
         edges: (1..count).map(|to| (to - 1, to)).collect(),
@@ -180,12 +179,6 @@ fn a_chain_of_a_hundred_thousand_needs_no_stack() {
 fn lines_too_many_for_lanes_go_around() {
     // Each of these waits for the end of a long chain and for one task of its own.
     let (chain, pairs) = (1_000u32, 400u32);
-    let task = |number: u32| GraphTask {
-        id: crate::plan::sketch::id(&format!("t{number}")),
-        group: None,
-        state: State::Pending,
-        expected: Millis(1),
-    };
     let mut edges: Vec<(u32, u32)> = (1..chain).map(|to| (to - 1, to)).collect();
     for pair in 0..pairs {
         let (own, last) = (chain + 2 * pair, chain + 2 * pair + 1);
@@ -198,6 +191,25 @@ fn lines_too_many_for_lanes_go_around() {
     let around =
         layout.lines.iter().filter(|drawn| drawn.points.iter().any(|point| point.1 > lowest)).count();
     assert!(around > 0 && around < pairs as usize, "{around}");
+}
+
+#[test]
+fn a_tangled_graph_is_not_drawn_out() {
+    // Each waits for three that are anywhere before it; numbers that look drawn and are the same every time.
+    let count = 500u32;
+    let mut seed = 42u64;
+    let mut below = |bound: u32| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as u32 % bound
+    };
+    let mut edges: Vec<(u32, u32)> = (1..count).flat_map(|to| [to; 3]).map(|to| (below(to), to)).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let layout = whole(&TaskGraph { tasks: (0..count).map(task).collect(), edges, ..TaskGraph::default() });
+    properties::check_nodes(&layout);
+    properties::check_lines(&layout);
+    // With straight lines it would be 12,510.
+    assert!(layout.height < 5_000, "{}", layout.height);
 }
 
 #[test]

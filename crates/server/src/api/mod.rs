@@ -3,6 +3,7 @@
 mod dependencies;
 mod editing;
 mod following;
+mod graph_layout;
 mod hooks;
 mod inbox;
 mod jobs;
@@ -23,13 +24,14 @@ use crate::web::route::Route;
 
 /// All of them.
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
-    let native: [&'static [Route]; 15] = [
+    let native: [&'static [Route]; 16] = [
         server::ROUTES,
         login::ROUTES,
         people::ROUTES,
         projects::ROUTES,
         parallel::ROUTES,
         dependencies::ROUTES,
+        graph_layout::ROUTES,
         runs::ROUTES,
         tasks::ROUTES,
         steering::ROUTES,

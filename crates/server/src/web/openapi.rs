@@ -61,6 +61,12 @@ fn operation(route: &Route) -> Value {
             "description": "The version of the file you have seen, from its ETag." }),
         );
     }
+    if route.is_revalidated {
+        parameters.push(
+            json!({ "name": "If-None-Match", "in": "header", "required": false, "schema": { "type": "string" },
+            "description": "The answer you have, by its ETag." }),
+        );
+    }
     parameters.extend(route.query.iter().map(|field| {
         let mut parameter = json!({ "name": field.name, "in": "query", "required": field.needed,
             "description": field.words, "schema": schema(field) });
@@ -100,6 +106,9 @@ fn responses(route: &Route) -> Value {
         Answer::Other(media) => json!({ "description": route.words, "content": { media: {} } }),
     };
     responses.insert(route.status.to_string(), good);
+    if route.is_revalidated {
+        responses.insert("304".into(), json!({ "description": "The answer you have is still good." }));
+    }
     for (status, code, _) in KINDS.iter().filter(|(status, ..)| may_happen(route, *status)) {
         responses.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{code}") }));
     }

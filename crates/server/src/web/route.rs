@@ -107,6 +107,8 @@ pub(crate) struct Route {
     pub(crate) status: u16,
     /// Whether a body is read at all.
     pub(crate) reads_body: bool,
+    /// Whether a caller can ask whether its answer is still good (`If-None-Match`).
+    pub(crate) is_revalidated: bool,
     pub(crate) handler: Handler,
 }
 
@@ -127,6 +129,7 @@ const fn route(
         answer: Answer::Nothing,
         status: 200,
         reads_body: true,
+        is_revalidated: false,
         handler,
     }
 }
@@ -177,6 +180,12 @@ impl Route {
     /// Whatever is sent is not looked at.
     pub(crate) const fn any_body(mut self) -> Route {
         self.reads_body = false;
+        self
+    }
+
+    /// Answers 304 to a caller that has this very answer.
+    pub(crate) const fn revalidated(mut self) -> Route {
+        self.is_revalidated = true;
         self
     }
 

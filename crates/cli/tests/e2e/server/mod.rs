@@ -5,6 +5,7 @@ mod client;
 mod commands;
 mod editing;
 mod following;
+mod graph_layout;
 mod hooks;
 mod limits;
 mod parallel;

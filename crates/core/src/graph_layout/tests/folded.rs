@@ -57,7 +57,7 @@ fn a_folded_join_leaves_one_line_with_all_dependencies() {
     let ids: Vec<_> = plan.tasks.iter().map(|task| task.id.clone()).collect();
     plan.execution_order = vec![ids[..3].to_vec(), ids[3..].to_vec()];
     let graph = of_plan(&plan);
-    assert_eq!((graph.joins, whole(&graph).nodes.len()), (1, 7));
+    assert_eq!((graph.gates, whole(&graph).nodes.len()), (1, 7));
     let (_, layout) = folded(&graph, Fold::Groups);
     assert_eq!((layout.nodes.len(), layout.lines[0].line.count), (2, 9));
 }

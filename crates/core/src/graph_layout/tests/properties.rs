@@ -8,9 +8,9 @@ use proptest::strategy::Strategy;
 use super::*;
 
 prop_compose! {
-    /// Tasks and joins in any order, each linked to others behind it in that order.
+    /// Tasks and gates in any order, each linked to others behind it in that order.
     fn any_graph()(count in 1usize..40)(
-        joins in 0..=count / 4,
+        gates in 0..=count / 4,
         order in Just((0..count as u32).collect::<Vec<u32>>()).prop_shuffle(),
         links in prop::collection::vec((0..count, 0..count), 0..80),
         tasks in prop::collection::vec((prop::option::of(0u32..5), 0usize..10), count),
@@ -19,7 +19,7 @@ prop_compose! {
         let edges: HashSet<(usize, usize)> = links.into_iter().filter(|(a, b)| a < b).collect();
         let mut edges: Vec<(u32, u32)> = edges.into_iter().map(|(a, b)| (order[a], order[b])).collect();
         edges.sort_unstable();
-        let tasks = (0..).zip(tasks).take(order.len() - joins).map(|(number, (group, state))| GraphTask {
+        let tasks = (0..).zip(tasks).take(order.len() - gates).map(|(number, (group, state))| GraphTask {
             id: crate::plan::sketch::id(&format!("t{number}")),
             group,
             state: State::ALL[state],
@@ -31,7 +31,7 @@ prop_compose! {
         TaskGraph {
             tasks: tasks.collect(),
             groups: (0..5).map(|number| format!("g{number}")).collect(),
-            joins,
+            gates,
             edges,
             critical: path.into_iter().map(|place| order[place]).collect(),
         }
@@ -88,7 +88,8 @@ pub(super) fn check_lines(layout: &Layout) {
     }
 }
 
-fn check_nodes(layout: &Layout) {
+/// No two nodes are in one place, and all are in the picture.
+pub(super) fn check_nodes(layout: &Layout) {
     for (number, node) in layout.nodes.iter().enumerate() {
         assert!(node.x >= 0 && node.y >= 0 && node.width > 0 && node.height > 0);
         assert!(node.x + node.width <= layout.width && node.y + node.height <= layout.height);
