@@ -150,6 +150,9 @@ pub(crate) enum Command {
     /// List, add or remove projects: repositories and their task files, by name
     #[command(subcommand)]
     Project(Project),
+    /// List, add or remove webhooks: programs elsewhere that are told of a project's runs
+    #[command(subcommand)]
+    Webhook(Webhook),
     /// List, add or change the users of the server
     #[command(subcommand)]
     User(User),

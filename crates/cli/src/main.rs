@@ -96,6 +96,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Prices(prices) => commands::prices::run(&prices),
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Project(project) => commands::project::run(&project),
+        Command::Webhook(webhook) => commands::webhook::run(&webhook),
         Command::User(user) => commands::user::run(&user),
         Command::Token(token) => commands::user::token(&token),
         Command::Worktree(worktree) => commands::worktree::run(&worktree),

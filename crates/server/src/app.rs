@@ -18,6 +18,7 @@ use crate::page::Page;
 use crate::problem::{Problem, Result};
 use crate::program::Program;
 use crate::records::{Project, ProjectError, Records};
+use crate::webhooks::Webhooks;
 
 pub(crate) type App = Arc<AppParts>;
 
@@ -40,6 +41,7 @@ pub(crate) struct AppParts {
     pub(crate) hook_calls: Throttle,
     pub(crate) meter: Meter,
     pub(crate) layouts: Layouts,
+    pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) of_projects: tokio::sync::Mutex<HashMap<String, ListOfProject>>,
     /// Of edits: one after the other.
     pub(crate) editing: tokio::sync::Mutex<()>,

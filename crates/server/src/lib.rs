@@ -17,6 +17,7 @@ mod problem;
 mod program;
 pub mod records;
 mod web;
+pub mod webhooks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use metrics::Meter;
 use page::Page;
 use program::Program;
 use records::{Records, RecordsError};
+use webhooks::Webhooks;
 
 #[derive(Debug, Error)]
 pub enum ServeError {
@@ -54,6 +56,7 @@ pub struct Settings {
     pub hosts: Vec<String>,
     pub tls: Option<Tls>,
     pub page: Page,
+    pub webhooks: webhooks::Rules,
 }
 
 /// A server that is bound and not serving yet.
@@ -65,7 +68,7 @@ pub struct Server {
 
 impl Server {
     pub async fn prepare(settings: Settings, bound: Bound) -> Result<Server, ServeError> {
-        let Settings { home, program, hosts, tls, page } = settings;
+        let Settings { home, program, hosts, tls, page, webhooks } = settings;
         let records = Records::open(&home).await?;
         let owner_token = owner::token(&home).map_err(ServeError::Token)?;
         let app = Arc::new(AppParts {
@@ -77,6 +80,7 @@ impl Server {
             hook_calls: Throttle::default(),
             meter: Meter::default(),
             layouts: Layouts::default(),
+            webhooks: Webhooks::new(webhooks),
             of_projects: tokio::sync::Mutex::default(),
             editing: tokio::sync::Mutex::new(()),
             codes: Codes::default(),
@@ -104,9 +108,14 @@ impl Server {
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let app = self.app.clone();
         let sweeping = tokio::spawn(async move { app.runs.sweep().await });
+        let app = self.app.clone();
+        let telling =
+            tokio::spawn(async move { app.webhooks.drive(&app.records, &app.runs, &app.home).await });
         let router = web::serving::router(self.app.clone(), api::routes());
         listen::serve(self.bound, self.tls, router, stop).await;
         sweeping.abort();
+        telling.abort();
+        self.app.webhooks.stop().await;
         self.app.records.close().await;
         Ok(())
     }

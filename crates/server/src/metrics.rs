@@ -7,7 +7,7 @@ use conductor_core::report::tally::{Counting, Gauges, Tally};
 use conductor_core::values::ids::RunId;
 use conductor_engine::git::workspaces;
 use conductor_engine::host::home::Home;
-use conductor_engine::records::metrics::{self, Format};
+use conductor_engine::records::metrics::{self, Beside, Deliveries, Format};
 use conductor_engine::runs::control::async_client;
 use tokio::sync::Mutex;
 
@@ -64,6 +64,14 @@ impl Meter {
         }
         // Of runs that are removed.
         kept.values().for_each(|tally| all += tally);
-        Ok(metrics::text(&all, &gauges, None, format))
+        let beside = Beside { deliveries: Some(deliveries(records).await?), ..Beside::default() };
+        Ok(metrics::text(&all, &gauges, beside, format))
     }
+}
+
+/// Of all webhooks together: their number has no bound.
+async fn deliveries(records: &Records) -> Result<Deliveries> {
+    let (counts, waiting) = records.delivery_counts().await?;
+    let of = |name: &str| counts.iter().find(|(result, _)| result == name).map_or(0, |(_, count)| *count);
+    Ok(Deliveries { delivered: of("delivered"), retried: of("retried"), dead: of("dead"), waiting })
 }

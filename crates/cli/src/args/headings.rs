@@ -26,7 +26,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
     ("Steer", &["pause", "resume", "cancel", "parallel", "task"]),
     ("Review", &["review", "diff", "report", "explain", "cost", "worktree", "checkpoint"]),
     ("Set up", &["doctor", "agents", "config", "prices", "mcp", "completions"]),
-    ("Serve", &["serve", "project", "user", "token"]),
+    ("Serve", &["serve", "project", "webhook", "user", "token"]),
     ("More", &["schema", "man", "version", "help"]),
 ];
 

@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use conductor_core::values::units::Millis;
+
+use super::duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -25,6 +28,12 @@ pub(crate) struct Serve {
     /// Build the page with npm first, where this program has none and lies in its checkout's target folder
     #[arg(long)]
     pub(crate) build_page: bool,
+    /// Pause so long before each further attempt at a webhook that failed
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = duration, default_value = "5s,30s,2m,10m,1h,6h")]
+    pub(crate) webhook_retries: Vec<Millis>,
+    /// Tell webhooks on other machines without TLS too: anyone in between can read and replay what they are sent
+    #[arg(long)]
+    pub(crate) plain_webhooks: bool,
     /// Open the page in a browser, logged in
     #[arg(long)]
     pub(crate) open: bool,
@@ -71,6 +80,55 @@ pub(crate) struct OfProject {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Webhook {
+    /// Register a webhook of a project; its secret is shown once
+    Add(WebhookAdd),
+    /// List the webhooks of a project
+    List(OfProject),
+    /// Remove a webhook and what waits for it
+    Remove(OfWebhook),
+    /// List what a webhook was sent and is to be sent, newest first
+    Deliveries(WebhookDeliveries),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WebhookAdd {
+    /// Tell of the runs of this project
+    pub(crate) project: String,
+    /// Send to this address: https, or http to this machine
+    pub(crate) url: String,
+    /// Tell only these events, with commas in between: run_finished, run_stopped, needs_you, or names as the WebSocket has them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*")]
+    pub(crate) events: Vec<String>,
+    /// Say what it is for
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) description: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OfWebhook {
+    /// Use the project with this id
+    pub(crate) project: String,
+    /// Use the webhook with this id
+    pub(crate) webhook: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WebhookDeliveries {
+    #[command(flatten)]
+    pub(crate) of: OfWebhook,
+    /// List at most so many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
 }
 
 #[derive(Debug, Args)]

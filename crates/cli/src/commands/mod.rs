@@ -40,6 +40,7 @@ pub(crate) mod user;
 pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod wait;
+pub(crate) mod webhook;
 pub(crate) mod worktree;
 
 pub(crate) use crate::output::{answer, answer_either, answer_json, block_on, talk};

@@ -1,11 +1,13 @@
 //! `conductor serve`: Conductor over HTTP, until it is told to stop.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use conductor_engine::host::access;
 use conductor_engine::host::home::Home;
 use conductor_engine::process;
 use conductor_server::listen::{self, ListenError, Tls};
+use conductor_server::webhooks::Rules;
 use conductor_server::{ServeError, Server, Settings, access::owner};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,6 +36,10 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
             hosts: args.hosts.clone(),
             tls,
             page,
+            webhooks: Rules {
+                retries: args.webhook_retries.iter().map(|pause| Duration::from_millis(pause.0)).collect(),
+                plain_http: args.plain_webhooks,
+            },
         };
         let server = Server::prepare(settings, bound).await?;
         let (url, token) = (server.page(), owner::file(&home));

@@ -92,12 +92,55 @@ const APPENDS: Metric = metric(
     "Time until events were durable in the store, for each append of this process.",
 );
 
-/// Everything that is exported.
-pub const METRICS: [Metric; 12] =
-    [BUILD, TASKS, DURATION, RUNNING, QUEUE, SLOTS, COST, TOKENS, RETRIES, CONFLICTS, WORKTREES, APPENDS];
+const DELIVERIES: Metric = metric(
+    "conductor_webhook_deliveries_total",
+    Kind::Counter,
+    "Attempts to tell a webhook of the server: delivered, retried (to be tried again) or dead (given up).",
+);
+const DELIVERY_QUEUE: Metric = metric(
+    "conductor_webhook_queue",
+    Kind::Gauge,
+    "Deliveries that wait to be sent to webhooks of the server, for the first time or again.",
+);
 
-/// The metrics of one run or of many. Only a process that drives runs knows how long its appends took.
-pub fn text(tally: &Tally, gauges: &Gauges, appends: Option<&Histogram>, format: Format) -> String {
+/// Everything that is exported.
+pub const METRICS: [Metric; 14] = [
+    BUILD,
+    TASKS,
+    DURATION,
+    RUNNING,
+    QUEUE,
+    SLOTS,
+    COST,
+    TOKENS,
+    RETRIES,
+    CONFLICTS,
+    WORKTREES,
+    APPENDS,
+    DELIVERIES,
+    DELIVERY_QUEUE,
+];
+
+/// What a server has sent to webhooks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deliveries {
+    pub delivered: u64,
+    pub retried: u64,
+    pub dead: u64,
+    pub waiting: u64,
+}
+
+/// What only some processes know.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// Of a process that drives runs: how long its appends took.
+    pub appends: Option<&'a Histogram>,
+    /// Of a server.
+    pub deliveries: Option<Deliveries>,
+}
+
+/// The metrics of one run or of many.
+pub fn text(tally: &Tally, gauges: &Gauges, beside: Beside<'_>, format: Format) -> String {
     let mut page = Page { text: String::new(), format };
     page.value(BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1);
     page.tasks(tally);
@@ -110,9 +153,12 @@ pub fn text(tally: &Tally, gauges: &Gauges, appends: Option<&Histogram>, format:
     page.retries(tally);
     page.value(CONFLICTS, &[], tally.conflicts);
     page.value(WORKTREES, &[], gauges.worktrees);
-    if let Some(appends) = appends {
+    if let Some(appends) = beside.appends {
         page.family(APPENDS);
         page.histogram(APPENDS, None, appends, &APPEND_BOUNDS);
+    }
+    if let Some(deliveries) = beside.deliveries {
+        page.deliveries(deliveries);
     }
     if format == Format::OpenMetrics {
         page.text += "# EOF\n";
@@ -163,6 +209,15 @@ impl Page {
         {
             self.sample(RETRIES.name, &[("reason", reason)], count);
         }
+    }
+
+    fn deliveries(&mut self, deliveries: Deliveries) {
+        let Deliveries { delivered, retried, dead, waiting } = deliveries;
+        self.family(DELIVERIES);
+        for (result, count) in [("delivered", delivered), ("retried", retried), ("dead", dead)] {
+            self.sample(DELIVERIES.name, &[("result", result)], count);
+        }
+        self.value(DELIVERY_QUEUE, &[], waiting);
     }
 
     fn family(&mut self, Metric { name, kind, help }: Metric) {

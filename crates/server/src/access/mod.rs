@@ -7,6 +7,7 @@ pub mod owner;
 pub mod passwords;
 pub mod role;
 pub(crate) mod secrets;
+pub mod targets;
 pub(crate) mod throttle;
 
 pub(crate) use hosts::Hosts;

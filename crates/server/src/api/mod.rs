@@ -19,6 +19,7 @@ mod statistics;
 mod steering;
 mod tasks;
 pub(crate) mod verbs;
+mod webhooks;
 
 use crate::web::route::Route;
 
@@ -39,6 +40,7 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
         following::ROUTES,
         editing::ROUTES,
         hooks::ROUTES,
+        webhooks::ROUTES,
         jobs::ROUTES,
         statistics::ROUTES,
     ];

@@ -3,12 +3,73 @@
 
 use conductor_core::plan::{Isolation, Plan, Task};
 use conductor_core::run::costs;
-use conductor_core::run::event::{Event, FailureClass, Record};
+use conductor_core::run::event::{Event, FailureClass, Outcome, Record};
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::records::flat;
 use serde_json::{Value, json};
 
 use super::frame::Part;
+
+/// Every name that an event can have.
+pub(crate) const NAMES: [&str; 42] = [
+    "batch_start",
+    "batch_complete",
+    "batch_failed",
+    "task_start",
+    "task_progress",
+    "task_complete",
+    "task_failed",
+    "worktree_created",
+    "worktree_merged",
+    "worktree_conflict",
+    "agent_status",
+    "cost_update",
+    "budget_warning",
+    "parallel_complete",
+    "parallel_error",
+    "run_created",
+    "planning_accounted",
+    "run_started",
+    "plan_amended",
+    "run_paused",
+    "run_continued",
+    "parallel_changed",
+    "run_drained",
+    "attempt_leased",
+    "lease_lost",
+    "stop_requested",
+    "work_set_aside",
+    "merge_withdrawn",
+    "review_given",
+    "recovery_decided",
+    "checkpoint_made",
+    "race_decided",
+    "question_answered",
+    "words_sent",
+    "task_skipped",
+    "task_cancelled",
+    "task_reopened",
+    "branch_rolled_back",
+    "provider_parked",
+    "stage_examined",
+    "checkout_touched",
+    "git_settings_touched",
+];
+
+/// Plainer names for what people wait for; such an event has one of `NAMES` too.
+pub(crate) const OCCASIONS: [&str; 3] = ["run_finished", "run_stopped", "needs_you"];
+
+/// Which of them an event is.
+pub(crate) fn occasion(event: &Event) -> Option<&'static str> {
+    match event {
+        Event::RunFinished { .. } => Some("run_finished"),
+        Event::RunStopped { .. } => Some("run_stopped"),
+        Event::ApprovalAsked { .. }
+        | Event::ReviewRequested { .. }
+        | Event::AttemptEnded { outcome: Outcome::Asked(_), .. } => Some("needs_you"),
+        _ => None,
+    }
+}
 
 /// What a record tells, each part with the record's number.
 pub(crate) fn told(run: &RunId, plan: &Plan, record: &Record) -> Vec<Part> {
@@ -179,5 +240,39 @@ fn own_name(event: &Event) -> &'static str {
         Event::CheckoutTouched { .. } => "checkout_touched",
         Event::GitSettingsTouched { .. } => "git_settings_touched",
         _ => "event",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Read from the text of this file, so that a name that is added above cannot be forgotten in the list.
+    #[test]
+    fn every_name_is_in_the_list() {
+        let code = include_str!("events.rs");
+        let code = &code[code.find("/// The name of what happened").unwrap()..];
+        let code = &code[..code.find("#[cfg(test)]").unwrap()];
+        let mut found: Vec<&str> = Vec::new();
+        for (at, _) in code.match_indices('"') {
+            let before = code[..at].trim_end();
+            let word = code[at + 1..].split('"').next().unwrap();
+            let is_name = before.ends_with("=>")
+                || before.ends_with("((")
+                || before.ends_with('(')
+                || before.ends_with("{")
+                    && code[..at].lines().last().is_some_and(|line| line.contains("if "))
+                || before.ends_with("else {");
+            let is_word =
+                word.contains('_') && word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+            if is_name && is_word {
+                found.push(word);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        let mut listed = NAMES.to_vec();
+        listed.sort_unstable();
+        assert_eq!(found, listed);
     }
 }

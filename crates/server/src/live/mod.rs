@@ -8,6 +8,7 @@ mod listing;
 pub(crate) mod sending;
 mod subscription;
 
+pub(crate) use events::{NAMES, OCCASIONS, occasion, told};
 pub(crate) use feed::Feed;
 pub(crate) use listing::Runs;
 pub(crate) use subscription::Subscription;

@@ -2,11 +2,13 @@
 //! runs have a database of their own, which is only read.
 
 mod audit;
+mod deliveries;
 mod hooks;
 mod projects;
 mod tallies;
 mod tokens;
 mod users;
+mod webhooks;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,18 +25,23 @@ use thiserror::Error;
 use crate::access::owner::folder;
 
 pub use audit::Entry;
+pub use deliveries::{Delivery, State};
 pub use projects::{NewProject, Project, ProjectError};
 pub use tokens::{NewToken, Token};
 pub use users::{User, UserError};
+pub use webhooks::{NewWebhook, Webhook, WebhookError};
 
 pub(crate) use audit::Act;
+pub(crate) use deliveries::{Attempted, NewDelivery, Verdict};
 pub(crate) use hooks::Hook;
+pub(crate) use webhooks::Change;
 
 /// Others of our processes hold the lock for moments only.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Each brings the file from one form to the next; nothing of them is ever changed.
-const FORMS: [&str; 1] = [include_str!("../../migrations/0001_server.sql")];
+const FORMS: [&str; 2] =
+    [include_str!("../../migrations/0001_server.sql"), include_str!("../../migrations/0002_webhooks.sql")];
 
 #[derive(Debug, Error)]
 pub enum RecordsError {

@@ -30,7 +30,7 @@ const ELSEWHERE: [(&str, &str); 20] = [
 ];
 
 /// Verbs that have a route of their own.
-const OWN: [(&str, &str); 29] = [
+const OWN: [(&str, &str); 33] = [
     ("pause", "POST /api/runs/{run}/pause"),
     ("resume", "POST /api/runs/{run}/continue"),
     ("cancel", "POST /api/runs/{run}/cancel"),
@@ -45,6 +45,10 @@ const OWN: [(&str, &str); 29] = [
     ("project list", "GET /api/projects"),
     ("project show", "GET /api/projects/{project}"),
     ("project remove", "DELETE /api/projects/{project}"),
+    ("webhook add", "POST /api/projects/{project}/webhooks"),
+    ("webhook list", "GET /api/projects/{project}/webhooks"),
+    ("webhook remove", "DELETE /api/projects/{project}/webhooks/{webhook}"),
+    ("webhook deliveries", "GET /api/projects/{project}/webhooks/{webhook}/deliveries"),
     ("user add", "POST /api/users"),
     ("user list", "GET /api/users"),
     ("user grant", "PATCH /api/users/{user}"),

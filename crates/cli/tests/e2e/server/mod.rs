@@ -10,4 +10,6 @@ mod hooks;
 mod limits;
 mod parallel;
 mod projects;
+mod receiver;
 mod secrets;
+mod webhooks;

@@ -17,7 +17,7 @@ use conductor_core::values::ids::RunId;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
-use super::{Format, text};
+use super::{Beside, Format, text};
 use crate::git::workspaces::RunRepo;
 use crate::host::access;
 use crate::host::home::Home;
@@ -153,8 +153,9 @@ impl Keeper {
     fn try_to_write(&self) -> io::Result<()> {
         let mut gauges = Gauges::of(&Snapshot::of(&self.run));
         gauges.worktrees = self.worktrees();
-        let text =
-            text(self.counting.tally(), &gauges, Some(&self.source.appends.so_far()), Format::Prometheus);
+        let appends = self.source.appends.so_far();
+        let beside = Beside { appends: Some(&appends), ..Beside::default() };
+        let text = text(self.counting.tally(), &gauges, beside, Format::Prometheus);
         access::replace(&self.source.path, redact::known().text(&text).as_bytes())
     }
 

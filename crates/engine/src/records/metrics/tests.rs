@@ -51,7 +51,9 @@ fn appends() -> Histogram {
 fn both() -> [String; 2] {
     let (tally, appends) = (tally("claude", "opus"), appends());
     [Format::Prometheus, Format::OpenMetrics].map(|format| {
-        let text = text(&tally, &gauges(), Some(&appends), format);
+        let deliveries = Deliveries { delivered: 7, retried: 2, dead: 1, waiting: 3 };
+        let beside = Beside { appends: Some(&appends), deliveries: Some(deliveries) };
+        let text = text(&tally, &gauges(), beside, format);
         text.replace(env!("CARGO_PKG_VERSION"), "VERSION")
     })
 }
@@ -88,14 +90,16 @@ fn every_metric_is_in_the_text_and_told_what_it_is() {
         assert!(text.lines().any(|line| line.starts_with(name)), "{name} has no value");
     }
     assert_eq!(text.matches("# TYPE").count(), METRICS.len());
-    let without = super::text(&Tally::default(), &Gauges::default(), None, Format::Prometheus);
-    assert!(!without.contains(APPENDS.name), "known only where it was measured");
+    let without = super::text(&Tally::default(), &Gauges::default(), Beside::default(), Format::Prometheus);
+    for Metric { name, .. } in [APPENDS, DELIVERIES, DELIVERY_QUEUE] {
+        assert!(!without.contains(name), "{name} is known only where it is measured");
+    }
 }
 
 #[test]
 fn a_name_cannot_break_the_text() {
     let tally = tally("a\"} 1\nevil 2", "back\\slash");
-    let text = text(&tally, &gauges(), None, Format::Prometheus);
+    let text = text(&tally, &gauges(), Beside::default(), Format::Prometheus);
     assert!(text.contains(r#"conductor_tasks_total{state="completed",agent="a\"} 1\nevil 2"} 1"#), "{text}");
     assert!(text.contains(r#"conductor_cost_usd_total{model="back\\slash"} 1.5"#), "{text}");
     assert!(text.lines().all(|line| line.starts_with("# ") || line.starts_with("conductor_")), "{text}");
