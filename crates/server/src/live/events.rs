@@ -245,7 +245,18 @@ fn own_name(event: &Event) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use conductor_core::run::event::DrainReason;
+    use conductor_core::values::ids::Attempt;
+
     use super::*;
+
+    #[test]
+    fn what_needs_a_person_has_a_name_of_its_own() {
+        let (task, attempt) = (TaskId::parse("a").unwrap(), Attempt(1));
+        assert_eq!(occasion(&Event::ReviewRequested { task: task.clone(), attempt }), Some("needs_you"));
+        assert_eq!(occasion(&Event::RunStopped { why: DrainReason::Budget }), Some("run_stopped"));
+        assert_eq!(occasion(&Event::TaskCancelled { task }), None);
+    }
 
     /// Read from the text of this file, so that a name that is added above cannot be forgotten in the list.
     #[test]
