@@ -394,6 +394,11 @@ impl Translator for Acp {
     }
 }
 
+/// One that only reads what was recorded.
+pub(super) fn listener(brief: &Brief<'_>) -> Box<dyn Translator> {
+    Box::new(Acp::new(brief))
+}
+
 /// What a call does, in our words: a tool and its input, for each file where it is about files.
 fn deeds(call: &Value) -> Vec<(&'static str, Value)> {
     let with_files = |tool| files(call).map(|file| (tool, json!({ "file_path": file }))).collect();

@@ -317,6 +317,11 @@ impl Translator for Gemini {
     }
 }
 
+/// One that only reads what was recorded.
+pub(super) fn listener() -> Box<dyn Translator> {
+    Box::new(Gemini::default())
+}
+
 /// Its exit code is the last byte of the provider's status, but where it has a name of its own for the error: of those,
 /// only a model that does not exist has no words of the CLI's own.
 fn status_of(exit: Exit, words: &str) -> Option<u64> {

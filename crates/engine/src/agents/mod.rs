@@ -8,6 +8,7 @@ mod caller;
 mod calls;
 mod claude;
 mod codex;
+pub mod conversation;
 mod exec;
 mod gemini;
 mod opencode;
@@ -237,6 +238,34 @@ pub fn agent<'a>(plan: &'a Plan, name: &str) -> Result<&'a dyn Agent, AgentError
 /// A translator for Claude Code that allows everything, since it only reads a recording.
 pub(crate) fn listener() -> Box<dyn Translator> {
     Box::new(claude::Claude::new(String::new(), false, Box::new(|_, _| None)))
+}
+
+/// A translator that only reads what was recorded of this agent: it answers nothing that counts. Nothing for one whose
+/// words are plain text.
+fn recorded(plan: &Plan, name: &str, goes_on: bool) -> Option<Box<dyn Translator>> {
+    if plan.agents.contains_key(name) || name == "shell" {
+        return None;
+    }
+    let (task, session) = (some_prompt(), Session { id: String::new(), begun: goes_on });
+    let brief = Brief {
+        task: &task,
+        workspace: &Workspace::default(),
+        caller: &Caller::default(),
+        words: String::new(),
+        anew: None,
+        session: &session,
+        questions: &Questions::default(),
+        manner: None,
+        tools: None,
+    };
+    Some(match name {
+        "claude" => listener(),
+        "codex" => codex::listener(&brief),
+        "gemini" => gemini::listener(),
+        "opencode" => opencode::listener(),
+        name if name.starts_with(acp::PREFIX) => acp::listener(&brief),
+        _ => plugin::listener(&brief),
+    })
 }
 
 /// A command of ours, such as a check, in a task's place and environment.

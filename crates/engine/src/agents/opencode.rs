@@ -295,6 +295,11 @@ impl Translator for OpenCode {
     }
 }
 
+/// One that only reads what was recorded.
+pub(super) fn listener() -> Box<dyn Translator> {
+    Box::new(OpenCode::default())
+}
+
 fn failed(error: &Value) -> Ending {
     let (name, data) = (error["name"].as_str().unwrap_or_default(), &error["data"]);
     let words = text(&data["message"]).unwrap_or_else(|| name.to_owned());

@@ -9,6 +9,7 @@
 //! starting a process on some file systems, and most commands of a large graph are silent.
 
 mod cleared;
+mod parts;
 mod reading;
 mod tail;
 
@@ -25,6 +26,9 @@ use crate::host::redact::{self, Redactor, Scrubber};
 
 pub use cleared::Clear;
 pub(crate) use cleared::{Mark, Marks};
+#[cfg(test)]
+pub(crate) use parts::BEGINS;
+pub use parts::{Newest, News, PartReader};
 pub use reading::Reader;
 pub use tail::{Tail, tail};
 

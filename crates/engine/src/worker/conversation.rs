@@ -20,6 +20,7 @@ use super::lines::Lines;
 use super::message_queue::MessageQueue;
 use super::repetition::{Repetition, Sign};
 use super::{Order, Worker};
+use crate::agents::conversation::{Recorder, Who};
 use crate::agents::prices;
 use crate::agents::{self, CallSize, Ending, Heard, Questions, Said, Translator};
 use crate::host::redact::Redactor;
@@ -50,6 +51,8 @@ pub(super) struct Conversation {
     said: Option<String>,
     /// While others of its kind wait for its first word.
     pub(super) first_start: Option<FirstStart>,
+    /// Notes what is said to it, for people who read the conversation.
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl Conversation {
@@ -75,6 +78,7 @@ impl Conversation {
             questions,
             said: None,
             first_start: None,
+            recorder: None,
         }
     }
 
@@ -187,6 +191,9 @@ impl Conversation {
                             if let Some(stdin_writer) = &self.stdin_writer {
                                 stdin_writer.say(self.translator.say(&words));
                             }
+                            if let Some(recorder) = &self.recorder {
+                                recorder.told(Who::Conductor, &words, stream.length());
+                            }
                             push_words(&Said::Note(format!("conductor: {words}")), &mut news);
                         }
                         Some(Sign::Stop(why)) => {
@@ -228,9 +235,16 @@ impl Conversation {
                 true => message_queue.put(&order.task, words),
                 false => {
                     transcript.note(&format!("[told: {words}]"));
+                    self.record_told(&words);
                     self.say(bytes);
                 }
             }
+        }
+    }
+
+    fn record_told(&self, words: &str) {
+        if let Some((recorder, stream)) = self.recorder.as_ref().zip(self.stream.as_ref()) {
+            recorder.told(Who::User, words, stream.length());
         }
     }
 
@@ -246,6 +260,9 @@ impl Conversation {
             outcome: redactor.outcome(ending.outcome),
             ..ending
         };
+        if let Some((recorder, question)) = self.recorder.as_ref().zip(self.questions.open()) {
+            recorder.asks(&question.put());
+        }
         if let Some(stream) = self.stream.take() {
             let _ = stream.finish();
         }

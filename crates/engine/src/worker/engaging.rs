@@ -12,6 +12,7 @@ use super::parking::{self, Parked};
 use super::prompt::Offered;
 use super::tools::{ToolHandler, ToolToken};
 use super::{AttemptContext, Stop, Worker, unfit, unfit_stream};
+use crate::agents::conversation::Recorder;
 use crate::agents::{self, Agent, Brief, Engagement};
 use crate::git::workspaces::Workspace;
 use crate::host::clock::wall;
@@ -85,9 +86,14 @@ impl Worker {
             let task = &context.order.task;
             self.notice(format!("what {task} spends if we are killed could not be counted later: {error}"));
         }
+        let recorder = stream.as_ref().map(|_| Recorder::new(&speaker, transcript.redactor().clone()));
+        if let Some(recorder) = &recorder {
+            recorder.begins(brief);
+        }
         let mark = self.link.marks.stream(context.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
+        talk.recorder = recorder;
         talk.told = (goes_on && matches!(brief.task.work, Work::Prompt(_))).then(|| brief.session.id.clone());
         let _place = tokio::select! {
             biased;

@@ -32,6 +32,15 @@ impl Reader {
         }
     }
 
+    /// This one, which goes on from a place.
+    pub(super) fn at(self, place: u64) -> Reader {
+        Reader { place, ..self }
+    }
+
+    pub(super) fn place(&self) -> u64 {
+        self.place
+    }
+
     /// Where it is once the attempt is over.
     pub fn kept(&self) -> &PathBuf {
         &self.kept
@@ -89,7 +98,7 @@ fn left_out(bytes: u64) -> Vec<u8> {
     format!("[conductor: {bytes} bytes left out]\n").into_bytes()
 }
 
-fn read(file: &File, from: u64, until: u64) -> io::Result<Vec<u8>> {
+pub(super) fn read(file: &File, from: u64, until: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; until.saturating_sub(from).min(BITE) as usize];
     let mut filled = 0;
     while filled < bytes.len() {
