@@ -9,6 +9,7 @@ pub mod coordinator;
 pub mod done;
 pub mod driving;
 pub mod engine;
+pub mod listening;
 pub mod live;
 pub mod prune;
 pub mod resolve;

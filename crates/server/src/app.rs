@@ -12,7 +12,7 @@ use crate::access::codes::Codes;
 use crate::access::throttle::Throttle;
 use crate::access::{Hosts, Identity};
 use crate::layouts::Layouts;
-use crate::live::Runs;
+use crate::live::{Exchanges, Runs};
 use crate::metrics::Meter;
 use crate::page::Page;
 use crate::problem::{Problem, Result};
@@ -30,6 +30,7 @@ pub(crate) struct AppParts {
     pub(crate) records: Records,
     pub(crate) program: Program,
     pub(crate) runs: Runs,
+    pub(crate) exchanges: Exchanges,
     pub(crate) hosts: Hosts,
     pub(crate) throttle: Throttle,
     pub(crate) codes: Codes,

@@ -81,6 +81,7 @@ impl Server {
             meter: Meter::default(),
             layouts: Layouts::default(),
             webhooks: Webhooks::new(webhooks),
+            exchanges: live::Exchanges::default(),
             of_projects: tokio::sync::Mutex::default(),
             editing: tokio::sync::Mutex::new(()),
             codes: Codes::default(),

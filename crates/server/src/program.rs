@@ -1,15 +1,12 @@
 //! Conductor's own program, started for what a command of it does: so that a verb means the same over HTTP as in a
 //! terminal, and the server itself never writes to a run. No shell sees any of it.
 
-use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use axum::body::Body;
 use conductor_engine::host::access;
-use futures_util::stream;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
@@ -116,26 +113,6 @@ impl Program {
             Ok(answer) if answer.is_object() || (answer.is_array() && said.exit == 0) => Ok(answer),
             _ => Err(said.problem()),
         }
-    }
-
-    /// A command whose answer is passed on as it comes; it is ended where the client is gone.
-    pub(crate) fn flow(&self, directory: &Path, words: Vec<OsString>) -> Result<Body> {
-        let mut command = self.command(directory);
-        command.args(words).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|error| unstarted(&self.path, directory, &error))?;
-        let stdout = child.stdout.take().ok_or_else(|| Problem::internal("the command cannot be heard"))?;
-        let parts = stream::unfold(Some((child, stdout)), |state| async {
-            let (child, mut stdout) = state?;
-            let mut part = vec![0; 32 << 10];
-            match stdout.read(&mut part).await {
-                Ok(0) | Err(_) => None,
-                Ok(length) => {
-                    part.truncate(length);
-                    Some((Ok::<_, Infallible>(part), Some((child, stdout))))
-                }
-            }
-        });
-        Ok(Body::from_stream(parts))
     }
 
     /// Starts a command that outlives the server; what it answers and says goes to files of a folder.

@@ -72,6 +72,10 @@ impl Archive {
         Ok(Archive { home, directory, store, runs, tell })
     }
 
+    pub fn store(&self) -> Arc<dyn LogReader> {
+        self.store.clone()
+    }
+
     /// The run whose name begins like this.
     pub fn named(&self, word: &str) -> Result<StoredRun, FindError> {
         named(&self.home, &self.runs, word)

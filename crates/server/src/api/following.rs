@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::parallel;
 use crate::access::Identity;
 use crate::app::App;
+use crate::live::output;
 use crate::live::sending::{self, Sent};
 use crate::live::{Feed, Subscription};
 use crate::problem::{Problem, Result};
@@ -21,15 +22,25 @@ use crate::records::Project;
 use crate::web::fields::{Field, Kind, may};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
 
-const SINCE: &[Field] =
-    &[may("since", Kind::Whole(0, u64::MAX >> 1), "Go on behind the event of this number.")];
+const BEHIND: Field = may("since", Kind::Whole(0, u64::MAX >> 1), "Go on behind the event of this number.");
+
+const SINCE: &[Field] = &[BEHIND];
+
+const WITH_OUTPUT: &[Field] = &[
+    BEHIND,
+    may(
+        "output",
+        Kind::Flag,
+        "Also tell what agents at work say from now on, as `agent_output` messages, which have no number.",
+    ),
+];
 
 /// How often it is looked for new runs of a project.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/api/runs/{run}/ws", VIEWER, "The events of a run over a WebSocket", by!(run_socket))
-        .query(SINCE)
+        .query(WITH_OUTPUT)
         .status(101),
     get(
         "/api/runs/{run}/events/stream",
@@ -92,12 +103,17 @@ async fn begin(
 async fn run_socket(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
     let since = asked.query.whole("since");
+    let wants_output = asked.query.flag("output");
     let upgrade = asked.upgrade.ok_or_else(not_a_socket)?;
     Ok(upgrade.on_upgrade(move |socket| async move {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(async move {
             let _ = queue.send(connected(json!({ "run": feed.id() }))).await;
             match begin(&app, &feed, since, &queue).await {
+                Ok(subscription) if wants_output => tokio::select! {
+                    () = sending::forward(subscription, queue.clone()) => {}
+                    () = tell_output(app, feed, queue) => {}
+                },
                 Ok(subscription) => sending::forward(subscription, queue).await,
                 Err(problem) => drop(queue.send(failed(&problem)).await),
             }
@@ -105,6 +121,17 @@ async fn run_socket(app: App, asked: Asked) -> Result<Response> {
         sending::speak(socket, sent).await;
         told.abort();
     }))
+}
+
+/// For as long as the client listens.
+async fn tell_output(app: App, feed: Arc<Feed>, queue: mpsc::Sender<Sent>) {
+    match app.runs.reader().await {
+        Ok(store) => output::tell(app.home.clone(), store, feed, queue).await,
+        Err(problem) => {
+            let _ = queue.send(failed(&problem)).await;
+            std::future::pending().await
+        }
+    }
 }
 
 fn failed(problem: &Problem) -> Sent {

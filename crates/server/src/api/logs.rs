@@ -1,11 +1,16 @@
 //! What agents and commands said, already without secrets: whole, by range, or as it comes.
 
-use std::ffi::OsString;
+use std::convert::Infallible;
 
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use conductor_core::values::ids::Attempt;
+use conductor_engine::host::logs;
+use conductor_engine::runs::listening::{Follower, Listener, Told};
+use futures_util::stream;
 
-use super::tasks;
+use super::spoken::{ATTEMPT, Spoken, attempt_of, spoken};
 use crate::app::App;
 use crate::problem::{Problem, Result};
 use crate::web::answer;
@@ -22,9 +27,10 @@ pub(crate) const ROUTES: &[Route] = &[
         by!(of_task),
     )
     .query(&[
-        may("attempt", Kind::Whole(1, u32::MAX as u64), "Of this attempt (default: the newest)."),
+        ATTEMPT,
         may("stream", Kind::Flag, "The agent's raw messages instead."),
         may("follow", Kind::Flag, "Go on until the task ends."),
+        may("tail", Kind::Whole(1, 1_000_000), "Only so many lines from the end."),
     ])
     .other(TEXT),
     get("/api/runs/{run}/log", VIEWER, "What Conductor itself logged about the run", by!(of_run)).other(TEXT),
@@ -32,40 +38,64 @@ pub(crate) const ROUTES: &[Route] = &[
 
 async fn of_task(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
-    let task = asked.named("task")?;
-    feed.look(|run| tasks::find(run, task).map(drop))?;
-    let mut words: Vec<OsString> = vec!["logs".into(), format!("--run={}", feed.id()).into()];
-    let follow = asked.query.flag("follow");
-    match (follow, asked.query.whole("attempt")) {
-        (true, Some(_)) => {
-            return Err(Problem::field("attempt", "does not go with 'follow', which shows all that come"));
-        }
-        (true, None) => words.push("--follow".into()),
-        (false, attempt) => {
-            words.extend(attempt.map(|attempt| OsString::from(format!("--attempt={attempt}"))))
-        }
+    let stream = asked.query.flag("stream");
+    let Spoken { listener, agent, .. } = spoken(&app, &feed, asked.named("task")?, stream).await?;
+    if stream && agent.is_none() {
+        let task = listener.task();
+        return Err(Problem::conflict(format!("task '{task}' is a command, and says nothing to us")));
     }
-    if asked.query.flag("stream") {
-        words.push("--stream".into());
+    if asked.query.flag("follow") {
+        return followed(&asked, listener);
     }
-    words.extend([OsString::from("--"), task.into()]);
-    if follow {
-        return Ok(answer::of_kind(TEXT, app.program.flow(app.home.root(), words)?));
+    let (attempt, executor) = attempt_of(&listener, &asked)?;
+    let text = listener.all(attempt, executor).await.map_err(Problem::unavailable)?;
+    let text = match asked.query.whole("tail") {
+        Some(lines) => last_lines(&text, usize::try_from(lines).unwrap_or(usize::MAX)).to_owned(),
+        None => text,
+    };
+    ranged(asked.header("range"), text.into_bytes())
+}
+
+fn followed(asked: &Asked, listener: Listener) -> Result<Response> {
+    if asked.query.whole("attempt").is_some() {
+        return Err(Problem::field("attempt", "does not go with 'follow', which shows all that come"));
     }
-    said(&app, &asked, words).await
+    if asked.query.whole("tail").is_some() {
+        return Err(Problem::field("tail", "does not go with 'follow', which has no end to count from"));
+    }
+    let from = listener.attempts().last().map_or(Attempt(1), |(newest, _)| *newest);
+    let parts = stream::unfold(Follower::new(listener, from), |mut follower| async {
+        // What goes wrong ends it: the beginning was sent already.
+        let told = follower.next().await.ok()??;
+        let lines = match told {
+            Told::Lines(lines) => lines,
+            Told::Attempt(_) => String::new(),
+        };
+        Some((Ok::<_, Infallible>(lines), follower))
+    });
+    Ok(answer::of_kind(TEXT, Body::from_stream(parts)))
 }
 
 async fn of_run(app: App, asked: Asked) -> Result<Response> {
     let run = app.runs.named(asked.named("run")?).await?;
-    let words = vec!["logs".into(), "--coordinator".into(), format!("--run={}", run.id).into()];
-    said(&app, &asked, words).await
+    let paths = logs::files_in(&app.home.run(&run.id));
+    if paths.is_empty() {
+        return Err(Problem::conflict("Conductor has logged nothing about this run"));
+    }
+    let mut text = Vec::new();
+    for path in paths {
+        text.extend(std::fs::read(&path).map_err(Problem::unavailable)?);
+    }
+    ranged(asked.header("range"), text)
 }
 
-async fn said(app: &App, asked: &Asked, words: Vec<OsString>) -> Result<Response> {
-    let said = app.program.run(app.home.root(), words, None).await?;
-    match said.exit {
-        0 => ranged(asked.header("range"), said.out),
-        _ => Err(said.problem()),
+/// So many lines from the end.
+fn last_lines(text: &str, lines: usize) -> &str {
+    let ends = text.trim_end_matches('\n').rmatch_indices('\n');
+    let begin = lines.checked_sub(1).map(|before| ends.map(|(at, _)| at + 1).nth(before));
+    match begin {
+        Some(begin) => &text[begin.unwrap_or(0)..],
+        None => "",
     }
 }
 
@@ -106,6 +136,15 @@ fn part(range: &str, total: usize) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_counted_from_the_end() {
+        let text = "one\ntwo\nthree\n";
+        assert_eq!(last_lines(text, 1), "three\n");
+        assert_eq!(last_lines(text, 2), "two\nthree\n");
+        assert_eq!((last_lines(text, 3), last_lines(text, 9)), (text, text));
+        assert_eq!((last_lines("", 3), last_lines("\n\n", 1), last_lines("x", 1)), ("", "\n\n", "x"));
+    }
 
     #[test]
     fn ranges_are_cut_as_the_standard_has_it() {

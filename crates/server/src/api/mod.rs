@@ -1,5 +1,6 @@
 //! The routes, by what they are about. Each file lists its own.
 
+mod conversation;
 mod dependencies;
 mod editing;
 mod following;
@@ -15,6 +16,7 @@ mod projects;
 mod runs;
 mod server;
 mod shown;
+mod spoken;
 mod statistics;
 mod steering;
 mod tasks;
@@ -37,6 +39,7 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
         tasks::ROUTES,
         steering::ROUTES,
         logs::ROUTES,
+        conversation::ROUTES,
         following::ROUTES,
         editing::ROUTES,
         hooks::ROUTES,

@@ -2,13 +2,16 @@
 //! are driven by other processes; here they are only read.
 
 mod events;
+mod exchanges;
 mod feed;
 mod frame;
 mod listing;
+pub(crate) mod output;
 pub(crate) mod sending;
 mod subscription;
 
 pub(crate) use events::{NAMES, OCCASIONS, occasion, told};
+pub(crate) use exchanges::Exchanges;
 pub(crate) use feed::Feed;
 pub(crate) use listing::Runs;
 pub(crate) use subscription::Subscription;

@@ -3,6 +3,7 @@
 mod access;
 mod client;
 mod commands;
+mod conversation;
 mod editing;
 mod following;
 mod graph_layout;

@@ -26,6 +26,7 @@ fn no_secret_leaves_by_the_server() {
         "/tasks/a/attempts",
         "/events",
         "/tasks/a/log",
+        "/tasks/a/conversation",
         "/log",
         "/summary",
         "/report",

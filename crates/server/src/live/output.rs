@@ -1,0 +1,150 @@
+//! What agents at work say, line by line, for a client that asks for it. It is in no log, has no number and is not told
+//! again: a client that comes back reads what it missed in the transcripts.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conductor_core::run::{Run, TaskState};
+use conductor_core::values::ids::Attempt;
+use conductor_engine::host::home::Home;
+use conductor_engine::process::transcript::Reader;
+use conductor_engine::runs::listening::{Listener, ShownLines};
+use conductor_engine::stores::LogReader;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::feed::Feed;
+use super::sending::Sent;
+
+/// How often agents are listened to.
+const LISTEN: Duration = Duration::from_millis(250);
+
+/// Of one agent, so many lines and bytes are told each time, the newest.
+const MOST_LINES: usize = 200;
+const MOST_BYTES: usize = 64 << 10;
+
+/// A line is told up to here.
+const LONGEST_LINE: usize = 4 << 10;
+
+/// So often it is read on each time: an agent that says more is told of later.
+const BITES: usize = 8;
+
+/// An attempt that is listened to.
+struct Heard {
+    place: usize,
+    listener: Listener,
+    attempt: Attempt,
+    reader: Reader,
+    lines: ShownLines,
+}
+
+/// For ever: what agents say from now on.
+pub(crate) async fn tell(home: Home, store: Arc<dyn LogReader>, feed: Arc<Feed>, queue: mpsc::Sender<Sent>) {
+    let begin = |(place, attempt): (usize, Attempt)| {
+        let listener = feed.look(|run| Listener::new(&home, store.clone(), feed.id(), run, place, false));
+        Heard::new(place, attempt, listener)
+    };
+    let (mut begun, now) = feed.look(|run| (run.spans().len(), at_work(run)));
+    let mut known: Vec<Heard> = now.into_iter().filter_map(begin).collect();
+    for heard in &mut known {
+        // What was said before the client came is in the transcript.
+        while !heard.news().await.is_empty() {}
+    }
+    loop {
+        tokio::time::sleep(LISTEN).await;
+        // Also those that have come to their end meanwhile.
+        let (new, now) = feed.look(|run| (begun_since(run, begun), at_work(run)));
+        begun += new.len();
+        known.extend(new.into_iter().filter_map(begin));
+        for heard in &mut known {
+            let text = heard.news().await;
+            heard.send(&feed, text, &queue);
+        }
+        for mut over in known.extract_if(.., |heard| !now.contains(&(heard.place, heard.attempt))) {
+            let last = over.news().await + &over.lines.rest();
+            over.send(&feed, last, &queue);
+        }
+    }
+}
+
+fn begun_since(run: &Run, known: usize) -> Vec<(usize, Attempt)> {
+    run.spans().iter().skip(known).map(|span| (span.task as usize, span.attempt)).collect()
+}
+
+fn at_work(run: &Run) -> HashSet<(usize, Attempt)> {
+    let tasks = run.tasks().enumerate();
+    let running = tasks.filter_map(|(place, (_, progress))| match &progress.state {
+        TaskState::Running(running) if !running.ended => Some((place, running.attempt)),
+        _ => None,
+    });
+    running.collect()
+}
+
+impl Heard {
+    fn new(place: usize, attempt: Attempt, listener: Listener) -> Option<Heard> {
+        let (_, executor) = listener.attempts().iter().find(|(known, _)| *known == attempt).copied()?;
+        let (reader, lines) = (listener.reader(attempt, executor), ShownLines::default());
+        Some(Heard { place, attempt, listener, reader, lines })
+    }
+
+    /// New whole lines.
+    async fn news(&mut self) -> String {
+        let mut text = String::new();
+        for _ in 0..BITES {
+            match self.listener.next(self.attempt, &mut self.reader).await {
+                Ok(words) if !words.is_empty() => text += &self.lines.add(&words),
+                _ => break,
+            }
+        }
+        text
+    }
+
+    fn send(&self, feed: &Feed, text: String, queue: &mpsc::Sender<Sent>) {
+        if text.is_empty() {
+            return;
+        }
+        let (lines, left_out) = newest(&text);
+        let message = json!([{
+            "type": "agent_output", "run": feed.id(), "task_id": self.listener.task(),
+            "attempt": self.attempt, "lines": lines, "left_out": left_out,
+        }]);
+        // Where more waits for the client already, events go before this.
+        let _ = queue.try_send(Sent::Text(message.to_string().into()));
+    }
+}
+
+/// The last lines of a text, as many as are told, and how many are not.
+fn newest(text: &str) -> (Vec<String>, usize) {
+    let (mut lines, mut bytes) = (Vec::new(), 0);
+    for line in text.lines().rev() {
+        let line = match line.floor_char_boundary(LONGEST_LINE) {
+            end if end < line.len() => format!("{} [{} bytes left out]", &line[..end], line.len() - end),
+            _ => line.to_owned(),
+        };
+        bytes += line.len();
+        if lines.len() == MOST_LINES || bytes > MOST_BYTES {
+            break;
+        }
+        lines.push(line);
+    }
+    lines.reverse();
+    let left_out = text.lines().count() - lines.len();
+    (lines, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_told_by_its_end() {
+        assert_eq!(newest("a\nb\n"), (vec!["a".to_owned(), "b".to_owned()], 0));
+        let (lines, left_out) = newest(&"x\n".repeat(1_000));
+        assert_eq!((lines.len(), left_out), (MOST_LINES, 1_000 - MOST_LINES));
+        let (lines, left_out) = newest(&format!("{}\n", "y".repeat(LONGEST_LINE)).repeat(100));
+        assert!(lines.len() == 16 && left_out == 84, "{} {left_out}", lines.len());
+        let (lines, _) = newest(&"é".repeat(LONGEST_LINE));
+        assert!(lines[0].ends_with("[4096 bytes left out]"), "{}", lines[0].len());
+    }
+}
