@@ -163,14 +163,10 @@ impl Listener {
         if reader.kept().exists() {
             return reader.rest();
         }
-        let mut all = Vec::new();
-        while died {
-            match reader.left()? {
-                words if words.is_empty() => break,
-                words => all.extend(words),
-            }
+        match died {
+            true => Ok(self.without_secrets(reader.all_left()?)),
+            false => Ok(Vec::new()),
         }
-        Ok(self.without_secrets(all))
     }
 
     /// Of what was never cleared of them.

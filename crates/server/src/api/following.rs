@@ -14,9 +14,8 @@ use tokio::sync::mpsc;
 use super::parallel;
 use crate::access::Identity;
 use crate::app::App;
-use crate::live::output;
 use crate::live::sending::{self, Sent};
-use crate::live::{Feed, Subscription};
+use crate::live::{Feed, Output, Subscription};
 use crate::problem::{Problem, Result};
 use crate::records::Project;
 use crate::web::fields::{Field, Kind, may};
@@ -109,12 +108,16 @@ async fn run_socket(app: App, asked: Asked) -> Result<Response> {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(async move {
             let _ = queue.send(connected(json!({ "run": feed.id() }))).await;
-            match begin(&app, &feed, since, &queue).await {
-                Ok(subscription) if wants_output => tokio::select! {
+            let begun = async {
+                let output = if wants_output { Some(output(&app, &feed).await?) } else { None };
+                Ok::<_, Problem>((output, begin(&app, &feed, since, &queue).await?))
+            };
+            match begun.await {
+                Ok((None, subscription)) => sending::forward(subscription, queue).await,
+                Ok((Some(output), subscription)) => tokio::select! {
                     () = sending::forward(subscription, queue.clone()) => {}
-                    () = tell_output(app, feed, queue) => {}
+                    () = output.tell(queue) => {}
                 },
-                Ok(subscription) => sending::forward(subscription, queue).await,
                 Err(problem) => drop(queue.send(failed(&problem)).await),
             }
         });
@@ -123,15 +126,9 @@ async fn run_socket(app: App, asked: Asked) -> Result<Response> {
     }))
 }
 
-/// For as long as the client listens.
-async fn tell_output(app: App, feed: Arc<Feed>, queue: mpsc::Sender<Sent>) {
-    match app.runs.reader().await {
-        Ok(store) => output::tell(app.home.clone(), store, feed, queue).await,
-        Err(problem) => {
-            let _ = queue.send(failed(&problem)).await;
-            std::future::pending().await
-        }
-    }
+/// What is said from now on; the client gets its first event after this.
+async fn output(app: &App, feed: &Arc<Feed>) -> Result<Output> {
+    Ok(Output::begin(app.home.clone(), app.runs.reader().await?, feed.clone()).await)
 }
 
 fn failed(problem: &Problem) -> Sent {

@@ -6,7 +6,7 @@ mod exchanges;
 mod feed;
 mod frame;
 mod listing;
-pub(crate) mod output;
+mod output;
 pub(crate) mod sending;
 mod subscription;
 
@@ -14,4 +14,5 @@ pub(crate) use events::{NAMES, OCCASIONS, occasion, told};
 pub(crate) use exchanges::Exchanges;
 pub(crate) use feed::Feed;
 pub(crate) use listing::Runs;
+pub(crate) use output::Output;
 pub(crate) use subscription::Subscription;

@@ -39,31 +39,53 @@ struct Heard {
     lines: ShownLines,
 }
 
-/// For ever: what agents say from now on.
-pub(crate) async fn tell(home: Home, store: Arc<dyn LogReader>, feed: Arc<Feed>, queue: mpsc::Sender<Sent>) {
-    let begin = |(place, attempt): (usize, Attempt)| {
-        let listener = feed.look(|run| Listener::new(&home, store.clone(), feed.id(), run, place, false));
-        Heard::new(place, attempt, listener)
-    };
-    let (mut begun, now) = feed.look(|run| (run.spans().len(), at_work(run)));
-    let mut known: Vec<Heard> = now.into_iter().filter_map(begin).collect();
-    for heard in &mut known {
-        // What was said before the client came is in the transcript.
-        while !heard.news().await.is_empty() {}
-    }
-    loop {
-        tokio::time::sleep(LISTEN).await;
-        // Also those that have come to their end meanwhile.
-        let (new, now) = feed.look(|run| (begun_since(run, begun), at_work(run)));
-        begun += new.len();
-        known.extend(new.into_iter().filter_map(begin));
-        for heard in &mut known {
-            let text = heard.news().await;
-            heard.send(&feed, text, &queue);
+/// What agents of a run say, from the moment this was made.
+pub(crate) struct Output {
+    home: Home,
+    store: Arc<dyn LogReader>,
+    feed: Arc<Feed>,
+    known: Vec<Heard>,
+    /// So many attempts of the run have begun.
+    begun: usize,
+}
+
+impl Output {
+    pub(crate) async fn begin(home: Home, store: Arc<dyn LogReader>, feed: Arc<Feed>) -> Output {
+        let (begun, now) = feed.look(|run| (run.spans().len(), at_work(run)));
+        let mut output = Output { home, store, feed, known: Vec::new(), begun };
+        output.listen_to(now);
+        for heard in &mut output.known {
+            // What was said before is in the transcript.
+            while !heard.news().await.is_empty() {}
         }
-        for mut over in known.extract_if(.., |heard| !now.contains(&(heard.place, heard.attempt))) {
-            let last = over.news().await + &over.lines.rest();
-            over.send(&feed, last, &queue);
+        output
+    }
+
+    fn listen_to(&mut self, attempts: impl IntoIterator<Item = (usize, Attempt)>) {
+        for (place, attempt) in attempts {
+            let (home, store, id) = (&self.home, self.store.clone(), self.feed.id());
+            let listener = self.feed.look(|run| Listener::new(home, store, id, run, place, false));
+            self.known.extend(Heard::new(place, attempt, listener));
+        }
+    }
+
+    /// For ever, into a client's queue.
+    pub(crate) async fn tell(mut self, queue: mpsc::Sender<Sent>) {
+        loop {
+            tokio::time::sleep(LISTEN).await;
+            // Also those that have come to their end meanwhile.
+            let (new, now) = self.feed.look(|run| (begun_since(run, self.begun), at_work(run)));
+            self.begun += new.len();
+            self.listen_to(new);
+            for heard in &mut self.known {
+                let text = heard.news().await;
+                heard.send(&self.feed, &text, &queue);
+            }
+            let is_over = |heard: &mut Heard| !now.contains(&(heard.place, heard.attempt));
+            for mut over in self.known.extract_if(.., is_over).collect::<Vec<_>>() {
+                let last = over.news().await + &over.lines.rest();
+                over.send(&self.feed, &last, &queue);
+            }
         }
     }
 }
@@ -100,11 +122,11 @@ impl Heard {
         text
     }
 
-    fn send(&self, feed: &Feed, text: String, queue: &mpsc::Sender<Sent>) {
+    fn send(&self, feed: &Feed, text: &str, queue: &mpsc::Sender<Sent>) {
         if text.is_empty() {
             return;
         }
-        let (lines, left_out) = newest(&text);
+        let (lines, left_out) = newest(text);
         let message = json!([{
             "type": "agent_output", "run": feed.id(), "task_id": self.listener.task(),
             "attempt": self.attempt, "lines": lines, "left_out": left_out,

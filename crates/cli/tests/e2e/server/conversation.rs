@@ -43,13 +43,13 @@ fn world(tasks: &str) -> World {
 
 fn tasks(world: &str) -> String {
     format!(
-        "config: {{ agent: claude }}\ntasks:\n  - {{ id: a, prompt: 'Say {CANARY} and mend the tests', env: {{ WORLD: '{world}' }}, require_changes: false }}\n  - {{ id: b, run: 'echo one; echo two; echo three', dependencies: [a] }}\n"
+        "config: {{ agent: claude }}\ntasks:\n  - {{ id: a, prompt: 'Say {CANARY} and mend the tests', env: {{ WORLD: '{world}' }}, changes: optional }}\n  - {{ id: b, run: 'echo one; echo two; echo three', dependencies: [a] }}\n"
     )
 }
 
 fn begun() -> World {
     let world = world("tasks: []");
-    world.write("tasks.yaml", &tasks(world.root().to_str().unwrap()));
+    world.write("tasks.yaml", &tasks(world.path("").to_str().unwrap()));
     world
 }
 

@@ -268,7 +268,7 @@ impl Reader {
         let number = call.id.as_ref().and_then(|id| self.calls.get(id)).copied();
         let known = |turn: &Turn| turn.tool.as_ref().is_some_and(|tool| tool.input.as_ref() == Some(&input));
         if let Some(number) = number
-            && !self.turn(number).is_none_or(|turn| known(turn))
+            && !self.turn(number).is_none_or(known)
         {
             self.change(number, |turn| {
                 turn.tool.iter_mut().for_each(|tool| tool.input = Some(input.clone()))

@@ -44,7 +44,7 @@ impl Speaker<'_> {
             Err(error) => return Err(error),
         };
         match fs::rename(self.stream(), self.earlier_stream(begun)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => self.note(line),
         }
     }
@@ -181,7 +181,7 @@ impl PartReader {
         let bytes = match newest {
             Newest::AtWork(clear) => reader.spooled(clear)?,
             Newest::Kept => Vec::new(),
-            Newest::Left => all_left(&mut reader)?,
+            Newest::Left => reader.all_left()?,
         };
         self.place = reader.place();
         Ok(bytes)
@@ -197,17 +197,6 @@ impl PartReader {
         let bytes = read(&file, self.place, u64::MAX)?;
         self.place += bytes.len() as u64;
         Ok(Some(bytes))
-    }
-}
-
-/// At once: a secret that comes in two pieces would not be recognised.
-fn all_left(reader: &mut Reader) -> io::Result<Vec<u8>> {
-    let mut all = Vec::new();
-    loop {
-        match reader.left()? {
-            more if more.is_empty() => return Ok(all),
-            more => all.extend(more),
-        }
     }
 }
 

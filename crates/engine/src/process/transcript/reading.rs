@@ -83,14 +83,19 @@ impl Reader {
         Ok(bytes)
     }
 
-    /// The next of what an attempt of a dead coordinator left in its spool, secrets and all.
-    pub fn left(&mut self) -> io::Result<Vec<u8>> {
-        let Some(file) = self.spools.iter().find_map(|path| File::open(path).ok()) else {
-            return Ok(Vec::new());
-        };
-        let bytes = read(&file, self.place, u64::MAX)?;
-        self.place += bytes.len() as u64;
-        Ok(bytes)
+    /// All that an attempt of a dead coordinator left in its spool, secrets and all: one that comes in two pieces would not
+    /// be recognised.
+    pub fn all_left(&mut self) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        let Some(file) = self.spools.iter().find_map(|path| File::open(path).ok()) else { return Ok(all) };
+        loop {
+            let bytes = read(&file, self.place, u64::MAX)?;
+            if bytes.is_empty() {
+                return Ok(all);
+            }
+            self.place += bytes.len() as u64;
+            all.extend(bytes);
+        }
     }
 }
 
