@@ -162,8 +162,9 @@ fn absent(plan: &Plan) -> Result<BTreeSet<String>, String> {
 }
 
 fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, CliError> {
-    let options = args.options(plan, None)?;
-    foresee(args, plan, &options, &args.directory)?;
+    let mut options = args.options(plan, None)?;
+    let mut repository = foresee(args, plan, &options, &args.directory)?;
+    skipping::begin_on_work(args, plan, &mut options, repository.as_mut())?;
     let graph =
         Graph::new(plan, options.strategy).map_err(|error| CliError::new(Exit::InvalidFile, error))?;
     for absent in agent_findings::absent(plan) {
@@ -199,6 +200,7 @@ async fn begin(
     options.absent = absent;
     options.selection = Some(args.selection());
     let mut repository = repository(&args, &plan, &mut options, &args.directory)?;
+    skipping::begin_on_work(&args, &plan, &mut options, repository.as_mut())?;
     // What is refused leaves nothing behind, so all that can be is looked at before anything is made.
     places::check(repository.as_ref(), &id, &args.directory, &plan)?;
     let ours = uncommitted::ours(&args, &source, &options, &args.directory, repository.as_ref());

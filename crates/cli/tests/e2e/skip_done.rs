@@ -94,18 +94,95 @@ fn an_edited_task_runs_again_and_one_that_only_changed_its_place_does_not() {
         .says("1 task is done already (one)");
 }
 
-#[test]
-fn work_that_is_not_merged_is_not_silently_missing() {
+/// A world in which all but the last task has landed on the branch of a run, which is not merged; that run.
+fn half_landed() -> (World, String) {
     let world = repository(TASKS);
     world.write("fail", "");
     let run = carried_out(&world, &[], 100);
     fs::remove_file(world.path("fail")).unwrap();
-    for only in [&[][..], &["--only", "last"]] {
-        let refused = conductor(&world, &[&SKIP[..], only].concat()).expect(3);
-        let told = format!(
-            "task 'last' needs 'one', whose work is on conductor/{run} and not in what is checked out"
-        );
-        refused.says(&told).says(&format!("git merge conductor/{run}; ")).says("nothing was started");
+    (world, run)
+}
+
+fn to_merge(run: &str) -> String {
+    format!("task 'last' needs 'one', whose work is on conductor/{run} and not in what is checked out")
+}
+
+#[test]
+fn a_run_begins_on_the_branch_that_has_the_work_it_needs() {
+    let (world, first) = half_landed();
+    let before = git(&world, &["rev-parse", "main"]);
+    let begins = format!("begins on conductor/{first}, ");
+    let skip = [&SKIP[..], &["--dry-run"]].concat();
+    conductor(&world, &skip).expect(0).says(&begins).says("would run 1 task");
+    // It fails once more: its own branch is gone, and nothing of the work that was there.
+    world.write("fail", "");
+    conductor(&world, &SKIP).expect(100).says(&begins);
+    fs::remove_file(world.path("fail")).unwrap();
+    let known = world.runs();
+    conductor(&world, &SKIP).expect(0).says(&begins).says("1 of 1 completed");
+    let last = world.runs().into_iter().find(|run| !known.contains(run)).unwrap();
+    let on_it = |file: &str| git(&world, &["show", &format!("conductor/{last}:{file}")]);
+    assert_eq!((on_it("last.txt"), on_it("alone.txt")), ("one\ntwo".to_owned(), "alone".to_owned()));
+    // What comes next needs work of both runs: the later branch has it all.
+    let text = world.read("tasks.yaml");
+    world.write(
+        "tasks.yaml",
+        &format!(
+            "{text}  - {{ id: more, run: cat last.txt one.txt > more.txt, dependencies: [last, one] }}\n"
+        ),
+    );
+    conductor(&world, &SKIP).expect(0).says(&format!("begins on conductor/{last}, "));
+    assert_eq!(git(&world, &["rev-parse", "main"]), before);
+    conductor(&world, &SKIP).expect(4).says("nothing is left to do: 5 tasks");
+}
+
+#[test]
+fn what_was_begun_on_a_branch_is_brought_home_with_it() {
+    let (world, _) = half_landed();
+    conductor(&world, &[&SKIP[..], &["--merge", "branch"]].concat()).expect(0);
+    assert_eq!(git(&world, &["show", "main:last.txt"]), "one\ntwo");
+    assert_eq!(git(&world, &["show", "main:alone.txt"]), "alone");
+    conductor(&world, &SKIP).expect(4).says("4 tasks are done already (one, two, alone and last)");
+}
+
+#[test]
+fn a_run_that_began_on_a_branch_is_resumed_there_even_if_its_own_was_removed() {
+    let (world, first) = half_landed();
+    edit(&world, "test ! -e", "AGENT make HERE/at then await HERE/go; test ! -e");
+    edit(&world, "HERE", &world.path("").display().to_string());
+    let live = start(&world, &["--skip-done"]);
+    world.wait_for_file("at");
+    let run = world.runs().into_iter().find(|run| *run != first).unwrap();
+    live.signal(rustix::process::Signal::INT);
+    live.wait_for_stderr("again to stop it now");
+    live.signal(rustix::process::Signal::INT);
+    live.ended();
+    world.write("go", "");
+    git(&world, &["branch", "-D", &format!("conductor/{run}")]);
+    conductor(&world, &["run", "--resume", &run]).expect(0).says("1 of 1 completed");
+    assert_eq!(git(&world, &["show", &format!("conductor/{run}:last.txt")]), "one\ntwo");
+}
+
+#[test]
+fn work_that_is_not_merged_is_not_silently_missing() {
+    let (world, run) = half_landed();
+    let refused = |args: &[&str]| {
+        let refused = conductor(&world, &[&SKIP[..], args].concat()).expect(3);
+        refused
+            .says(&to_merge(&run))
+            .says(&format!("git merge conductor/{run}; "))
+            .says("nothing was started");
+    };
+    // Where tasks work on the user's own files, it is not there.
+    refused(&["--isolation", "none"]);
+    refused(&["--isolation", "none", "--dry-run"]);
+    world.write("repo/own.txt", "mine");
+    refused(&["--include-uncommitted"]);
+    // The user has gone on meanwhile: only the user can say what comes of both.
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "go on"]);
+    for only in [&[][..], &["--only", "last"], &["--dry-run"]] {
+        refused(only);
     }
     assert_eq!(world.run_id(), run);
     // What nothing needs may stay where it is.

@@ -38,6 +38,18 @@ impl Repository {
         Ok(there.into_iter().filter_map(reached).collect())
     }
 
+    /// Whether all of these commits are in what a commit was made of.
+    pub fn contains_all<'c>(
+        &self,
+        commit: &str,
+        others: impl IntoIterator<Item = &'c str>,
+    ) -> Result<bool, GitError> {
+        let mut command = self.command();
+        command.args(["rev-list", "--max-count=1", "--stdin"]);
+        let input = lines(others) + &format!("^{commit}\n");
+        Ok(with_input(command, input.as_bytes())?.trim().is_empty())
+    }
+
     /// Those that the repository has.
     fn existing<'c>(&self, commits: impl IntoIterator<Item = &'c str>) -> Result<HashSet<String>, GitError> {
         let is_name =
@@ -153,6 +165,11 @@ mod tests {
         assert_eq!(reached.get(&one).cloned(), on("conductor/r1"), "the one that was moved first");
         assert_eq!(reached.get(&two).cloned(), on("conductor-run/r2"));
         assert_eq!(reached.len(), 4, "another branch is not a run's: {reached:?}");
+        let holds = |commit: &str, others: &[&str]| {
+            Repository::of(at).unwrap().contains_all(commit, others.iter().copied()).unwrap()
+        };
+        assert!(holds(&two, &[&one, &first, &two]) && holds(&two, &[]));
+        assert!(!holds(&one, &[&first, &two]) && !holds(&two, &[&one, &last]));
         git(at, &["merge", "-q", "conductor/r1", "-m", "merge"]);
         let reached = Repository::of(at).unwrap().reached(all).unwrap();
         assert_eq!(reached.get(&one), Some(&Reached::CheckedOut));

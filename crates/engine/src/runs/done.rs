@@ -9,6 +9,7 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
 use std::io;
 use std::path::Path;
 
@@ -62,6 +63,47 @@ pub struct DoneTask {
 pub struct Remaining {
     pub plan: Plan,
     pub done: BTreeMap<TaskId, Fingerprint>,
+    /// Work that is needed for it and is not in what is checked out: the run must begin where that is.
+    pub unmerged: Option<Unmerged>,
+}
+
+/// Work that tasks need and that is on branches of runs only. The first such task stands for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmerged {
+    pub task: TaskId,
+    pub on: TaskId,
+    /// All that hold some of it, each once.
+    pub branches: Vec<String>,
+    commits: BTreeSet<String>,
+}
+
+/// Where a new run can begin: the branch of an earlier one, and its commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BeginsOn {
+    pub branch: String,
+    pub commit: String,
+}
+
+impl fmt::Display for Unmerged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unmerged { task, on, branches, .. } = self;
+        let branch = branches.first().map_or("another branch", String::as_str);
+        write!(f, "task '{task}' needs '{on}', whose work is on {branch} and not in what is checked out")
+    }
+}
+
+impl Unmerged {
+    /// The branch that holds all of this work and what is checked out. Without one, the user has to merge first.
+    pub fn held_by(&self, repository: &Repository) -> Result<Option<BeginsOn>, GitError> {
+        for branch in &self.branches {
+            let Some(commit) = repository.read_ref(&format!("refs/heads/{branch}"))? else { continue };
+            let all = self.commits.iter().map(String::as_str).chain([repository.head.as_str()]);
+            if repository.contains_all(&commit, all)? {
+                return Ok(Some(BeginsOn { branch: branch.clone(), commit }));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// Why the rest cannot be done.
@@ -69,9 +111,6 @@ pub struct Remaining {
 pub enum NotRemaining {
     #[error("nothing is left to do, with {} done already", counted(*.0, "task"))]
     Nothing(usize),
-    /// It would begin without the work that it needs. `branches` are all that are to be merged.
-    #[error("task '{task}' needs '{on}', whose work is on {branch} and not in what is checked out")]
-    Unmerged { task: TaskId, on: TaskId, branch: String, branches: Vec<String> },
     #[error(transparent)]
     Graph(#[from] GraphError),
 }
@@ -178,8 +217,8 @@ impl Fact {
 }
 
 impl Done {
-    /// What is left of the tasks that are `chosen` of a `whole` plan. Refused where one of them needs a task that is
-    /// done on the branch of a run only, chosen or not: a new run begins with what is checked out.
+    /// What is left of the tasks that are `chosen` of a `whole` plan, and what of the work that they need, chosen or
+    /// not, is on branches of runs only.
     pub fn remaining(&self, whole: &Plan, chosen: &Plan) -> Result<Remaining, NotRemaining> {
         let plan = without(chosen, |task| self.tasks.contains_key(&task.id));
         let gone = chosen.asked().filter(|task| self.tasks.contains_key(&task.id));
@@ -188,13 +227,13 @@ impl Done {
         if plan.tasks.is_empty() && !done.is_empty() {
             return Err(NotRemaining::Nothing(done.len()));
         }
-        self.refuse_unmerged(whole, &plan)?;
-        Ok(Remaining { plan, done })
+        let unmerged = self.unmerged(whole, &plan)?;
+        Ok(Remaining { plan, done, unmerged })
     }
 
-    fn refuse_unmerged(&self, whole: &Plan, left: &Plan) -> Result<(), NotRemaining> {
+    fn unmerged(&self, whole: &Plan, left: &Plan) -> Result<Option<Unmerged>, NotRemaining> {
         if self.tasks.values().all(|task| task.unmerged.is_none()) {
-            return Ok(());
+            return Ok(None);
         }
         let chosen: HashSet<&TaskId> = left.tasks.iter().map(|task| &task.id).collect();
         let needed = needed(whole, |task| chosen.contains(task))?;
@@ -203,9 +242,8 @@ impl Done {
         let missing: BTreeSet<(String, TaskId, TaskId)> = missing.collect();
         let mut branches: Vec<String> = missing.iter().map(|(branch, ..)| branch.clone()).collect();
         branches.dedup();
-        match missing.into_iter().next() {
-            Some((branch, on, task)) => Err(NotRemaining::Unmerged { task, on, branch, branches }),
-            None => Ok(()),
-        }
+        let commits = missing.iter().filter_map(|(_, on, _)| self.tasks.get(on)?.commit.clone()).collect();
+        let first = missing.into_iter().next();
+        Ok(first.map(|(_, on, task)| Unmerged { task, on, branches, commits }))
     }
 }

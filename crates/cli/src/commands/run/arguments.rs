@@ -12,7 +12,7 @@ use conductor_core::run::event::{Options, Selection};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::process::{Capacity, capacity};
-use conductor_engine::runs::done::Remaining;
+use conductor_engine::runs::done::{Remaining, Unmerged};
 
 use super::{full_name, metrics, skipping};
 use crate::args::{self, Arguments, Command, Strategy, Ui};
@@ -43,6 +43,8 @@ pub(super) struct Resolved<'a> {
     pub(super) directory: PathBuf,
     /// What `--skip-done` has left out.
     done: BTreeMap<TaskId, Fingerprint>,
+    /// What of that is needed and not merged yet.
+    pub(super) unmerged: Option<Unmerged>,
     pub(super) metrics_file: Option<PathBuf>,
 }
 
@@ -53,7 +55,7 @@ impl<'a> Resolved<'a> {
         })?;
         let metrics_file = typed.metrics_file.as_deref().map(metrics::resolve).transpose()?;
         let (file, resume, done) = (typed.file.clone(), typed.resume.clone(), BTreeMap::new());
-        let mut resolved = Resolved { typed, file, resume, directory, done, metrics_file };
+        let mut resolved = Resolved { typed, file, resume, directory, done, unmerged: None, metrics_file };
         resolved.settle_file();
         if typed.retry_failed && resolved.resume.is_none() {
             resolved.resume = Some(String::new());
@@ -95,8 +97,8 @@ impl<'a> Resolved<'a> {
             return Ok(chosen.of_plan(whole)?);
         }
         let chosen = chosen.of_plan(whole.clone())?;
-        let Remaining { plan, done } = block_on(skipping::remaining(self, &whole, &chosen))?;
-        self.done = done;
+        let Remaining { plan, done, unmerged } = block_on(skipping::remaining(self, &whole, &chosen))?;
+        (self.done, self.unmerged) = (done, unmerged);
         Ok(plan)
     }
 

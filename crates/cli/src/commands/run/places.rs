@@ -74,20 +74,20 @@ pub(super) fn repository(
     }
 }
 
-/// Whether a run would find what it needs of a repository. Nothing is made, asked or settled.
+/// The repository that a run would find, where it needs one. Nothing is made, asked or settled.
 pub(super) fn foresee(
     args: &Resolved<'_>,
     plan: &Plan,
     options: &Options,
     directory: &Path,
-) -> Result<(), CliError> {
+) -> Result<Option<Repository>, CliError> {
     if !is_wanted(plan, options.isolation) {
-        return Ok(());
+        return Ok(None);
     }
     match Repository::of(directory) {
-        Ok(repository) => check_writable(&repository),
-        Err(GitError::Unborn(_)) if args.typed.first_commit || is_attended() => Ok(()),
-        Err(error) => outside(plan, options.isolation, directory, error),
+        Ok(repository) => check_writable(&repository).map(|()| Some(repository)),
+        Err(GitError::Unborn(_)) if args.typed.first_commit || is_attended() => Ok(None),
+        Err(error) => outside(plan, options.isolation, directory, error).map(|()| None),
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use conductor_core::plan::Plan;
+use conductor_core::plan::{Isolation, Plan, Task};
+use conductor_core::run::event::Options;
 use conductor_core::values::counted::things;
 use conductor_core::values::ids::TaskId;
+use conductor_engine::git::Repository;
 use conductor_engine::host::home::Home;
-use conductor_engine::runs::done::{self, Done, DoneError, NotRemaining, Remaining};
+use conductor_engine::runs::done::{self, BeginsOn, Done, DoneError, NotRemaining, Remaining, Unmerged};
 use conductor_engine::stores;
 
 use super::arguments::Resolved;
@@ -46,13 +48,36 @@ fn refused(done: &Done, chosen: &Plan, why: NotRemaining) -> CliError {
             let message = format!("nothing is left to do: {}", words(done, ids));
             CliError::new(Exit::NothingToDo, message).help(AGAIN)
         }
-        NotRemaining::Unmerged { branches, .. } => {
-            let merges: Vec<String> = branches.iter().map(|branch| format!("git merge {branch}")).collect();
-            let help = format!("merge it first: {}; {AGAIN}", merges.join(" && "));
-            CliError::new(Exit::InvalidFile, format!("{why}; nothing was started")).help(help)
-        }
         NotRemaining::Graph(_) => CliError::new(Exit::InvalidFile, why),
     }
+}
+
+/// Work that is needed may be on the branch of an earlier run only. Where that branch holds all of it and what is checked
+/// out, the run begins there; else the user has to merge, and nothing starts.
+pub(super) fn begin_on_work(
+    args: &Resolved<'_>,
+    plan: &Plan,
+    options: &mut Options,
+    repository: Option<&mut Repository>,
+) -> Result<(), CliError> {
+    let Some(unmerged) = &args.unmerged else { return Ok(()) };
+    let in_place = |task: &Task| task.isolation.or(options.isolation) == Some(Isolation::None);
+    // The user's files are not on that branch: in place the work is missing, and with the files it would be undone.
+    let elsewhere = !args.typed.include_uncommitted && !plan.tasks.iter().any(in_place);
+    let Some(repository) = repository.filter(|_| elsewhere) else { return Err(to_merge(unmerged)) };
+    let Some(BeginsOn { branch, commit }) = unmerged.held_by(repository)? else {
+        return Err(to_merge(unmerged));
+    };
+    talk(format!("begins on {branch}, which has work that is needed and not merged yet"));
+    options.begun_on = Some(commit.clone());
+    repository.head = commit;
+    Ok(())
+}
+
+fn to_merge(unmerged: &Unmerged) -> CliError {
+    let merges: Vec<String> = unmerged.branches.iter().map(|branch| format!("git merge {branch}")).collect();
+    let help = format!("merge it first: {}; {AGAIN}", merges.join(" && "));
+    CliError::new(Exit::InvalidFile, format!("{unmerged}; nothing was started")).help(help)
 }
 
 /// Which tasks are done, and what of that is still to be merged.

@@ -56,6 +56,9 @@ pub struct Options {
     /// usually is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Millis>,
+    /// The commit its branch begins at, where that is the work of an earlier run and not what was checked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_on: Option<String>,
 }
 
 /// What the command line says of a task file: the file is read in the same way when the run is taken up
@@ -110,6 +113,7 @@ impl Options {
             output: None,
             selection: None,
             lease: None,
+            begun_on: None,
         }
     }
 }

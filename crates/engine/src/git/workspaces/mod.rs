@@ -234,7 +234,11 @@ impl RunPlace<'_> {
     }
 
     /// Makes what a run needs of a repository, or takes it up again.
-    pub fn move_in(&self, repository: Repository) -> Result<RunRepo, WorkspaceError> {
+    pub fn move_in(&self, mut repository: Repository) -> Result<RunRepo, WorkspaceError> {
+        // Its branch may have been removed before anything landed on it; it is made again where the run began.
+        if let (None, Some(begun_on)) = (self.run.tip(), &self.run.options().begun_on) {
+            repository.head = begun_on.clone();
+        }
         let layout = self.layout(&repository);
         RunRepo::open(repository, self.id, layout, kept(self.run.plan()), self.run.tip())
     }
