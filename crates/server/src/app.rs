@@ -19,6 +19,7 @@ use crate::problem::{Problem, Result};
 use crate::program::Program;
 use crate::records::{Project, ProjectError, Records};
 use crate::webhooks::Webhooks;
+use crate::turns::Turns;
 
 pub(crate) type App = Arc<AppParts>;
 
@@ -45,9 +46,9 @@ pub(crate) struct AppParts {
     pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) of_projects: tokio::sync::Mutex<HashMap<String, ListOfProject>>,
     /// Of edits: one after the other.
-    pub(crate) editing: tokio::sync::Mutex<()>,
+    pub(crate) editing: Turns,
     /// Of starts: two at once for one project are not both to be tried.
-    pub(crate) starting: tokio::sync::Mutex<()>,
+    pub(crate) starting: Turns,
 }
 
 impl AppParts {

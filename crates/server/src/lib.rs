@@ -16,6 +16,7 @@ pub mod page;
 mod problem;
 mod program;
 pub mod records;
+mod turns;
 mod web;
 pub mod webhooks;
 
@@ -36,6 +37,7 @@ use page::Page;
 use program::Program;
 use records::{Records, RecordsError};
 use webhooks::Webhooks;
+use turns::Turns;
 
 #[derive(Debug, Error)]
 pub enum ServeError {
@@ -71,6 +73,7 @@ impl Server {
         let Settings { home, program, hosts, tls, page, webhooks } = settings;
         let records = Records::open(&home).await?;
         let owner_token = owner::token(&home).map_err(ServeError::Token)?;
+        let folder = owner::folder(&home);
         let app = Arc::new(AppParts {
             records,
             program: Program::new(program, home.root()),
@@ -83,12 +86,12 @@ impl Server {
             webhooks: Webhooks::new(webhooks),
             exchanges: live::Exchanges::default(),
             of_projects: tokio::sync::Mutex::default(),
-            editing: tokio::sync::Mutex::new(()),
+            editing: Turns::new(&folder, "editing"),
             codes: Codes::default(),
             owner_token,
             started: Instant::now(),
             bound: bound.address,
-            starting: tokio::sync::Mutex::new(()),
+            starting: Turns::new(&folder, "starting"),
             home,
             page,
         });

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
 use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +70,7 @@ impl Tls {
     /// Of PEM files.
     pub fn read(certificate: &Path, key: &Path) -> Result<Tls, ListenError> {
         let wrong = |path: &Path, why: String| ListenError::Certificate { path: path.to_owned(), why };
+        check_private(key).map_err(|why| wrong(key, why))?;
         let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate)
             .map_err(|error| wrong(certificate, error.to_string()))?
             .collect();
@@ -83,8 +85,26 @@ impl Tls {
             .map_err(|error| wrong(certificate, error.to_string()))?
             .with_no_client_auth()
             .with_single_cert(chain, secret)
-            .map_err(|error| wrong(key, error.to_string()))?;
+            .map_err(|error| match error {
+                rustls::Error::InconsistentKeys(_) => wrong(
+                    key,
+                    format!("this key does not belong to the certificate {}", certificate.display()),
+                ),
+                error => wrong(key, error.to_string()),
+            })?;
         Ok(Tls(Arc::new(config)))
+    }
+}
+
+/// A key that every user of the machine can read is no secret any more. A group may: keys are often given to one.
+fn check_private(key: &Path) -> Result<(), String> {
+    let mode = std::fs::metadata(key).map_err(|error| error.to_string())?.permissions().mode();
+    match mode & 0o007 {
+        0 => Ok(()),
+        _ => Err(format!(
+            "every user of this machine can read or change it (mode {:04o}); chmod o= it",
+            mode & 0o7777
+        )),
     }
 }
 

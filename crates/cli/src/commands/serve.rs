@@ -60,7 +60,10 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
             open(&server.page_for_owner()?);
         }
         server.serve(stopped()).await?;
-        let _ = std::fs::remove_file(&note);
+        // Another server may have come since.
+        if std::fs::read_to_string(&note).is_ok_and(|noted| noted.trim_end() == page) {
+            let _ = std::fs::remove_file(&note);
+        }
         Ok(Exit::Done)
     })
 }

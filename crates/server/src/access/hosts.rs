@@ -9,6 +9,8 @@ pub(crate) const OWN_NAME: &str = "conductor.localhost";
 pub(crate) struct Hosts {
     /// Lower case, without a port.
     names: Vec<String>,
+    /// The name of the page's address.
+    page: String,
     port: u16,
     tls: bool,
 }
@@ -17,10 +19,16 @@ impl Hosts {
     pub(crate) fn new(bound: SocketAddr, more: &[String], tls: bool) -> Hosts {
         let mut names: Vec<String> = more.iter().map(|name| name.to_ascii_lowercase()).collect();
         names.push(bracketed(bound.ip()));
-        if bound.ip().is_loopback() {
+        // At all addresses of a machine there are those that only this machine reaches.
+        if bound.ip().is_loopback() || bound.ip().is_unspecified() {
             names.extend([OWN_NAME, "localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
         }
-        Hosts { names, port: bound.port(), tls }
+        let page = match bound.ip() {
+            ip if ip.is_loopback() => OWN_NAME.to_owned(),
+            ip if ip.is_unspecified() && more.is_empty() => OWN_NAME.to_owned(),
+            _ => names[0].clone(),
+        };
+        Hosts { names, page, port: bound.port(), tls }
     }
 
     /// Whether a `Host` header names us.
@@ -48,11 +56,7 @@ impl Hosts {
     /// The page's address.
     pub(crate) fn page(&self) -> String {
         let scheme = if self.tls { "https" } else { "http" };
-        let name = match self.names.iter().any(|name| name == OWN_NAME) {
-            true => OWN_NAME,
-            false => self.names.first().map_or("localhost", String::as_str),
-        };
-        format!("{scheme}://{name}:{}", self.port)
+        format!("{scheme}://{}:{}", self.page, self.port)
     }
 
     fn usual_port(&self) -> u16 {
@@ -125,5 +129,17 @@ mod tests {
         assert!(hosts.are_origin("https://box.example") && !hosts.are_origin("http://box.example"));
         assert!(hosts.may_have_cookie("box.example") && !hosts.may_have_cookie("10.0.0.4"));
         assert_eq!(hosts.page(), "https://box.example:443");
+    }
+
+    #[test]
+    fn at_all_addresses_the_machine_itself_is_let_in() {
+        let named = Hosts::new("0.0.0.0:7420".parse().unwrap(), &["box.example".into()], true);
+        for ours in ["box.example:7420", "localhost:7420", "127.0.0.1:7420", "conductor.localhost:7420"] {
+            assert!(named.include(ours), "{ours}");
+        }
+        assert!(!named.include("10.0.0.4:7420") && !named.include("evil.example:7420"));
+        assert_eq!(named.page(), "https://box.example:7420");
+        let unnamed = Hosts::new("[::]:7420".parse().unwrap(), &[], true);
+        assert_eq!(unnamed.page(), "https://conductor.localhost:7420");
     }
 }

@@ -99,7 +99,7 @@ async fn edit(
     id: &str,
 ) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
-    let _turn = app.editing.lock().await;
+    let _turn = app.editing.take().await?;
     let read = ReadFile::of(&project)?;
     match asked.header("if-match") {
         Some(known) if known == "*" || known == read.version => {}

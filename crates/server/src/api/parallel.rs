@@ -111,7 +111,7 @@ async fn start(app: App, asked: Asked) -> Result<Response> {
 
 /// One at a time: of two that want to start the same project, one does, and the other is told of it.
 pub(crate) async fn begin(app: &App, project: &Project, wanted: &Given) -> Result<Value> {
-    let _turn = app.starting.lock().await;
+    let _turn = app.starting.take().await?;
     app.runs.forget_list().await;
     if let Some(run) = live(app, project).await? {
         return Err(Problem::conflict(format!("run {} of this project is under way", run.id))

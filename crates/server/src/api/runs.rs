@@ -6,7 +6,7 @@ use conductor_core::run::Run;
 use conductor_core::run::costs::{self, By};
 use conductor_core::run::event::Usage;
 use conductor_core::schedule::{AtWork, Snapshot, Wait, Waiting, Words};
-use conductor_engine::records::flat::{self, timestamp};
+use conductor_engine::records::flat::timestamp;
 use conductor_engine::runs::control::async_client;
 use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
@@ -197,10 +197,7 @@ async fn events(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
     let since = asked.query.whole("since").unwrap_or(0);
     let limit = asked.query.whole("limit").unwrap_or(1_000) as usize;
-    let records = feed.records(since).await?;
-    let next = (records.len() > limit).then(|| records[limit - 1].seq);
-    let events: Vec<Value> =
-        records.iter().take(limit).map(|record| flat::event(feed.id(), record)).collect();
+    let (events, next) = feed.told_after(since, limit).await?;
     answer::json("conductor.events/1", json!({ "run": feed.id(), "events": events, "next_since": next }))
 }
 

@@ -127,7 +127,7 @@ fn directory(app: &App, wanted: &std::path::Path) -> std::path::PathBuf {
 
 async fn resume(app: App, asked: Asked) -> Result<Response> {
     let run = app.runs.named(asked.named("run")?).await?;
-    let _turn = app.starting.lock().await;
+    let _turn = app.starting.take().await?;
     if app.home.is_live(&run.id) {
         return Err(Problem::conflict(format!("run {} is under way", run.id)).with("run", run.id.as_str()));
     }

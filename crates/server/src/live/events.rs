@@ -1,9 +1,10 @@
 //! Events by the names that clients know: each is made of one record of the log and the plan alone, so that it is the
 //! same whenever it is told.
 
+use conductor_core::plan::graph::{Graph, Strategy};
 use conductor_core::plan::{Isolation, Plan, Task};
 use conductor_core::run::costs;
-use conductor_core::run::event::{Event, FailureClass, Outcome, Record};
+use conductor_core::run::event::{BatchResult, Event, FailureClass, Outcome, Record};
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::records::flat;
 use serde_json::{Value, json};
@@ -115,6 +116,17 @@ fn shorten(event: &Event, value: &mut Value) {
     }
 }
 
+/// How many batches there are, with the tasks that have joined by now.
+fn levels(plan: &Plan) -> Option<usize> {
+    Graph::new(plan, Strategy::Queue).ok().map(|graph| graph.batches().len())
+}
+
+fn of_batch(number: u32, result: &BatchResult) -> Value {
+    let (cost, duration) = (costs::dollars(result.usage), result.elapsed.0 as f64 / 1_000.0);
+    let more = json!({ "batch_number": number, "failed": result.failed, "duration": duration, "cost": cost });
+    json!({ "batch_number": number, "result": with(json!(result), more), "cost_usd": cost })
+}
+
 fn of_task(plan: &Plan, id: &TaskId) -> Value {
     let task = plan.tasks.iter().find(|task| task.id == *id);
     json!({ "task_id": id, "epic_id": task.and_then(|task| task.epic.as_deref()) })
@@ -128,12 +140,13 @@ fn with(mut value: Value, more: Value) -> Value {
 /// The name of what happened, and what clients want to know of it.
 fn named(plan: &Plan, record: &Record) -> (&'static str, Value) {
     match &record.event {
-        Event::BatchStarted { number, tasks } => {
-            ("batch_start", json!({ "batch_number": number, "task_count": tasks.len() }))
-        }
+        Event::BatchStarted { number, tasks } => (
+            "batch_start",
+            json!({ "batch_number": number, "total_batches": levels(plan), "task_count": tasks.len() }),
+        ),
         Event::BatchCompleted { number, result } => {
             let name = if result.failed.is_empty() { "batch_complete" } else { "batch_failed" };
-            (name, json!({ "batch_number": number, "cost_usd": costs::dollars(result.usage) }))
+            (name, of_batch(*number, result))
         }
         Event::AttemptStarted { task, choice, .. } => {
             let (agent, model) = choice.as_ref().map_or((None, None), |c| (Some(&c.agent), c.model.as_ref()));
@@ -171,7 +184,7 @@ fn named(plan: &Plan, record: &Record) -> (&'static str, Value) {
             ("task_progress", with(of_task(plan, task), json!({ "phase": "waiting" })))
         }
         Event::TaskCompleted { task, .. } | Event::TaskResolved { task, .. } => {
-            ("task_complete", of_task(plan, task))
+            ("task_complete", with(of_task(plan, task), json!({ "status": "completed" })))
         }
         Event::TaskFailed { task, failure } => {
             ("task_failed", with(of_task(plan, task), json!({ "error": failure.message })))

@@ -13,6 +13,7 @@ use conductor_engine::host::clock;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::watching::Watching;
 use conductor_engine::stores::{LogReader, StoredRun};
+use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout_at};
 
@@ -229,5 +230,14 @@ impl Feed {
         let parts =
             |chunk: &[Record]| chunk.iter().flat_map(|record| told(&self.stored.id, &plan, record)).collect();
         Ok(records.chunks(500).map(|chunk| Frame::new(parts(chunk))).collect())
+    }
+
+    /// What at most so many records tell, as listeners are told it, and the number to go on behind where there are more.
+    pub(crate) async fn told_after(&self, after: u64, limit: usize) -> Result<(Vec<Value>, Option<u64>)> {
+        let records = self.records(after).await?;
+        let plan: Arc<Plan> = self.look(|run| run.plan().clone());
+        let next = (records.len() > limit).then(|| records[limit - 1].seq);
+        let parts = records.iter().take(limit).flat_map(|record| told(&self.stored.id, &plan, record));
+        Ok((parts.filter_map(|part| serde_json::from_str(&part.text).ok()).collect(), next))
     }
 }
