@@ -17,14 +17,18 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one this program is not even built.)
-pub(crate) const FOR_TESTS: [Program; 7] = [
+pub(crate) const FOR_TESTS: [Program; 11] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),
     program("sqlite3", "sqlite3"),
     program("faketime", "faketime"),
     program("unshare", "util-linux"),
     program("tmux", "tmux"),
+    program("prometheus", "prometheus"),
     program("promtool", "prometheus"),
+    program("curl", "curl"),
+    program("jq", "jq"),
+    program("openssl", "openssl"),
 ];
 
 /// What Conductor is measured against.

@@ -56,8 +56,12 @@ impl<'w> Served<'w> {
     }
 
     pub(super) fn with(world: &'w World, more: &[&str]) -> Served<'w> {
+        Served::at(world, free_port(), more)
+    }
+
+    pub(super) fn at(world: &'w World, address: SocketAddr, more: &[&str]) -> Served<'w> {
         let more = more.iter().map(|word| (*word).to_owned()).collect();
-        let mut served = Served { world, address: free_port(), live: None, more };
+        let mut served = Served { world, address, live: None, more };
         served.begin();
         served
     }
@@ -141,8 +145,12 @@ impl<'w> Served<'w> {
     }
 
     pub(super) fn socket(&self, path: &str) -> Socket {
+        self.socket_of(&self.owner(), path)
+    }
+
+    pub(super) fn socket_of(&self, token: &str, path: &str) -> Socket {
         let mut request = format!("ws://{}{path}", self.address).into_client_request().unwrap();
-        request.headers_mut().insert("authorization", format!("Bearer {}", self.owner()).parse().unwrap());
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(crate::harness::DEADLINE)).unwrap();
         let (socket, _) = tungstenite::client(request, stream).unwrap();

@@ -1,6 +1,7 @@
 //! `conductor serve`: who may ask, what it answers, what it tells as it happens, and that no run depends on it.
 
 mod access;
+mod again;
 mod client;
 mod commands;
 mod conversation;
@@ -14,3 +15,8 @@ mod projects;
 mod receiver;
 mod secrets;
 mod webhooks;
+mod prometheus;
+mod secrets;
+mod story;
+mod tls;
+mod transcripts;
