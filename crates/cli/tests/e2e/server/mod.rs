@@ -16,7 +16,6 @@ mod receiver;
 mod secrets;
 mod webhooks;
 mod prometheus;
-mod secrets;
 mod story;
 mod tls;
 mod transcripts;
