@@ -47,6 +47,9 @@ pub(crate) struct Report {
     /// output)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Send the trace (--format otlp) to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) send: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,6 +57,8 @@ pub(crate) enum ReportFormat {
     Html,
     Md,
     Json,
+    /// The run's trace for OpenTelemetry; needs a build with the feature `otel`
+    Otlp,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod machine;
 mod repository;
 mod state;
 mod tasks;
+mod traces;
 mod witnesses;
 
 pub(super) use content::troubles;
@@ -107,5 +108,6 @@ async fn examine(fix: bool) -> Result<Vec<Finding>, CliError> {
     findings.push(machine::agents());
     findings.push(machine::descriptors());
     findings.push(machine::clock());
+    findings.extend(traces::state());
     Ok(findings)
 }

@@ -1,4 +1,6 @@
-//! `conductor report`: what a run came to, or has come to so far, as a page to send on, as Markdown or as JSON.
+//! `conductor report`: what a run came to, or has come to so far, as a page to send on, as Markdown, as JSON or as a trace.
+
+mod traces;
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +9,7 @@ use conductor_core::report::{self, Subject, SummaryFile};
 use conductor_engine::records::ledger;
 use conductor_engine::records::output;
 
-use super::{answer, block_on};
+use super::{answer, block_on, talk};
 use crate::archive::Archive;
 use crate::args::{self, ReportFormat};
 use crate::console;
@@ -15,7 +17,7 @@ use crate::error::{CliError, Exit};
 
 pub(crate) fn run(args: &args::Report) -> Result<Exit, CliError> {
     let format = if args.json { ReportFormat::Json } else { args.format };
-    let (text, directory) = block_on(tell(args.run.as_deref(), format))?;
+    let (Some(text), directory) = block_on(tell(args, format))? else { return Ok(Exit::Done) };
     let place = match (&args.output, format) {
         (Some(file), _) if file.as_os_str() == "-" => None,
         (Some(file), _) => Some(file.clone()),
@@ -29,10 +31,13 @@ pub(crate) fn run(args: &args::Report) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The report, and where the run's own files are.
-async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBuf), CliError> {
+/// The report, where it is to be written, and where the run's own files are.
+async fn tell(args: &args::Report, format: ReportFormat) -> Result<(Option<String>, PathBuf), CliError> {
+    if args.send && format != ReportFormat::Otlp {
+        return Err(CliError::new(Exit::Usage, "only a trace can be sent").help("add --format otlp"));
+    }
     let archive = Archive::open().await?;
-    let runs = archive.candidates(run)?;
+    let runs = archive.candidates(args.run.as_deref())?;
     let Some(stored) = runs.first() else {
         return Err(CliError::new(Exit::NothingToDo, "nothing has been run here yet"));
     };
@@ -40,11 +45,11 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
     let live = archive.home.is_live(&stored.id);
     let found = archive.read(stored).await?;
     let (id, run) = (&stored.id, &found.run);
+    let directory = run.options().output.as_ref().map_or_else(|| archive.home.run(id), PathBuf::from);
     let graph = &Graph::new(run.plan(), run.options().strategy)
         .map_err(|error| CliError::new(Exit::Unexpected, error))?;
     let run_repo = found.context(&archive.home).ok().filter(|_| !live);
     let ledger = run_repo.as_ref().and_then(|run_repo| ledger::take(id, run, run_repo, &[]).ok());
-    let directory = run.options().output.as_ref().map_or_else(|| archive.home.run(id), PathBuf::from);
     let voices = &output::voices(&directory, run);
     let subject = Subject {
         id,
@@ -63,8 +68,9 @@ async fn tell(run: Option<&str>, format: ReportFormat) -> Result<(String, PathBu
                 SummaryFile::new(id, run, graph, subject.ledger).with_aggregation(subject.aggregation);
             serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n"
         }
+        ReportFormat::Otlp => return Ok((traces::tell(&archive, &found, &directory, args)?, directory)),
     };
-    Ok((text, directory))
+    Ok((Some(text), directory))
 }
 
 fn write(place: &Path, text: &str) -> Result<(), CliError> {

@@ -12,6 +12,7 @@ mod metrics;
 mod places;
 mod signals;
 mod skipping;
+mod traces;
 mod uncommitted;
 mod unedited;
 mod unfinished;
@@ -350,6 +351,7 @@ async fn carry_out(
     let (options, in_repository) = (start.options.clone(), world.workspaces.run_repo().is_some());
     let store = world.log.store().clone();
     let file = Watched::new(args, source.clone(), &run, store, (&options, in_repository))?;
+    let traces = traces::prepare(home.clone(), &world, &run);
     let metrics = metrics::source(args, home, &world);
     let (mut driving, notices) = Driving::begin(&run, start, world, source.clone())?;
     let coordinator = driving.coordinator();
@@ -360,6 +362,7 @@ async fn carry_out(
     let followed =
         |source| MetricsFile::follow(source, &run, driving.coordinator().subscribe(), audience.words());
     let metrics = metrics.map(followed);
+    let traces = traces.follow(&run, driving.coordinator());
     // The views and writers that follow the run hold what they need of it.
     drop((run, graph));
     process::give_memory_back();
@@ -368,6 +371,7 @@ async fn carry_out(
     let watching = file.map(|file| tokio::spawn(file.watch(control, audience.words())));
     let driven = audience.follow(driving.drive(), looks).await;
     metrics::finish(metrics);
+    traces.finish();
     let driven = driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
     let concluded = driven.conclude(&|word| talk(word)).await?;

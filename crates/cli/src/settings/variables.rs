@@ -120,6 +120,11 @@ pub(crate) fn of_settings() -> impl Iterator<Item = &'static str> {
     OF_OPTIONS.iter().chain(&OF_TASKS).map(|(_, variable)| *variable)
 }
 
+/// A variable that is not ours, as other programs have it too. An empty one is not set.
+pub(crate) fn standard(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
 /// What is set for tasks and their file, as a config file would say it; nothing where nothing is.
 pub(crate) fn config() -> Option<Config> {
     let value = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());

@@ -37,6 +37,7 @@ mod exec;
 mod exit_codes;
 mod explain;
 mod faults;
+mod features;
 mod first_commands;
 mod graph;
 mod group_execute;
@@ -93,6 +94,8 @@ mod stranger;
 mod teardown;
 mod template;
 mod terminal;
+#[cfg(feature = "otel")]
+mod traces;
 mod uncommitted;
 mod unwritable;
 mod used_home;

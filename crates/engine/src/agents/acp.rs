@@ -253,7 +253,9 @@ impl Acp {
             let what = if what.is_empty() { text(&update["title"]).unwrap_or_default() } else { what };
             heard.said.extend(tool.take().map(|name| Said::Tool(name, what)));
         }
-        self.answering &= !matches!(status, "completed" | "failed");
+        let is_over = matches!(status, "completed" | "failed");
+        heard.returned = u32::from(is_over);
+        self.answering &= !is_over;
         heard.stuck = self.breach(update);
         heard
     }

@@ -85,6 +85,8 @@ const PIECE: &[u8] = b"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_
 /// What its tools answered, which matters only where it is an error.
 const TOLD: &[u8] = b"{\"type\":\"user\"";
 const BAD: &[u8] = b"\"is_error\":true";
+/// Stands in it once for each answer: within an answer's own words the quotes would be escaped.
+const ANSWER: &[u8] = b"\"type\":\"tool_result\"";
 
 pub(super) struct Agent;
 
@@ -340,7 +342,7 @@ impl Translator for Claude {
             return Heard::default();
         }
         if bytes.starts_with(TOLD) && memmem::find(bytes, BAD).is_none() {
-            return Heard::default();
+            return Heard { returned: answers(bytes), ..Heard::default() };
         }
         let Some(event) = SIEVE.read(bytes) else { return Heard::default() };
         match event["type"].as_str() {
@@ -349,7 +351,7 @@ impl Translator for Claude {
                 if event["parent_tool_use_id"].is_null() {
                     self.usage.is_about_to_ask();
                 }
-                on_answers(&event)
+                Heard { returned: answers(bytes), ..on_answers(&event) }
             }
             Some("assistant") => self.on_assistant(&event),
             Some("stream_event") => self.on_piece(&event),
@@ -403,6 +405,11 @@ impl Translator for Claude {
 fn user(words: &str) -> Vec<u8> {
     let content = json!([{ "type": "text", "text": words }]);
     line(&json!({ "type": "user", "message": { "role": "user", "content": content } }))
+}
+
+/// How many of its tools have answered.
+fn answers(line: &[u8]) -> u32 {
+    memmem::find_iter(line, ANSWER).count().try_into().unwrap_or(u32::MAX)
 }
 
 /// What went wrong with its tools.

@@ -251,7 +251,7 @@ impl Translator for Gemini {
             }
             "message" => self.on_message(&event),
             "tool_use" => self.on_tool_use(&event),
-            "tool_result" => self.on_tool_result(&event),
+            "tool_result" => Heard { returned: 1, ..self.on_tool_result(&event) },
             "error" => self.on_error(&event),
             "result" => self.on_result(event),
             // Whatever comes with a later version is kept in the stream and does no harm.

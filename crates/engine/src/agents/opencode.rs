@@ -188,7 +188,8 @@ impl OpenCode {
 
     fn on_tool(&mut self, part: &Value) -> Heard {
         let (tool, state) = (text(&part["tool"]).unwrap_or_default(), &part["state"]);
-        let mut heard = said(Said::Tool(tool.clone(), purpose(&state["input"])));
+        // It tells of a call when the call is over.
+        let mut heard = Heard { returned: 1, ..said(Said::Tool(tool.clone(), purpose(&state["input"]))) };
         if state["status"] == "error" {
             let why = text(&state["error"]).unwrap_or_default();
             let why = format!("{tool}: {}", why.split(". ").next().unwrap_or_default());

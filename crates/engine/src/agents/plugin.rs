@@ -64,6 +64,8 @@ struct Plugin {
     policy: InWorkspace,
     words: Option<String>,
     result: Option<Value>,
+    /// Whether a tool is at work: its protocol has no word for the end of a call, so the next line is taken for it.
+    calling: bool,
 }
 
 impl Plugin {
@@ -78,7 +80,7 @@ impl Plugin {
             "model": brief.task.model,
             "session": session,
         });
-        Plugin { task, policy: brief.policy(), words: None, result: None }
+        Plugin { task, policy: brief.policy(), words: None, result: None, calling: false }
     }
 
     fn on_text(&mut self, event: &Value) -> Heard {
@@ -96,21 +98,7 @@ impl Plugin {
         Heard { reply: line(&answer), said: said.into_iter().collect(), ..Heard::default() }
     }
 
-    fn failed(&self, result: &Value) -> Ending {
-        let words = text(&result["text"]).or_else(|| self.words.clone());
-        let class = class_of(&result["class"]);
-        let parked = (class == FailureClass::UsageLimit).then(|| result["resets_at"].as_i64());
-        Ending { parked, ..Ending::bad(class, words.unwrap_or_else(|| "it failed without a reason".into())) }
-    }
-}
-
-impl Translator for Plugin {
-    fn opening(&mut self) -> Vec<u8> {
-        line(&self.task)
-    }
-
-    fn on_line(&mut self, bytes: &[u8]) -> Heard {
-        let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
+    fn on_event(&mut self, event: Value) -> Heard {
         let words = || text(&event["text"]).unwrap_or_default();
         match event["type"].as_str() {
             Some("text") => self.on_text(&event),
@@ -131,6 +119,25 @@ impl Translator for Plugin {
             // Whatever comes with a later version is kept in the stream and does no harm.
             _ => Heard::default(),
         }
+    }
+
+    fn failed(&self, result: &Value) -> Ending {
+        let words = text(&result["text"]).or_else(|| self.words.clone());
+        let class = class_of(&result["class"]);
+        let parked = (class == FailureClass::UsageLimit).then(|| result["resets_at"].as_i64());
+        Ending { parked, ..Ending::bad(class, words.unwrap_or_else(|| "it failed without a reason".into())) }
+    }
+}
+
+impl Translator for Plugin {
+    fn opening(&mut self) -> Vec<u8> {
+        line(&self.task)
+    }
+
+    fn on_line(&mut self, bytes: &[u8]) -> Heard {
+        let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
+        let returned = u32::from(std::mem::replace(&mut self.calling, event["type"] == "tool"));
+        Heard { returned, ..self.on_event(event) }
     }
 
     fn say(&mut self, words: &str) -> Vec<u8> {

@@ -58,6 +58,8 @@ pub trait Translator: Send {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Heard {
     pub said: Vec<Said>,
+    /// How many of the tool calls that it told of have come back.
+    pub returned: u32,
     /// Used since the last time this was told, by model.
     pub used: Vec<Tokens>,
     /// Its own totals since it last said them, by model: they take the place of all that was told since.

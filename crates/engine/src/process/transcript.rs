@@ -8,6 +8,7 @@
 //! own folder; one that wrote nothing leaves nothing, and the spool serves the next. Making a file costs more than
 //! starting a process on some file systems, and most commands of a large graph are silent.
 
+mod calls;
 mod cleared;
 mod parts;
 mod reading;
@@ -24,6 +25,8 @@ use rustix::fs::FallocateFlags;
 use crate::host::access;
 use crate::host::redact::{self, Redactor, Scrubber};
 
+pub(crate) use calls::CallLog;
+pub use calls::{ToolCall, tool_calls};
 pub use cleared::Clear;
 pub(crate) use cleared::{Mark, Marks};
 #[cfg(test)]
@@ -75,6 +78,15 @@ impl Speaker<'_> {
     /// Where what it said to us is kept, word by word.
     pub fn stream(&self) -> PathBuf {
         self.transcript().with_extension("jsonl")
+    }
+
+    /// Where its tool calls are noted.
+    fn calls(&self) -> PathBuf {
+        let folder = self.folder().join(self.task.as_str());
+        match self.attempt {
+            Attempt(1) => folder.join("calls.jsonl"),
+            Attempt(n) => folder.join(format!("calls.{n}.jsonl")),
+        }
     }
 
     /// Where it is noted whose stream is being written, and what had been used before.

@@ -23,9 +23,10 @@ use super::{Order, Worker};
 use crate::agents::conversation::{Recorder, Who};
 use crate::agents::prices;
 use crate::agents::{self, CallSize, Ending, Heard, Questions, Said, Translator};
+use crate::host::clock::wall;
 use crate::host::redact::Redactor;
 use crate::process::Exit;
-use crate::process::transcript::{Speaker, Transcript, shown};
+use crate::process::transcript::{CallLog, Speaker, Transcript, shown};
 
 /// How much of what it does, and of its last line, is for those who look on.
 const LINE: usize = 200;
@@ -53,6 +54,8 @@ pub(super) struct Conversation {
     pub(super) first_start: Option<FirstStart>,
     /// Notes what is said to it, for people who read the conversation.
     pub(super) recorder: Option<Recorder>,
+    /// Where its tool calls are noted.
+    pub(super) calls: Option<CallLog>,
 }
 
 impl Conversation {
@@ -79,6 +82,7 @@ impl Conversation {
             said: None,
             first_start: None,
             recorder: None,
+            calls: None,
         }
     }
 
@@ -186,6 +190,9 @@ impl Conversation {
                 for said in std::mem::take(&mut heard.said) {
                     let said = clean(said, transcript.redactor());
                     push_words(&said, &mut news);
+                    if let Some(calls) = &mut self.calls {
+                        note(calls, &said);
+                    }
                     match self.repetition.as_mut().and_then(|repetition| repetition.see(&said)) {
                         Some(Sign::Tell(words)) => {
                             if let Some(stdin_writer) = &self.stdin_writer {
@@ -201,6 +208,9 @@ impl Conversation {
                         }
                         None => {}
                     }
+                }
+                if let Some(calls) = self.calls.as_mut().filter(|_| heard.returned > 0) {
+                    calls.returned(heard.returned, wall());
                 }
                 self.spent |= !heard.used.is_empty();
                 self.session = heard.session.or(self.session.take());
@@ -266,6 +276,9 @@ impl Conversation {
         if let Some(stream) = self.stream.take() {
             let _ = stream.finish();
         }
+        if let Some(calls) = self.calls.take() {
+            calls.finish(wall());
+        }
         ending
     }
 }
@@ -315,6 +328,15 @@ fn clean(said: Said, redactor: &Redactor) -> Said {
         Said::Retry(what) => Said::Retry(redactor.string(what)),
         Said::Denied(what) => Said::Denied(redactor.string(what)),
         Said::Note(what) => Said::Note(redactor.string(what)),
+    }
+}
+
+/// What is said of its tools.
+fn note(calls: &mut CallLog, said: &Said) {
+    match said {
+        Said::Tool(tool, what) => calls.began(tool, what, wall()),
+        Said::Trouble(_) => calls.failed(),
+        Said::Text(_) | Said::Retry(_) | Said::Denied(_) | Said::Note(_) => {}
     }
 }
 

@@ -17,7 +17,7 @@ use crate::agents::{self, Agent, Brief, Engagement};
 use crate::git::workspaces::Workspace;
 use crate::host::clock::wall;
 use crate::process::Exit;
-use crate::process::transcript::Transcript;
+use crate::process::transcript::{CallLog, Transcript};
 
 impl Worker {
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
@@ -92,8 +92,10 @@ impl Worker {
         }
         let mark = self.link.marks.stream(context.order.executor);
         let stream = stream.map(|stream| stream.redacted(transcript.redactor().clone()).marked(mark));
+        let calls = stream.is_some().then(|| CallLog::new(&speaker));
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
         talk.recorder = recorder;
+        talk.calls = calls;
         talk.told = (goes_on && matches!(brief.task.work, Work::Prompt(_))).then(|| brief.session.id.clone());
         let _place = tokio::select! {
             biased;

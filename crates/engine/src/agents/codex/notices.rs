@@ -18,7 +18,10 @@ impl Codex {
                 Heard { over: true, ..Heard::default() }
             }
             "item/started" => self.on_item_started(&params["item"]),
-            "item/completed" => self.on_item_completed(params),
+            "item/completed" => {
+                let returned = u32::from(is_tool(&params["item"]));
+                Heard { returned, ..self.on_item_completed(params) }
+            }
             "thread/tokenUsage/updated" => Heard { used: self.count(params), ..Heard::default() },
             "account/rateLimits/updated" => self.on_limits(&params["rateLimits"]),
             "error" => self.on_error(params),
@@ -91,6 +94,11 @@ impl Codex {
         }
         Heard::default()
     }
+}
+
+/// Whether a tool was called, as `on_item_started` tells it.
+fn is_tool(item: &Value) -> bool {
+    matches!(item["type"].as_str(), Some("commandExecution" | "fileChange" | "mcpToolCall" | "webSearch"))
 }
 
 fn noted(words: &Value) -> Heard {
