@@ -18,12 +18,19 @@ pub(crate) fn run(filter: &[&str]) -> Result {
     step("format", || quietly(&mut cargo(&["fmt", "--all", "--check"])))?;
     step("tidy", tidy::run)?;
     step("lints", || {
-        quietly(&mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+        // Of what is left out by default, too; only the crates with such parts are looked at twice.
+        for more in [&[][..], &["--all-features"]] {
+            let words =
+                [&["clippy", "--workspace", "--all-targets", "--locked"], more, &["--", "-D", "warnings"]];
+            quietly(&mut cargo(&words.concat()))?;
+        }
+        Ok(())
     })?;
     step("dependencies", dependencies)?;
     step("docs", docs::check)?;
     step("examples", || quietly(&mut cargo(&["test", "--workspace", "--locked", "--doc"])))?;
     step("tests", || openly(nextest().args(["-E", IN_REACH]).args(filter)))?;
+    step("features", || openly(with_features().args(filter)))?;
     step("quickstart", quickstart::run)
 }
 
@@ -31,6 +38,16 @@ pub(crate) fn run(filter: &[&str]) -> Result {
 /// soak's, and so is what takes one of them a minute.
 const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) & not test(/_slowly$/) \
                         | test(claude::) | test(=which_agents_are_here)";
+
+/// The suite runs the program as it is built by default. The tests of its optional parts, and of what they share code with,
+/// run on a build that has them all: only the two crates that have such parts are compiled again.
+fn with_features() -> Command {
+    const OWN: &str = "test(traces::) | test(oidc::) | test(features::) | test(server::access::)";
+    let mut command = cargo(&["nextest", "run", "--locked", "--no-fail-fast", "--no-tests=pass"]);
+    command.args(["--profile", profile(), "-p", "conductor", "-p", "conductor-server"]);
+    command.args(["--features", "conductor/oidc,conductor/otel", "-E", OWN]);
+    command
+}
 
 /// What the test suite does in small, in the size users are promised.
 pub(crate) fn soak() -> Result {
@@ -89,8 +106,11 @@ fn has_advisories() -> bool {
 }
 
 fn nextest() -> Command {
-    let profile = if std::env::var("CI").is_ok_and(|ci| ci == "true") { "ci" } else { "default" };
-    cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile])
+    cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile()])
+}
+
+fn profile() -> &'static str {
+    if std::env::var("CI").is_ok_and(|ci| ci == "true") { "ci" } else { "default" }
 }
 
 fn cargo_home() -> Option<PathBuf> {

@@ -35,6 +35,8 @@ pub(crate) struct AppParts {
     pub(crate) hosts: Hosts,
     pub(crate) throttle: Throttle,
     pub(crate) codes: Codes,
+    #[cfg(feature = "oidc")]
+    pub(crate) oidc: Option<crate::oidc::Oidc>,
     pub(crate) owner_token: String,
     pub(crate) started: Instant,
     pub(crate) bound: SocketAddr,

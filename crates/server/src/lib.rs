@@ -13,6 +13,8 @@ pub mod listen;
 mod live;
 mod metrics;
 pub mod page;
+#[cfg(feature = "oidc")]
+pub mod oidc;
 mod problem;
 mod program;
 pub mod records;
@@ -47,6 +49,12 @@ pub enum ServeError {
     Listen(#[from] ListenError),
     #[error("the owner's token cannot be kept: {0}")]
     Token(std::io::Error),
+    #[cfg(feature = "oidc")]
+    #[error("no random numbers: {0}")]
+    Random(std::io::Error),
+    #[cfg(feature = "oidc")]
+    #[error("a role cannot be given by --oidc-role: {0}")]
+    Project(records::ProjectError),
 }
 
 /// What a server is to be.
@@ -59,6 +67,9 @@ pub struct Settings {
     pub tls: Option<Tls>,
     pub page: Page,
     pub webhooks: webhooks::Rules,
+    /// Who else says who a person is.
+    #[cfg(feature = "oidc")]
+    pub oidc: Option<oidc::OidcSettings>,
 }
 
 /// A server that is bound and not serving yet.
@@ -70,8 +81,12 @@ pub struct Server {
 
 impl Server {
     pub async fn prepare(settings: Settings, bound: Bound) -> Result<Server, ServeError> {
-        let Settings { home, program, hosts, tls, page, webhooks } = settings;
+        #[cfg(feature = "oidc")]
+        let oidc = settings.oidc.map(oidc::Oidc::new).transpose().map_err(ServeError::Random)?;
+        let Settings { home, program, hosts, tls, page, webhooks, .. } = settings;
         let records = Records::open(&home).await?;
+        #[cfg(feature = "oidc")]
+        check_projects(oidc.as_ref(), &records).await?;
         let owner_token = owner::token(&home).map_err(ServeError::Token)?;
         let folder = owner::folder(&home);
         let app = Arc::new(AppParts {
@@ -88,6 +103,8 @@ impl Server {
             of_projects: tokio::sync::Mutex::default(),
             editing: Turns::new(&folder, "editing"),
             codes: Codes::default(),
+            #[cfg(feature = "oidc")]
+            oidc,
             owner_token,
             started: Instant::now(),
             bound: bound.address,
@@ -123,6 +140,15 @@ impl Server {
         self.app.records.close().await;
         Ok(())
     }
+}
+
+/// A role in a project that does not exist would wait for the next project of that name.
+#[cfg(feature = "oidc")]
+async fn check_projects(oidc: Option<&oidc::Oidc>, records: &Records) -> Result<(), ServeError> {
+    for project in oidc.into_iter().flat_map(oidc::Oidc::projects) {
+        records.project(project).await.map_err(ServeError::Project)?;
+    }
+    Ok(())
 }
 
 /// The API's own description.

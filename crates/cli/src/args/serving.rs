@@ -34,12 +34,38 @@ pub(crate) struct Serve {
     /// Tell webhooks on other machines without TLS too: anyone in between can read and replay what they are sent
     #[arg(long)]
     pub(crate) plain_webhooks: bool,
+    #[command(flatten)]
+    pub(crate) oidc: Oidc,
     /// Open the page in a browser, logged in
     #[arg(long)]
     pub(crate) open: bool,
     /// Print the server's addresses as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Who else says who a person is. Needs a build with the feature `oidc`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Log in by OpenID Connect (needs a build with the feature `oidc`)")]
+pub(crate) struct Oidc {
+    /// Let people log in by this identity provider
+    #[arg(long, value_name = "URL", requires = "oidc_client_id")]
+    pub(crate) oidc_issuer: Option<String>,
+    /// Use this client id at the provider
+    #[arg(long, value_name = "ID", requires = "oidc_issuer")]
+    pub(crate) oidc_client_id: Option<String>,
+    /// Use the client secret in this file
+    #[arg(long, value_name = "FILE", requires = "oidc_issuer")]
+    pub(crate) oidc_client_secret_file: Option<PathBuf>,
+    /// Ask the provider for this scope too; repeatable (always: openid, email)
+    #[arg(long = "oidc-scope", value_name = "SCOPE", requires = "oidc_issuer")]
+    pub(crate) oidc_scopes: Vec<String>,
+    /// Read a person's groups from this claim of the ID token
+    #[arg(long, value_name = "CLAIM", requires = "oidc_issuer", default_value = "groups")]
+    pub(crate) oidc_groups_claim: String,
+    /// Give people of this group this role, in all projects or in one; repeatable
+    #[arg(long = "oidc-role", value_name = "GROUP=ROLE[@PROJECT]", requires = "oidc_issuer")]
+    pub(crate) oidc_roles: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -174,6 +200,9 @@ pub(crate) struct UserAdd {
     /// Give the role in this project only
     #[arg(long, value_name = "ID")]
     pub(crate) project: Option<String>,
+    /// Let the user log in by the identity provider only; the name is the person's e-mail address
+    #[arg(long)]
+    pub(crate) no_password: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,7 +9,7 @@ use conductor_core::report::{self, Subject, SummaryFile};
 use conductor_engine::records::ledger;
 use conductor_engine::records::output;
 
-use super::{answer, block_on, talk};
+use super::{answer, block_on};
 use crate::archive::Archive;
 use crate::args::{self, ReportFormat};
 use crate::console;

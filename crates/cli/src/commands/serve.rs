@@ -1,5 +1,7 @@
 //! `conductor serve`: Conductor over HTTP, until it is told to stop.
 
+mod oidc;
+
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -24,6 +26,10 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
         (Some(certificate), Some(key)) => Some(Tls::read(certificate, key)?),
         _ => None,
     };
+    #[cfg(feature = "oidc")]
+    let oidc = oidc::settings(&args.oidc)?;
+    #[cfg(not(feature = "oidc"))]
+    oidc::refuse(&args.oidc)?;
     let bound = match listen::handed_over()? {
         Some(bound) => bound,
         None => listen::bind(args.bind, tls.is_some() || args.insecure_i_know)?,
@@ -40,6 +46,8 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
                 retries: args.webhook_retries.iter().map(|pause| Duration::from_millis(pause.0)).collect(),
                 plain_http: args.plain_webhooks,
             },
+            #[cfg(feature = "oidc")]
+            oidc,
         };
         let server = Server::prepare(settings, bound).await?;
         let (url, token) = (server.page(), owner::file(&home));

@@ -62,8 +62,8 @@ async fn check_project(records: &Records, project: Option<&str>) -> Result<(), C
 
 async fn add(records: &Records, args: &args::UserAdd) -> Result<Exit, CliError> {
     check_project(records, args.project.as_deref()).await?;
-    let password = password()?;
-    records.add_user(&args.name, &password, args.project.as_deref(), role(args.role)).await?;
+    let password = if args.no_password { None } else { Some(password()?) };
+    records.add_user(&args.name, password.as_deref(), args.project.as_deref(), role(args.role)).await?;
     done(records, &args.name, args.json).await
 }
 

@@ -21,3 +21,11 @@ fn what_is_left_out_is_still_on_the_command_line() {
     world.conductor(&["report", "--help"]).expect(0).says("otlp");
     world.conductor(&["serve", "--help"]).expect(0).says("--oidc-issuer");
 }
+
+#[cfg(not(feature = "oidc"))]
+#[test]
+fn an_identity_provider_that_cannot_be_asked_is_refused_with_the_remedy() {
+    let world = World::new();
+    let words = ["serve", "--oidc-issuer", "https://id.example.org", "--oidc-client-id", "x"];
+    world.conductor(&words).expect(2).says("--features oidc");
+}

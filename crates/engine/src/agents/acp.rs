@@ -526,4 +526,12 @@ mod tests {
     fn what_is_not_its_language_does_no_harm() {
         replay::confuse("acp", acp("/work/a", None));
     }
+
+    #[test]
+    fn what_is_called_comes_back() {
+        for (name, calls) in [("claude-job", 2), ("codex-job", 2), ("gemini-job", 2), ("opencode-job", 2)] {
+            let recording = replay::recording("acp", name);
+            assert_eq!(replay::calls("acp", name, heir(&recording)), (calls, calls as u32), "{name}");
+        }
+    }
 }

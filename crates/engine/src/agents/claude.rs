@@ -495,4 +495,12 @@ mod tests {
             matches!(claude.finish(Exit::Code(0)).outcome, Outcome::Failed(f) if f.class == FailureClass::Unfinished)
         );
     }
+
+    #[test]
+    fn what_is_called_comes_back() {
+        assert_eq!(
+            replay::calls("claude", "job", Claude::new("do it".to_owned(), false, anything())),
+            (0, 0)
+        );
+    }
 }

@@ -408,4 +408,9 @@ mod tests {
     fn what_is_not_its_language_does_no_harm() {
         replay::confuse("gemini", Gemini::default());
     }
+
+    #[test]
+    fn what_is_called_comes_back() {
+        assert_eq!(replay::calls("gemini", "deltas", Gemini::default()), (2, 2));
+    }
 }

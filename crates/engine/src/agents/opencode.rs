@@ -366,4 +366,9 @@ mod tests {
     fn what_is_not_its_language_does_no_harm() {
         replay::confuse("opencode", OpenCode::default());
     }
+
+    #[test]
+    fn what_is_called_comes_back() {
+        assert_eq!(replay::calls("opencode", "job", OpenCode::new(String::new(), None, None)), (2, 2));
+    }
 }

@@ -292,4 +292,15 @@ mod tests {
         }
         plugin.finish(Exit::Code(0));
     }
+
+    /// Its protocol has no word for the end of a call: the next line is taken for it.
+    #[test]
+    fn a_call_is_over_with_the_next_line() {
+        let mut plugin = plugin();
+        let tool = r#"{"type":"tool","name":"edit","text":"x"}"#;
+        let returned =
+            [tool, tool, "no json", r#"{"type":"note","text":"n"}"#, r#"{"type":"text","text":"t"}"#]
+                .map(|line| plugin.on_line(line.as_bytes()).returned);
+        assert_eq!(returned, [0, 1, 0, 1, 0]);
+    }
 }

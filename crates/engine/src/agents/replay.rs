@@ -9,7 +9,7 @@ use conductor_core::run::event::Outcome;
 use conductor_core::values::ids::TaskId;
 use serde_json::Value;
 
-use super::talk::{Heard, Tokens, Translator};
+use super::talk::{Heard, Said, Tokens, Translator};
 use super::{Brief, Caller, Session};
 use crate::git::workspaces::Workspace;
 use crate::process::Exit;
@@ -50,6 +50,14 @@ pub(super) fn recordings(folder: &str) -> Vec<Recording> {
 /// The one of this name.
 pub(super) fn recording(folder: &str, name: &str) -> Recording {
     recordings(folder).into_iter().find(|recording| recording.name == name).unwrap()
+}
+
+/// How many tools were called in a recording, and how many of the calls came back.
+pub(super) fn calls(folder: &str, name: &str, mut translator: impl Translator) -> (usize, u32) {
+    let heard = recording(folder, name).played(&mut translator).heard;
+    let said = heard.iter().flat_map(|heard| &heard.said);
+    let called = said.filter(|said| matches!(said, Said::Tool(..))).count();
+    (called, heard.iter().map(|heard| heard.returned).sum())
 }
 
 /// What came of each, a line each.

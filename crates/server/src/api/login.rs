@@ -80,7 +80,7 @@ async fn redeem(app: App, asked: Asked) -> Result<Response> {
 }
 
 /// A cookie of plain `localhost` would be sent to every other server on this machine.
-fn check_cookie(app: &App, asked: &Asked) -> Result<()> {
+pub(super) fn check_cookie(app: &App, asked: &Asked) -> Result<()> {
     let host = asked.header("host").unwrap_or_default();
     if app.hosts.may_have_cookie(host) {
         return Ok(());

@@ -10,6 +10,7 @@ mod inbox;
 mod jobs;
 mod login;
 mod logs;
+mod oidc;
 mod parallel;
 mod people;
 mod projects;
@@ -30,6 +31,7 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
     let native: [&'static [Route]; 16] = [
         server::ROUTES,
         login::ROUTES,
+        oidc::ROUTES,
         people::ROUTES,
         projects::ROUTES,
         parallel::ROUTES,

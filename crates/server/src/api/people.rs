@@ -24,8 +24,16 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/api/users", ADMINS, "List the users", by!(users)).json("conductor.users/1", "users [object]"),
     post("/api/users", ADMINS, "Add a user", by!(add_user))
         .body(&[
-            must("name", Kind::Text, "Letters, digits, '.', '-' and '_'."),
-            must("password", Kind::Text, "At least 10 characters."),
+            must(
+                "name",
+                Kind::Text,
+                "Letters, digits and `.-_@+|:`; the e-mail address of one who logs in elsewhere.",
+            ),
+            may(
+                "password",
+                Kind::Text,
+                "At least 10 characters (default: none, the user logs in elsewhere).",
+            ),
             may("role", ROLE, "What the user may do (default viewer)."),
             may("project", Kind::Text, "Only in this project (default: in all of them)."),
         ])
@@ -105,7 +113,7 @@ async fn project<'a>(app: &App, asked: &'a Asked) -> Result<Option<&'a str>> {
 }
 
 async fn add_user(app: App, asked: Asked) -> Result<Response> {
-    let (name, password) = (asked.body.needed("name")?, asked.body.needed("password")?);
+    let (name, password) = (asked.body.needed("name")?, asked.body.text("password"));
     let project = project(&app, &asked).await?;
     app.records.add_user(name, password, project, role(&asked).unwrap_or(Role::Viewer)).await?;
     answer::json_with(201, "conductor.user/1", user(&app.records.user(name).await?))
@@ -139,6 +147,13 @@ async fn tokens(app: App, asked: Asked) -> Result<Response> {
 
 async fn add_token(app: App, asked: Asked) -> Result<Response> {
     let project = project(&app, &asked).await?;
+    if !app.records.may_have_tokens(&asked.identity.name).await? {
+        return Err(Problem::new(403, "a token would outlive what the identity provider says of your roles")
+            .help(format!(
+                "ask an admin to add you: `conductor user add {} --no-password`",
+                asked.identity.name
+            )));
+    }
     let role = role(&asked).unwrap_or(Role::Viewer);
     let may = asked.identity.role_in(project);
     if may.is_none_or(|may| may < role) {

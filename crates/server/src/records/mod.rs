@@ -35,13 +35,18 @@ pub(crate) use audit::Act;
 pub(crate) use deliveries::{Attempted, NewDelivery, Verdict};
 pub(crate) use hooks::Hook;
 pub(crate) use webhooks::Change;
+#[cfg(feature = "oidc")]
+pub(crate) use users::is_name;
 
 /// Others of our processes hold the lock for moments only.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Each brings the file from one form to the next; nothing of them is ever changed.
-const FORMS: [&str; 2] =
-    [include_str!("../../migrations/0001_server.sql"), include_str!("../../migrations/0002_webhooks.sql")];
+const FORMS: [&str; 3] = [
+    include_str!("../../migrations/0001_server.sql"),
+    include_str!("../../migrations/0002_webhooks.sql"),
+    include_str!("../../migrations/0003_oidc.sql"),
+];
 
 #[derive(Debug, Error)]
 pub enum RecordsError {

@@ -1,6 +1,7 @@
 //! Users, what they may do, and the sessions they have open.
 
 use conductor_core::values::suggest::did_you_mean;
+use serde_json::{Value, json};
 use sqlx::Row as _;
 use thiserror::Error;
 
@@ -26,7 +27,7 @@ pub struct User {
 
 #[derive(Debug, Error)]
 pub enum UserError {
-    #[error("'{0}' is no name: letters, digits, ., - and _, at most 64")]
+    #[error("'{0}' is no name: letters, digits and .-_@+|: are, at most 128 of them")]
     WrongName(String),
     #[error("a user '{0}' is there already")]
     Taken(String),
@@ -39,10 +40,11 @@ pub enum UserError {
 }
 
 impl Records {
+    /// Without a password the user logs in elsewhere: by an identity provider, under this name.
     pub async fn add_user(
         &self,
         name: &str,
-        password: &str,
+        password: Option<&str>,
         project: Option<&str>,
         role: Role,
     ) -> Result<(), UserError> {
@@ -52,7 +54,10 @@ impl Records {
         if name == OWNER {
             return Err(UserError::Taken(name.to_owned()));
         }
-        let hash = hashed(password).await?;
+        let hash = match password {
+            Some(password) => hashed(password).await?,
+            None => String::new(),
+        };
         let added = sqlx::query("INSERT INTO users (name, password, created) VALUES (?, ?, ?)")
             .bind(name)
             .bind(hash)
@@ -172,8 +177,24 @@ impl Records {
         Ok(fits.unwrap_or(false))
     }
 
+    /// Whether a name's roles are kept here, and not only with its session.
+    pub(crate) async fn may_have_tokens(&self, name: &str) -> Result<bool, sqlx::Error> {
+        let known =
+            sqlx::query("SELECT 1 FROM users WHERE name = ?").bind(name).fetch_optional(&self.pool).await?;
+        Ok(name == OWNER || known.is_some())
+    }
+
     /// Opens a session; its credential is told once and not kept.
     pub(crate) async fn begin_session(&self, user: &str) -> Result<(String, i64), sqlx::Error> {
+        self.begin_session_with(user, None).await
+    }
+
+    /// Likewise, with what an identity provider says that the person may do.
+    pub(crate) async fn begin_session_with(
+        &self,
+        user: &str,
+        grants: Option<&[Grant]>,
+    ) -> Result<(String, i64), sqlx::Error> {
         let credential = secrets::random("cds_").map_err(sqlx::Error::Io)?;
         let (now, expires) = (now(), now() + LONGEST);
         sqlx::query("DELETE FROM sessions WHERE expires < ? OR used < ?")
@@ -181,14 +202,17 @@ impl Records {
             .bind(now - IDLE)
             .execute(&self.pool)
             .await?;
-        sqlx::query("INSERT INTO sessions (hash, user, created, used, expires) VALUES (?, ?, ?, ?, ?)")
-            .bind(secrets::hash(&credential))
-            .bind(user)
-            .bind(now)
-            .bind(now)
-            .bind(expires)
-            .execute(&self.pool)
-            .await?;
+        sqlx::query(
+            "INSERT INTO sessions (hash, user, created, used, expires, grants) VALUES (?, ?, ?, ?, ?, ?)",
+        )
+        .bind(secrets::hash(&credential))
+        .bind(user)
+        .bind(now)
+        .bind(now)
+        .bind(expires)
+        .bind(grants.map(worded))
+        .execute(&self.pool)
+        .await?;
         Ok((credential, expires))
     }
 
@@ -203,12 +227,14 @@ impl Records {
     /// Whose session it is, where it is still one.
     pub(crate) async fn in_session(&self, credential: &str) -> Result<Option<Identity>, sqlx::Error> {
         let (hash, now) = (secrets::hash(credential), now());
-        let row = sqlx::query("SELECT user, used FROM sessions WHERE hash = ? AND expires > ? AND used > ?")
-            .bind(&hash)
-            .bind(now)
-            .bind(now - IDLE)
-            .fetch_optional(&self.pool)
-            .await?;
+        let row = sqlx::query(
+            "SELECT user, used, grants FROM sessions WHERE hash = ? AND expires > ? AND used > ?",
+        )
+        .bind(&hash)
+        .bind(now)
+        .bind(now - IDLE)
+        .fetch_optional(&self.pool)
+        .await?;
         let Some(row) = row else { return Ok(None) };
         if row.get::<i64, _>("used") < now - USED_WITHIN {
             sqlx::query("UPDATE sessions SET used = ? WHERE hash = ?")
@@ -217,7 +243,25 @@ impl Records {
                 .execute(&self.pool)
                 .await?;
         }
-        self.identity(row.get("user"), Means::Session, None).await
+        match row.get::<Option<String>, _>("grants") {
+            Some(grants) => self.provided(row.get("user"), &grants).await,
+            None => self.identity(row.get("user"), Means::Session, None).await,
+        }
+    }
+
+    /// What a person may do whom an identity provider knows: what it said, and what the person was given here. One who is
+    /// disabled here may nothing.
+    async fn provided(&self, user: String, grants: &str) -> Result<Option<Identity>, sqlx::Error> {
+        let row = sqlx::query("SELECT disabled FROM users WHERE name = ?")
+            .bind(&user)
+            .fetch_optional(&self.pool)
+            .await?;
+        if row.is_some_and(|row| row.get::<i64, _>("disabled") != 0) {
+            return Ok(None);
+        }
+        let here = self.grants(&user).await?.into_iter().map(|(project, role)| Grant { project, role });
+        let all = read_grants(grants).into_iter().chain(here).collect();
+        Ok(Some(Identity::new(user, Means::Session, all, None)))
     }
 
     /// What a user who is not disabled may do.
@@ -252,7 +296,23 @@ async fn hashed(password: &str) -> Result<String, UserError> {
     }
 }
 
-fn is_name(name: &str) -> bool {
-    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
-    !name.is_empty() && name.len() <= 64 && name.chars().all(fits)
+/// Grants as they are kept with a session.
+fn worded(grants: &[Grant]) -> String {
+    let one = |grant: &Grant| json!({ "project": grant.project, "role": grant.role.name() });
+    Value::from(grants.iter().map(one).collect::<Vec<_>>()).to_string()
+}
+
+fn read_grants(text: &str) -> Vec<Grant> {
+    let grants: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    let one = |grant: &Value| {
+        let role = Role::named(grant["role"].as_str()?)?;
+        Some(Grant { project: grant["project"].as_str().map(str::to_owned), role })
+    };
+    grants.iter().filter_map(one).collect()
+}
+
+/// An e-mail address is one, too: so a person is called whom an identity provider knows.
+pub(crate) fn is_name(name: &str) -> bool {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || ".-_@+|:".contains(letter);
+    !name.is_empty() && name.len() <= 128 && name.chars().all(fits)
 }

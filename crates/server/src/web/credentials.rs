@@ -35,9 +35,14 @@ pub(crate) fn credential<'a>(hosts: &Hosts, headers: &'a HeaderMap) -> Option<&'
     if !hosts.may_have_cookie(host) {
         return None;
     }
+    sent(headers, cookie_name(hosts))
+}
+
+/// The value of a cookie.
+fn sent<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let named = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    named.filter(|(name, _)| *name == cookie_name(hosts)).map(|(_, value)| value).next()
+    let mut named = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    named.find(|(name, _)| *name == wanted).map(|(_, value)| value)
 }
 
 /// What makes a browser keep a session, or forget it.
@@ -49,6 +54,27 @@ pub(crate) fn cookie(hosts: &Hosts, credential: Option<&str>, seconds: i64) -> O
         "{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
     ))
     .ok()
+}
+
+#[cfg(feature = "oidc")]
+fn login_cookie_name(hosts: &Hosts) -> &'static str {
+    if hosts.is_tls() { "__Host-conductor-login" } else { "conductor_login" }
+}
+
+/// What ties a login under way to the browser that began it, or has the browser forget that. It has to come back from the
+/// provider's site, so it is `Lax`; it opens nothing by itself.
+#[cfg(feature = "oidc")]
+pub(crate) fn login_cookie(hosts: &Hosts, binding: Option<&str>) -> Option<HeaderValue> {
+    let secure = if hosts.is_tls() { "; Secure" } else { "" };
+    let (value, age) = binding.map_or(("", 0), |binding| (binding, 600));
+    let name = login_cookie_name(hosts);
+    HeaderValue::from_str(&format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}"))
+        .ok()
+}
+
+#[cfg(feature = "oidc")]
+pub(crate) fn login_binding<'a>(hosts: &Hosts, headers: &'a HeaderMap) -> Option<&'a str> {
+    sent(headers, login_cookie_name(hosts))
 }
 
 /// Host, then origin: a page of another site gets nothing, whatever it sends.

@@ -29,7 +29,7 @@ pub(super) fn tell(
     conductor_engine::agents::keep_secrets_of(found.run.plan());
     let spans = source.spans(&found.records, settings::content(&standard), is_live);
     if is_live {
-        super::talk(format!("run {} goes on: only what is over by now is told", source.id));
+        crate::commands::talk(format!("run {} goes on: only what is over by now is told", source.id));
     }
     if args.send {
         send(&spans)?;

@@ -10,6 +10,8 @@ mod following;
 mod graph_layout;
 mod hooks;
 mod limits;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod parallel;
 mod projects;
 mod receiver;

@@ -178,3 +178,8 @@ fn an_agent_that_may_only_read_gets_a_read_only_sandbox() {
     assert_eq!(sandbox(&["Edit", "Write"]), ("workspace-write", "untrusted"), "it may still run commands");
     assert_eq!(sandbox(&[]), ("workspace-write", "untrusted"));
 }
+
+#[test]
+fn what_is_called_comes_back() {
+    assert_eq!(replay::calls("codex-app-server", "job", codex("/work/a", None)), (2, 2));
+}
