@@ -69,7 +69,7 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
         }
         server.serve(stopped()).await?;
         // Another server may have come since.
-        if std::fs::read_to_string(&note).is_ok_and(|noted| noted.trim_end() == page) {
+        if std::fs::read_to_string(&note).is_ok_and(|noted| noted.trim_end() == url) {
             let _ = std::fs::remove_file(&note);
         }
         Ok(Exit::Done)

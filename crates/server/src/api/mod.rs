@@ -28,7 +28,7 @@ use crate::web::route::Route;
 
 /// All of them.
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
-    let native: [&'static [Route]; 16] = [
+    let native: [&'static [Route]; 19] = [
         server::ROUTES,
         login::ROUTES,
         oidc::ROUTES,
