@@ -8,6 +8,7 @@ mod steps;
 mod test;
 mod tidy;
 mod tools;
+mod web;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ const USAGE: &str = "\
 usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
        cargo xtask docs               writes docs/commands from the program's help
        cargo xtask tidy               cycles, unnamed modules, unclear words and what is too long
+       cargo xtask web                builds the page into web/dist; the next build of the program has it in it
        cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
        cargo xtask soak faults        only the random faults, for twenty minutes
        cargo xtask soak money         only the random bills: 200 runs of the real agents
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["test", "--", filter @ ..] => test::run(filter),
         ["docs"] => docs::run(),
         ["tidy"] => tidy::run(),
+        ["web"] => web::run(),
         ["soak"] => test::soak(),
         ["soak", "faults"] => test::soak_faults(),
         ["soak", "money"] => test::soak_money(),

@@ -8,12 +8,17 @@ use std::process::Command;
 use crate::Result;
 use crate::docs;
 use crate::steps::{cargo, openly, quietly, step};
-use crate::{tidy, tools};
+use crate::{tidy, tools, web};
 
 pub(crate) fn run(filter: &[&str]) -> Result {
     step("tools", || {
         tools::provide(&tools::FOR_TESTS)?;
         tools::provide_cargo_tools()
+    })?;
+    // First: the program has it in it.
+    step("page", || {
+        web::build()?;
+        web::check()
     })?;
     step("format", || quietly(&mut cargo(&["fmt", "--all", "--check"])))?;
     step("tidy", tidy::run)?;
@@ -30,6 +35,7 @@ pub(crate) fn run(filter: &[&str]) -> Result {
     step("docs", docs::check)?;
     step("examples", || quietly(&mut cargo(&["test", "--workspace", "--locked", "--doc"])))?;
     step("tests", || openly(nextest().args(["-E", IN_REACH]).args(filter)))?;
+    step("page in a browser", web::test)?;
     step("features", || openly(with_features().args(filter)))?;
     step("quickstart", quickstart::run)
 }

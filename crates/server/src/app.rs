@@ -18,8 +18,8 @@ use crate::page::Page;
 use crate::problem::{Problem, Result};
 use crate::program::Program;
 use crate::records::{Project, ProjectError, Records};
-use crate::webhooks::Webhooks;
 use crate::turns::Turns;
+use crate::webhooks::Webhooks;
 
 pub(crate) type App = Arc<AppParts>;
 

@@ -12,9 +12,9 @@ mod layouts;
 pub mod listen;
 mod live;
 mod metrics;
-pub mod page;
 #[cfg(feature = "oidc")]
 pub mod oidc;
+pub mod page;
 mod problem;
 mod program;
 pub mod records;
@@ -38,8 +38,8 @@ use metrics::Meter;
 use page::Page;
 use program::Program;
 use records::{Records, RecordsError};
-use webhooks::Webhooks;
 use turns::Turns;
+use webhooks::Webhooks;
 
 #[derive(Debug, Error)]
 pub enum ServeError {

@@ -278,6 +278,23 @@ export interface ContinueAnswer {
   schema: "conductor.continue/1";
 }
 
+export interface ConversationAnswer {
+  run: string;
+  task: string;
+  attempt: number;
+  attempts: number;
+  agent?: string | null;
+  model?: string | null;
+  at_work: boolean;
+  prompt?: string | null;
+  turns: Record<string, unknown>[];
+  next_since: number;
+  more: boolean;
+  skipped_lines: number;
+  turns_left_out: number;
+  schema: "conductor.conversation/1";
+}
+
 export interface CostAnswer {
   by: string;
   lines: Record<string, unknown>[];
@@ -339,6 +356,20 @@ export interface GraphAnswer {
   batches: unknown;
   critical_path: unknown;
   schema: "conductor.graph/1";
+}
+
+export interface GraphLayoutAnswer {
+  run?: string | null;
+  project?: string | null;
+  fold: string;
+  width: number;
+  height: number;
+  ids: string[];
+  stands: number[];
+  nodes: unknown;
+  edges: unknown;
+  folded: Record<string, unknown>[];
+  schema: "conductor.graph-layout/1";
 }
 
 export interface GroupAnswer {
@@ -522,6 +553,11 @@ export interface RehearsalAnswer {
   schema: "conductor.rehearsal/1";
 }
 
+export interface RemovedAnswer {
+  id: string;
+  schema: "conductor.removed/1";
+}
+
 export interface ReviewAnswer {
   schema: "conductor.review/1";
 }
@@ -657,6 +693,51 @@ export interface VersionAnswer {
   schema: "conductor.version/1";
 }
 
+export interface WebhookAnswer {
+  id: string;
+  project: string;
+  url: string;
+  events: string[];
+  description: string;
+  enabled: boolean;
+  created_at: string;
+  secret: string;
+  schema: "conductor.webhook/1";
+}
+
+export interface WebhookDeliveriesAnswer {
+  deliveries: Record<string, unknown>[];
+  next_cursor?: number | null;
+  schema: "conductor.webhook-deliveries/1";
+}
+
+export interface WebhookDeliveryAnswer {
+  id: string;
+  event: string;
+  run?: string | null;
+  seq?: number | null;
+  state: string;
+  attempts: number;
+  status_code?: number | null;
+  error?: string | null;
+  answer?: string | null;
+  created_at: string;
+  next_attempt_at?: string | null;
+  ended_at?: string | null;
+  schema: "conductor.webhook-delivery/1";
+}
+
+export interface WebhookSecretAnswer {
+  id: string;
+  secret: string;
+  schema: "conductor.webhook-secret/1";
+}
+
+export interface WebhooksAnswer {
+  webhooks: Record<string, unknown>[];
+  schema: "conductor.webhooks/1";
+}
+
 export interface WorktreeCleanAnswer {
   schema: "conductor.worktree-clean/1";
 }
@@ -679,6 +760,7 @@ export interface Answers {
   "DELETE /api/projects/{project}/epics/{epic}": EditedAnswer;
   "DELETE /api/projects/{project}/hooks/{hook}": RevokedAnswer;
   "DELETE /api/projects/{project}/tasks/{task}": EditedAnswer;
+  "DELETE /api/projects/{project}/webhooks/{webhook}": RemovedAnswer;
   "DELETE /api/runs/{run}/tasks/{task}/review": ReviewAnswer;
   "DELETE /api/tokens/{token}": RevokedAnswer;
   "GET /api/agents": AgentsAnswer;
@@ -696,6 +778,7 @@ export interface Answers {
   "GET /api/projects/{project}/dependencies/batches": LevelsAnswer;
   "GET /api/projects/{project}/dependencies/critical-path": CriticalPathAnswer;
   "GET /api/projects/{project}/dependencies/graph": GraphAnswer;
+  "GET /api/projects/{project}/dependencies/graph/layout": GraphLayoutAnswer;
   "GET /api/projects/{project}/dependencies/validate": ValidationAnswer;
   "GET /api/projects/{project}/epics": EpicsAnswer;
   "GET /api/projects/{project}/groups": GroupsAnswer;
@@ -717,6 +800,9 @@ export interface Answers {
   "GET /api/projects/{project}/sessions": SessionsAnswer;
   "GET /api/projects/{project}/tasks": ProjectTasksAnswer;
   "GET /api/projects/{project}/tasks/{task}": ProjectTaskAnswer;
+  "GET /api/projects/{project}/webhooks": WebhooksAnswer;
+  "GET /api/projects/{project}/webhooks/{webhook}": WebhookAnswer;
+  "GET /api/projects/{project}/webhooks/{webhook}/deliveries": WebhookDeliveriesAnswer;
   "GET /api/projects/{project}/worktrees": WorktreesAnswer;
   "GET /api/runs": RunListAnswer;
   "GET /api/runs/{run}": StatusAnswer;
@@ -724,10 +810,12 @@ export interface Answers {
   "GET /api/runs/{run}/costs": CostAnswer;
   "GET /api/runs/{run}/events": EventsAnswer;
   "GET /api/runs/{run}/graph": GraphAnswer;
+  "GET /api/runs/{run}/graph/layout": GraphLayoutAnswer;
   "GET /api/runs/{run}/summary": SummaryAnswer;
   "GET /api/runs/{run}/tasks": TasksAnswer;
   "GET /api/runs/{run}/tasks/{task}": RunTaskAnswer;
   "GET /api/runs/{run}/tasks/{task}/attempts": AttemptsAnswer;
+  "GET /api/runs/{run}/tasks/{task}/conversation": ConversationAnswer;
   "GET /api/runs/{run}/tasks/{task}/diff": DiffAnswer;
   "GET /api/runs/{run}/tasks/{task}/explanation": ExplanationAnswer;
   "GET /api/runs/{run}/tasks/{task}/worktree": WorktreePathAnswer;
@@ -737,6 +825,7 @@ export interface Answers {
   "GET /api/version": VersionAnswer;
   "PATCH /api/projects/{project}/epics/{epic}": EditedAnswer;
   "PATCH /api/projects/{project}/tasks/{task}": EditedAnswer;
+  "PATCH /api/projects/{project}/webhooks/{webhook}": WebhookAnswer;
   "PATCH /api/users/{user}": UserAnswer;
   "POST /api/agents/test": AgentsTestAnswer;
   "POST /api/hooks/{token}": ParallelStartAnswer;
@@ -757,6 +846,10 @@ export interface Answers {
   "POST /api/projects/{project}/plans": JobAnswer;
   "POST /api/projects/{project}/tasks": EditedAnswer;
   "POST /api/projects/{project}/tasks/{task}/move": EditedAnswer;
+  "POST /api/projects/{project}/webhooks": WebhookAnswer;
+  "POST /api/projects/{project}/webhooks/{webhook}/deliveries/{delivery}/retry": WebhookDeliveryAnswer;
+  "POST /api/projects/{project}/webhooks/{webhook}/rotate": WebhookSecretAnswer;
+  "POST /api/projects/{project}/webhooks/{webhook}/test": WebhookDeliveryAnswer;
   "POST /api/projects/{project}/worktrees/clean": WorktreeCleanAnswer;
   "POST /api/runs/prune": PruneAnswer;
   "POST /api/runs/{run}/cancel": CancelAnswer;

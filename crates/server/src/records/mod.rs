@@ -34,9 +34,9 @@ pub use webhooks::{NewWebhook, Webhook, WebhookError};
 pub(crate) use audit::Act;
 pub(crate) use deliveries::{Attempted, NewDelivery, Verdict};
 pub(crate) use hooks::Hook;
-pub(crate) use webhooks::Change;
 #[cfg(feature = "oidc")]
 pub(crate) use users::is_name;
+pub(crate) use webhooks::Change;
 
 /// Others of our processes hold the lock for moments only.
 const PATIENCE: Duration = Duration::from_secs(5);
