@@ -241,6 +241,8 @@ impl Reader {
                     }
                     continue;
                 }
+                // Of a tool that failed, its own turn tells.
+                Said::Note(_) if !details.answers.is_empty() => continue,
                 Said::Retry(what) => (Who::Agent, Kind::Retry, what),
                 Said::Denied(what) => (Who::Conductor, Kind::Denied, what),
                 Said::Note(what) => (Who::Agent, Kind::Note, what),
