@@ -37,7 +37,7 @@ pub(crate) struct Report {
     /// Use this run (name or prefix; default: the newest one here)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Choose the output format
+    /// Choose the output format; otlp is the run's trace for OpenTelemetry, by a build with the feature `otel`
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
     /// Same as --format json
@@ -57,7 +57,6 @@ pub(crate) enum ReportFormat {
     Html,
     Md,
     Json,
-    /// The run's trace for OpenTelemetry; needs a build with the feature `otel`
     Otlp,
 }
 
