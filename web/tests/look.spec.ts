@@ -20,7 +20,12 @@ tasks:
 `;
 
 /** Name, address, and what has to be there before it is looked at. */
-const SCREENS: [string, (run: string) => string, string?][] = [["inbox", () => "/", "article"]];
+const SCREENS: [string, (run: string) => string, string?][] = [
+  ["inbox", () => "/", "article"],
+  ["graph", (run) => `/runs/${run}/graph`, ".graph canvas"],
+  ["graph-table", (run) => `/runs/${run}/graph?as=table`, ".table-row"],
+  ["timeline", (run) => `/runs/${run}/timeline`, ".timeline canvas"],
+];
 
 let world: World;
 let run = "";
