@@ -10,4 +10,5 @@ export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
   { path: "/runs/:run/graph", Screen: Graph },
   { path: "/runs/:run/timeline", Screen: Timeline },
+  { path: "/runs/:run", Screen: lazy(() => import("./run/RunTasks").then((all) => ({ default: all.RunTasks }))) },
 ];

@@ -23,6 +23,15 @@ export const runWords = {
     stopped: "stopped",
     completed: "completed",
     failed: "failed",
+    cancelled: "cancelled",
+  } as Record<string, string>,
+
+  why: {
+    user: "Stopped by a user.",
+    fail_fast: "Stopped because a task failed.",
+    budget: "Stopped because a cap is reached. Resume it with a higher one.",
+    person: "Stopped because all that is left waits for a person.",
+    unauthorized: "Stopped because an agent's provider does not let it in.",
   } as Record<string, string>,
 
   figures: {

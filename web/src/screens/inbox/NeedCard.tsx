@@ -67,7 +67,7 @@ export function NeedCard({ card, selected, select }: Props) {
       </header>
       {need.kind !== "parked" && <Body card={card} need={need} />}
       <footer>
-        <Actions card={card} need={need} keys={selected} />
+        <NeedActions card={card} need={need} keys={selected} />
         <span className="otherwise">
           {text.otherwise}{" "}
           {need.due && (
@@ -132,7 +132,7 @@ function Body({ card, need }: { card: Card; need: Need }) {
   );
 }
 
-function Actions({ card, need, keys }: { card: Card; need: Need; keys: boolean }) {
+export function NeedActions({ card, need, keys }: { card: Card; need: Need; keys: boolean }) {
   const [, go] = useLocation();
   const forbidden = useForbidden(need.project);
   const hint = (key: string) => (keys ? key : undefined);

@@ -70,7 +70,7 @@ export function RunFrame({ run, tab, children }: { run: string; tab: RunTab; chi
           </span>
           <Steering status={status} forbidden={forbidden} />
         </div>
-        {status.why && !status.live && <p className="small dim">{status.why}</p>}
+        {status.why && !status.live && <p className="small dim">{runWords.why[status.why] ?? status.why}</p>}
         <div className="stack" style={{ gap: 8 }}>
           <Bar shown={status.shown} />
           <Legend shown={status.shown} />

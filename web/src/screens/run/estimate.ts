@@ -27,6 +27,7 @@ export interface Rest {
 
 const OPEN = new Set(["pending", "waiting", "running", "needs"]);
 const ENOUGH = 2;
+const OVERRUN = 0.25;
 
 export const isOpen = (task: RunTask): boolean => OPEN.has(task.state);
 
@@ -61,7 +62,9 @@ export function restOf(tasks: RunTask[], status: StatusAnswer | null, graph: Gra
     if (!isOpen(task)) continue;
     // A task in review has done its work.
     const whole = task.phase === "review" ? 0 : (expected.get(task.id) ?? 0) * of(task);
-    const rest = Math.max(0, whole - (since.get(task.id) ?? 0));
+    const passed = since.get(task.id) ?? 0;
+    // What takes longer than expected takes a part of that longer still.
+    const rest = Math.max(whole - passed, passed * OVERRUN);
     left.set(task.id, rest);
     work += rest;
   }
