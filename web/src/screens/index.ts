@@ -11,4 +11,10 @@ export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/runs/:run/graph", Screen: Graph },
   { path: "/runs/:run/timeline", Screen: Timeline },
   { path: "/runs/:run", Screen: lazy(() => import("./run/RunTasks").then((all) => ({ default: all.RunTasks }))) },
+  { path: "/runs", Screen: lazy(async () => ({ default: (await import("./runs/Runs")).Runs })) },
+  { path: "/runs/compare/:a/:b", Screen: lazy(async () => ({ default: (await import("./runs/Compare")).Compare })) },
+  { path: "/runs/:run", Screen: lazy(async () => ({ default: (await import("./run/RunTasks")).RunTasks })) },
+  { path: "/runs/:run/board", Screen: lazy(async () => ({ default: (await import("./run/RunBoard")).RunBoard })) },
+  { path: "/runs/:run/cost", Screen: lazy(async () => ({ default: (await import("./run/RunCost")).RunCost })) },
+  { path: "/runs/:run/events", Screen: lazy(async () => ({ default: (await import("./run/RunEvents")).RunEvents })) },
 ];

@@ -26,18 +26,24 @@ export function useEventLog(run: string, newest: number): EventLog {
   const reading = useRef(false);
   const known = useRef({ first: 0, last: 0 });
   const [round, again] = useState(0);
+  const isShown = useRef(true);
+  useEffect(() => {
+    isShown.current = true;
+    return () => {
+      isShown.current = false;
+    };
+  }, []);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `round` reads on where more has happened meanwhile
   useEffect(() => {
     if (newest === 0 || reading.current || known.current.last >= newest) return;
-    let over = false;
     reading.current = true;
     const { last } = known.current;
     const since = last || Math.max(0, newest - PAGE);
     read(run, since, 10_000)
       .then((found) => {
         const end = found.at(-1);
-        if (over || !end) return;
+        if (!isShown.current || !end) return;
         if (known.current.first === 0) known.current.first = found[0]?.seq ?? 0;
         known.current.last = end.seq;
         setEvents((before) => [...found.reverse(), ...before]);
@@ -45,12 +51,8 @@ export function useEventLog(run: string, newest: number): EventLog {
       .catch(refuse)
       .finally(() => {
         reading.current = false;
-        if (!over) again((n) => n + 1);
+        if (isShown.current) again((n) => n + 1);
       });
-    return () => {
-      over = true;
-      reading.current = false;
-    };
   }, [run, newest, round]);
 
   const older = useCallback(async () => {

@@ -1,0 +1,113 @@
+import { type CSSProperties, memo } from "react";
+import { Link } from "wouter";
+import type { Listed } from "../../api/types";
+import { count, dollars, duration, fileName } from "../../lib/format";
+import { useForbidden } from "../../lib/me";
+import { Button } from "../../parts/Button";
+import { RunState } from "../../parts/RunState";
+import { Bar, State } from "../../parts/State";
+import { Ago } from "../../parts/Time";
+import { words } from "../../words";
+import { runsWords } from "../../words/runs";
+import { branchOf, resumeRun } from "../run/Steering";
+
+const text = runsWords;
+
+interface Props {
+  run: Listed;
+  index: number;
+  narrow: boolean;
+  isAt: boolean;
+  picked: boolean;
+  pick: (run: string) => void;
+  top: string;
+  size: number;
+}
+
+export const COLUMNS =
+  "20px minmax(120px, 156px) minmax(110px, 1.2fr) minmax(150px, 1.5fr) minmax(70px, 0.8fr) 92px 76px minmax(96px, 0.9fr) 150px 76px";
+
+/** What it cost, of its cap; nothing told is unknown. */
+export function spendOf(run: Listed): string {
+  const { figures } = run;
+  if (!figures) return words.unknown;
+  const isPartly = figures.cost_usd == null;
+  if (figures.known_cost_usd === 0 && (isPartly || figures.tokens === 0)) return isPartly ? words.unknown : "";
+  return isPartly ? `${text.atLeast} ${dollars(figures.known_cost_usd)}` : dollars(figures.known_cost_usd);
+}
+
+export const RunRow = memo(function RunRow({ run, index, narrow, isAt, picked, pick, top, size }: Props) {
+  const style: CSSProperties = { position: "absolute", insetInline: 0, top: 0, height: size, transform: top };
+  const shown = run.figures?.shown;
+  const done = shown ? shown.landed + shown.completed : 0;
+  const spend = spendOf(run);
+  const cap = run.figures?.max_cost_usd;
+  return (
+    <div
+      className={narrow ? "table-row two-lines" : "table-row"}
+      role="row"
+      id={`run-${run.run}`}
+      aria-rowindex={index + 2}
+      aria-selected={isAt}
+      style={style}
+    >
+      {!narrow && (
+        <span role="gridcell">
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label={text.select(run.run)}
+            checked={picked}
+            onChange={() => pick(run.run)}
+          />
+        </span>
+      )}
+      <span role="gridcell" className="cell-state">
+        <RunState state={run.state} needs={shown?.needs} />
+      </span>
+      <span role="gridcell" className="cell-file" title={run.source}>
+        <Link href={`/runs/${run.run}`} tabIndex={-1}>
+          <b>{fileName(run.source)}</b> <span className="mono faint">{run.run}</span>
+        </Link>
+      </span>
+      <span role="gridcell" className="cell-progress">
+        {shown && <Bar shown={shown} thin />}
+        <span className="num">{text.doneOf(count(done), count(run.tasks))}</span>
+      </span>
+      {!narrow && (
+        <>
+          <span role="gridcell">{run.project ?? <span className="faint">{words.none}</span>}</span>
+          <span role="gridcell">
+            <Ago time={run.created_at} />
+          </span>
+          <span role="gridcell" className="num">
+            {duration(run.figures?.elapsed_ms)}
+          </span>
+        </>
+      )}
+      <span role="gridcell" className="num cell-spend">
+        {spend.includes("$") ? spend : <span className="faint">{spend}</span>}{" "}
+        {cap != null && <span className="faint">{`${words.of} ${dollars(cap)}`}</span>}
+      </span>
+      {!narrow && (
+        <>
+          <span role="gridcell" className="mono" title={branchOf(run.run)}>
+            {branchOf(run.run)}
+          </span>
+          <span role="gridcell">
+            {run.live ? <State state="running" word={text.live} /> : run.can_be_resumed ? <Resume run={run} /> : null}
+          </span>
+        </>
+      )}
+    </div>
+  );
+});
+
+function Resume({ run }: { run: Listed }) {
+  const forbidden = useForbidden(run.project);
+  return (
+    <Button kind="quiet" forbidden={forbidden} act={() => resumeRun(run.run)}>
+      {text.resume}
+    </Button>
+  );
+}
