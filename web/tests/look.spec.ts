@@ -7,8 +7,8 @@ import { World } from "./world";
 const TASKS = `
 config: { permissions: { ask: ['Bash(terraform*)'] } }
 tasks:
-  - { id: money-type, name: Money type with rounding rules, epic: Foundation, prompt: Write it, agent: writer }
-  - { id: db-schema, name: Orders and payments, epic: Foundation, prompt: Write it, agent: writer }
+  - { id: money-type, name: Money type with rounding rules, epic: Foundation, prompt: Write it, agent: spender, model: large-1 }
+  - { id: db-schema, name: Orders and payments, epic: Foundation, prompt: Write it, agent: spender }
   - { id: api-errors, name: Problem bodies for errors, epic: Foundation, run: "echo e > api-errors.txt" }
   - { id: cart-api, name: Cart endpoints, epic: Cart, prompt: Write it, agent: sleeper, dependencies: [db-schema] }
   - { id: stock-hold, name: Hold stock for 15 minutes, epic: Cart, prompt: Write it, agent: writer, dependencies: [money-type], land: approve, verify: ["test -s stock-hold.txt"] }
@@ -19,12 +19,28 @@ tasks:
   - { id: changelog, name: Say what changed, epic: Storefront, run: "echo c > changelog.txt", dependencies: [refunds, cart-api] }
 `;
 
+/** An agent that says what it used. */
+const SPENDER = `
+read -r task
+echo "by $CONDUCTOR_TASK" > "$CONDUCTOR_TASK.txt"
+echo '{"type":"usage","model":"large-1","input":48000,"cache_read":21000,"cache_write":0,"output":5200,"turns":7,"cost":1.84}'
+echo '{"type":"result","ok":true,"text":"I wrote the file."}'
+`;
+
 /** Name, address, and what has to be there before it is looked at. */
 const SCREENS: [string, (run: string) => string, string?][] = [
   ["inbox", () => "/", "article"],
   ["graph", (run) => `/runs/${run}/graph`, ".graph canvas"],
   ["graph-table", (run) => `/runs/${run}/graph?as=table`, ".table-row"],
   ["timeline", (run) => `/runs/${run}/timeline`, ".timeline canvas"],
+  ["runs", () => "/runs", "[role=row] b"],
+  ["run", (run) => `/runs/${run}`, "[role=gridcell]"],
+  ["run-panel", (run) => `/runs/${run}?task=webhooks`, "[role=gridcell]"],
+  ["run-failed", (run) => `/runs/${run}?state=failed&task=address-form`, "[role=gridcell]"],
+  ["run-board", (run) => `/runs/${run}/board?task=stock-hold`, ".board-card"],
+  ["run-cost", (run) => `/runs/${run}/cost`, "[role=cell]"],
+  ["run-events", (run) => `/runs/${run}/events?event=8`, ".events-row"],
+  ["compare", (run) => `/runs/compare/${run}/${run}`, "[role=cell]"],
 ];
 
 let world: World;
@@ -32,10 +48,11 @@ let run = "";
 
 test.beforeAll(async () => {
   world = new World();
+  world.addAgent("spender", SPENDER);
   world.write("tasks.yaml", TASKS);
   await world.serve();
   await world.api("POST", "/api/projects", { directory: world.repository });
-  world.start("run", "tasks.yaml", "-p", "4", "--answer-within", "20m");
+  world.start("run", "tasks.yaml", "-p", "4", "--max-cost", "40", "--answer-within", "20m");
   await expect
     .poll(async () => JSON.stringify(await world.api("GET", "/api/inbox")), { timeout: 30_000 })
     .toMatch(/(?=.*"permission")(?=.*"review")(?=.*"failed")/);

@@ -76,7 +76,8 @@ export class World {
 
   addAgent(name: string, script: string): void {
     const path = join(this.folder, "bin", `conductor-agent-${name}`);
-    writeFileSync(path, `#!/bin/sh\n${script}`);
+    // Agents get only the variables that they need: where the signs are is written into them.
+    writeFileSync(path, `#!/bin/sh\n${script.replaceAll("$SIGNS", this.signs)}`);
     chmodSync(path, 0o755);
   }
 

@@ -44,7 +44,7 @@ export function Facts({ run, task, known, behind, select }: FactsProps) {
       worked > 0 && <span title={task.started_at ? exactly(task.started_at) : undefined}>{duration(worked)}</span>,
     ],
     [text.cost, costOf(task) && `${costOf(task)}${task.tokens > 0 ? ` · ${text.tokens(tokens(task.tokens))}` : ""}`],
-    [text.why, why && why.waits.length > 0 && why.waits.map((wait) => wait.words).join("; ")],
+    [text.why, why && task.state !== "needs" && why.waits.length > 0 && why.waits.map((wait) => wait.words).join("; ")],
     [text.whyAgent, task.attempts > 0 && why?.model?.why],
     [text.decision, last && `${last.strategy.replaceAll("_", " ")}: ${last.reason}`],
     [text.after, task.dependencies.length > 0 && <Names names={task.dependencies} select={select} />],

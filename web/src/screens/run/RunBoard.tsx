@@ -12,7 +12,7 @@ import { Glyph } from "../../parts/State";
 import { type StateName, words } from "../../words";
 import { taskWords } from "../../words/runTasks";
 import { type Known, knownOf, phaseOf, workedOf } from "./activity";
-import { costOf } from "./cost";
+import { costOf, isUntold } from "./cost";
 import { Panel, taskScreen } from "./Panel";
 import { RunFrame } from "./RunFrame";
 
@@ -56,10 +56,13 @@ function Board({ run }: { run: string }) {
   const known = useMemo(() => knownOf(live.status), [live.status]);
   const columns = useMemo(
     () =>
-      (Object.keys(STATES) as ColumnName[]).map((name) => ({
-        name,
-        tasks: live.tasks.filter((task) => STATES[name].includes(task.state as StateName)),
-      })),
+      (Object.keys(STATES) as ColumnName[])
+        .map((name) => ({
+          name,
+          tasks: live.tasks.filter((task) => STATES[name].includes(task.state as StateName)),
+        }))
+        // These two are seldom used; the others keep their place.
+        .filter(({ name, tasks }) => tasks.length > 0 || (name !== "waiting" && name !== "dropped")),
     [live.tasks],
   );
   const cards = columns.flatMap(({ tasks }) => tasks.slice(0, MOST));
@@ -128,7 +131,7 @@ function Card({ task, known, selected, open }: CardProps) {
             ? words.states[task.state as StateName]
             : doing.join(" · ")}
         </span>
-        <span className="nowrap">{task.agent ? costOf(task) : ""}</span>
+        <span className="nowrap">{task.agent && !isUntold(task) ? costOf(task) : ""}</span>
       </span>
     </button>
   );

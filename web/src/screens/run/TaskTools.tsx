@@ -108,9 +108,7 @@ function View({ by, setBy }: Pick<Props, "by" | "setBy">) {
   }, []);
   return (
     <details className="menu" ref={menu}>
-      <summary className="chip square">
-        {taskWords.view} <span className="faint">{taskWords.groups[by]}</span>
-      </summary>
+      <summary className="chip square">{taskWords.view}</summary>
       <div className="menu-box">
         <label className="field">
           {taskWords.groupBy}
