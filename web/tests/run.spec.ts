@@ -139,6 +139,7 @@ test("filters, grouping and the selection are in the address", async ({ page }) 
   const run = await begin(ASKS, "-p", "3");
   await reaches(run, "deploy", "needs");
   await world.open(page, `/runs/${run}`);
+  await expect(row(page, "deploy")).toBeVisible();
   await page.keyboard.press("/");
   await page.keyboard.type("door");
   await expect(row(page, "holds")).toBeVisible();
