@@ -103,6 +103,7 @@ function NeedBox({ need }: { need: Need }) {
 }
 
 function useNeedKeys(need: Need | undefined): void {
+  const [, go] = useLocation();
   const doing = (act: () => Promise<void>) => act().catch(refuse);
   const asks = need && ["permission", "follow_up", "recovery"].includes(need.kind);
   useKeys([
@@ -116,6 +117,11 @@ function useNeedKeys(need: Need | undefined): void {
       keys: "D",
       label: words.keys.deny,
       act: () => need && (asks || need.kind === "question") && doing(() => acts.deny(need)),
+    },
+    {
+      keys: "d",
+      label: words.keys.diff,
+      act: () => need?.kind === "review" && go(`/runs/${need.run}/review/${encodeURIComponent(need.task ?? "")}`),
     },
   ]);
 }
