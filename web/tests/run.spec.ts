@@ -200,7 +200,7 @@ test("a viewer sees why nothing can be done", async ({ page }) => {
   expect(await stateOf(run, "deploy")).toBe("needs");
 });
 
-test("runs are listed, resumed and compared", async ({ page }) => {
+test("runs are listed, filtered and compared", async ({ page }) => {
   const first = await begin(`
 tasks:
   - { id: good, run: "echo a > good.txt" }
