@@ -10,7 +10,6 @@ export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
   { path: "/runs/:run/graph", Screen: Graph },
   { path: "/runs/:run/timeline", Screen: Timeline },
-  { path: "/runs/:run", Screen: lazy(() => import("./run/RunTasks").then((all) => ({ default: all.RunTasks }))) },
   { path: "/runs", Screen: lazy(async () => ({ default: (await import("./runs/Runs")).Runs })) },
   { path: "/runs/compare/:a/:b", Screen: lazy(async () => ({ default: (await import("./runs/Compare")).Compare })) },
   { path: "/runs/:run", Screen: lazy(async () => ({ default: (await import("./run/RunTasks")).RunTasks })) },

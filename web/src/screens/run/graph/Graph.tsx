@@ -10,7 +10,7 @@ import { useLooked } from "../../../live/query";
 import { useRun } from "../../../live/run";
 import { Icon } from "../../../parts/Icon";
 import { Refused } from "../../../parts/Messages";
-import { Legend, shownOf, told } from "../../../parts/State";
+import { shownOf, told } from "../../../parts/State";
 import type { StateName } from "../../../words";
 import { graphWords as text } from "../../../words/graph";
 import { RunFrame } from "../RunFrame";
@@ -87,8 +87,6 @@ function GraphBody({ run }: { run: string }) {
             ))}
           </fieldset>
         )}
-        <span className="grow" />
-        {layout && <Legend shown={shownOf(live.tasks.map((one) => one.state))} />}
       </div>
       {looked.refusal && (
         <div className="page">

@@ -72,13 +72,13 @@ export function drawBox(
   to.font = "600 11.5px system-ui, sans-serif";
   to.textBaseline = "alphabetic";
   text(to, name, x + 26, y + 16, width - 34);
-  to.fillStyle = colours.ink3;
-  to.font = "10.5px system-ui, sans-serif";
-  text(to, shown.more, x + 26, y + 30, width - 34);
   if (box.critical) {
     to.fillStyle = colours.ink;
     to.fillRect(x + 26, y + 18.5, Math.min(to.measureText(name).width + 4, width - 34), 1.2);
   }
+  to.fillStyle = colours.ink3;
+  to.font = "10.5px system-ui, sans-serif";
+  text(to, shown.more, x + 26, y + 30, width - 34);
   if (box.folded) parts(to, box, colours);
 }
 
