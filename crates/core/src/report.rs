@@ -18,6 +18,7 @@ mod profile;
 mod races;
 pub mod tally;
 mod time;
+pub mod timeline;
 mod words;
 
 use std::collections::BTreeMap;

@@ -40,6 +40,8 @@ pub enum End {
 }
 
 impl End {
+    pub const ALL: [End; 5] = [End::Succeeded, End::Failed, End::Interrupted, End::Cancelled, End::Asked];
+
     pub fn name(self) -> &'static str {
         match self {
             End::Succeeded => "succeeded",

@@ -122,7 +122,7 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 /// A page that has seen this very answer is told so.
-fn revalidated(asked: &Asked, text: String) -> Response {
+pub(super) fn revalidated(asked: &Asked, text: String) -> Response {
     let version = format!("\"{}\"", &secrets::hash(&text)[..16]);
     let is_seen = asked.header("if-none-match").is_some_and(|seen| {
         seen.split(',').any(

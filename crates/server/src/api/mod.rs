@@ -21,6 +21,7 @@ mod spoken;
 mod statistics;
 mod steering;
 mod tasks;
+mod timeline;
 pub(crate) mod verbs;
 mod webhooks;
 
@@ -28,7 +29,7 @@ use crate::web::route::Route;
 
 /// All of them.
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
-    let native: [&'static [Route]; 19] = [
+    let native: [&'static [Route]; 20] = [
         server::ROUTES,
         login::ROUTES,
         oidc::ROUTES,
@@ -39,6 +40,7 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
         graph_layout::ROUTES,
         runs::ROUTES,
         tasks::ROUTES,
+        timeline::ROUTES,
         steering::ROUTES,
         logs::ROUTES,
         conversation::ROUTES,

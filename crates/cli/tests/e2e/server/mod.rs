@@ -21,3 +21,4 @@ mod story;
 mod tls;
 mod transcripts;
 mod webhooks;
+mod timeline;
