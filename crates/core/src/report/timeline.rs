@@ -34,7 +34,7 @@ pub struct Bar {
     pub pieces: Vec<Piece>,
     /// Since when it was waited for, and for what; nothing where it began at once, or where that was not measured.
     pub wait: Option<(Millis, WaitedFor)>,
-    /// Whether its task is on the critical path, by the times that tasks took.
+    /// Whether its task is on the critical path, by the times that tasks took or are expected to take.
     pub critical: bool,
 }
 
@@ -91,7 +91,7 @@ impl WaitedFor {
 
 impl Timeline {
     pub fn of(run: &Run, graph: &Graph) -> Timeline {
-        let path = graph.critical_path(|task| run.took(task as usize));
+        let path = graph.critical_path(|task| length(run, task as usize));
         let critical: HashSet<Node> = path.tasks.into_iter().collect();
         // Of a run that was taken up again it is not known since when tasks were ready.
         let ready = (run.times().starts == 1).then(|| ready(run, graph));
@@ -116,6 +116,15 @@ impl Timeline {
             }
         });
         Timeline { length: run.active(), lanes: run.executors(), bars: bars.collect() }
+    }
+}
+
+/// What has not ended may still take as long as was expected of it.
+fn length(run: &Run, place: usize) -> Millis {
+    let (task, progress) = run.task(place);
+    match progress.state.status().is_end() || task.is_entrant() {
+        true => run.took(place),
+        false => run.took(place).max(task.expected()),
     }
 }
 
