@@ -13,6 +13,7 @@ use crate::{tidy, tools, web};
 pub(crate) fn run(filter: &[&str]) -> Result {
     step("tools", || {
         tools::provide(&tools::FOR_TESTS)?;
+        tools::provide_schemathesis()?;
         tools::provide_cargo_tools()
     })?;
     // First: the program has it in it.
@@ -66,7 +67,19 @@ pub(crate) fn soak() -> Result {
     command.env("CONDUCTOR_FLOOD_BYTES", "10000000000").env("CONDUCTOR_HUGE_MIB", "2048");
     step("soak", || openly(&mut command))?;
     step("faults", faults)?;
-    step("money", money)
+    step("money", money)?;
+    soak_api()
+}
+
+/// Hundreds of made-up requests to each operation of the API, other ones each time.
+pub(crate) fn soak_api() -> Result {
+    step("tools", || {
+        tools::provide(&tools::FOR_TESTS)?;
+        tools::provide_schemathesis()
+    })?;
+    let mut command = nextest();
+    command.args(["-E", "package(conductor) & test(server::openapi::)"]);
+    step("api", || openly(command.env("CONDUCTOR_API_EXAMPLES", "300")))
 }
 
 /// Random faults for twenty minutes, in a home that fills with runs and in every odd repository.

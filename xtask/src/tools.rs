@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::Result;
-use crate::steps::{answers, cargo, openly};
+use crate::steps::{answers, cargo, openly, quietly, root};
 
 /// A program of the operating system, and the Debian package it comes in.
 pub(crate) struct Program {
@@ -17,7 +17,7 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one this program is not even built.)
-pub(crate) const FOR_TESTS: [Program; 13] = [
+pub(crate) const FOR_TESTS: [Program; 14] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),
     program("sqlite3", "sqlite3"),
@@ -31,6 +31,7 @@ pub(crate) const FOR_TESTS: [Program; 13] = [
     program("openssl", "openssl"),
     program("npm", "npm"),
     program("chromium", "chromium"),
+    program("python3", "python3-venv"),
 ];
 
 /// What Conductor is measured against.
@@ -65,6 +66,34 @@ pub(crate) fn provide_cargo_tools() -> Result {
         }
     }
     Ok(())
+}
+
+/// Which version of Schemathesis the tests of the API use; it is read there too.
+const SCHEMATHESIS: &str = "crates/cli/tests/e2e/server/schemathesis.txt";
+
+/// Installs it into a folder of its own below `target`, once for each version.
+pub(crate) fn provide_schemathesis() -> Result {
+    let pinned = root().join(SCHEMATHESIS);
+    let version = std::fs::read_to_string(&pinned)?.trim().replace("==", "-");
+    let place = root().join("target/tools").join(version);
+    let is_there = || answers(Command::new(place.join("bin/schemathesis")).arg("--version"));
+    if is_there() {
+        return Ok(());
+    }
+    let _ = std::fs::remove_dir_all(&place);
+    let mut pip = Command::new(place.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]).arg(&pinned);
+    let installed =
+        quietly(Command::new("python3").args(["-m", "venv"]).arg(&place)).and_then(|()| quietly(&mut pip));
+    match installed {
+        Ok(()) if is_there() => Ok(()),
+        failed => {
+            let _ = std::fs::remove_dir_all(&place);
+            let why = failed.err().map_or_else(|| "it does not start".to_owned(), |error| error.to_string());
+            let remedy = "it takes python3 with venv (on Debian: python3-venv) and a connection to PyPI";
+            Err(format!("Schemathesis could not be installed: {why}; {remedy}").into())
+        }
+    }
 }
 
 pub(crate) fn on_path(name: &str) -> bool {

@@ -218,6 +218,19 @@ pub(crate) fn schema(field: &Field) -> Value {
     schema
 }
 
+/// In a body, what may be left out may also be null.
+pub(crate) fn in_body(field: &Field) -> Value {
+    let mut schema = schema(field);
+    if field.needed {
+        return schema;
+    }
+    schema["type"] = json!([schema["type"], "null"]);
+    if let Some(names) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        names.push(Value::Null);
+    }
+    schema
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,6 +262,16 @@ mod tests {
         assert_eq!(wrong(json!({ "name": "x", "force": "yes" })).1, "'force' has to be true or false");
         assert_eq!(wrong(json!({ "name": "x", "how": "c" })).1, "'how' has to be one of a, b");
         assert_eq!(wrong(json!([1])).0, 422);
+    }
+
+    #[test]
+    fn what_may_be_null_is_described_so() {
+        let described = |name: &str| in_body(FIELDS.iter().find(|field| field.name == name).unwrap());
+        assert_eq!(described("name")["type"], "string");
+        assert_eq!(described("count")["type"], json!(["integer", "null"]));
+        assert!(described("count").get("enum").is_none());
+        assert_eq!(described("how")["enum"], json!(["a", "b", null]));
+        assert_eq!(schema(&FIELDS[3])["enum"], json!(["a", "b"]), "a query has no null");
     }
 
     #[test]

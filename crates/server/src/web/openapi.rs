@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, part, shape};
-use super::fields::schema;
+use super::fields::{in_body, schema};
 use super::route::{Route, Rule};
 use super::shapes::SHAPES;
 use crate::problem::KINDS;
@@ -87,7 +87,7 @@ fn operation(route: &Route) -> Value {
 
 fn body(route: &Route) -> Value {
     let properties: Map<String, Value> =
-        route.body.iter().map(|field| (field.name.to_owned(), schema(field))).collect();
+        route.body.iter().map(|field| (field.name.to_owned(), in_body(field))).collect();
     let needed: Vec<&str> = route.body.iter().filter(|field| field.needed).map(|field| field.name).collect();
     let mut object = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     if !needed.is_empty() {

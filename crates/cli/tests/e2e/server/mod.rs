@@ -12,6 +12,7 @@ mod hooks;
 mod limits;
 #[cfg(feature = "oidc")]
 mod oidc;
+mod openapi;
 mod parallel;
 mod projects;
 mod prometheus;
