@@ -19,7 +19,7 @@ mod prometheus;
 mod receiver;
 mod secrets;
 mod story;
+mod timeline;
 mod tls;
 mod transcripts;
 mod webhooks;
-mod timeline;
