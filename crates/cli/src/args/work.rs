@@ -144,8 +144,19 @@ pub(crate) struct WorktreeResolve {
     pub(crate) of: OfTask,
     #[command(flatten)]
     pub(crate) how: How,
+    /// With --write: take one side's version of the file instead of standard input
+    #[arg(long, value_enum, value_name = "SIDE", requires = "write")]
+    pub(crate) take: Option<TakenSide>,
     #[command(flatten)]
     pub(crate) markers: AllowMarkers,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TakenSide {
+    /// What has landed
+    Ours,
+    /// The task's work
+    Theirs,
 }
 
 /// Without any of these, the conflict is laid out in a folder for the user to resolve.
@@ -164,6 +175,12 @@ pub(crate) struct How {
     /// Give up the resolution; the task's work stays kept
     #[arg(long)]
     pub(crate) abort: bool,
+    /// Show each file of a conflict that is laid out: as it was, both sides, and as it is in the folder
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Write standard input to this file of a conflict that is laid out, by its path in the repository
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<String>,
 }
 
 #[derive(Debug, Args)]

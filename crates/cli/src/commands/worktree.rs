@@ -6,6 +6,7 @@ mod list;
 mod merge;
 mod path;
 mod resolve;
+mod sides;
 mod sync;
 
 pub(crate) use clean::{clear_after_the_dead, clear_all};

@@ -1,6 +1,7 @@
 //! The shadow: a git directory of our own that shares the repository's objects and nothing else.
 
 mod commits;
+mod entries;
 mod merging;
 
 use std::collections::HashMap;

@@ -12,7 +12,7 @@ use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 
 use super::projects::PAGE;
-use super::shown;
+use super::{shown, tasks};
 use crate::app::App;
 use crate::live::Feed;
 use crate::problem::{Problem, Result};
@@ -41,6 +41,7 @@ pub(crate) const ROUTES: &[Route] = &[
         .query(&[
             may("since", Kind::Whole(0, u64::MAX >> 1), "Only events behind the one of this number (default 0)."),
             may("limit", Kind::Whole(1, 10_000), "How many at most (default 1000)."),
+            may("task", Kind::Text, "Only what happened to this task."),
         ])
         .json("conductor.events/1", "run text, events [object], next_since whole?"),
     get("/api/runs/{run}/graph", VIEWER, "The dependency graph of a run, with batches and critical path", by!(graph))
@@ -197,7 +198,11 @@ async fn events(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
     let since = asked.query.whole("since").unwrap_or(0);
     let limit = asked.query.whole("limit").unwrap_or(1_000) as usize;
-    let (events, next) = feed.told_after(since, limit).await?;
+    let place = match asked.query.text("task") {
+        Some(task) => Some(feed.look(|run| tasks::find(run, task))?),
+        None => None,
+    };
+    let (events, next) = feed.told_after(since, limit, place).await?;
     answer::json("conductor.events/1", json!({ "run": feed.id(), "events": events, "next_since": next }))
 }
 

@@ -41,7 +41,7 @@ pub(crate) const ROUTES: &[Route] = &[
         .query(LISTED)
         .json("conductor.tasks/1", "run text, seq whole, total whole, tasks [RunTask], next_cursor text?"),
     get("/api/runs/{run}/tasks/{task}", VIEWER, "Show a task of a run", by!(show))
-        .json("conductor.run-task/1", "run text, seq whole, task object"),
+        .json("conductor.run-task/1", "run text, seq whole, task TaskDetail"),
     get("/api/runs/{run}/tasks/{task}/attempts", VIEWER, "List the attempts of a task", by!(attempts))
         .json("conductor.attempts/1", "run text, task text, attempts [Attempt]"),
 ];
@@ -111,6 +111,8 @@ fn whole(run: &Run, place: usize, is_live: bool) -> Value {
     };
     value["touched"] = json!(progress.landed.as_ref().map(|landed| &landed.touched));
     value["chosen"] = json!(run.agent_choice(place));
+    value["max_cost_usd"] = json!(task.max_cost.map(|cap| cap.dollars()));
+    value["output_tokens"] = json!(run.usage(place).output);
     value
 }
 

@@ -1,6 +1,7 @@
 //! Commands of the program, as routes. What a command does is described once, in the command; here is only how its
 //! words are made of a request.
 
+mod conflicts;
 mod table;
 
 use std::ffi::OsString;
@@ -36,18 +37,22 @@ pub(super) struct Verb {
     pub(super) input: Option<&'static str>,
 }
 
+fn all() -> impl Iterator<Item = &'static Verb> {
+    table::VERBS.iter().chain(conflicts::VERBS)
+}
+
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
-    table::VERBS.iter().map(|verb| &verb.route)
+    all().map(|verb| &verb.route)
 }
 
 /// The commands that have a route, by their words.
 pub(crate) fn commands() -> impl Iterator<Item = (&'static str, &'static Route)> {
-    table::VERBS.iter().map(|verb| (verb.command, &verb.route))
+    all().map(|verb| (verb.command, &verb.route))
 }
 
 pub(super) async fn carry(app: App, asked: Asked) -> Result<Response> {
     let route = asked.route;
-    let verb = table::VERBS.iter().find(|verb| std::ptr::eq(&verb.route, route));
+    let verb = all().find(|verb| std::ptr::eq(&verb.route, route));
     let verb = verb.ok_or_else(|| Problem::internal("the route has no command"))?;
     let (directory, file) = place(&app, &asked, verb.at).await?;
     let words = words(verb, &asked, file)?;

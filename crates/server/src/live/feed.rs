@@ -232,9 +232,21 @@ impl Feed {
         Ok(records.chunks(500).map(|chunk| Frame::new(parts(chunk))).collect())
     }
 
-    /// What at most so many records tell, as listeners are told it, and the number to go on behind where there are more.
-    pub(crate) async fn told_after(&self, after: u64, limit: usize) -> Result<(Vec<Value>, Option<u64>)> {
-        let records = self.records(after).await?;
+    /// What at most so many records tell, of one task or of all, as listeners are told it; and the number to go on behind
+    /// where there are more.
+    pub(crate) async fn told_after(
+        &self,
+        after: u64,
+        limit: usize,
+        task: Option<usize>,
+    ) -> Result<(Vec<Value>, Option<u64>)> {
+        let mut records = self.records(after).await?;
+        if let Some(task) = task {
+            let is_of = |run: &Run, record: &Record| {
+                run.touched_by([record]).is_some_and(|touched| touched.contains(&task))
+            };
+            self.look(|run| records.retain(|record| is_of(run, record)));
+        }
         let plan: Arc<Plan> = self.look(|run| run.plan().clone());
         let next = (records.len() > limit).then(|| records[limit - 1].seq);
         let parts = records.iter().take(limit).flat_map(|record| told(&self.stored.id, &plan, record));

@@ -43,6 +43,23 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
          since text?, due text?, otherwise text, held whole, live flag, seq whole, agent text?, model text?, attempt whole?, \
          cost_usd number?",
     ),
+    ("Decision", "attempt whole, nature text, strategy text, reason text"),
+    ("Failure", "class text, message text, evidence text?"),
+    ("AskedOfUser", "tool text?, what text?, put text, since text"),
+    ("Touched", "files [text], created whole?, added whole?, removed whole?"),
+    (
+        "TaskDetail",
+        "id text, name text, epic_id text?, group text?, kind text, work any, verify [text], files [text], \
+         status text, state text, phase text?, priority whole, dependencies [text], attempts whole, tried whole, \
+         agent text?, model text?, started_at text?, ended_at text?, worked_ms whole, cost_usd number?, tokens whole, \
+         commit text?, added whole?, removed whole?, files_changed whole?, words text?, failure Failure?, \
+         question AskedOfUser?, touched Touched?, chosen any, max_cost_usd number?, output_tokens whole",
+    ),
+    ("ConflictVersion", "kind text, text text?, bytes whole?"),
+    (
+        "ConflictFile",
+        "path text, base ConflictVersion, ours ConflictVersion, theirs ConflictVersion, now ConflictVersion",
+    ),
     ("Attempt", "attempt whole, executor whole?, from_ms whole, to_ms whole?, end text?, phases [any]"),
     ("Project", "id text, name text, directory text, file text, created_at text"),
     ("DoneBy", "run text, at text, commit text?, unmerged_branch text?"),

@@ -9,7 +9,7 @@ use conductor_engine::runs::resolve::{Brought, ResolveError};
 use serde_json::json;
 
 use super::landing::{Case, SCHEMA, Stopped};
-use super::{answer_either, talk};
+use super::{answer_either, sides, talk};
 use crate::archive::{self, Archive, Found};
 use crate::args::{How, OfTask, WorktreeResolve};
 use crate::console;
@@ -19,6 +19,9 @@ use crate::error::{CliError, Exit};
 pub(super) async fn resolve(args: &WorktreeResolve) -> Result<Exit, CliError> {
     if args.how.abort {
         return abort(&args.of).await;
+    }
+    if args.how.show || args.how.write.is_some() {
+        return sides::show_or_write(args).await;
     }
     let How { ours, theirs, proceed: continues, .. } = args.how;
     if !(args.markers.files.is_empty() || ours || theirs || continues) {

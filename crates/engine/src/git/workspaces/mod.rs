@@ -18,6 +18,7 @@ mod resolving;
 mod run_repo;
 mod saving;
 mod settings;
+mod sides;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -47,6 +48,7 @@ pub use names::{RunRefs, branch_word, rescue_refs, run_of_branch, run_of_task_br
 pub use resolving::{Resolution, Resolving, Solved, resolving_name};
 pub use run_repo::RunRepo;
 pub use settings::SettingsNews;
+pub use sides::{LONGEST_SIDE, Sides, Version};
 pub use worktree::Worktrees;
 
 /// How the failure of a task begins whose agent left a merge unfinished: there is nothing else to know it by later.

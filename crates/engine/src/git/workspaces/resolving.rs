@@ -54,7 +54,7 @@ pub struct Solved {
 
 /// The conflicts of one run. All of it blocks.
 pub struct Resolving {
-    run_repo: Arc<RunRepo>,
+    pub(super) run_repo: Arc<RunRepo>,
     worktrees: Worktrees,
 }
 

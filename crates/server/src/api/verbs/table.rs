@@ -5,11 +5,11 @@ use crate::access::Role;
 use crate::web::fields::{Kind, may, must};
 use crate::web::route::{ADMIN, OPERATOR, Route, Rule, VIEWER, by, delete, get, post};
 
-const fn verb(route: Route, command: &'static str, at: At) -> Verb {
+pub(super) const fn verb(route: Route, command: &'static str, at: At) -> Verb {
     Verb { route, command, at, input: None }
 }
 
-const MARKERS: crate::web::fields::Field =
+pub(super) const MARKERS: crate::web::fields::Field =
     may("allow_markers", Kind::Texts, "Land these files even if they have conflict markers.");
 const HOW: Kind = Kind::OneOf(&["topological", "risk-first", "foundational-first", "parallel-maximising"]);
 
@@ -114,24 +114,6 @@ pub(super) static VERBS: &[Verb] = &[
     ),
     verb(
         post(
-            "/api/runs/{run}/tasks/{task}/conflict/resolve",
-            OPERATOR,
-            "Resolve the conflict of a failed task; without a choice it is laid out in a folder",
-            by!(carry),
-        )
-        .body(&[
-            may("ours", Kind::Flag, "Take what has landed wherever both changed the same lines."),
-            may("theirs", Kind::Flag, "Take the task's work there."),
-            may("continue", Kind::Flag, "Check the resolved work, and land it."),
-            may("abort", Kind::Flag, "Give the resolution up; the work stays kept."),
-            MARKERS,
-        ])
-        .json("conductor.landing/1", ""),
-        "worktree resolve --json {options} --run={run} -- {task}",
-        At::Run,
-    ),
-    verb(
-        post(
             "/api/runs/{run}/sync",
             OPERATOR,
             "Merge the project's branch into the run's branch",
@@ -144,13 +126,17 @@ pub(super) static VERBS: &[Verb] = &[
     verb(
         get("/api/runs/{run}/tasks/{task}/diff", VIEWER, "What a task has changed, as a patch", by!(carry))
             .query(&[may("stat", Kind::Flag, "Only file names, and how many lines changed.")])
-            .json("conductor.diff/1", "run text, task text, status text"),
+            .json("conductor.diff/1", "run text, task text, status text, from text?, to text?, patch text?, stat text?"),
         "diff --json {options} --run={run} -- {task}",
         At::Run,
     ),
     verb(
         get("/api/runs/{run}/tasks/{task}/explanation", VIEWER, "What happens to a task and why", by!(carry))
-            .json("conductor.explanation/1", ""),
+            .json(
+                "conductor.explanation/1",
+                "task text, name text, status text?, waits_for [text], live flag, waits [Reason]?, agent text?, \
+                 verify [text], fix_rounds whole, isolation text, decisions [Decision]",
+            ),
         "explain --json --run={run} -- {task}",
         At::Run,
     ),
@@ -252,7 +238,7 @@ pub(super) static VERBS: &[Verb] = &[
             by!(carry),
         )
         .body(&[may("commit", Kind::Text, "Only this commit; refused if the work has changed since.")])
-        .json("conductor.review/1", ""),
+        .json("conductor.review/1", "run text, task text, action text, commit text, active flag"),
         "review approve --json {options} --run={run} -- {task}",
         At::Run,
     ),
@@ -264,7 +250,7 @@ pub(super) static VERBS: &[Verb] = &[
             by!(carry),
         )
         .body(&[must("message", Kind::Texts, "What to change; \"FILE:LINE: words\" is about that line.")])
-        .json("conductor.review/1", ""),
+        .json("conductor.review/1", "run text, task text, action text, commit text, active flag"),
         "review send-back --json {options} --run={run} -- {task}",
         At::Run,
     ),
@@ -279,7 +265,7 @@ pub(super) static VERBS: &[Verb] = &[
             may("continue", Kind::Flag, "Land the work as it is in the folder now."),
             may("abort", Kind::Flag, "Discard the edits; the work waits for its review as before."),
         ])
-        .json("conductor.review-edit/1", ""),
+        .json("conductor.review-edit/1", "run text?, task text?, commit text?, folder text?"),
         "review edit --json {options} --run={run} -- {task}",
         At::Run,
     ),
@@ -290,7 +276,7 @@ pub(super) static VERBS: &[Verb] = &[
             "Reject the work: it does not land, and is kept under a ref",
             by!(carry),
         )
-        .json("conductor.review/1", ""),
+        .json("conductor.review/1", "run text, task text, action text, commit text, active flag"),
         "review drop --json --run={run} -- {task}",
         At::Run,
     ),
