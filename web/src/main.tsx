@@ -9,6 +9,9 @@ import "./style/parts.css";
 import "./style/screens.css";
 import "./style/graph.css";
 import "./style/run.css";
+import "./style/task.css";
+import "./style/diff.css";
+import "./style/review.css";
 
 const root = document.getElementById("root");
 if (root) {

@@ -146,7 +146,8 @@ function headed(file: PatchFile, line: string): void {
   else if (deleted !== null) [file.change, file.oldMode] = ["deleted", deleted];
   else if (line.startsWith("old mode ")) file.oldMode = after("old mode ");
   else if (line.startsWith("new mode ")) file.newMode = after("new mode ");
-  else if (line.startsWith("rename from ")) [file.change, file.from] = ["renamed", unquoted(after("rename from ") ?? "")];
+  else if (line.startsWith("rename from "))
+    [file.change, file.from] = ["renamed", unquoted(after("rename from ") ?? "")];
   else if (line.startsWith("rename to ")) file.path = unquoted(after("rename to ") ?? "");
   else if (line.startsWith("copy from ")) [file.change, file.from] = ["copied", unquoted(after("copy from ") ?? "")];
   else if (line.startsWith("copy to ")) file.path = unquoted(after("copy to ") ?? "");
@@ -184,10 +185,10 @@ export function parsePatch(text: string): PatchFile[] {
 }
 
 export const totals = (files: PatchFile[]): { added: number; removed: number } =>
-  files.reduce(
-    (sum, file) => ({ added: sum.added + file.added, removed: sum.removed + file.removed }),
-    { added: 0, removed: 0 },
-  );
+  files.reduce((sum, file) => ({ added: sum.added + file.added, removed: sum.removed + file.removed }), {
+    added: 0,
+    removed: 0,
+  });
 
 /** Lines that took each other's place stand side by side. */
 export function paired(lines: PatchLine[]): [PatchLine | null, PatchLine | null][] {

@@ -21,7 +21,8 @@ function blocks(text: string): Block[] {
     if (fence) {
       flush();
       const code: string[] = [];
-      for (at += 1; at < lines.length && !(lines[at] ?? "").trim().startsWith(fence); at += 1) code.push(lines[at] ?? "");
+      for (at += 1; at < lines.length && !(lines[at] ?? "").trim().startsWith(fence); at += 1)
+        code.push(lines[at] ?? "");
       found.push({ kind: "code", text: code.join("\n") });
       continue;
     }
@@ -57,9 +58,18 @@ export function Words({ text }: { text: string }) {
     <div className="words">
       {blocks(text).map((block, at) => {
         // biome-ignore lint/suspicious/noArrayIndexKey: blocks have no other name, and do not move
-        if (block.kind === "code") return <pre key={at} className="code">{block.text}</pre>;
+        if (block.kind === "code")
+          return (
+            <pre key={at} className="code">
+              {block.text}
+            </pre>
+          );
         // biome-ignore lint/suspicious/noArrayIndexKey: as above
-        return <p key={at} className={block.kind}>{inline(block.text)}</p>;
+        return (
+          <p key={at} className={block.kind}>
+            {inline(block.text)}
+          </p>
+        );
       })}
     </div>
   );

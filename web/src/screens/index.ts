@@ -5,9 +5,15 @@ import { Inbox } from "./inbox/Inbox";
 
 const Graph = lazy(async () => ({ default: (await import("./run/graph/Graph")).Graph }));
 const Timeline = lazy(async () => ({ default: (await import("./run/timeline/Timeline")).Timeline }));
+const Task = lazy(() => import("./task/Task"));
+const Review = lazy(() => import("./review/Review"));
+const Conflict = lazy(() => import("./conflicts/Conflict"));
 
 export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
+  { path: "/runs/:run/tasks/:task/:tab?", Screen: Task },
+  { path: "/runs/:run/review/:task?", Screen: Review },
+  { path: "/runs/:run/conflicts/:task", Screen: Conflict },
   { path: "/runs/:run/graph", Screen: Graph },
   { path: "/runs/:run/timeline", Screen: Timeline },
   { path: "/runs", Screen: lazy(async () => ({ default: (await import("./runs/Runs")).Runs })) },

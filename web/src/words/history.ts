@@ -24,7 +24,12 @@ export const historyWords = {
   completed: "Completed without changes",
   task_failed: "It failed",
   asked: "It asked you",
-  answered: { allow: "You allowed it", deny: "You denied it", limit: "No answer came within the time limit", rule: "A rule answered" },
+  answered: {
+    allow: "You allowed it",
+    deny: "You denied it",
+    limit: "No answer came within the time limit",
+    rule: "A rule answered",
+  },
   words_sent: "You sent words",
   skipped: (culprit: string | null) => (culprit ? `Skipped: ${culprit} did not end well` : "Skipped"),
   cancelled: "Cancelled",

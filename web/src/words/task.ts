@@ -44,7 +44,8 @@ export const taskWords = {
     askSend: "What do you want to say to the agent?",
     sendHelp: "It reads this before its next step.",
     sent: "Sent to the agent.",
-    askCancel: (task: string) => `Cancel ${task}? Tasks that need it are skipped; what it did so far is kept under a ref.`,
+    askCancel: (task: string) =>
+      `Cancel ${task}? Tasks that need it are skipped; what it did so far is kept under a ref.`,
     cancelNow: "Cancel the task",
     askSkip: (task: string) => `Skip ${task}? Tasks that need it are skipped too.`,
     skipNow: "Skip the task",

@@ -35,7 +35,10 @@ export async function approve(need: Need): Promise<void> {
 
 export async function sendBack(need: Need): Promise<void> {
   const comments = await askUser({ title: text.askComments, input: { kind: "words" }, ok: words.inbox.sendBackNow });
-  if (comments !== null) await send("POST", ofTask(need, "review/send-back"), { message: comments });
+  if (comments === null) return;
+  // One comment a line, as the server takes them.
+  const message = comments.split("\n").map((line) => line.replace(/\s+/g, " ").trim());
+  await send("POST", ofTask(need, "review/send-back"), { message: message.filter(Boolean) });
 }
 
 export async function drop(need: Need): Promise<void> {

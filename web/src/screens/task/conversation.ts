@@ -2,7 +2,7 @@
 // laid out. The route is described by hand here until the API's document has it.
 
 import { useEffect, useMemo, useRef, useState } from "react";
-import { address, ask, type Away, Refusal } from "../../api/http";
+import { type Away, address, ask, Refusal } from "../../api/http";
 import { onRing } from "../../live/hub";
 
 export interface ShownText {
@@ -151,7 +151,8 @@ export const isWrong = (turn: Turn): boolean => !!turn.failed || turn.kind === "
 export function rows(turns: Turn[]): Row[] {
   return turns.map((turn, at) => {
     const [before, after] = [turns[at - 1], turns[at + 1]];
-    const speaker = (one: Turn | undefined) => one && (one.kind === "tool" ? "tool" : `${one.who}-${one.agent ?? ""}-${one.kind === "question"}`);
+    const speaker = (one: Turn | undefined) =>
+      one && (one.kind === "tool" ? "tool" : `${one.who}-${one.agent ?? ""}-${one.kind === "question"}`);
     return {
       turn,
       opens: turn.kind === "tool" && before?.kind !== "tool",

@@ -19,7 +19,8 @@ export const taskPath = (run: string, task: string, tab = ""): string =>
 export function useDetail(run: string, task: string): Looked<TaskDetail> {
   return useLooked(
     `task-${run}-${task}`,
-    async (signal) => (await get<"GET /api/runs/{run}/tasks/{task}">("/api/runs/{run}/tasks/{task}", { run, task }, signal)).task,
+    async (signal) =>
+      (await get<"GET /api/runs/{run}/tasks/{task}">("/api/runs/{run}/tasks/{task}", { run, task }, signal)).task,
     (ring) => ring.run.startsWith(run),
   );
 }
@@ -39,7 +40,11 @@ export function useEvents(run: string, task: string): Looked<TaskEvent[]> {
 
 export function useExplanation(run: string, task: string, changes: unknown): Looked<ExplanationAnswer> {
   return useLooked(`explanation-${run}-${task}-${changes}`, (signal) =>
-    get<"GET /api/runs/{run}/tasks/{task}/explanation">("/api/runs/{run}/tasks/{task}/explanation", { run, task }, signal),
+    get<"GET /api/runs/{run}/tasks/{task}/explanation">(
+      "/api/runs/{run}/tasks/{task}/explanation",
+      { run, task },
+      signal,
+    ),
   );
 }
 
@@ -54,7 +59,11 @@ export function useDiff(run: string, task: RunTask | undefined): Looked<Diffed> 
   const looked = useLooked(
     begun ? `diff-${run}-${task.id}-${task.state}-${task.attempts}-${task.commit}` : null,
     (signal) =>
-      get<"GET /api/runs/{run}/tasks/{task}/diff">("/api/runs/{run}/tasks/{task}/diff", { run, task: task?.id }, signal),
+      get<"GET /api/runs/{run}/tasks/{task}/diff">(
+        "/api/runs/{run}/tasks/{task}/diff",
+        { run, task: task?.id },
+        signal,
+      ),
     () => false,
     task?.state === "running" ? 5000 : undefined,
   );

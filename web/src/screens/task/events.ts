@@ -38,7 +38,13 @@ export interface TaskEvent {
   change?: Change;
   phases?: { preparing?: number; working?: number; verifying?: number };
   failure?: Failure;
-  verdict?: string | { approved?: unknown; sent_back?: { comments: { file?: string; line?: number; words: string }[] }; edited?: unknown };
+  verdict?:
+    | string
+    | {
+        approved?: unknown;
+        sent_back?: { comments: { file?: string; line?: number; words: string }[] };
+        edited?: unknown;
+      };
   nature?: string;
   strategy?: string;
   reason?: string;
@@ -83,10 +89,16 @@ function changed(event: TaskEvent): string[] {
 
 function ended(event: TaskEvent): Omit<Told, "seq" | "at"> {
   const [n, took] = [event.attempt ?? 0, duration(event.elapsed)];
-  if (event.outcome === "succeeded") return { state: null, words: text.attempt_ended(n, took), more: changed(event), minor: false };
+  if (event.outcome === "succeeded")
+    return { state: null, words: text.attempt_ended(n, took), more: changed(event), minor: false };
   const failure = typeof event.outcome === "object" ? event.outcome.failed : undefined;
   if (failure)
-    return { state: "failed", words: text.attempt_failed(n, took), more: [`${failure.class}: ${failure.message}`], minor: false };
+    return {
+      state: "failed",
+      words: text.attempt_failed(n, took),
+      more: [`${failure.class}: ${failure.message}`],
+      minor: false,
+    };
   return { state: null, words: text.attempt_stopped(n, took), more: [], minor: false };
 }
 
@@ -97,7 +109,8 @@ function reviewed(event: TaskEvent): Omit<Told, "seq" | "at"> {
     const said = comments.map((one) => [one.file, one.line, one.words].filter((part) => part !== undefined).join(":"));
     return { state: "needs", words: text.sent_back(comments.length), more: said, minor: false };
   }
-  const words = verdict === "dropped" ? text.dropped : typeof verdict === "object" && verdict.edited ? text.edited : text.approved;
+  const words =
+    verdict === "dropped" ? text.dropped : typeof verdict === "object" && verdict.edited ? text.edited : text.approved;
   return { state: null, words, more: [], minor: false };
 }
 
@@ -120,7 +133,11 @@ function of(event: TaskEvent): Omit<Told, "seq" | "at"> {
     case "attempt_started": {
       const on = Object.keys(event.on ?? {}).join(", ");
       const { agent, model, why } = event.hand ?? { agent: null, model: null, why: null };
-      return plain(text.attempt_started(event.attempt ?? 0, agent, model ?? null, event.executor ?? 0), [on && text.on(on), why], "running");
+      return plain(
+        text.attempt_started(event.attempt ?? 0, agent, model ?? null, event.executor ?? 0),
+        [on && text.on(on), why],
+        "running",
+      );
     }
     case "attempt_ended":
       return ended(event);
@@ -139,7 +156,11 @@ function of(event: TaskEvent): Omit<Told, "seq" | "at"> {
     case "retry_scheduled":
       return plain(event.delay ? text.retry_scheduled(duration(event.delay)) : text.retry_now, [], "waiting");
     case "task_completed":
-      return plain(event.commit ? text.landed(short(event.commit)) : text.completed, [], event.commit ? "landed" : "completed");
+      return plain(
+        event.commit ? text.landed(short(event.commit)) : text.completed,
+        [],
+        event.commit ? "landed" : "completed",
+      );
     case "task_failed":
       return plain(text.task_failed, [event.failure && `${event.failure.class}: ${event.failure.message}`], "failed");
     case "task_skipped":
@@ -160,14 +181,24 @@ function of(event: TaskEvent): Omit<Told, "seq" | "at"> {
       return plain(text.foreseen((event.files ?? []).join(", "), event.with ?? null), [], "conflict");
     case "budget_neared": {
       const share = event.cap ? `${Math.round((100 * (event.used ?? 0)) / event.cap)} %` : "";
-      return plain(text.budget(event.what ?? "", share), [event.what === "cost" ? dollars((event.cap ?? 0) / 1e6) : null], "needs");
+      return plain(
+        text.budget(event.what ?? "", share),
+        [event.what === "cost" ? dollars((event.cap ?? 0) / 1e6) : null],
+        "needs",
+      );
     }
     case "work_set_aside":
       return plain(text.set_aside);
     case "checkpoint_made":
       return plain(text.checkpoint(event.name ?? ""), [event.reason]);
     case "task_reported":
-      return plain(text.reported, [event.report ? Object.values(event.report).filter((one) => typeof one === "string").join(": ") : null]);
+      return plain(text.reported, [
+        event.report
+          ? Object.values(event.report)
+              .filter((one) => typeof one === "string")
+              .join(": ")
+          : null,
+      ]);
     case "race_decided":
       return plain(text.race(event.winner ?? ""), [typeof event.why === "string" ? event.why : null]);
     case "stop_requested":
@@ -187,7 +218,8 @@ function of(event: TaskEvent): Omit<Told, "seq" | "at"> {
   }
 }
 
-export const told = (events: TaskEvent[]): Told[] => events.map((event) => ({ seq: event.seq, at: event.at, ...of(event) }));
+export const told = (events: TaskEvent[]): Told[] =>
+  events.map((event) => ({ seq: event.seq, at: event.at, ...of(event) }));
 
 /** What an attempt cost, in dollars; null where nothing was reported. */
 export function costOf(events: TaskEvent[], attempt: number): number | null {

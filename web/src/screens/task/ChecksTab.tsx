@@ -1,0 +1,125 @@
+// Each check with its result, before and now, and what it printed.
+
+import { useMemo } from "react";
+import { duration } from "../../lib/format";
+import { tellsOfError } from "../../lib/lines";
+import { State } from "../../parts/State";
+import type { StateName } from "../../words";
+import { taskWords } from "../../words/task";
+import { type Check, checksOf, endOf, type Verdict } from "./checking";
+import type { Change } from "./events";
+import { useLog } from "./log";
+import type { TaskPart } from "./Task";
+
+const text = taskWords.checked;
+
+export const verdictState: Record<Verdict, StateName> = {
+  passed: "landed",
+  failed: "failed",
+  notRun: "pending",
+  unknown: "pending",
+};
+
+/** The checks of an attempt; the log is asked for where there are any. */
+export function useChecks({ run, task, attempt, detail, events }: TaskPart): Check[] {
+  const commands = detail?.verify ?? [];
+  const wanted = commands.length > 0 && attempt !== null;
+  const log = useLog(run, task.id, wanted ? attempt : null, false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text is another with each version
+  return useMemo(
+    () => (attempt === null ? [] : checksOf(commands, log.lines.text, events, attempt)),
+    [detail, log.lines, log.version, events, attempt],
+  );
+}
+
+export function ChecksTab(part: TaskPart) {
+  const checks = useChecks(part);
+  const { attempt, events, detail } = part;
+  if (!detail) return null;
+  const end = attempt === null ? undefined : endOf(events, attempt);
+  const change = end?.change;
+  return (
+    <section className="stack" aria-label={taskWords.checks}>
+      {detail.verify.length === 0 && <p className="dim">{taskWords.noChecks}</p>}
+      {checks.map((check) => (
+        <article key={check.command} className="card check">
+          <header>
+            <State state={verdictState[check.now]} word={text[check.now]} filled />
+            <code className="cut" title={check.command}>
+              {check.command}
+            </code>
+            <span className="grow" />
+            <span className="small faint nowrap">
+              {text.before} {text[check.before]} → {text.after} {text[check.now]}
+            </span>
+          </header>
+          {check.output !== null && (
+            <pre className="check-output" tabIndex={0} role="region" aria-label={`${text.output}: ${check.command}`}>
+              {check.output === "" ? (
+                <span className="faint">{text.noOutput}</span>
+              ) : (
+                <Lines output={check.output} failed={check.now === "failed"} />
+              )}
+            </pre>
+          )}
+        </article>
+      ))}
+      {end?.phases?.verifying !== undefined && detail.verify.length > 0 && (
+        <p className="small faint">
+          {text.took(duration(end.phases.verifying))} {attempt}. {text.tookWhat}
+        </p>
+      )}
+      {detail.verify.length > 0 && <Measured change={change} />}
+    </section>
+  );
+}
+
+function Lines({ output, failed }: { output: string; failed: boolean }) {
+  return output.split("\n").map((line, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and do not move
+    <span key={at} className={failed && tellsOfError(line) ? "line wrong" : "line"}>
+      {`${line}\n`}
+    </span>
+  ));
+}
+
+/** What reviewers and tools told of the work, where they were asked. */
+export function Measured({ change }: { change: Change | undefined | null }) {
+  if (!change?.reviewed && !change?.measured) return null;
+  const { reviewed, measured } = change;
+  const percent = (value: unknown) => (typeof value === "number" ? `${value} %` : taskWords.checked.unknown);
+  const lint = (value: Record<string, unknown> | undefined) =>
+    typeof value?.findings === "number" ? String(value.findings) : text.unknown;
+  return (
+    <dl className="facts">
+      {reviewed && (
+        <>
+          <dt>{text.reviewer}</dt>
+          <dd>
+            {reviewed.by}
+            {reviewed.score !== undefined && `, ${text.score(reviewed.score)}`}
+            {(reviewed.findings ?? []).map((finding) => (
+              <p key={finding}>{finding}</p>
+            ))}
+          </dd>
+        </>
+      )}
+      {measured?.coverage && (
+        <>
+          <dt>{text.coverage}</dt>
+          <dd>
+            {percent(measured.coverage.before)} → {percent(measured.coverage.after)}
+          </dd>
+        </>
+      )}
+      {measured?.lint && (
+        <>
+          <dt>{text.lint}</dt>
+          <dd>
+            {lint(measured.lint.before)} → {lint(measured.lint.after)}
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}

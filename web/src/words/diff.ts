@@ -1,0 +1,38 @@
+// The words of diffs and of what is said about their lines.
+
+export const diffWords = {
+  label: "Diff",
+  files: "Files",
+  unified: "Unified",
+  split: "Split",
+  view: "How the diff is shown",
+  seen: "seen",
+  seenOf: (n: number, all: number) => `${n} of ${all} seen`,
+  fold: "Fold the file",
+  unfold: "Unfold the file",
+  change: { changed: "", added: "new", deleted: "deleted", renamed: "renamed", copied: "copied" } as Record<
+    string,
+    string
+  >,
+  from: (path: string) => `from ${path}`,
+  mode: (from: string, to: string) => `mode ${from} → ${to}`,
+  binary: "Binary: it is not shown.",
+  empty: "Nothing in it changed but its name or mode.",
+  endless: "no line end at the end of the file",
+  line: (path: string, line: number) => `Comment on line ${line} of ${path}`,
+  comment: "Comment",
+  commentOn: (line: number) => `Line ${line}`,
+  goesBack: "goes back to the agent with the line",
+  write: "What should the agent change here?",
+  add: "Add to what goes back",
+  cancel: "Cancel",
+  remove: "Remove",
+  edit: "Edit",
+  comments: (n: number) => (n === 1 ? "1 comment" : `${n} comments`),
+  nextFile: "Next file",
+  previousFile: "Previous file",
+  markSeen: "Mark the file as seen",
+  nextLine: "Next line",
+  previousLine: "Previous line",
+  commentHere: "Comment on the line",
+};
