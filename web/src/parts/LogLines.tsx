@@ -72,6 +72,7 @@ export function LogLines({ lines, version, wrap, sought, match, marked, place, l
       className="log log-box"
       data-wrap={wrap}
       data-version={version}
+      style={{ height: `min(${total * HEIGHT + 20}px, max(280px, 100vh - 230px))` }}
       tabIndex={0}
       role="region"
       aria-label={label}

@@ -54,23 +54,21 @@ function inline(text: string): ReactNode[] {
 }
 
 export function Words({ text }: { text: string }) {
+  return <div className="words">{blocks(text).map(shown)}</div>;
+}
+
+function shown(block: Block, at: number): ReactNode {
+  const key = `${block.kind}-${at}`;
+  if (block.kind === "code") {
+    return (
+      <pre key={key} className="code">
+        {block.text}
+      </pre>
+    );
+  }
   return (
-    <div className="words">
-      {blocks(text).map((block, at) => {
-        // biome-ignore lint/suspicious/noArrayIndexKey: blocks have no other name, and do not move
-        if (block.kind === "code")
-          return (
-            <pre key={at} className="code">
-              {block.text}
-            </pre>
-          );
-        // biome-ignore lint/suspicious/noArrayIndexKey: as above
-        return (
-          <p key={at} className={block.kind}>
-            {inline(block.text)}
-          </p>
-        );
-      })}
-    </div>
+    <p key={key} className={block.kind}>
+      {inline(block.text)}
+    </p>
   );
 }

@@ -58,7 +58,7 @@ export const reviewWords = {
   shares: (n: number, other: string) => `${n === 1 ? "1 file" : `${n} files`} in common with ${other}`,
   earlier: (n: number) => (n === 1 ? "1 landed earlier" : `${n} landed earlier`),
   forecast: "Forecast",
-  forecastOf: "files in common, pair by pair",
+  forecastOf: "files in common",
   forecastNone: "Fewer than two tasks are on their way, so none can touch the same files.",
   cell: (one: string, other: string, files: string) => `${one} and ${other}: ${files}`,
   none: "none",

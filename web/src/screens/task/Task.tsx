@@ -11,7 +11,6 @@ import { type Looked, useLooked } from "../../live/query";
 import { type LiveRun, useRun } from "../../live/run";
 import { Refused } from "../../parts/Messages";
 import { taskWords } from "../../words/task";
-import { NeedCard } from "../inbox/NeedCard";
 import { ChecksTab } from "./ChecksTab";
 import { ConversationTab } from "./ConversationTab";
 import { DiffTab } from "./DiffTab";
@@ -23,6 +22,7 @@ import { LogTab } from "./LogTab";
 import { PromptTab } from "./PromptTab";
 import { TaskAside } from "./TaskAside";
 import { TaskHead } from "./TaskHead";
+import { TaskNeed } from "./TaskNeed";
 
 const TABS = ["conversation", "log", "diff", "checks", "prompt", "history"] as const;
 type Tab = (typeof TABS)[number];
@@ -127,7 +127,7 @@ function Known({ run, live, task, tab }: { run: string; live: LiveRun; task: Run
       <Tabs part={part} tab={tab} />
       <div className="task-body">
         <div className="stack">
-          {need && <NeedCard card={{ key: task.id, needs: [need] }} selected select={() => {}} />}
+          {need && <TaskNeed need={need} evident={tab !== "log"} />}
           <Shown part={part} tab={tab} />
         </div>
         <TaskAside part={part} />

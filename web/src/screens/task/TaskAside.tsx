@@ -46,7 +46,8 @@ function Why({ part }: { part: TaskPart }) {
   const { run, task, events } = part;
   const explained = useExplanation(run, task.id, `${task.state}-${task.phase}-${task.attempts}`);
   const happened = told(events).filter((one) => !one.minor);
-  const waits = explained.value?.waits ?? [];
+  // What it needs of the user is said above already.
+  const waits = task.state === "needs" ? [] : (explained.value?.waits ?? []);
   return (
     <Section title={text.why}>
       {happened.length === 0 && waits.length === 0 && <p className="small dim">{text.whyNothing}</p>}
