@@ -38,7 +38,7 @@ export function DiffTab({ diff, go }: TaskPart) {
     );
   }
   return (
-    <section className="stack" aria-label={diffWords.label}>
+    <section className="stack">
       <div className="row wrap">
         <ViewSwitch
           split={split}

@@ -56,7 +56,7 @@ export function LogTab({ run, task, attempt }: TaskPart) {
   const match = position === undefined ? null : { line: lines.lineAt(position), at: position };
   if (attempt === null) return <p className="dim">{text.notBegun}</p>;
   return (
-    <section className="stack log-tab" aria-label={text.label}>
+    <section className="stack log-tab">
       <div className="row wrap small">
         <label className="search">
           <Icon name="search" />
