@@ -158,12 +158,11 @@ fn told(project: &Project, id: &str, folder: &Path) -> Value {
     let pid = job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     let lives = pid.and_then(start_time).is_some_and(|start| Some(start) == job["start_time"].as_u64());
     let out = read("out");
-    // Of a plan one answer, of a run its events and at last its summary.
-    let result: Option<Value> = out
-        .lines()
-        .rev()
-        .find_map(|line| serde_json::from_str(line).ok())
-        .or_else(|| serde_json::from_str(&out).ok());
+    // Of a plan one answer over many lines, any of which may be a value by itself; of a run its events and at last its
+    // summary, a line each.
+    let result: Option<Value> = serde_json::from_str(&out)
+        .ok()
+        .or_else(|| out.lines().rev().find_map(|line| serde_json::from_str(line).ok()));
     let state = match (lives, &result) {
         (true, _) => "running",
         (false, Some(result)) if job["kind"] != "orchestrate" || result["type"] == "summary" => "done",
