@@ -12,6 +12,8 @@ import "./style/run.css";
 import "./style/task.css";
 import "./style/diff.css";
 import "./style/review.css";
+import "./style/forms.css";
+import "./style/board.css";
 
 const root = document.getElementById("root");
 if (root) {

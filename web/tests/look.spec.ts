@@ -68,6 +68,9 @@ const SCREENS: [string, (run: string) => string, string?][] = [
   ["task-prompt", (run) => `/runs/${run}/tasks/stock-hold/prompt`, ".prompt"],
   ["task-history", (run) => `/runs/${run}/tasks/stock-hold/history`, ".history li"],
   ["review", (run) => `/runs/${run}/review/stock-hold`, ".diff-line"],
+  ["projects", () => "/projects", "article"],
+  ["board", () => "/projects/webshop", ".board-card"],
+  ["board-edit", () => "/projects/webshop?task=stock-hold", ".editor"],
 ];
 
 let world: World;

@@ -7,6 +7,8 @@ export class Refusal extends Error {
   readonly code: string;
   readonly help: string | null;
   readonly field: string | null;
+  /** Each mistake in a task file. */
+  readonly errors: { message: string; help?: string | null }[];
 
   constructor(status: number, problem: Partial<Problem>) {
     super(problem.detail ?? problem.title ?? `the server answered ${status}`);
@@ -15,6 +17,7 @@ export class Refusal extends Error {
     const meant = problem.did_you_mean ? `Did you mean “${problem.did_you_mean}”?` : null;
     this.help = problem.help ?? meant;
     this.field = problem.field ?? null;
+    this.errors = (problem as { errors?: { message: string }[] }).errors ?? [];
   }
 }
 

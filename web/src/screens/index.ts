@@ -8,9 +8,13 @@ const Timeline = lazy(async () => ({ default: (await import("./run/timeline/Time
 const Task = lazy(() => import("./task/Task"));
 const Review = lazy(() => import("./review/Review"));
 const Conflict = lazy(() => import("./conflicts/Conflict"));
+const Projects = lazy(() => import("./board/Projects").then((file) => ({ default: file.Projects })));
+const Board = lazy(() => import("./board/Board").then((file) => ({ default: file.Board })));
 
 export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
+  { path: "/projects", Screen: Projects },
+  { path: "/projects/:project", Screen: Board },
   { path: "/runs/:run/tasks/:task/:tab?", Screen: Task },
   { path: "/runs/:run/review/:task?", Screen: Review },
   { path: "/runs/:run/conflicts/:task", Screen: Conflict },
