@@ -14,6 +14,7 @@ import "./style/diff.css";
 import "./style/review.css";
 import "./style/forms.css";
 import "./style/board.css";
+import "./style/costs.css";
 
 const root = document.getElementById("root");
 if (root) {

@@ -28,6 +28,8 @@ config: { permissions: { ask: ['Bash(terraform*)'] } }
 tasks:
   - { id: money-type, name: Money type with rounding rules, epic: Foundation, prompt: Write it, agent: spender, model: large-1 }
   - { id: db-schema, name: Orders and payments, epic: Foundation, prompt: Write it, agent: spender }
+  - { id: money-type, name: Money type with rounding rules, epic: Foundation, prompt: Write it, agent: pricey, max_cost: 2 }
+  - { id: db-schema, name: Orders and payments, epic: Foundation, prompt: Write it, agent: pricey }
   - { id: api-errors, name: Problem bodies for errors, epic: Foundation, run: "echo e > api-errors.txt" }
   - { id: cart-api, name: Cart endpoints, epic: Cart, prompt: Write it, agent: sleeper, dependencies: [db-schema] }
   - { id: stock-hold, name: Hold stock for 15 minutes, epic: Cart, prompt: "Hold stock for 15 minutes when a line is added to the cart.", agent: coder, dependencies: [money-type], land: approve, verify: ["test -s src/stock-hold.ts", "echo 18 passed"] }
@@ -71,6 +73,8 @@ const SCREENS: [string, (run: string) => string, string?][] = [
   ["projects", () => "/projects", "article"],
   ["board", () => "/projects/webshop", ".board-card"],
   ["board-edit", () => "/projects/webshop?task=stock-hold", ".editor"],
+  ["costs", () => "/costs", ".cost-lines"],
+  ["costs-task", () => "/costs?by=task&range=all", ".cost-lines"],
 ];
 
 let world: World;
@@ -87,6 +91,7 @@ test.beforeAll(async () => {
   await world.serve();
   await world.api("POST", "/api/projects", { directory: world.repository });
   world.start("run", "tasks.yaml", "-p", "4", "--max-cost", "40", "--answer-within", "20m");
+  world.start("run", "tasks.yaml", "-p", "4", "--answer-within", "20m", "--max-cost", "3");
   await expect
     .poll(async () => JSON.stringify(await world.api("GET", "/api/inbox")), { timeout: 30_000 })
     .toMatch(/(?=.*"permission")(?=.*"review")(?=.*"failed")/);

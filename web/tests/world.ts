@@ -17,6 +17,12 @@ case "$task" in *"sends it back"*) echo mended > "$CONDUCTOR_TASK.mended" ;; esa
 echo '{"type":"text","text":"I wrote the file."}'
 echo '{"type":"result","ok":true,"text":"I wrote the file."}'
 `,
+  pricey: `
+read -r task
+echo "by $CONDUCTOR_TASK" > "$CONDUCTOR_TASK.txt"
+echo '{"type":"usage","model":"claude-opus-5-5","input":40000,"output":9000,"turns":4}'
+echo '{"type":"result","ok":true,"text":"I wrote the file."}'
+`,
   asker: `
 read -r task
 case "$task" in

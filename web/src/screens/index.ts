@@ -10,6 +10,7 @@ const Review = lazy(() => import("./review/Review"));
 const Conflict = lazy(() => import("./conflicts/Conflict"));
 const Projects = lazy(() => import("./board/Projects").then((file) => ({ default: file.Projects })));
 const Board = lazy(() => import("./board/Board").then((file) => ({ default: file.Board })));
+const Costs = lazy(() => import("./costs/Costs").then((file) => ({ default: file.Costs })));
 
 export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
@@ -26,4 +27,5 @@ export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/runs/:run/board", Screen: lazy(async () => ({ default: (await import("./run/RunBoard")).RunBoard })) },
   { path: "/runs/:run/cost", Screen: lazy(async () => ({ default: (await import("./run/RunCost")).RunCost })) },
   { path: "/runs/:run/events", Screen: lazy(async () => ({ default: (await import("./run/RunEvents")).RunEvents })) },
+  { path: "/costs", Screen: Costs },
 ];

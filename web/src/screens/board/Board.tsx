@@ -2,6 +2,7 @@
 
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { Link, useParams } from "wouter";
+import { Refusal } from "../../api/http";
 import { Top } from "../../app";
 import { fileName } from "../../lib/format";
 import { useKeys } from "../../lib/keys";
@@ -46,8 +47,20 @@ export function Board() {
           <Refused error={file.refusal} />
         </div>
       )}
+      {file.refusal && file.value && (
+        <div className="page">
+          <Refused error={file.refusal} />
+        </div>
+      )}
       {file.value && looked.value && (
-        <Shown key={project} project={looked.value} file={file.value} run={run ?? null} again={again} />
+        <Shown
+          key={project}
+          project={looked.value}
+          file={file.value}
+          wrong={file.refusal instanceof Refusal ? Math.max(1, file.refusal.errors.length) : 0}
+          run={run ?? null}
+          again={again}
+        />
       )}
     </>
   );
@@ -56,6 +69,8 @@ export function Board() {
 interface ShownProps {
   project: ProjectWithError;
   file: FileTasks;
+  /** How many mistakes the file has since it could be read last. */
+  wrong: number;
   run: string | null;
   again: () => void;
 }
@@ -75,7 +90,7 @@ function WithRun(props: ShownProps & { run: string }) {
   return <Tasks {...props} all={all} isLive={isLive} />;
 }
 
-function Tasks({ project, file, run, again, all, isLive }: ShownProps & { all: Placed[]; isLive: boolean }) {
+function Tasks({ project, file, wrong, run, again, all, isLive }: ShownProps & { all: Placed[]; isLive: boolean }) {
   const [read, write] = usePlace();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [running, setRunning] = useState<string[] | null>(null);
@@ -134,7 +149,7 @@ function Tasks({ project, file, run, again, all, isLive }: ShownProps & { all: P
     if (event.altKey && step && next) {
       const told = step > 0 ? board.movedDown(one.task.id, name) : board.movedUp(one.task.id, name);
       move(one.task.id, step > 0 ? { after: next } : { before: next }, told);
-    } else if (event.altKey && side) prioritise(one, -side);
+    } else if (event.altKey && side) prioritise(one, side);
     else if (step && next) document.getElementById(`card-${next}`)?.focus();
     else if (side) beside(shown, one, side);
     else if (event.key === " ") toggle(one.task.id);
@@ -170,15 +185,12 @@ function Tasks({ project, file, run, again, all, isLive }: ShownProps & { all: P
         <span className="small faint grow">
           {name} · {board.tasks(file.tasks.length)}
           {epics.length > 0 && ` · ${board.epics(epics.length)}`}
-          {run && (
-            <>
-              {" · "}
-              <Link className="link" href={`/runs/${run}`}>
-                {board.openRun}
-              </Link>
-            </>
-          )}
         </span>
+        {run && (
+          <Link className="link small" href={`/runs/${run}`}>
+            {board.openRun}
+          </Link>
+        )}
         <label className="search">
           <Icon name="search" />
           <input
@@ -235,6 +247,7 @@ function Tasks({ project, file, run, again, all, isLive }: ShownProps & { all: P
           placed={isNew ? null : open}
           file={file}
           fileName={name}
+          wrong={wrong}
           choose={choose}
           again={again}
         />

@@ -25,11 +25,12 @@ interface EditorProps {
   placed: Placed | null;
   file: FileTasks;
   fileName: string;
+  wrong: number;
   choose: (task: string | null) => void;
   again: () => void;
 }
 
-export function TaskEditor({ project, placed, file, fileName, choose, again }: EditorProps) {
+export function TaskEditor({ project, placed, file, fileName, wrong, choose, again }: EditorProps) {
   const task = placed?.task.id ?? null;
   const forbidden = useForbidden(project, "admin");
   const mine = useTaskForm(project, task, file, fileName, (id) => {
@@ -104,7 +105,7 @@ export function TaskEditor({ project, placed, file, fileName, choose, again }: E
           )}
         </footer>
       </form>
-      <YamlLines file={fileName} source={file.text} task={task} before={mine.before} wrong={0} />
+      <YamlLines file={fileName} source={file.text} task={task} before={mine.before} wrong={wrong} />
     </section>
   );
 }

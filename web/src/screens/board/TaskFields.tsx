@@ -78,6 +78,15 @@ export function TaskFields({ form, set, refusal }: Props) {
           ["approve", text.landApprove],
         ]}
       />
+      <Choice
+        label={text.kind}
+        value={form.kind}
+        set={of("kind")}
+        options={[
+          ["prompt", text.kindPrompt],
+          ["run", text.kindRun],
+        ]}
+      />
       <TextLines
         label={text.verify}
         value={form.verify}
@@ -86,16 +95,6 @@ export function TaskFields({ form, set, refusal }: Props) {
         mono
         wide
         placeholder={text.verifyHelp}
-      />
-      <Choice
-        label={text.kind}
-        value={form.kind}
-        set={of("kind")}
-        wide
-        options={[
-          ["prompt", text.kindPrompt],
-          ["run", text.kindRun],
-        ]}
       />
       <TextLines
         label={form.kind === "run" ? text.run : text.prompt}
