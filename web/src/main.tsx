@@ -15,6 +15,7 @@ import "./style/review.css";
 import "./style/forms.css";
 import "./style/board.css";
 import "./style/costs.css";
+import "./style/settings.css";
 
 const root = document.getElementById("root");
 if (root) {

@@ -74,6 +74,12 @@ const SCREENS: [string, (run: string) => string, string?][] = [
   ["board", () => "/projects/webshop", ".board-card"],
   ["board-edit", () => "/projects/webshop?task=stock-hold", ".editor"],
   ["costs", () => "/costs", ".cost-lines"],
+  ["settings-config", () => "/settings/config", "tbody tr"],
+  ["settings-users", () => "/settings/users", "tbody tr"],
+  ["settings-tokens", () => "/settings/tokens", "tbody tr"],
+  ["settings-audit", () => "/settings/audit", "tbody tr"],
+  ["settings-about", () => "/settings/about", "dd"],
+  ["settings-appearance", () => "/settings", "fieldset"],
   ["costs-task", () => "/costs?by=task&range=all", ".cost-lines"],
 ];
 
@@ -91,6 +97,8 @@ test.beforeAll(async () => {
   await world.serve();
   await world.api("POST", "/api/projects", { directory: world.repository });
   world.start("run", "tasks.yaml", "-p", "4", "--max-cost", "40", "--answer-within", "20m");
+  await world.api("POST", "/api/users", { name: "ann", password: "a long password", role: "operator" });
+  await world.api("POST", "/api/tokens", { name: "ci", role: "operator", project: "webshop" });
   world.start("run", "tasks.yaml", "-p", "4", "--answer-within", "20m", "--max-cost", "3");
   await expect
     .poll(async () => JSON.stringify(await world.api("GET", "/api/inbox")), { timeout: 30_000 })

@@ -11,6 +11,7 @@ const Conflict = lazy(() => import("./conflicts/Conflict"));
 const Projects = lazy(() => import("./board/Projects").then((file) => ({ default: file.Projects })));
 const Board = lazy(() => import("./board/Board").then((file) => ({ default: file.Board })));
 const Costs = lazy(() => import("./costs/Costs").then((file) => ({ default: file.Costs })));
+const Settings = lazy(() => import("./settings/Settings").then((file) => ({ default: file.Settings })));
 
 export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
@@ -28,4 +29,6 @@ export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/runs/:run/cost", Screen: lazy(async () => ({ default: (await import("./run/RunCost")).RunCost })) },
   { path: "/runs/:run/events", Screen: lazy(async () => ({ default: (await import("./run/RunEvents")).RunEvents })) },
   { path: "/costs", Screen: Costs },
+  { path: "/settings", Screen: Settings },
+  { path: "/settings/:tab", Screen: Settings },
 ];

@@ -1,7 +1,7 @@
 // A project's tasks in columns: what is to be done, what is done, what needs the user.
 
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
-import { Link, useParams } from "wouter";
+import { useParams } from "wouter";
 import { Refusal } from "../../api/http";
 import { Top } from "../../app";
 import { fileName } from "../../lib/format";
@@ -10,13 +10,12 @@ import { useForbidden } from "../../lib/me";
 import { refuse, say } from "../../lib/messages";
 import { usePlace } from "../../lib/place";
 import { useRun } from "../../live/run";
-import { Button } from "../../parts/Button";
-import { Icon } from "../../parts/Icon";
 import { Refused } from "../../parts/Messages";
 import { useOffered } from "../../parts/Palette";
 import { words } from "../../words";
 import { board } from "../../words/board";
 import { changeTask, type MoveTo, moveTask } from "./acts";
+import { BoardTools } from "./BoardTools";
 import { Columns } from "./Columns";
 import { COLUMNS, type FileTasks, type Placed, type ProjectWithError, placed, useFileTasks, useProject } from "./data";
 import { formOf } from "./form";
@@ -180,55 +179,19 @@ function Tasks({ project, file, wrong, run, again, all, isLive }: ShownProps & {
   const open = all.find((one) => one.task.id === chosen) ?? null;
   return (
     <div className="board-screen" data-open={open || isNew ? "true" : undefined}>
-      <div className="tools">
-        <h1>{project.name}</h1>
-        <span className="small faint grow">
-          {name} · {board.tasks(file.tasks.length)}
-          {epics.length > 0 && ` · ${board.epics(epics.length)}`}
-        </span>
-        {run && (
-          <Link className="link small" href={`/runs/${run}`}>
-            {board.openRun}
-          </Link>
-        )}
-        <label className="search">
-          <Icon name="search" />
-          <input
-            ref={filterBox}
-            aria-label={board.filter}
-            placeholder={board.filter}
-            value={filter}
-            onChange={(event) => write({ filter: event.target.value })}
-          />
-          <kbd>/</kbd>
-        </label>
-        {epics.length > 0 && (
-          <select
-            className="input fit"
-            aria-label={board.edit.epic}
-            value={epic}
-            onChange={(event) => write({ epic: event.target.value })}
-          >
-            <option value="">{board.allEpics}</option>
-            {epics.map((one) => (
-              <option key={one} value={one}>
-                {board.epic(one)}
-              </option>
-            ))}
-          </select>
-        )}
-        {ids.length > 0 && (
-          <button type="button" className="chip" onClick={() => setSelected(new Set())} title={board.clear}>
-            {board.selected(ids.length)} <Icon name="close" />
-          </button>
-        )}
-        <Button hint="n" forbidden={mayEdit} act={addTask}>
-          {board.addTask}
-        </Button>
-        <Button kind="primary" hint="r" forbidden={forbidden} act={() => runThem(ids)}>
-          {ids.length > 0 ? board.runSelected(ids.length) : board.runAll}
-        </Button>
-      </div>
+      <BoardTools
+        project={project}
+        tasks={file.tasks.length}
+        run={run}
+        epics={epics}
+        selected={ids.length}
+        clear={() => setSelected(new Set())}
+        filterBox={filterBox}
+        mayEdit={mayEdit}
+        mayRun={forbidden}
+        add={addTask}
+        start={() => runThem(ids)}
+      />
       <Columns
         shown={shown}
         chosen={chosen}

@@ -13,7 +13,7 @@ import { Refused } from "../../parts/Messages";
 import { useOffered } from "../../parts/Palette";
 import { words } from "../../words";
 import { costs as text } from "../../words/costs";
-import { BYS, type Range, type Spent, sum, useForecasts, useSpent } from "./data";
+import { BYS, type Forecasts, type Range, type Spent, sum, useForecasts, useSpent } from "./data";
 import { costOf, Spending } from "./Spending";
 
 const RANGES: Range[] = ["7", "30", "90", "all"];
@@ -108,10 +108,17 @@ export function Costs() {
   );
 }
 
+/** A range; what is not known is not taken for nothing. */
+function foreseen({ low, high, unknown, files }: Forecasts): string {
+  if (files === 0 || (high === 0 && unknown > 0)) return words.unknown;
+  const range = low === high ? dollars(low) : `${dollars(low)}–${dollars(high)}`;
+  return unknown > 0 ? `${text.atLeast} ${range}` : range;
+}
+
 interface FiguresProps {
   spent: Spent;
   range: Range;
-  forecast: ReturnType<typeof useForecasts>["value"];
+  forecast: Forecasts | null;
 }
 
 function Figures({ spent, range, forecast }: FiguresProps) {
@@ -136,11 +143,7 @@ function Figures({ spent, range, forecast }: FiguresProps) {
           {text.forecast} <i>{words.estimate}</i>
         </span>
         <span className="value">
-          {!forecast || forecast.files === 0
-            ? words.unknown
-            : forecast.low === forecast.high
-              ? dollars(forecast.low)
-              : `${dollars(forecast.low)}–${dollars(forecast.high)}`}{" "}
+          {forecast ? foreseen(forecast) : words.unknown}{" "}
           <small>{forecast && forecast.unknown > 0 ? text.forecastUnknown(forecast.unknown) : text.forecastHelp}</small>
         </span>
       </div>

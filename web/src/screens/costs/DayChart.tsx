@@ -89,7 +89,7 @@ export function DayChart({ days, range, now }: DayChartProps) {
               ) : null;
             })}
             {isToday && (totals[at] ?? 0) > 0 && (
-              <text className="strong" x={x + wide / 2} y={y - 5} textAnchor="middle">
+              <text className="strong" x={x + wide} y={y - 5} textAnchor="end">
                 {amount.format(totals[at] ?? 0)}
               </text>
             )}

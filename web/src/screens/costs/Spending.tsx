@@ -42,7 +42,7 @@ export function Spending({ spent, by, range, setBy }: { spent: Spent; by: By; ra
             )}
             <span className="small faint">{text.daysUtc}</span>
           </header>
-          <div className="body scroller">
+          <div className="body scroller" tabIndex={0} role="region" aria-label={text.byDay}>
             <DayChart days={spent.days} range={range} now={hour} />
           </div>
         </section>
