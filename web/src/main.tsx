@@ -16,6 +16,7 @@ import "./style/forms.css";
 import "./style/board.css";
 import "./style/costs.css";
 import "./style/settings.css";
+import "./style/newrun.css";
 
 const root = document.getElementById("root");
 if (root) {

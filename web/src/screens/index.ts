@@ -12,6 +12,7 @@ const Projects = lazy(() => import("./board/Projects").then((file) => ({ default
 const Board = lazy(() => import("./board/Board").then((file) => ({ default: file.Board })));
 const Costs = lazy(() => import("./costs/Costs").then((file) => ({ default: file.Costs })));
 const Settings = lazy(() => import("./settings/Settings").then((file) => ({ default: file.Settings })));
+const NewRun = lazy(() => import("./newrun/NewRun").then((file) => ({ default: file.NewRun })));
 
 export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
@@ -29,6 +30,8 @@ export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/runs/:run/cost", Screen: lazy(async () => ({ default: (await import("./run/RunCost")).RunCost })) },
   { path: "/runs/:run/events", Screen: lazy(async () => ({ default: (await import("./run/RunEvents")).RunEvents })) },
   { path: "/costs", Screen: Costs },
+  { path: "/new", Screen: NewRun },
+  { path: "/new/:project", Screen: NewRun },
   { path: "/settings", Screen: Settings },
   { path: "/settings/:tab", Screen: Settings },
 ];
