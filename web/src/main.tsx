@@ -17,6 +17,7 @@ import "./style/board.css";
 import "./style/costs.css";
 import "./style/settings.css";
 import "./style/newrun.css";
+import "./style/agents.css";
 
 const root = document.getElementById("root");
 if (root) {

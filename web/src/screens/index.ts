@@ -13,6 +13,7 @@ const Board = lazy(() => import("./board/Board").then((file) => ({ default: file
 const Costs = lazy(() => import("./costs/Costs").then((file) => ({ default: file.Costs })));
 const Settings = lazy(() => import("./settings/Settings").then((file) => ({ default: file.Settings })));
 const NewRun = lazy(() => import("./newrun/NewRun").then((file) => ({ default: file.NewRun })));
+const Agents = lazy(() => import("./agents/Agents").then((file) => ({ default: file.Agents })));
 
 export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
@@ -30,6 +31,7 @@ export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/runs/:run/cost", Screen: lazy(async () => ({ default: (await import("./run/RunCost")).RunCost })) },
   { path: "/runs/:run/events", Screen: lazy(async () => ({ default: (await import("./run/RunEvents")).RunEvents })) },
   { path: "/costs", Screen: Costs },
+  { path: "/agents", Screen: Agents },
   { path: "/new", Screen: NewRun },
   { path: "/new/:project", Screen: NewRun },
   { path: "/settings", Screen: Settings },

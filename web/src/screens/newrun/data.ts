@@ -1,5 +1,6 @@
 // Plans that an agent makes, and rehearsals of the file.
 
+import { useEffect, useState } from "react";
 import { address, get, send } from "../../api/http";
 import type { JobAnswer } from "../../api/types";
 import { type Looked, useLooked } from "../../live/query";
@@ -49,7 +50,8 @@ const AGAIN = 700;
 
 export function useJob(project: string, job: string): Looked<Job> {
   const key = job ? `job-${project}-${job}` : null;
-  const ended = useLooked(
+  const [ended, setEnded] = useState<string | null>(null);
+  const looked = useLooked(
     key,
     async (signal) =>
       (await get<"GET /api/projects/{project}/jobs/{job}">(
@@ -58,9 +60,13 @@ export function useJob(project: string, job: string): Looked<Job> {
         signal,
       )) as unknown as Job,
     undefined,
-    AGAIN,
+    key === ended ? undefined : AGAIN,
   );
-  return ended;
+  const state = looked.value?.state;
+  useEffect(() => {
+    if (state && state !== "running") setEnded(key);
+  }, [state, key]);
+  return looked;
 }
 
 /** Of `GET /api/projects/{project}/rehearsal`. */

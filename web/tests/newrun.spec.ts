@@ -1,0 +1,132 @@
+// From words to a landed run, by way of a planner; and agents that are tested.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "@playwright/test";
+import { World } from "./world";
+
+let world: World;
+
+/** Plans what is written down; a task it does by writing a file of the task's name. */
+function addPlanner(): void {
+  const line = (name: string, answer: unknown) => {
+    const said = { type: "result", ok: true, text: JSON.stringify(answer) };
+    writeFileSync(join(world.folder, `${name}.line`), `${JSON.stringify(said)}\n`);
+  };
+  line("analysis", {
+    num_tasks: 2,
+    reasoning: "A store and a door to it.",
+    key_features_detected: ["returns"],
+    technical_components: ["db"],
+  });
+  line("plan", {
+    tasks: [
+      {
+        id: "store",
+        name: "Returns and their lines",
+        description: "Make the store.",
+        priority: "high",
+        dependencies: [],
+        files: ["store.txt"],
+        verify: ["test -s store.txt"],
+      },
+      {
+        id: "door",
+        name: "Request a return",
+        description: "Make the door.",
+        dependencies: ["store"],
+        files: ["door.txt"],
+      },
+      { id: "mails", name: "Four e-mails", description: "Write them.", dependencies: ["store"], files: ["mails.txt"] },
+    ],
+    notes: "The checkout is not touched.",
+  });
+  world.addAgent(
+    "planner",
+    `
+read -r task
+echo '{"type":"usage","model":"claude-opus-5-5","input":1000,"output":100,"turns":1}'
+case "$task" in
+  *"Write the plan"*) cat ${world.folder}/plan.line ;;
+  *"Tell how many tasks"*) cat ${world.folder}/analysis.line ;;
+  *) echo x > "$CONDUCTOR_TASK.txt"; echo '{"type":"result","ok":true,"text":"done"}' ;;
+esac
+`,
+  );
+}
+
+test.beforeEach(async () => {
+  world = new World();
+  world.write("tasks.yaml", "# ours\ntasks:\n  - { id: other, run: echo o > other.txt } # stays\n");
+  world.git("add", "-A");
+  world.git("commit", "-qm", "tasks");
+  addPlanner();
+  await world.serve();
+  await world.api("POST", "/api/projects", { directory: world.repository });
+});
+
+test.afterEach(() => world.end());
+
+test("words become a plan, the plan is changed, put into the file, and lands", async ({ page }) => {
+  await world.open(page, "/new/webshop");
+  await page.getByLabel("Say what you want").last().fill("Customers can return an order.");
+  await page.getByLabel("Planner", { exact: true }).fill("planner");
+  await page.getByRole("button", { name: "Plan", exact: true }).click();
+  await expect(page.getByText("Planned for $0.01, 2.2K tokens.")).toBeVisible({ timeout: 30_000 });
+  await expect(page.getByText("A store and a door to it.")).toBeVisible();
+  await expect(page).toHaveURL(/job=/);
+  expect(await world.runs()).toEqual([]);
+  await page.reload();
+  await page.getByLabel("Include mails").uncheck();
+  await page.getByText("Request a return").click();
+  await page.getByLabel("Name", { exact: true }).locator("visible=true").fill("Ask for a return");
+  await page.getByRole("button", { name: "Add 2 tasks to tasks.yaml" }).click();
+  await expect(page.getByText("2 tasks added to tasks.yaml")).toBeVisible();
+  const file = world.read("tasks.yaml");
+  expect(file).toContain("# ours\ntasks:\n  - { id: other, run: echo o > other.txt } # stays\n");
+  expect(file).toContain("Ask for a return");
+  expect(file).not.toContain("mails");
+
+  await expect(page.getByLabel("Include other")).not.toBeChecked();
+  await expect(page.getByLabel("Include door")).toBeChecked();
+  await page.getByRole("button", { name: /^2 workers:/ }).click();
+  await expect(page.getByLabel("Tasks at once")).toHaveValue("2");
+  await page.getByLabel("Cost cap").fill("4");
+  await page.getByLabel("When it ends").selectOption("branch");
+  await page.getByRole("button", { name: "Start 2 tasks" }).click();
+  await expect.poll(async () => (await world.runs())[0]?.state, { timeout: 30_000 }).toBe("completed");
+  const [run] = await world.runs();
+  expect(await world.api("GET", `/api/runs/${run?.run}`)).toMatchObject({ total: 2, slots: 2, max_cost_usd: 4 });
+  await expect.poll(() => world.git("ls-tree", "--name-only", "main")).toMatch(/door\.txt[^]*store\.txt/);
+  expect(world.git("ls-tree", "--name-only", "main")).not.toContain("other.txt");
+});
+
+test("a planner that fails says why, and nothing starts", async ({ page }) => {
+  await world.open(page, "/new/webshop");
+  await page.getByLabel("Say what you want").last().fill("Do it.");
+  await page.getByLabel("Planner", { exact: true }).fill("writer");
+  await page.getByRole("button", { name: "Plan", exact: true }).click();
+  await expect(page.getByText("There is no plan")).toBeVisible({ timeout: 30_000 });
+  await expect(page.getByText("there is no JSON object in the answer")).toBeVisible();
+  expect(await world.runs()).toEqual([]);
+});
+
+test("the file as it is can be started, and what it takes is rehearsed", async ({ page }) => {
+  await world.open(page, "/new/webshop?from=file");
+  await expect(page.getByText("of all 1 task in the file")).toBeVisible();
+  await page.getByRole("button", { name: "Start 1 task" }).click();
+  await expect.poll(async () => (await world.runs())[0]?.state, { timeout: 30_000 }).toBe("completed");
+});
+
+test("an agent is tested after a question, and the result is told", async ({ page }) => {
+  await world.open(page, "/agents");
+  await page
+    .getByRole("row", { name: /^installed writer/ })
+    .getByRole("button", { name: "Test…" })
+    .click();
+  await expect(page.getByRole("dialog")).toContainText("This costs a little");
+  await page.getByRole("dialog").getByRole("button", { name: "Test it" }).click();
+  await expect(page.getByText("writer did not pass:")).toBeVisible({ timeout: 30_000 });
+  const { entries } = (await world.api("GET", "/api/audit")) as { entries: { path: string }[] };
+  expect(entries.map((entry) => entry.path)).toContain("/api/agents/test");
+});
