@@ -50,6 +50,8 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
             oidc,
         };
         let server = Server::prepare(settings, bound).await?;
+        // Before it is told that there is a server: it can be stopped from that moment on.
+        let stop = stopped()?;
         let (url, token) = (server.page(), owner::file(&home));
         // For those who look for the server: it is told where it is, and taken away at the end.
         let note = owner::folder(&home).join("address");
@@ -67,7 +69,7 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
         if args.open {
             open(&server.page_for_owner()?);
         }
-        server.serve(stopped()).await?;
+        server.serve(stop).await?;
         // Another server may have come since.
         if std::fs::read_to_string(&note).is_ok_and(|noted| noted.trim_end() == url) {
             let _ = std::fs::remove_file(&note);
@@ -76,17 +78,15 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
     })
 }
 
-/// Until a signal says so.
-async fn stopped() {
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
+/// Until a signal says so. It is listened for from now on, not only when this is waited for.
+fn stopped() -> std::io::Result<impl Future<Output = ()>> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }
 
 /// With whatever opens pages here. The address holds a code that is good once, so it is printed where nothing does.
