@@ -21,6 +21,9 @@ tasks:
   - { id: right, prompt: change it, agent: line, verify: ["test -s f.txt"] }
 `;
 
+/** Places that are near to each other are one to git. */
+const BETWEEN = Array.from({ length: 12 }, (_, at) => `between ${at}\n`).join("");
+
 let world: World;
 let run = "";
 /** The one that came second. */
@@ -31,7 +34,7 @@ test.describe.configure({ mode: "serial" });
 test.beforeAll(async () => {
   world = new World();
   world.addAgent("line", LINE);
-  world.write("f.txt", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n");
+  world.write("f.txt", `one\ntwo\n${BETWEEN}six\nseven\n`);
   world.write("tasks.yaml", TASKS);
   world.git("add", "-A");
   world.git("commit", "-qm", "numbers");
@@ -51,6 +54,7 @@ for (const scheme of ["light", "dark"] as const) {
     test(`how it looks, ${scheme} ${width}`, async ({ browser }) => {
       const context = await browser.newContext({
         colorScheme: scheme,
+        reducedMotion: "reduce",
         viewport: { width, height: width > 1000 ? 1000 : 844 },
       });
       const page = await context.newPage();
@@ -89,7 +93,7 @@ test("a conflict is given up, laid out again, decided place by place, and lands"
   const first = page.getByRole("region", { name: "Conflict 1 of 2" });
   await expect(first.getByRole("region", { name: "Before" })).toHaveText("two\n");
   await expect(first.getByRole("region", { name: late })).toHaveText(`two by ${late}\n`);
-  await page.getByRole("button", { name: /Check and land/ }).click();
+  await page.getByRole("button", { name: /Check and land/ }).click({ force: true });
   await expect(page.getByText("1 file is not decided yet.")).toBeVisible();
   await first.getByRole("button", { name: /Take both/ }).click();
   const second = page.getByRole("region", { name: "Conflict 2 of 2" });
@@ -100,7 +104,7 @@ test("a conflict is given up, laid out again, decided place by place, and lands"
   await expect(page).toHaveURL(new RegExp(`/tasks/${late}$`), { timeout: 30_000 });
   const other = late === "left" ? "right" : "left";
   expect(world.git("show", `conductor/${run}:f.txt`)).toBe(
-    `one\ntwo by ${other}\ntwo by ${late}\nthree\nfour\nfive\nsix by both\nseven\n`,
+    `one\ntwo by ${other}\ntwo by ${late}\n${BETWEEN}six by both\nseven\n`,
   );
   await expect(page.locator(".task-head .state").first()).toHaveText("landed");
   const { entries } = (await world.api("GET", "/api/audit")) as { entries: { path: string }[] };

@@ -189,9 +189,10 @@ test("a failed task shows its error, and is tried again", async ({ page }) => {
 
 test("a task that has ended says why it cannot be cancelled; one at work is", async ({ page }) => {
   await open(page, "quick");
-  await page.getByRole("button", { name: /^Cancel/ }).click();
+  await page.getByRole("button", { name: /^Cancel/ }).click({ force: true });
   await expect(page.getByText("The task has ended.")).toBeVisible();
   await open(page, "last");
+  await expect(page.getByRole("heading", { name: "last", level: 1 })).toBeVisible();
   await page.keyboard.press("x");
   await page.getByRole("button", { name: "Cancel the task" }).click();
   await expect.poll(() => state("last"), { timeout: 20_000 }).toBe("cancelled");
