@@ -82,7 +82,7 @@ const SCREENS: [string, (run: string) => string, string?][] = [
   ["settings-tokens", () => "/settings/tokens", "tbody tr"],
   ["settings-audit", () => "/settings/audit", "tbody tr"],
   ["settings-about", () => "/settings/about", "dd"],
-  ["settings-appearance", () => "/settings", "fieldset"],
+  ["settings-appearance", () => "/settings", "main fieldset"],
   ["costs-task", () => "/costs?by=task&range=all", ".cost-lines"],
 ];
 

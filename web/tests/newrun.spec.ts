@@ -14,7 +14,7 @@ function addPlanner(): void {
     writeFileSync(join(world.folder, `${name}.line`), `${JSON.stringify(said)}\n`);
   };
   line("analysis", {
-    num_tasks: 2,
+    num_tasks: 3,
     reasoning: "A store and a door to it.",
     key_features_detected: ["returns"],
     technical_components: ["db"],
@@ -92,13 +92,13 @@ test("words become a plan, the plan is changed, put into the file, and lands", a
   await page.getByRole("button", { name: /^2 workers:/ }).click();
   await expect(page.getByLabel("Tasks at once")).toHaveValue("2");
   await page.getByLabel("Cost cap").fill("4");
-  await page.getByLabel("When it ends").selectOption("branch");
   await page.getByRole("button", { name: "Start 2 tasks" }).click();
   await expect.poll(async () => (await world.runs())[0]?.state, { timeout: 30_000 }).toBe("completed");
   const [run] = await world.runs();
   expect(await world.api("GET", `/api/runs/${run?.run}`)).toMatchObject({ total: 2, slots: 2, max_cost_usd: 4 });
-  await expect.poll(() => world.git("ls-tree", "--name-only", "main")).toMatch(/door\.txt[^]*store\.txt/);
-  expect(world.git("ls-tree", "--name-only", "main")).not.toContain("other.txt");
+  const landed = () => world.git("ls-tree", "--name-only", `conductor/${run?.run}`).split("\n");
+  expect(landed()).toEqual(expect.arrayContaining(["door.txt", "store.txt"]));
+  expect(landed()).not.toContain("other.txt");
 });
 
 test("a planner that fails says why, and nothing starts", async ({ page }) => {

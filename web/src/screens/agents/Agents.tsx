@@ -94,8 +94,7 @@ function Row({ agent, work }: { agent: Agent; work: AtWork | null }) {
     say(text.testing(agent.name));
     const { results } = await send<{ results: Tested["results"] }>("POST", "/api/agents/test", { name: agent.name });
     for (const one of results) {
-      if (one.verdict === "passed" || one.verdict === "works" || one.verdict === "ok")
-        say(text.passed(agent.name, duration(one.seconds * 1000), dollars(one.cost_usd)));
+      if (one.verdict === "works") say(text.passed(agent.name, duration(one.seconds * 1000), dollars(one.cost_usd)));
       else refuse(text.failed(agent.name, one.message ?? one.verdict));
     }
   };
