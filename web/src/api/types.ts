@@ -143,6 +143,83 @@ export interface Need {
   cost_usd?: number | null;
 }
 
+export interface Decision {
+  attempt: number;
+  nature: string;
+  strategy: string;
+  reason: string;
+}
+
+export interface Failure {
+  class: string;
+  message: string;
+  evidence?: string | null;
+}
+
+export interface AskedOfUser {
+  tool?: string | null;
+  what?: string | null;
+  put: string;
+  since: string;
+}
+
+export interface Touched {
+  files: string[];
+  created?: number | null;
+  added?: number | null;
+  removed?: number | null;
+}
+
+export interface TaskDetail {
+  id: string;
+  name: string;
+  epic_id?: string | null;
+  group?: string | null;
+  kind: string;
+  work: unknown;
+  verify: string[];
+  files: string[];
+  status: string;
+  state: string;
+  phase?: string | null;
+  priority: number;
+  dependencies: string[];
+  attempts: number;
+  tried: number;
+  agent?: string | null;
+  model?: string | null;
+  started_at?: string | null;
+  ended_at?: string | null;
+  worked_ms: number;
+  cost_usd?: number | null;
+  tokens: number;
+  commit?: string | null;
+  added?: number | null;
+  removed?: number | null;
+  files_changed?: number | null;
+  words?: string | null;
+  failure?: Failure | null;
+  question?: AskedOfUser | null;
+  touched?: Touched | null;
+  chosen: unknown;
+  max_cost_usd?: number | null;
+  output_tokens: number;
+}
+
+export interface ConflictVersion {
+  kind: string;
+  text?: string | null;
+  bytes?: number | null;
+}
+
+export interface ConflictFile {
+  path: string;
+  base: ConflictVersion;
+  ours: ConflictVersion;
+  theirs: ConflictVersion;
+  now: ConflictVersion;
+}
+
 export interface Attempt {
   attempt: number;
   executor?: number | null;
@@ -272,6 +349,23 @@ export interface ConfigAnswer {
   schema: "conductor.config/1";
 }
 
+export interface ConflictAnswer {
+  run: string;
+  task: string;
+  folder: string;
+  landed: string;
+  kept: string;
+  files: ConflictFile[];
+  schema: "conductor.conflict/1";
+}
+
+export interface ConflictFileAnswer {
+  run: string;
+  task: string;
+  path: string;
+  schema: "conductor.conflict-file/1";
+}
+
 export interface ContinueAnswer {
   run: string;
   state: string;
@@ -319,6 +413,10 @@ export interface DiffAnswer {
   run: string;
   task: string;
   status: string;
+  from?: string | null;
+  to?: string | null;
+  patch?: string | null;
+  stat?: string | null;
   schema: "conductor.diff/1";
 }
 
@@ -348,6 +446,17 @@ export interface EventsAnswer {
 }
 
 export interface ExplanationAnswer {
+  task: string;
+  name: string;
+  status?: string | null;
+  waits_for: string[];
+  live: boolean;
+  waits?: Reason[] | null;
+  agent?: string | null;
+  verify: string[];
+  fix_rounds: number;
+  isolation: string;
+  decisions: Decision[];
   schema: "conductor.explanation/1";
 }
 
@@ -430,6 +539,14 @@ export interface JobsAnswer {
 }
 
 export interface LandingAnswer {
+  run: string;
+  task: string;
+  outcome: string;
+  branch?: string | null;
+  commit?: string | null;
+  evidence?: string | null;
+  folder?: string | null;
+  files?: string[] | null;
   schema: "conductor.landing/1";
 }
 
@@ -559,10 +676,19 @@ export interface RemovedAnswer {
 }
 
 export interface ReviewAnswer {
+  run: string;
+  task: string;
+  action: string;
+  commit: string;
+  active: boolean;
   schema: "conductor.review/1";
 }
 
 export interface ReviewEditAnswer {
+  run?: string | null;
+  task?: string | null;
+  commit?: string | null;
+  folder?: string | null;
   schema: "conductor.review-edit/1";
 }
 
@@ -584,7 +710,7 @@ export interface RunListAnswer {
 export interface RunTaskAnswer {
   run: string;
   seq: number;
-  task: Record<string, unknown>;
+  task: TaskDetail;
   schema: "conductor.run-task/1";
 }
 
@@ -652,6 +778,19 @@ export interface TasksAnswer {
 
 export interface TemplatesAnswer {
   schema: "conductor.templates/1";
+}
+
+export interface TimelineAnswer {
+  run: string;
+  seq: number;
+  length_ms: number;
+  lanes: number;
+  ids: string[];
+  ends: string[];
+  waits: string[];
+  phases: string[];
+  bars: unknown;
+  schema: "conductor.timeline/1";
 }
 
 export interface TokenAnswer {
@@ -815,10 +954,12 @@ export interface Answers {
   "GET /api/runs/{run}/tasks": TasksAnswer;
   "GET /api/runs/{run}/tasks/{task}": RunTaskAnswer;
   "GET /api/runs/{run}/tasks/{task}/attempts": AttemptsAnswer;
+  "GET /api/runs/{run}/tasks/{task}/conflict": ConflictAnswer;
   "GET /api/runs/{run}/tasks/{task}/conversation": ConversationAnswer;
   "GET /api/runs/{run}/tasks/{task}/diff": DiffAnswer;
   "GET /api/runs/{run}/tasks/{task}/explanation": ExplanationAnswer;
   "GET /api/runs/{run}/tasks/{task}/worktree": WorktreePathAnswer;
+  "GET /api/runs/{run}/timeline": TimelineAnswer;
   "GET /api/templates": TemplatesAnswer;
   "GET /api/tokens": TokensAnswer;
   "GET /api/users": UsersAnswer;
@@ -861,7 +1002,9 @@ export interface Answers {
   "POST /api/runs/{run}/sync": WorktreeSyncAnswer;
   "POST /api/runs/{run}/tasks/{task}/approve": AnswerAnswer;
   "POST /api/runs/{run}/tasks/{task}/cancel": AnswerAnswer;
+  "POST /api/runs/{run}/tasks/{task}/conflict/files": ConflictFileAnswer;
   "POST /api/runs/{run}/tasks/{task}/conflict/resolve": LandingAnswer;
+  "POST /api/runs/{run}/tasks/{task}/conflict/take": ConflictFileAnswer;
   "POST /api/runs/{run}/tasks/{task}/deny": AnswerAnswer;
   "POST /api/runs/{run}/tasks/{task}/merge": LandingAnswer;
   "POST /api/runs/{run}/tasks/{task}/retry": AnswerAnswer;
