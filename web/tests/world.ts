@@ -43,13 +43,13 @@ mkdir -p src
 if [ -f src/cart.ts ]; then sed -i 's/quantity: number/quantity: Quantity/; s/return total;/return round(total);/' src/cart.ts; fi
 printf 'import { round } from "./money";\\n\\nexport const HOLD_FOR = 15 * 60; // seconds\\n\\nexport function take(sku: string) {\\n  return { sku, until: Date.now() + HOLD_FOR * 1000 };\\n}\\n' > "src/$CONDUCTOR_TASK.ts"
 case "$task" in *"sends it back"*) echo mended > "$CONDUCTOR_TASK.mended"; printf '%s\\n' "$task" > "$SIGNS/back-$CONDUCTOR_TASK" ;; esac
-echo '{"type":"text","text":"The hold has to end by itself. I keep \`until\` with it and look at it when the line is read:\\n\\n\`\`\`ts\\nreturn { sku, until };\\n\`\`\`"}'
-echo '{"type":"tool","name":"Read","text":"src/cart.ts"}'
-echo '{"type":"tool","name":"Edit","text":"src/cart.ts"}'
-echo '{"type":"tool","name":"Bash","text":"pnpm test --filter cart"}'
-echo '{"type":"error","text":"Error: expected 2 to be 3\\n  at cart.test.ts:22:11"}'
-echo '{"type":"usage","model":"sonnet","input":41200,"output":3100,"turns":4,"cost":0.21}'
-echo '{"type":"result","ok":true,"text":"Stock is held for **15 minutes**."}'
+printf '%s\\n' '{"type":"text","text":"The hold has to end by itself. I keep \`until\` with it and look at it when the line is read:\\n\\n\`\`\`ts\\nreturn { sku, until };\\n\`\`\`"}'
+printf '%s\\n' '{"type":"tool","name":"Read","text":"src/cart.ts"}'
+printf '%s\\n' '{"type":"tool","name":"Edit","text":"src/cart.ts"}'
+printf '%s\\n' '{"type":"tool","name":"Bash","text":"pnpm test --filter cart"}'
+printf '%s\\n' '{"type":"error","text":"Error: expected 2 to be 3\\n  at cart.test.ts:22:11"}'
+printf '%s\\n' '{"type":"usage","model":"sonnet","input":41200,"output":3100,"turns":4,"cost":0.21}'
+printf '%s\\n' '{"type":"result","ok":true,"text":"Stock is held for **15 minutes**."}'
 `,
   sleeper: `
 read -r task

@@ -16,9 +16,11 @@ interface Props {
   attempt: number;
   folded: boolean;
   found: boolean;
+  /** The attempt is at work: what has no result yet may still get one. */
+  atWork: boolean;
 }
 
-export function ConversationRow({ row, agent, attempt, folded, found }: Props) {
+export function ConversationRow({ row, agent, attempt, folded, found, atWork }: Props) {
   const { turn } = row;
   return (
     <div className="turn" data-found={found || undefined} data-sub={turn.parent ? true : undefined}>
@@ -26,7 +28,7 @@ export function ConversationRow({ row, agent, attempt, folded, found }: Props) {
         {row.named && <b>{speaker(turn, agent)}</b>}
         {row.named && turn.at_ms ? <Clock ms={turn.at_ms} /> : null}
       </div>
-      <Said row={row} attempt={attempt} folded={folded} />
+      <Said row={row} attempt={attempt} folded={folded} atWork={atWork} />
     </div>
   );
 }
@@ -47,9 +49,9 @@ function speaker(turn: Turn, agent: string | null): string {
   return turn.agent ?? agent ?? text.agent;
 }
 
-function Said({ row, attempt, folded }: { row: Row; attempt: number; folded: boolean }) {
+function Said({ row, attempt, folded, atWork }: Omit<Props, "agent" | "found">) {
   const { turn } = row;
-  if (turn.kind === "tool" && turn.tool) return <Tool row={row} folded={folded} />;
+  if (turn.kind === "tool" && turn.tool) return <Tool row={row} folded={folded} atWork={atWork} />;
   if (turn.who === "conductor" && turn.kind === "text")
     return <Folded title={text.prompt(attempt)} more={text.promptMore} body={turn.text} />;
   if (turn.kind === "thinking")
@@ -96,24 +98,24 @@ function Folded({ title, more, body }: { title: string; more: string; body: stri
   );
 }
 
-function outcome(turn: Turn): { words: string; wrong: boolean } {
+function outcome(turn: Turn, atWork: boolean): { words: string; wrong: boolean } {
   const tool = turn.tool;
   if (!tool) return { words: "", wrong: false };
   if (tool.denied) return { words: text.denied, wrong: true };
   if (tool.exit_code) return { words: text.exit(tool.exit_code), wrong: true };
   if (turn.failed) return { words: text.failed, wrong: true };
-  if (!tool.result) return { words: text.underWay, wrong: false };
+  if (!tool.result) return { words: atWork ? text.underWay : "", wrong: false };
   const lines = tool.result.text ? tool.result.text.trimEnd().split("\n").length : 0;
   return { words: lines > 1 ? text.lines(lines) : "", wrong: false };
 }
 
-function Tool({ row, folded }: { row: Row; folded: boolean }) {
+function Tool({ row, folded, atWork }: Pick<Props, "row" | "folded" | "atWork">) {
   const { turn } = row;
   const [chosen, setChosen] = useState<boolean | null>(null);
   const tool = turn.tool;
   if (!tool) return null;
   const open = chosen ?? (!folded || !!turn.failed);
-  const { words, wrong } = outcome(turn);
+  const { words, wrong } = outcome(turn, atWork);
   return (
     <div className="tools-box" data-opens={row.opens} data-closes={row.closes}>
       <button type="button" className="tool" aria-expanded={open} onClick={() => setChosen(!open)}>

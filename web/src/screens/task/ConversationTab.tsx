@@ -97,6 +97,7 @@ function Turns({ heard, attempt }: { heard: Conversation; attempt: number }) {
                   attempt={attempt}
                   folded={folded}
                   found={wrong[error] === item.index}
+                  atWork={heard.atWork}
                 />
               </div>
             )
