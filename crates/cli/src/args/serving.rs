@@ -34,14 +34,14 @@ pub(crate) struct Serve {
     /// Tell webhooks on other machines without TLS too: anyone in between can read and replay what they are sent
     #[arg(long)]
     pub(crate) plain_webhooks: bool,
-    #[command(flatten)]
-    pub(crate) oidc: Oidc,
     /// Open the page in a browser, logged in
     #[arg(long)]
     pub(crate) open: bool,
     /// Print the server's addresses as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) oidc: Oidc,
 }
 
 /// Who else says who a person is. Needs a build with the feature `oidc`.
