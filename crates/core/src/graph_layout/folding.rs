@@ -128,7 +128,7 @@ impl Folding {
             let summary = &mut all[node as usize];
             summary.tasks += 1;
             summary.counts[task.state as usize] += 1;
-            summary.expected = summary.expected + task.expected;
+            summary.expected += task.expected;
         }
         all.retain(|summary| !matches!(self.nodes[summary.node as usize], Stand::Task(_)));
         all

@@ -203,11 +203,14 @@ fn drawn(part: Part, mut halves: Vec<i32>) -> DrawnPart {
     DrawnPart { part, rows, height }
 }
 
+/// Nodes that hang together, and the lines between them, all by number.
+type Linked = (Vec<u32>, Vec<u32>);
+
 /// Nodes that lines link, with those lines, the most nodes first; and nodes without any.
-fn connected(nodes: usize, lines: &[Line]) -> (Vec<(Vec<u32>, Vec<u32>)>, Vec<u32>) {
+fn connected(nodes: usize, lines: &[Line]) -> (Vec<Linked>, Vec<u32>) {
     let mut sets = Sets((0..nodes as u32).collect());
     lines.iter().for_each(|line| sets.unite(line.from, line.to));
-    let mut parts: Vec<(Vec<u32>, Vec<u32>)> = vec![Default::default(); nodes];
+    let mut parts: Vec<Linked> = vec![Default::default(); nodes];
     (0..nodes as u32).for_each(|node| parts[sets.find(node) as usize].0.push(node));
     for (number, line) in (0..).zip(lines) {
         parts[sets.find(line.from) as usize].1.push(number);
