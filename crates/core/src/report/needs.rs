@@ -98,7 +98,7 @@ pub fn of(run: &Run, is_live: bool) -> Vec<Need> {
     for (agent, until) in run.parked().iter().filter(|_| is_live) {
         needs.push(parked(agent, *until));
     }
-    needs.sort_by(|a, b| (a.kind, a.due, a.since).cmp(&(b.kind, b.due, b.since)));
+    needs.sort_by_key(|need| (need.kind, need.due, need.since));
     needs
 }
 
