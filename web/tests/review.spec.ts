@@ -1,5 +1,7 @@
 // Review and landing: comments that go back, approvals that land, work that is dropped and kept.
 
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, type Page, test } from "@playwright/test";
 import { World } from "./world";
 
@@ -8,6 +10,7 @@ config: { land: approve }
 tasks:
   - { id: hold, prompt: Hold stock, agent: coder, verify: ["test -s src/hold.ts"] }
   - { id: gone, prompt: Write it, agent: writer }
+  - { id: mine, prompt: Write it, agent: writer }
   - { id: fine, prompt: Write it, agent: writer }
   - { id: after, run: "echo a > after.txt", dependencies: [fine], land: auto }
   - { id: open, prompt: Wait, agent: sleeper }
@@ -26,7 +29,7 @@ test.beforeAll(async () => {
   world.start("run", "tasks.yaml", "-p", "5");
   await expect.poll(async () => (await world.runs())[0]?.run ?? "", { timeout: 30_000 }).not.toBe("");
   run = (await world.runs())[0]?.run ?? "";
-  for (const task of ["hold", "gone", "fine"])
+  for (const task of ["hold", "gone", "mine", "fine"])
     await expect.poll(async () => (await told(task)).phase, { timeout: 30_000 }).toBe("review");
 });
 
@@ -99,7 +102,19 @@ test("approved work lands, and what waited for it goes on; another commit is ref
   expect(landed("after.txt")).toBe("a\n");
 });
 
-test("work is laid out to be edited, and lands as it was left; dropped work is kept under a ref", async ({ page }) => {
+test("work that the user edits in its folder lands as it was left", async ({ page }) => {
+  await open(page, "mine");
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
+  const folder = (await page.getByRole("region", { name: "Edit" }).textContent()) ?? "";
+  writeFileSync(join(folder.trim(), "mine.txt"), "by hand\n");
+  // The folder is still known after a reload.
+  await page.reload();
+  await page.getByRole("button", { name: "Land it as I left it" }).click();
+  await expect.poll(async () => (await told("mine")).state, { timeout: 30_000 }).toBe("landed");
+  expect(landed("mine.txt")).toBe("by hand\n");
+});
+
+test("edits are discarded; dropped work does not land and is kept under a ref", async ({ page }) => {
   await open(page, "gone");
   await page.getByRole("button", { name: "Edit", exact: true }).click();
   await expect(page.getByRole("button", { name: "Land it as I left it" })).toBeVisible();

@@ -6,7 +6,7 @@ import { type Lines, seeker, tellsOfError } from "../lib/lines";
 
 const HEIGHT = 18;
 const HIGHEST = 8_000_000;
-/** Longer lines are cut: no one reads on, and a browser takes long to lay them out. */
+/** Longer lines are cut: a browser takes long to lay them out. */
 const LONGEST = 5000;
 
 export interface LogPlace {
