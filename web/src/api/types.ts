@@ -829,6 +829,7 @@ export interface ValidationAnswer {
 export interface VersionAnswer {
   version: string;
   uptime_ms: number;
+  page: string;
   schema: "conductor.version/1";
 }
 

@@ -178,7 +178,10 @@ export const settings = {
     apiDoc: "description for programs (OpenAPI)",
     metrics: "Metrics for Prometheus",
     page: "This page",
-    pageFrom: (source: string) => `its files come from ${source}`,
+    pages: { embedded: "built into the program", disk: "from web/dist of the program's checkout" } as Record<
+      string,
+      string
+    >,
     logout: "Log out",
     terminal: "All that is done here can be done in a terminal:",
     terminalCommand: "conductor --help",

@@ -24,7 +24,7 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/metrics", VIEWER, "Metrics of all runs, for Prometheus", by!(metrics))
         .other("text/plain; version=0.0.4; charset=utf-8"),
     get("/api/version", VIEWER, "Which version this is", by!(version))
-        .json("conductor.version/1", "version text, uptime_ms whole"),
+        .json("conductor.version/1", "version text, uptime_ms whole, page text"),
     get("/api/openapi.json", VIEWER, "This document", by!(document)).other("application/json"),
     get("/open", PUBLIC, "The page that takes a login code", by!(open)).other("text/html; charset=utf-8"),
     get("/open.js", PUBLIC, "What that page runs", by!(open_script)).other("text/javascript"),
@@ -57,7 +57,8 @@ async fn metrics(app: App, asked: Asked) -> Result<Response> {
 
 async fn version(app: App, _: Asked) -> Result<Response> {
     let uptime = u64::try_from(app.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    answer::json("conductor.version/1", json!({ "version": env!("CARGO_PKG_VERSION"), "uptime_ms": uptime }))
+    let value = json!({ "version": env!("CARGO_PKG_VERSION"), "uptime_ms": uptime, "page": app.page.name() });
+    answer::json("conductor.version/1", value)
 }
 
 /// Made once: the routes do not change.

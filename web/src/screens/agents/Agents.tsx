@@ -194,6 +194,7 @@ function Models() {
                   <td className="num">{count(one.tasks)}</td>
                   <td className="num">{count(one.completed)}</td>
                   <td className="num">{count(one.failed)}</td>
+                  {/* An attempt that is still at work is counted, too: before the first has ended nothing is said. */}
                   <td className="num">
                     {one.attempts > 0
                       ? `${Math.round((one.succeeded_attempts / one.attempts) * 100)} %`

@@ -87,7 +87,7 @@ function Steps({ project }: { project: Project }) {
   return (
     <div className="new-run">
       <section className="stack" aria-label={text.say}>
-        <Step number={1} name={text.say} />
+        <Step number={1} name={from === "words" ? text.say : text.from} />
         <Segments
           label={text.from}
           value={from}

@@ -49,7 +49,7 @@ export function About() {
           </>
         )}
         <dt>{text.page}</dt>
-        <dd>{text.pageFrom(window.location.host)}</dd>
+        <dd>{version.value && (text.pages[version.value.page] ?? version.value.page)}</dd>
         <dt>{text.api}</dt>
         <dd>
           <a className="link" href="/api/docs" target="_blank" rel="noopener">
