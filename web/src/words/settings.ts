@@ -47,7 +47,7 @@ export const settings = {
   },
 
   config: {
-    help: "Every setting as a run of this project would have it, and where its value comes from. Precedence: flag, environment, task file, project config, user config.",
+    help: "Every setting as a run of this project would have it, and where its value comes from. Precedence: flag, CONDUCTOR_… variable, task, file’s config, repository’s config, user’s config, built in.",
     key: "Setting",
     value: "Value",
     from: "Comes from",

@@ -117,7 +117,7 @@ interface ChangedProps {
   keep: () => void;
 }
 
-/** Someone or something else has written the file: what is different, and the two ways on. */
+/** The file was written from elsewhere: what is different, and the two ways on. */
 function Changed({ stale, was, load, keep }: ChangedProps) {
   const { form } = stale;
   const names = form && was ? differing(was, form) : [];
