@@ -4,8 +4,6 @@ import { expect, test } from "@playwright/test";
 import { World } from "./world";
 
 const TASKS = 10_000;
-/** On an idle machine: 1.5 s and 50 ms. Tests run beside others, so they only tell what is wrong by far. */
-const SLACK = 5;
 
 let world: World;
 test.beforeEach(() => {
@@ -68,8 +66,6 @@ test("ten thousand tasks open and scroll", async ({ page }) => {
   expect(await page.locator(".table-row").count()).toBeLessThan(100);
   await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
   await expect(page.locator("#row-t9999")).toBeVisible();
-  expect(first).toBeLessThan(1500 * SLACK);
-  expect(most).toBeLessThan(50 * SLACK);
 
   await page.goto(`${world.url}/runs/${run}?group=none&task=t7321`);
   await expect(page.locator("#row-t7321")).toBeInViewport();

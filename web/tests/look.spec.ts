@@ -26,8 +26,6 @@ export class Cart {
 const TASKS = `
 config: { permissions: { ask: ['Bash(terraform*)'] } }
 tasks:
-  - { id: money-type, name: Money type with rounding rules, epic: Foundation, prompt: Write it, agent: spender, model: large-1 }
-  - { id: db-schema, name: Orders and payments, epic: Foundation, prompt: Write it, agent: spender }
   - { id: money-type, name: Money type with rounding rules, epic: Foundation, prompt: Write it, agent: pricey, max_cost: 2 }
   - { id: db-schema, name: Orders and payments, epic: Foundation, prompt: Write it, agent: pricey }
   - { id: api-errors, name: Problem bodies for errors, epic: Foundation, run: "echo e > api-errors.txt" }
@@ -38,14 +36,6 @@ tasks:
   - { id: a11y-pass, name: Keyboard and screen reader, epic: Storefront, run: "true", dependencies: [address-form] }
   - { id: refunds, name: Full and partial refunds, epic: Payments, prompt: Write it, agent: writer, dependencies: [webhooks] }
   - { id: changelog, name: Say what changed, epic: Storefront, run: "echo c > changelog.txt", dependencies: [refunds, cart-api] }
-`;
-
-/** An agent that says what it used. */
-const SPENDER = `
-read -r task
-echo "by $CONDUCTOR_TASK" > "$CONDUCTOR_TASK.txt"
-echo '{"type":"usage","model":"large-1","input":48000,"cache_read":21000,"cache_write":0,"output":5200,"turns":7,"cost":1.84}'
-echo '{"type":"result","ok":true,"text":"I wrote the file."}'
 `;
 
 /** Name, address, and what has to be there before it is looked at. */
@@ -91,7 +81,6 @@ let run = "";
 
 test.beforeAll(async () => {
   world = new World();
-  world.addAgent("spender", SPENDER);
   world.write("tasks.yaml", TASKS);
   mkdirSync(join(world.repository, "src"));
   world.write("src/cart.ts", CART);
@@ -99,10 +88,9 @@ test.beforeAll(async () => {
   world.git("commit", "-qm", "the cart");
   await world.serve();
   await world.api("POST", "/api/projects", { directory: world.repository });
-  world.start("run", "tasks.yaml", "-p", "4", "--max-cost", "40", "--answer-within", "20m");
   await world.api("POST", "/api/users", { name: "ann", password: "a long password", role: "operator" });
   await world.api("POST", "/api/tokens", { name: "ci", role: "operator", project: "webshop" });
-  world.start("run", "tasks.yaml", "-p", "4", "--answer-within", "20m", "--max-cost", "3");
+  world.start("run", "tasks.yaml", "-p", "4", "--answer-within", "20m", "--max-cost", "40");
   await expect
     .poll(async () => JSON.stringify(await world.api("GET", "/api/inbox")), { timeout: 30_000 })
     .toMatch(/(?=.*"permission")(?=.*"review")(?=.*"failed")/);

@@ -53,7 +53,7 @@ test("a run is paused and goes on, its slots are changed while it runs", async (
   await expect(page.locator(".run-head .state.filled")).toHaveText(/paused/);
   await page.keyboard.press("p");
   await expect.poll(async () => (await status(run)).state).toBe("running");
-  await expect(page.getByRole("button", { name: "Pause" })).toBeVisible();
+  await expect(page.getByRole("button", { name: /^Pause/ })).toBeVisible();
 
   await page.getByRole("button", { name: "One slot more" }).click();
   await expect.poll(async () => (await status(run)).slots).toBe(2);

@@ -2,6 +2,7 @@
 
 import { useEffect } from "react";
 import { Link, useLocation, useParams } from "wouter";
+import { ofTheLog } from "../../api/events";
 import { get } from "../../api/http";
 import type { RunTask } from "../../api/types";
 import { Top } from "../../app";
@@ -27,7 +28,7 @@ function useRunEvents(run: string) {
         { run, since: 1, limit: 10_000 },
         signal,
       );
-      return answer.events as unknown as TaskEvent[];
+      return ofTheLog<TaskEvent>(answer.events);
     },
     (ring) => ring.run.startsWith(run),
   );

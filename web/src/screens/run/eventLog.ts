@@ -1,6 +1,7 @@
 // The events of a run as far as they were looked at: the newest at once, older ones page by page, new ones as they come.
 
 import { useCallback, useEffect, useRef, useState } from "react";
+import { ofTheLog } from "../../api/events";
 import { get } from "../../api/http";
 import { refuse } from "../../lib/messages";
 import type { RunEvent } from "../../words/runEvents";
@@ -9,7 +10,7 @@ const PAGE = 500;
 
 async function read(run: string, since: number, limit: number): Promise<RunEvent[]> {
   const found = await get<"GET /api/runs/{run}/events">("/api/runs/{run}/events", { run, since, limit });
-  return found.events as unknown as RunEvent[];
+  return ofTheLog<RunEvent>(found.events);
 }
 
 export interface EventLog {

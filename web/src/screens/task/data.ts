@@ -1,6 +1,7 @@
 // What a task's screens look at: asked for once for all parts of a screen, and again when something happened in the run.
 
 import { useMemo } from "react";
+import { ofTheLog } from "../../api/events";
 import { address, get, send } from "../../api/http";
 import type { DiffAnswer, ExplanationAnswer, Need, RunTask, TaskDetail } from "../../api/types";
 import { type PatchFile, parsePatch } from "../../lib/patch";
@@ -32,7 +33,7 @@ export function useEvents(run: string, task: string): Looked<TaskEvent[]> {
     async (signal) => {
       const given = { run, task, limit: 10_000 };
       const answer = await get<"GET /api/runs/{run}/events">("/api/runs/{run}/events", given, signal);
-      return answer.events as unknown as TaskEvent[];
+      return ofTheLog<TaskEvent>(answer.events);
     },
     (ring) => ring.run.startsWith(run),
   );
