@@ -48,7 +48,7 @@ const SCREENS: [string, (run: string) => string, string?][] = [
   ["run", (run) => `/runs/${run}`, "[role=gridcell]"],
   ["run-panel", (run) => `/runs/${run}?task=webhooks`, "[role=gridcell]"],
   ["run-failed", (run) => `/runs/${run}?state=failed&task=address-form`, "[role=gridcell]"],
-  ["run-board", (run) => `/runs/${run}/board?task=stock-hold`, ".board-card"],
+  ["run-board", (run) => `/runs/${run}/board?task=stock-hold`, ".run-card"],
   ["run-cost", (run) => `/runs/${run}/cost`, "[role=cell]"],
   ["run-events", (run) => `/runs/${run}/events?event=8`, ".events-row"],
   ["compare", (run) => `/runs/compare/${run}/${run}`, "[role=cell]"],

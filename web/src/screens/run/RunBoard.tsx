@@ -81,7 +81,7 @@ function Board({ run }: { run: string }) {
   const task = selected ? live.byId.get(selected) : undefined;
   return (
     <div className={task && hasPanel ? "with-panel" : undefined}>
-      <div className="board" role="group" aria-label={text.label}>
+      <div className="run-board" role="group" aria-label={text.label}>
         {columns.map(({ name, tasks }) => (
           <section key={name} aria-label={text.columns[name]}>
             <h2 data-state={STATES[name][0]}>
@@ -118,7 +118,7 @@ function Card({ task, known, selected, open }: CardProps) {
   return (
     <button
       type="button"
-      className="board-card"
+      className="run-card"
       data-state={task.state}
       aria-pressed={selected}
       onClick={() => open(task.id)}

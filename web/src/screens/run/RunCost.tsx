@@ -56,7 +56,7 @@ function Cost({ run }: { run: string }) {
   const costs = useCosts(run, by);
   const found = costs.value;
   return (
-    <div className="costs">
+    <div className="run-costs">
       <fieldset className="segments" aria-label={text.label}>
         {(Object.keys(text.by) as By[]).map((name) => (
           <button key={name} type="button" aria-pressed={name === by} onClick={() => setBy(name)}>

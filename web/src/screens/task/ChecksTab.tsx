@@ -42,7 +42,7 @@ export function ChecksTab(part: TaskPart) {
     <section className="stack" aria-label={taskWords.checks}>
       {detail.verify.length === 0 && <p className="dim">{taskWords.noChecks}</p>}
       {checks.map((check) => (
-        <article key={check.command} className="card check">
+        <article key={check.command} className="card checked">
           <header>
             <State state={verdictState[check.now]} word={text[check.now]} filled />
             <code className="cut" title={check.command}>
