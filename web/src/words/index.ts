@@ -81,8 +81,8 @@ export const words = {
     password: "Password",
     submit: "Log in",
     owner: "On this machine, as the owner:",
-    command: "conductor open",
-    ownerHelp: "opens this page logged in, once.",
+    command: "conductor serve --open",
+    ownerHelp: "serves and opens this page, logged in.",
     out: "Log out",
   },
 

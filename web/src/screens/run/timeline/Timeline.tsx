@@ -44,7 +44,10 @@ function Body({ run }: { run: string }) {
     live.status?.live ? 1000 : undefined,
   );
   const answer = looked.value;
-  const all = useMemo(() => (answer ? bars(answer) : []), [answer]);
+  // While it runs, time goes on between its events.
+  const elapsed = live.status?.live ? live.status.elapsed_ms : 0;
+  const length = Math.max(1000, answer?.length_ms ?? 0, elapsed);
+  const all = useMemo(() => (answer ? bars(answer, length) : []), [answer, length]);
   const show = (as: string | null) => {
     const next = new URLSearchParams(search);
     if (as) next.set("as", as);
@@ -87,7 +90,7 @@ function Body({ run }: { run: string }) {
       {answer && all.length > 0 && asTable && <TimelineTable bars={all} run={run} />}
       {answer && all.length > 0 && !asTable && (
         <Canvas
-          answer={answer}
+          length={length}
           all={all}
           live={live.status?.live ?? false}
           selected={given.get("task")}
@@ -100,7 +103,7 @@ function Body({ run }: { run: string }) {
 }
 
 interface CanvasProps {
-  answer: TimelineAnswer;
+  length: number;
   all: Bar[];
   live: boolean;
   selected: string | null;
@@ -108,9 +111,9 @@ interface CanvasProps {
   choose: (task: string) => void;
 }
 
-function Canvas({ answer, all, live, selected, epicOf, choose }: CanvasProps) {
+function Canvas({ length, all, live, selected, epicOf, choose }: CanvasProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const length = Math.max(1000, answer.length_ms);
+  const lanes = all.reduce((most, bar) => Math.max(most, bar.lane + 1), 1);
   // Until it is moved, everything is shown; while it runs, with room for what comes.
   const [moved, setMoved] = useState<Window | null>(null);
   const window = moved ?? { from: 0, to: live ? length * 1.15 : length };
@@ -121,13 +124,8 @@ function Canvas({ answer, all, live, selected, epicOf, choose }: CanvasProps) {
   const dense = useMemo(() => (many ? densities(all, epicOf, length, PARTS) : null), [many, all, length]);
   const redraw = useCallback(() => {
     if (!canvas.current) return;
-    paint(
-      canvas.current,
-      { bars: all, densities: dense, lanes: answer.lanes, length, live, selected },
-      window,
-      colours(),
-    );
-  }, [all, dense, answer.lanes, length, live, selected, window]);
+    paint(canvas.current, { bars: all, densities: dense, lanes: lanes, length, live, selected }, window, colours());
+  }, [all, dense, lanes, length, live, selected, window]);
   useEffect(() => {
     redraw();
     const off = onColours(redraw);
@@ -184,7 +182,7 @@ function Canvas({ answer, all, live, selected, epicOf, choose }: CanvasProps) {
       <canvas
         ref={canvas}
         role="img"
-        aria-label={text.label(all.length, answer.lanes)}
+        aria-label={text.label(all.length, lanes)}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           drag.current = { x: placed(event).x, window, far: 0 };

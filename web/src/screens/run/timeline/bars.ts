@@ -33,7 +33,10 @@ export interface Bar {
 
 const NOTHING = -1;
 
-export function bars(answer: TimelineAnswer): Bar[] {
+/** `length`: how long the run has gone on, which may be longer than its events tell. */
+export function bars(answer: TimelineAnswer, length: number): Bar[] {
+  const lanes = [...new Set(answer.bars.map((row) => row[2] ?? 0))].sort((a, b) => a - b);
+  const rowOf = new Map(lanes.map((lane, row) => [lane, row]));
   const known = (value: number | undefined) => (value === undefined || value === NOTHING ? null : value);
   return answer.bars.map((row) => {
     const [task = 0, attempt = 0, lane = 0, from = 0, to, end, critical, since, why] = row;
@@ -45,9 +48,9 @@ export function bars(answer: TimelineAnswer): Bar[] {
     return {
       task: answer.ids[task] ?? "",
       attempt,
-      lane,
+      lane: rowOf.get(lane) ?? 0,
       from,
-      to: ended ?? answer.length_ms,
+      to: ended ?? length,
       atWork: ended === null,
       end: known(end) === null ? null : (answer.ends[end ?? 0] ?? null),
       critical: critical === 1,
