@@ -7,6 +7,7 @@ mod illegal;
 mod landing;
 mod leases;
 mod left;
+mod needs;
 mod outages;
 mod preempting;
 mod properties;
