@@ -108,6 +108,8 @@ async fn serve(app: App, route: &'static Route, request: Request) -> Response {
             _ => credentials::identify(&app, &parts.headers).await?,
         };
         who = Some(identity.clone());
+        // A run that began a moment ago is there for the next request, however lately the list was made.
+        app.runs.forget_list().await;
         let named = named(&mut parts).await?;
         check(&app, route, &identity, &named).await?;
         let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await.ok();
