@@ -116,13 +116,10 @@ mod tests {
             "one": { "anyOf": [{ "$ref": "#/components/schemas/Part" }, { "type": "null" }] } } } } } } } } } } }"##;
         let types = of(document).unwrap();
         assert!(
-            types.contains("export interface Part {\n  cost?: number | null;\n  id: string;\n}"),
+            types.contains("export interface Part {\n  id: string;\n  cost?: number | null;\n}"),
             "{types}"
         );
-        assert!(
-            types.contains("export interface SomeThingAnswer {\n  one?: Part | null;\n  parts: Part[];"),
-            "{types}"
-        );
+        assert!(types.contains("parts: Part[];\n  one?: Part | null;\n}"), "{types}");
         assert!(types.contains("  \"GET /api/x\": SomeThingAnswer;"), "{types}");
     }
 }

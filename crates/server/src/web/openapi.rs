@@ -129,6 +129,7 @@ fn problems() -> Value {
 fn may_happen(route: &Route, status: u16) -> bool {
     match status {
         401 | 403 => true,
+        404 if route.path.starts_with("/api/login/oidc") => true,
         404 | 409 | 504 => route.parts().next().is_some() || route.method.changes(),
         408 | 413 | 415 => route.method.changes(),
         412 | 428 => edits(route),

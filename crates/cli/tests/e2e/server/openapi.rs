@@ -97,7 +97,7 @@ fn real_names(run: &str) -> String {
 }
 
 #[test]
-fn what_is_said_of_projects_is_kept() {
+fn what_is_said_of_projects_is_kept_slowly() {
     let (world, run) = world();
     let rest =
         ["--include-path-regex", "^/api/projects", "--exclude-operation-id", "delete_projects_project"];
@@ -105,20 +105,20 @@ fn what_is_said_of_projects_is_kept() {
 }
 
 #[test]
-fn what_is_said_of_runs_is_kept() {
+fn what_is_said_of_runs_is_kept_slowly() {
     let (world, run) = world();
     expect_kept(&world, &real_names(&run), &["--include-path-regex", "^/api/runs/\\{run\\}"]);
 }
 
 #[test]
-fn what_is_said_of_the_rest_is_kept() {
+fn what_is_said_of_the_rest_is_kept_slowly() {
     let (world, _) = world();
     expect_kept(&world, "", &["--exclude-path-regex", "^/api/projects/\\{project\\}/|^/api/runs/\\{run\\}"]);
 }
 
 /// Nothing has the names that are made up.
 #[test]
-fn what_is_said_of_things_that_are_not_there_is_kept() {
+fn what_is_said_of_things_that_are_not_there_is_kept_slowly() {
     let (world, _) = world();
     let words = ["--include-path-regex", "\\{(project|run)\\}", "--phases", "fuzzing"];
     expect_kept(&world, "", &words);

@@ -192,7 +192,7 @@ impl Names {
                 shown == real
                     || self.real(shown) == *real
                     || (is_time(shown) && is_time(real))
-                    || (IDS.contains(&field) && is_made(shown) && is_made(real) && self.bind(shown, real))
+                    || (IDS.contains(&field) && is_made(shown) && may_be_made(real) && self.bind(shown, real))
             }
             (Value::Number(shown), Value::Number(real)) => shown == real || FIGURES.contains(&field),
             _ => shown == real,
@@ -210,6 +210,11 @@ fn is_time(text: &str) -> bool {
 /// Made by chance, as ids and versions are; not a word.
 fn is_made(text: &str) -> bool {
     text.len() >= 8 && text.bytes().any(|letter| letter.is_ascii_digit())
+}
+
+/// By chance, an id has no figure in it.
+fn may_be_made(text: &str) -> bool {
+    text.len() >= 8 && !text.contains(char::is_whitespace)
 }
 
 /// A world as the document has it: a repository in the user's home, with this task file.
