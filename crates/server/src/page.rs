@@ -168,6 +168,16 @@ mod tests {
     }
 
     #[test]
+    fn without_a_page_every_address_says_how_to_get_one() {
+        for path in ["/", "/runs/otter", "/assets/a-1.js"] {
+            let answered = answer(&Page::Placeholder, path, &HeaderMap::new());
+            assert_eq!(answered.status(), 200, "{path}");
+            assert_eq!(answered.headers()[header::CONTENT_TYPE], "text/html; charset=utf-8");
+        }
+        assert!(PLACEHOLDER.contains("cargo xtask web"));
+    }
+
+    #[test]
     fn a_checkout_is_known_by_its_target() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("web")).unwrap();

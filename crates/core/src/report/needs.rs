@@ -205,6 +205,8 @@ impl<'a> Looking<'a> {
             },
             NeedKind::Review => format!("it does not land; nothing is lost{waiting}"),
             NeedKind::Conflict => format!("its work is kept and does not land{}", fallen(held)),
+            // Of a run that is over, its end is known.
+            _ if matches!(self.run.stage(), Stage::Finished(_)) => format!("it stays failed{}", fallen(held)),
             _ => format!("it stays failed, and the run ends incomplete{}", fallen(held)),
         }
     }

@@ -55,6 +55,15 @@ fn what_failed_names_what_is_not_done_for_it_and_comes_behind_questions() {
 }
 
 #[test]
+fn a_run_that_is_over_does_not_end_once_more() {
+    let (mut s, _) = Script::start(plan("a; b"), queue(2));
+    s.fail("a");
+    assert_eq!(of(&s, true)[0].otherwise, "it stays failed, and the run ends incomplete");
+    s.ok("b");
+    assert_eq!(of(&s, false)[0].otherwise, "it stays failed");
+}
+
+#[test]
 fn only_tasks_that_something_happened_to_look_different() {
     let (mut s, _) = Script::start(plan("a; b; c <- a"), queue(2));
     let before = s.log.len();
