@@ -90,10 +90,11 @@ proptest! {
 
 /// Nothing is under way any more: what was used is what `conductor cost` shows, and each end was counted.
 fn agrees_with_the_run(tally: &Tally, log: &[Record], run: &Run) {
-    let mut lines = costs::lines([("r", log)], By::Model, |_| 0);
-    lines.retain(|line| !line.usage.is_nothing());
+    let lines = costs::lines([("r", log)], By::Model, |_| 0);
     let mut shown: Vec<(&str, Used)> =
         lines.iter().map(|line| (line.key.as_str(), line.usage.into())).collect();
+    // A turn without a token is no use of a model.
+    shown.retain(|(_, used)| *used != Used::default());
     shown.iter_mut().filter(|(model, _)| *model == costs::NONE).for_each(|line| line.0 = "unknown");
     shown.sort_by_key(|(model, _)| *model);
     let used = tally.used.iter().filter(|(_, used)| **used != Used::default());
