@@ -24,8 +24,7 @@ pub(crate) fn agent() -> String {
 
 /// A program that cargo built beside the tests.
 pub(crate) fn example(name: &str) -> String {
-    let us = std::env::current_exe().unwrap();
-    let path = us.parent().unwrap().parent().unwrap().join("examples").join(name);
+    let path = Path::new(CONDUCTOR).parent().unwrap().join("examples").join(name);
     assert!(path.is_file(), "{} is missing: run `cargo build -p conductor --examples`", path.display());
     path.display().to_string()
 }
