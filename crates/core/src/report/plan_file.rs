@@ -51,6 +51,14 @@ impl Serialize for PlannedTasks<'_> {
 }
 
 impl<'a> PlanFile<'a> {
+    /// How the file of a plan begins, by which it is known again.
+    pub fn head(plan: &Plan, slots: u32) -> String {
+        let tasks = plan.asked().count();
+        format!(
+            "{{\n  \"schema\": \"{PLAN_SCHEMA}\",\n  \"num_tasks\": {tasks},\n  \"executor_budget\": {slots},\n"
+        )
+    }
+
     pub fn new(plan: &'a Plan, graph: &'a Graph, slots: u32) -> PlanFile<'a> {
         let named = |tasks: &[Node]| tasks.iter().map(|&task| graph.id(task)).collect::<Vec<_>>();
         let before = plan.tasks.iter().zip(graph.dependencies());

@@ -1,7 +1,7 @@
 //! The files a run leaves: plan, summary, reports, and a folder for each task that said something.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 
 use conductor_core::plan::graph::Graph;
@@ -23,9 +23,21 @@ use crate::process::transcript::{self, Speaker};
 /// Where the exit code of a run that was driven to its end is noted, in its folder of the state directory.
 pub const EXIT_CODE: &str = "exit_code";
 
+const PLAN: &str = "execution_plan.json";
+
 pub fn write_plan(directory: &Path, plan: &Plan, graph: &Graph, slots: u32) -> io::Result<()> {
     access::create_dir_all(directory)?;
-    replace_json(&directory.join("execution_plan.json"), &PlanFile::new(plan, graph, slots))
+    replace_json(&directory.join(PLAN), &PlanFile::new(plan, graph, slots))
+}
+
+/// Whether a run's own folder has the file of this plan already. Tasks only join a plan, so their number tells whether
+/// it is still the same.
+pub fn has_plan(directory: &Path, plan: &Plan, slots: u32) -> bool {
+    let head = PlanFile::head(plan, slots);
+    let mut beginning = String::new();
+    let file = fs::File::open(directory.join(PLAN));
+    let read = file.and_then(|file| file.take(head.len() as u64).read_to_string(&mut beginning));
+    read.is_ok() && beginning == head
 }
 
 pub fn write_summary(directory: &Path, subject: &Subject<'_>) -> io::Result<()> {
@@ -178,5 +190,30 @@ pub fn clear_unfinished(directory: &Path) {
         {
             let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use conductor_core::plan::graph::Strategy;
+    use conductor_core::plan::{Command, Work};
+
+    use super::*;
+
+    fn plan(tasks: &[&str]) -> Plan {
+        let task = |id: &&str| Task::new(TaskId::parse(id).unwrap(), Work::Run(Command::Line("x".into())));
+        Plan { tasks: tasks.iter().map(task).collect(), ..Plan::default() }
+    }
+
+    #[test]
+    fn a_plan_is_known_again_until_tasks_join_or_the_slots_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let (two, three) = (plan(&["a", "b"]), plan(&["a", "b", "c"]));
+        assert!(!has_plan(folder.path(), &two, 3));
+        let graph = Graph::new(&two, Strategy::default()).unwrap();
+        write_plan(folder.path(), &two, &graph, 3).unwrap();
+        assert!(has_plan(folder.path(), &two, 3));
+        assert!(!has_plan(folder.path(), &two, 4));
+        assert!(!has_plan(folder.path(), &three, 3));
     }
 }

@@ -81,7 +81,7 @@ impl Driving {
         let (mut coordinator, notices) = Coordinator::new(run.clone(), start, world)?;
         let graph = Arc::new(coordinator.scheduler().graph().clone());
         let slots = coordinator.scheduler().run().options().slots;
-        let plan_file = write_plan(&output, run, &graph, slots);
+        let plan_file = write_plan(&output, run, &graph, slots, !patches);
         let branch = run_repo.as_ref().map(|run_repo| merge::short(run_repo.branch()));
         let scribe = Scribe::follow(&home, &id, &directory, branch, run, coordinator.subscribe());
         let recorder = Recorder::follow(&directory, run, coordinator.subscribe());
@@ -197,10 +197,20 @@ impl Concluded {
     }
 }
 
-/// Writes the plan's file beside the first tasks: it is for people to read, and a large one would hold the run up.
-fn write_plan(output: &Path, run: &Run, graph: &Arc<Graph>, slots: u32) -> JoinHandle<io::Result<()>> {
+/// Writes the plan's file beside the first tasks: it is for people to read, and a large one would hold the run up. A run
+/// that is resumed has it in its own folder; a folder that the user named may have that of another run.
+fn write_plan(
+    output: &Path,
+    run: &Run,
+    graph: &Arc<Graph>,
+    slots: u32,
+    is_own: bool,
+) -> JoinHandle<io::Result<()>> {
     let (output, plan, graph) = (output.to_owned(), run.plan().clone(), graph.clone());
-    tokio::task::spawn_blocking(move || output::write_plan(&output, &plan, &graph, slots))
+    tokio::task::spawn_blocking(move || match is_own && output::has_plan(&output, &plan, slots) {
+        true => Ok(()),
+        false => output::write_plan(&output, &plan, &graph, slots),
+    })
 }
 
 /// Waits for the plan's file, and writes it again where it could not be written or the plan was amended. The graph of

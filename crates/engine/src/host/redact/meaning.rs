@@ -154,7 +154,8 @@ fn next_joint(text: &[u8], from: usize) -> Option<Joint> {
             continue;
         }
         let end = text.len().min(at + BLOCK);
-        if let Some(joint) = (at..end).find_map(|place| joint_at(text, from, place)) {
+        let mut telling = (at..end).filter(|place| is_telling(text[*place]));
+        if let Some(joint) = telling.find_map(|place| joint_at(text, from, place)) {
             return Some(joint);
         }
         if end == text.len() {
