@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::recovery::Recovery;
 use super::{
@@ -234,13 +236,38 @@ impl fmt::Display for Work {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Command {
     /// One line, or a script, as one would type it.
     Line(String),
     /// Program and arguments, never seen by a shell.
     Argv(Vec<String>),
+}
+
+/// Told apart by what is there, without a try at each: a log has one for every task.
+impl<'de> Deserialize<'de> for Command {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Command, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Command;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a line, or a program and its arguments")
+            }
+
+            fn visit_str<E: de::Error>(self, line: &str) -> Result<Command, E> {
+                Ok(Command::Line(line.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<Command, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(words)).map(Command::Argv)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
 }
 
 impl fmt::Display for Command {

@@ -1,8 +1,11 @@
 //! Reading a run's log: rows of the database, each checked against the one before, and what is only written behind them.
 
+use std::pin::Pin;
+
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Tick, Timestamp};
+use futures_core::Stream;
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
@@ -17,23 +20,34 @@ impl Sqlite {
         let key = self.key(connection, run).await?;
         // Looked at first: the coordinator of the run may write on while its rows are read.
         let (seen, written) = (witness::seen(&self.home, run), self.read_journal(run)?);
-        let rows = self.rows_from(connection, key, after).await?;
-        let mut rows = rows.iter().peekable();
+        let mut rows = rows_from(connection, key, after);
+        let mut row = self.next(&mut rows).await?;
         // What the first of them is chained to.
-        let (mut last, mut sum) = match rows.next_if(|row| after > 0 && seq(row) == Some(after)) {
-            Some(row) => (after, row.try_get::<i64, _>("sum").map_err(|error| self.told(error))? as u32),
-            None if after > 0 => (self.last_seq(connection, key).await?, 0),
-            None => (0, 0),
-        };
-        let mut records = Vec::with_capacity(rows.len());
-        for row in rows {
-            let (record, next) = self.record(row, sum)?;
+        let (mut last, mut sum) = (0, 0);
+        if after > 0 {
+            match row.take_if(|row| row.seq == after) {
+                Some(before) => {
+                    (last, sum) = (after, before.sum);
+                    row = self.next(&mut rows).await?;
+                }
+                None => {
+                    drop(rows);
+                    last = self.last_seq(connection, key).await?;
+                    rows = rows_from(connection, key, after);
+                }
+            }
+        }
+        let mut records = Vec::new();
+        while let Some(found) = row {
+            let record = self.record(&found, sum)?;
             if record.seq != last + 1 {
                 return Err(self.damaged(format!("event {} of run {run} is missing", last + 1)));
             }
-            (last, sum) = (record.seq, next);
+            (last, sum) = (record.seq, found.sum);
             records.push(record);
+            row = self.next(&mut rows).await?;
         }
+        drop(rows);
         for record in journal::behind(last, written) {
             last = record.seq;
             records.push(record);
@@ -43,21 +57,9 @@ impl Sqlite {
         Ok(records)
     }
 
-    /// The row of this number, to which the next is chained, and all behind it.
-    async fn rows_from(
-        &self,
-        connection: &mut SqliteConnection,
-        key: i64,
-        after: u64,
-    ) -> Result<Vec<SqliteRow>, StoreError> {
-        sqlx::query(
-            "SELECT seq, at, tick, version, sum, body FROM events WHERE run = ? AND seq >= ? ORDER BY seq",
-        )
-        .bind(key)
-        .bind(after as i64)
-        .fetch_all(connection)
-        .await
-        .map_err(|error| self.told(error))
+    async fn next(&self, rows: &mut Rows<'_>) -> Result<Option<Stored>, StoreError> {
+        let row = std::future::poll_fn(|context| rows.as_mut().poll_next(context)).await;
+        row.map(|row| row.and_then(|row| Stored::new(&row))).transpose().map_err(|error| self.told(error))
     }
 
     async fn last_seq(&self, connection: &mut SqliteConnection, key: i64) -> Result<u64, StoreError> {
@@ -82,21 +84,18 @@ impl Sqlite {
             .ok_or_else(|| StoreError::NoSuchRun(run.clone()))
     }
 
-    fn record(&self, row: &SqliteRow, before: u32) -> Result<(Record, u32), StoreError> {
-        let get = |column: &str| row.try_get::<i64, _>(column).map_err(|error| self.told(error));
-        let (seq, version, sum) = (get("seq")? as u64, get("version")?, get("sum")? as u32);
+    fn record(&self, row: &Stored, before: u32) -> Result<Record, StoreError> {
+        let &Stored { seq, at, tick, version, sum, ref body } = row;
         if version > EVENT_VERSION {
             let (found, known) = (version, EVENT_VERSION);
             return Err(StoreError::Newer { place: shown(&self.path), found, known });
         }
-        let body: &str = row.try_get("body").map_err(|error| self.told(error))?;
         if chained(before, seq, body) != sum {
             return Err(self.damaged(format!("event {seq} does not match its checksum")));
         }
         let event = serde_json::from_str(body)
             .map_err(|error| self.damaged(format!("event {seq} cannot be read: {error}")))?;
-        let record = Record { seq, at: Timestamp(get("at")?), tick: Tick(get("tick")? as u64), event };
-        Ok((record, sum))
+        Ok(Record { seq, at, tick, event })
     }
 
     pub(super) fn check_witness(&self, run: &RunId, last: u64, seen: u64) -> Result<(), StoreError> {
@@ -111,6 +110,39 @@ impl Sqlite {
     }
 }
 
-fn seq(row: &SqliteRow) -> Option<u64> {
-    row.try_get::<i64, _>("seq").ok().map(|seq| seq as u64)
+/// An event as it lies in the database.
+struct Stored {
+    seq: u64,
+    at: Timestamp,
+    tick: Tick,
+    version: i64,
+    sum: u32,
+    body: String,
+}
+
+impl Stored {
+    fn new(row: &SqliteRow) -> sqlx::Result<Stored> {
+        let number = |column: usize| row.try_get::<i64, _>(column);
+        Ok(Stored {
+            seq: number(0)? as u64,
+            at: Timestamp(number(1)?),
+            tick: Tick(number(2)? as u64),
+            version: number(3)?,
+            sum: number(4)? as u32,
+            body: row.try_get(5)?,
+        })
+    }
+}
+
+type Rows<'c> = Pin<Box<dyn Stream<Item = sqlx::Result<SqliteRow>> + Send + 'c>>;
+
+/// The row of this number, to which the next is chained, and all behind it: one after the other, for a long log would take
+/// up twice its room otherwise.
+fn rows_from(connection: &mut SqliteConnection, key: i64, after: u64) -> Rows<'_> {
+    sqlx::query(
+        "SELECT seq, at, tick, version, sum, body FROM events WHERE run = ? AND seq >= ? ORDER BY seq",
+    )
+    .bind(key)
+    .bind(after as i64)
+    .fetch(connection)
 }
