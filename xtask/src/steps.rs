@@ -42,7 +42,15 @@ pub(crate) fn answers(command: &mut Command) -> bool {
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
+    if is_ci() {
+        // What is built once only is built faster without notes for the next build.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
+}
+
+pub(crate) fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|ci| ci == "true")
 }
 
 pub(crate) fn root() -> PathBuf {

@@ -7,13 +7,12 @@ use std::process::Command;
 
 use crate::Result;
 use crate::docs;
-use crate::steps::{cargo, openly, quietly, step};
+use crate::steps::{cargo, is_ci, openly, quietly, step};
 use crate::{tidy, tools, web};
 
 pub(crate) fn run(filter: &[&str]) -> Result {
     step("tools", || {
         tools::provide(&tools::FOR_TESTS)?;
-        tools::provide_schemathesis()?;
         tools::provide_cargo_tools()
     })?;
     // First: the program has it in it.
@@ -129,7 +128,7 @@ fn nextest() -> Command {
 }
 
 fn profile() -> &'static str {
-    if std::env::var("CI").is_ok_and(|ci| ci == "true") { "ci" } else { "default" }
+    if is_ci() { "ci" } else { "default" }
 }
 
 fn cargo_home() -> Option<PathBuf> {
