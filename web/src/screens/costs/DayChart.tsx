@@ -1,5 +1,6 @@
 // What was used each day, as bars; those of several projects stand on each other.
 
+import { useEffect, useRef } from "react";
 import type { CostLine } from "../../api/types";
 import { dollars } from "../../lib/format";
 import { costs } from "../../words/costs";
@@ -46,8 +47,16 @@ export function DayChart({ days, range, now }: DayChartProps) {
     .filter(([, total]) => total > 0)
     .map(([day, total]) => costs.day(day, dollars(total)));
   const every = Math.ceil(count / 8);
+  const chart = useRef<SVGSVGElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other days, another width
+  useEffect(() => {
+    const box = chart.current?.parentElement;
+    // Where it does not fit, today is what one looks for.
+    if (box) box.scrollLeft = box.scrollWidth;
+  }, [count]);
   return (
     <svg
+      ref={chart}
       className="day-chart"
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       role="img"
