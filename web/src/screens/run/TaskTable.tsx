@@ -39,10 +39,10 @@ export function TaskTable({ run, items, groups, isFolded, fold, seen, cursor, se
   const size = narrow ? 56 : isCompact ? 26 : 32;
   const { list, rows, place, height } = useWindowRows({ count: items.length, size, above: TOP + HEAD + 8 });
   const at = useMemo(() => items.findIndex((item) => cursorOf(item) === cursor), [items, cursor]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is brought into view when it is chosen, not when rows move
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is brought into view when it is chosen or comes, not when rows move
   useEffect(() => {
     if (at >= 0) rows.scrollToIndex(at, { align: "auto" });
-  }, [cursor]);
+  }, [cursor, at >= 0]);
   const columns = chosen.map((name) => COLUMNS[name].width).join(" ");
   return (
     <div
