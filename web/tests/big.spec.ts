@@ -67,6 +67,11 @@ test("ten thousand tasks open and scroll", async ({ page }) => {
   await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
   await expect(page.locator("#row-t9999")).toBeVisible();
 
+  // Also where the page is there before the tasks are.
+  await page.route("**/changes*", async (route) => {
+    await new Promise((next) => setTimeout(next, 1000));
+    await route.continue();
+  });
   await page.goto(`${world.url}/runs/${run}?group=none&task=t7321`);
   await expect(page.locator("#row-t7321")).toBeInViewport();
   await page.goto(`${world.url}/runs/${run}`);
