@@ -15,6 +15,7 @@ mod work;
 use std::ffi::OsString;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use conductor_core::plan::Priority;
 use conductor_core::values::units::Millis;
 
 pub(crate) use files::*;
@@ -120,6 +121,8 @@ pub(crate) enum Command {
     Cancel(Cancel),
     /// Change how many tasks a run does at once
     Parallel(Parallel),
+    /// Change what a run may use; one that was being left for a cap goes on when it is raised
+    Cap(Cap),
     /// List runs, show one, or remove old ones
     Runs(RunsOrList),
     /// Report on a run, as a web page, Markdown or JSON
@@ -134,7 +137,7 @@ pub(crate) enum Command {
     /// Save where a branch is, and roll it back
     #[command(subcommand)]
     Checkpoint(Checkpoint),
-    /// Answer a task's agent, send it a message, or retry, skip or cancel a task
+    /// Answer a task's agent, send it a message, or retry, skip, cancel or reprioritise a task
     #[command(subcommand)]
     Task(Task),
     /// Review work that waits for approval before it lands (`land: approve`)
@@ -147,6 +150,8 @@ pub(crate) enum Command {
     Mcp,
     /// Serve Conductor over HTTP: REST, WebSocket, for programs, pages and colleagues
     Serve(Serve),
+    /// Open the page of the running server in a browser, logged in: the inbox, a run or a task
+    Open(Open),
     /// List, add or remove projects: repositories and their task files, by name
     #[command(subcommand)]
     Project(Project),
@@ -195,6 +200,14 @@ fn dollars(text: &str) -> Result<f64, String> {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         _ => Err("expected an amount above 0, such as 2.50".to_owned()),
     }
+}
+
+/// By name or by number, as in a task file.
+fn priority(text: &str) -> Result<Priority, String> {
+    let named = Priority::NAMES.iter().position(|name| name.eq_ignore_ascii_case(text));
+    let place = named.or_else(|| text.parse().ok().filter(|number| *number < Priority::NAMES.len()));
+    let place = place.and_then(|place| u8::try_from(place).ok());
+    place.map(Priority).ok_or_else(|| format!("expected one of {}, or 0 to 4", Priority::NAMES.join(", ")))
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::plan::graph::Node;
-use crate::plan::{Amendment, Plan, Task};
+use crate::plan::{Amendment, Plan, Priority, Task};
 use crate::run::event::{AgentChoice, Capped, Event, ModelUsage, Options, Planning, Record, Usage};
 use crate::values::ids::{Places, TaskId};
 use crate::values::units::{Millis, Now, Tick, Timestamp};
@@ -93,6 +93,8 @@ pub struct Run {
     examined: BTreeSet<u32>,
     /// Tasks that agents have added.
     follow_ups: BTreeSet<TaskId>,
+    /// What a person said of tasks' urgency since, over what their plan says.
+    priorities: BTreeMap<Node, Priority>,
     issues: Vec<Issue>,
     recoveries: Recoveries,
     parked: BTreeMap<String, Timestamp>,
@@ -161,6 +163,7 @@ impl Run {
             settings: Vec::new(),
             examined: BTreeSet::new(),
             follow_ups: BTreeSet::new(),
+            priorities: BTreeMap::new(),
             issues: Vec::new(),
             recoveries: Recoveries::default(),
             parked: BTreeMap::new(),
@@ -192,6 +195,8 @@ impl Run {
             | Event::RunPaused { .. }
             | Event::RunContinued {}
             | Event::ParallelChanged { .. }
+            | Event::CapChanged { .. }
+            | Event::DrainLifted {}
             | Event::RunDrained { .. }
             | Event::RunStopped { .. }
             | Event::RunFinished { .. }
@@ -241,6 +246,10 @@ impl Run {
                 let (task, status) = (task.id.clone(), progress.state.status());
                 return Err(IllegalEvent::Transition { seq, event: "plan_amended", task, status });
             }
+            // The newer word counts.
+            if task.priority != self.plan.tasks[place].priority {
+                self.priorities.remove(&(place as Node));
+            }
         }
         let plan = Arc::make_mut(&mut self.plan);
         plan.amend(amendment);
@@ -266,6 +275,8 @@ impl Run {
             Event::RunPaused { by } => (self.paused, self.paused_for) = (true, by.clone()),
             Event::RunContinued {} => (self.paused, self.paused_for) = (false, None),
             Event::ParallelChanged { slots } => self.options.slots = *slots,
+            Event::CapChanged { what, cap } => self.options.set_cap(*what, *cap),
+            Event::DrainLifted {} => self.stage = Stage::Active,
             Event::RunDrained { why } => self.stage = Stage::Draining(*why),
             Event::RunStopped { why } => {
                 self.stage = Stage::Stopped(*why);
@@ -362,6 +373,9 @@ impl Run {
         self.account_course(place, event, record);
         self.account_repeats(place, event);
         self.account_race(place, event);
+        if let Event::PriorityChanged { priority, .. } = event {
+            self.priorities.insert(place as Node, *priority);
+        }
         let progress = &mut self.tasks[place];
         progress.state = next;
         let after = progress.state.status();

@@ -22,6 +22,7 @@ mod turns;
 mod web;
 pub mod webhooks;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -102,7 +103,7 @@ impl Server {
             exchanges: live::Exchanges::default(),
             of_projects: tokio::sync::Mutex::default(),
             editing: Turns::new(&folder, "editing"),
-            codes: Codes::default(),
+            codes: Codes::of(&home),
             #[cfg(feature = "oidc")]
             oidc,
             owner_token,
@@ -122,7 +123,12 @@ impl Server {
 
     /// An address that opens the page once, as the owner.
     pub fn page_for_owner(&self) -> std::io::Result<String> {
-        Ok(format!("{}/open#{}", self.page(), self.app.codes.issue()?))
+        Ok(Codes::address(&self.page(), &self.app.codes.issue()?, "/"))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.bound.address
     }
 
     /// Serves until it is told to stop; what is under way then is brought to an end.

@@ -23,10 +23,10 @@ const HEADINGS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("Watch", &["status", "logs", "wait", "events", "runs"]),
-    ("Steer", &["pause", "resume", "cancel", "parallel", "task"]),
+    ("Steer", &["pause", "resume", "cancel", "parallel", "cap", "task"]),
     ("Review", &["review", "diff", "report", "explain", "cost", "worktree", "checkpoint"]),
     ("Set up", &["doctor", "agents", "config", "prices", "mcp", "completions"]),
-    ("Serve", &["serve", "project", "webhook", "user", "token"]),
+    ("Serve", &["serve", "open", "project", "webhook", "user", "token"]),
     ("More", &["schema", "man", "version", "help"]),
 ];
 

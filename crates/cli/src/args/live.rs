@@ -1,11 +1,12 @@
 //! Of a run that goes on or is over: looking at it, steering it, answering it.
 
 use clap::{Args, Subcommand, ValueEnum};
+use conductor_core::plan::Priority;
 use conductor_core::values::units::Millis;
 
 use crate::complete;
 
-use super::{at_once, days, duration};
+use super::{at_once, days, dollars, duration, priority};
 
 /// A run, by name.
 #[derive(Debug, Args)]
@@ -129,6 +130,30 @@ pub(crate) struct Parallel {
     pub(crate) json: bool,
 }
 
+/// What a run may use; at least one of them.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("caps").required(true).multiple(true)))]
+pub(crate) struct Cap {
+    /// Use this run, active or not (name or prefix; default: the newest active one here)
+    #[arg(add = complete::runs())]
+    pub(crate) run: Option<String>,
+    /// Start nothing new once this much has been spent
+    #[arg(long, value_name = "USD", value_parser = dollars, group = "caps")]
+    pub(crate) max_cost: Option<f64>,
+    /// Start nothing new once this many tokens have been used
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), group = "caps")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Stop after this much time
+    #[arg(long, value_name = "TIME", value_parser = duration, group = "caps")]
+    pub(crate) max_time: Option<Millis>,
+    /// Start nothing new after this many attempts of all tasks together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), group = "caps")]
+    pub(crate) max_attempts: Option<u32>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsOrList {
@@ -234,6 +259,17 @@ pub(crate) enum Task {
     Skip(OfTask),
     /// Cancel a task, and stop it if it is running
     Cancel(OfTask),
+    /// Change how urgent a task is, and with it which task starts next
+    Priority(OfPriority),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OfPriority {
+    #[command(flatten)]
+    pub(crate) of: OfTask,
+    /// Give it this priority: critical, high, medium, low, backlog, or 0 to 4
+    #[arg(value_parser = priority)]
+    pub(crate) priority: Priority,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use conductor_core::values::units::Millis;
 
 use super::duration;
+use crate::complete;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -42,6 +43,22 @@ pub(crate) struct Serve {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) oidc: Oidc,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Open {
+    /// Open these runs (name or prefix) or tasks (id; in the newest run here that has it); default: the inbox
+    #[arg(value_name = "RUN|TASK", add = complete::runs())]
+    pub(crate) what: Vec<String>,
+    /// Take what is named for tasks of this run (name or prefix)
+    #[arg(long, value_name = "RUN", add = complete::runs())]
+    pub(crate) run: Option<String>,
+    /// Print the addresses instead; each is good once, for 60 seconds
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Print the addresses as JSON instead
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Who else says who a person is. Needs a build with the feature `oidc`.

@@ -1,6 +1,7 @@
 //! One verb, one file.
 
 pub(crate) mod agents;
+pub(crate) mod cap;
 pub(crate) mod checkpoint;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -18,6 +19,7 @@ mod left;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod open;
 pub(crate) mod orchestrate;
 pub(crate) mod overview;
 mod page;

@@ -2,19 +2,18 @@
 
 mod oidc;
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use conductor_engine::host::access;
 use conductor_engine::host::home::Home;
 use conductor_engine::process;
+use conductor_server::access::{note::Note, owner};
 use conductor_server::listen::{self, ListenError, Tls};
 use conductor_server::webhooks::Rules;
-use conductor_server::{ServeError, Server, Settings, access::owner};
+use conductor_server::{ServeError, Server, Settings};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{answer, answer_json, block_on, page, talk};
+use super::{answer, answer_json, block_on, open, page};
 use crate::args;
 use crate::error::{CliError, Exit};
 
@@ -53,9 +52,8 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
         // Before it is told that there is a server: it can be stopped from that moment on.
         let stop = stopped()?;
         let (url, token) = (server.page(), owner::file(&home));
-        // For those who look for the server: it is told where it is, and taken away at the end.
-        let note = owner::folder(&home).join("address");
-        access::replace(&note, format!("{url}\n"))?;
+        // For those who look for the server, taken away at the end.
+        let note = Note::write(&home, &url, server.address())?;
         match args.json {
             true => {
                 answer_json(&json!({ "schema": "conductor.serve/1", "url": url, "pid": std::process::id(),
@@ -67,13 +65,10 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
             ))?,
         }
         if args.open {
-            open(&server.page_for_owner()?);
+            open::browser(&server.page_for_owner()?);
         }
         server.serve(stop).await?;
-        // Another server may have come since.
-        if std::fs::read_to_string(&note).is_ok_and(|noted| noted.trim_end() == url) {
-            let _ = std::fs::remove_file(&note);
-        }
+        note.remove(&home);
         Ok(Exit::Done)
     })
 }
@@ -87,20 +82,6 @@ fn stopped() -> std::io::Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
         }
     })
-}
-
-/// With whatever opens pages here. The address holds a code that is good once, so it is printed where nothing does.
-fn open(url: &str) {
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let opened = Command::new(opener)
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if !opened.is_ok_and(|status| status.success()) {
-        talk(format!("no browser could be started; open this within a minute: {url}"));
-    }
 }
 
 impl From<ServeError> for CliError {

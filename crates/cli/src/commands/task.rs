@@ -26,6 +26,10 @@ pub(crate) fn run(args: &args::Task) -> Result<Exit, CliError> {
         args::Task::Retry(of) => wish(of, Request::Retry, ("retry", "is done again")),
         args::Task::Skip(of) => wish(of, Request::Skip, ("skip", "is skipped")),
         args::Task::Cancel(of) => wish(of, Request::Cancel, ("cancel", "is cancelled")),
+        args::Task::Priority(args::OfPriority { of, priority }) => {
+            let request = |task| Request::SetPriority { task, priority: *priority };
+            wish(of, request, ("priority", &format!("has priority {}", priority.name())))
+        }
     }
 }
 

@@ -271,6 +271,13 @@ impl Lines {
                 let whose = task.as_ref().map_or("the run".to_owned(), ToString::to_string);
                 Some(format!("conductor: {}", near(&whose, *what, *used, *cap)))
             }
+            Event::CapChanged { what, cap } => {
+                Some(format!("conductor: the run may use {} from now on", amount(*what, *cap)))
+            }
+            Event::DrainLifted {} => Some("conductor: no cap is reached any more, the run goes on".into()),
+            Event::PriorityChanged { task, priority } => {
+                Some(format!("conductor: {task} has priority {} from now on", priority.name()))
+            }
             Event::RunDrained { why: DrainReason::Budget } => {
                 Some("budget reached, starting nothing new".into())
             }
@@ -362,15 +369,19 @@ fn in_words(at: Timestamp, form: &str) -> String {
 
 pub(super) fn near(whose: &str, what: Capped, used: u64, cap: u64) -> String {
     let percent = u128::from(used) * 100 / u128::from(cap.max(1));
-    let words = |amount: u64| match what {
+    let of = if what == Capped::Time { "time" } else { "budget" };
+    format!("{whose} has used {percent} % of its {of}: {} of {}", amount(what, used), amount(what, cap))
+}
+
+/// So much of something that there is a cap on.
+pub(crate) fn amount(what: Capped, amount: u64) -> String {
+    match what {
         Capped::Cost => costs::words(Usage { cost: Usd(amount), ..Usage::default() }),
         Capped::Tokens => counted(amount, "token"),
         Capped::Turns => counted(amount, "turn"),
         Capped::Attempts => counted(amount, "attempt"),
         Capped::Time => Millis(amount).to_string(),
-    };
-    let of = if what == Capped::Time { "time" } else { "budget" };
-    format!("{whose} has used {percent} % of its {of}: {} of {}", words(used), words(cap))
+    }
 }
 
 /// What is said first.

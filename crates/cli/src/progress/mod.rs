@@ -10,6 +10,8 @@ mod plain;
 mod quiet;
 pub(crate) mod terminal;
 
+pub(crate) use lines::amount;
+
 use std::path::Path;
 
 use conductor_core::plan::graph::Graph;

@@ -19,6 +19,7 @@ mod batches;
 mod beads;
 mod bringing_home;
 mod canaries;
+mod caps;
 mod checkpoint;
 mod checks;
 mod clock;

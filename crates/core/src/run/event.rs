@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::recovery::{Nature, Strategy as Way};
-use crate::plan::{Amendment, Plan};
+use crate::plan::{Amendment, Plan, Priority};
 use crate::values::ids::{Attempt, TaskId, WorkerId};
 use crate::values::units::{Millis, Tick, Timestamp};
 
@@ -24,7 +24,7 @@ pub use failure::{Failure, FailureClass, SetAside, StopReason};
 pub use options::{Options, Selection};
 pub use question::{ASK_HUMAN, Answer, Answerer, FOLLOW_UP, Question, RECOVERY, Report, Severity};
 pub use review::{Comment, ReviewVerdict};
-pub use usage::{ModelUsage, Planning, Usage};
+pub use usage::{Capped, ModelUsage, Planning, Usage};
 pub use work::{BatchResult, Change, Gate, Phases, Processes, Reviewed, Standing, Touched};
 
 /// An event in its place in the log.
@@ -67,6 +67,13 @@ pub enum Event {
     ParallelChanged {
         slots: u32,
     },
+    /// A person changed what the run may use: in the units of `BudgetNeared`.
+    CapChanged {
+        what: Capped,
+        cap: u64,
+    },
+    /// No cap that the run was being left for is reached any more; tasks start again.
+    DrainLifted {},
     /// Nothing new starts any more; what runs may end.
     RunDrained {
         why: DrainReason,
@@ -257,6 +264,11 @@ pub enum Event {
         task: TaskId,
         words: String,
     },
+    /// A person changed how urgent a task is; its file says what it said.
+    PriorityChanged {
+        task: TaskId,
+        priority: Priority,
+    },
     /// `culprit` is the task whose end made this one pointless.
     TaskSkipped {
         task: TaskId,
@@ -329,20 +341,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         undo: Vec<String>,
     },
-}
-
-/// What there is a cap on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Capped {
-    Cost,
-    Tokens,
-    /// Calls of a model.
-    Turns,
-    /// Of one attempt of a task, or of the run.
-    Time,
-    /// Of all tasks of the run.
-    Attempts,
 }
 
 /// Why a task is to be done once more.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::plan::graph::Node;
 use crate::plan::recovery::Strategy;
-use crate::plan::{Plan, Task};
+use crate::plan::{Plan, Priority, Task};
 use crate::run::event::{
     AgentChoice, Capped, Event, ModelUsage, Options, Planning, Record, RunOutcome, Usage,
 };
@@ -179,6 +179,12 @@ impl Run {
     /// What agents found that the user should look at.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
+    }
+
+    /// How urgent a task is: as a person said last, else as its plan says.
+    pub fn priority(&self, place: usize) -> Priority {
+        let planned = self.plan.tasks[place].priority;
+        self.priorities.get(&(place as Node)).copied().unwrap_or(planned)
     }
 
     /// How a task came to be done more than once, if it did.

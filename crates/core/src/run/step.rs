@@ -26,6 +26,7 @@ pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::TaskReported { task, .. } => (task, "task_reported"),
         Event::QuestionAnswered { task, .. } => (task, "question_answered"),
         Event::WordsSent { task, .. } => (task, "words_sent"),
+        Event::PriorityChanged { task, .. } => (task, "priority_changed"),
         Event::TaskCompleted { task, .. } => (task, "task_completed"),
         Event::TaskFailed { task, .. } => (task, "task_failed"),
         Event::RaceDecided { task, .. } => (task, "race_decided"),
@@ -56,7 +57,9 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
                 landing: None,
             })
         }
-        (state, Event::WordsSent { .. }) if !state.status().is_end() => state.clone(),
+        (state, Event::WordsSent { .. } | Event::PriorityChanged { .. }) if !state.status().is_end() => {
+            state.clone()
+        }
         (S::Asking { .. }, Event::QuestionAnswered { .. }) => S::Pending,
         (S::Pending, Event::ApprovalAsked { question, .. }) if progress.last_attempt == 0 => {
             S::Asking { question: question.clone(), since: record.at }

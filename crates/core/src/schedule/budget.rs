@@ -1,12 +1,14 @@
 //! Caps on cost, tokens, turns, attempts and time, of one task and of the whole run.
 
-use super::{LeftUsage, Scheduler};
+use std::collections::BTreeMap;
+
+use super::{LeftUsage, Refusal, Scheduler};
 use crate::plan::graph::Node;
 use crate::plan::recovery::{Nature, Strategy};
 use crate::plan::{OnBudget, Work};
-use crate::run::TaskState;
 use crate::run::costs;
 use crate::run::event::{Capped, DrainReason, Event, Failure, FailureClass, StopReason, Usage};
+use crate::run::{Stage, TaskState};
 use crate::values::ids::{Attempt, TaskId};
 use crate::values::units::{Millis, Now, Tick, Usd};
 
@@ -34,12 +36,50 @@ impl Scheduler {
                 self.stop(now, place, StopReason::Budget);
             }
         }
+        self.leave_if_spent(now);
+    }
+
+    fn leave_if_spent(&mut self, now: Now) {
         if self.run_is_over_budget() {
             self.drain(now, DrainReason::Budget);
             if self.run.options().limits.on_budget == OnBudget::Stop {
                 self.stop_paid_attempts(now);
             }
         }
+    }
+
+    /// A run that was being left for a cap goes on where none is reached any more; one that has used more than it may
+    /// from now on is left.
+    pub(super) fn on_caps(&mut self, now: Now, caps: BTreeMap<Capped, u64>) -> Result<(), Refusal> {
+        if self.done || matches!(self.run.stage(), Stage::Finished(_)) {
+            return Err(Refusal::Over);
+        }
+        if caps.contains_key(&Capped::Turns) {
+            return Err(Refusal::NotPossible("a run has no cap on turns; a task has one".to_owned()));
+        }
+        if caps.values().any(|cap| *cap == 0) {
+            return Err(Refusal::NotPossible("a cap is more than 0".to_owned()));
+        }
+        for (what, cap) in caps {
+            if self.run.options().cap(what) != Some(cap) {
+                self.emit(now, Event::CapChanged { what, cap });
+            }
+        }
+        self.arm_run_deadline(now);
+        match self.run.stage() {
+            Stage::Draining(DrainReason::Budget)
+                if !self.run_is_over_budget() && !self.is_out_of_time(now) =>
+            {
+                self.emit(now, Event::DrainLifted {});
+            }
+            _ => self.leave_if_spent(now),
+        }
+        Ok(())
+    }
+
+    fn is_out_of_time(&self, now: Now) -> bool {
+        let limit = self.run.options().limits.max_time;
+        limit.is_some_and(|limit| self.run.active_until(now.tick) >= limit)
     }
 
     /// Whether what this task uses can reach a cap: then it counts as soon as it is known.
@@ -114,7 +154,7 @@ impl Scheduler {
 
     pub(super) fn arm_run_deadline(&mut self, now: Now) {
         let limit = self.run.options().limits.max_time;
-        let when = |length: Millis| now.tick + (Tick(length.0) - Tick(self.run.active().0));
+        let when = |length: Millis| now.tick + (Tick(length.0) - Tick(self.run.active_until(now.tick).0));
         let told = |limit: &Millis| self.run.is_neared(None, Capped::Time, limit.0);
         let near = limit.filter(|limit| !told(limit)).map(|limit| when(most_of(limit)));
         self.timers.arm_run(near, limit.map(when));

@@ -21,6 +21,8 @@ impl Scheduler {
                 | Request::Retry(_)
                 | Request::Skip(_)
                 | Request::Review { .. }
+                | Request::SetCaps(_)
+                | Request::SetPriority { .. }
         );
         if !known {
             return Err(Refusal::NotPossible("the run is not active".to_owned()));

@@ -318,7 +318,7 @@ pub(crate) fn lonely(plan: &Plan, options: &Options) -> Vec<bool> {
 fn ranks(run: &Run, graph: &Graph) -> Vec<Rank> {
     let plan = run.plan();
     let remaining = graph.remaining(|task| plan.tasks[task as usize].expected());
-    let urgency = urgency(plan, graph);
+    let urgency = urgency(run, graph);
     (0..plan.tasks.len())
         .map(|place| (place, run.raced_by(place).unwrap_or(place)))
         .map(|(place, of)| Rank(urgency[of], Reverse(remaining[of]), place as Node))
@@ -326,8 +326,9 @@ fn ranks(run: &Run, graph: &Graph) -> Vec<Rank> {
 }
 
 /// A task is as urgent as the most urgent task that cannot run without it.
-fn urgency(plan: &Plan, graph: &Graph) -> Vec<Priority> {
-    let own = |node: Node| plan.tasks.get(node as usize).map_or(Priority(u8::MAX), |task| task.priority);
+fn urgency(run: &Run, graph: &Graph) -> Vec<Priority> {
+    let is_task = |node: Node| (node as usize) < run.plan().tasks.len();
+    let own = |node: Node| if is_task(node) { run.priority(node as usize) } else { Priority(u8::MAX) };
     let mut urgency: Vec<Priority> = (0..graph.nodes() as Node).map(own).collect();
     for &node in graph.order().iter().rev() {
         let behind = graph.dependents(node).iter().filter(|edge| edge.kind == Kind::Hard);

@@ -1,11 +1,13 @@
 //! What a person can ask of a live run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Scheduler;
-use crate::plan::{Amendment, Task};
-use crate::run::event::{Answer, DrainReason, Event, ReviewVerdict, StopReason};
+use crate::plan::{Amendment, Priority, Task};
+use crate::run::event::{Answer, Capped, DrainReason, Event, ReviewVerdict, StopReason};
 use crate::run::{Stage, Status, TaskState};
 use crate::values::ids::{Attempt, TaskId};
 use crate::values::units::Now;
@@ -16,6 +18,12 @@ pub enum Request {
     Pause,
     Continue,
     SetSlots(u32),
+    /// What the run may use from now on; caps that are not named stay. In the units of `Event::BudgetNeared`.
+    SetCaps(BTreeMap<Capped, u64>),
+    SetPriority {
+        task: TaskId,
+        priority: Priority,
+    },
     Cancel(TaskId),
     /// Every task of a group that has not ended.
     CancelGroup(String),
@@ -77,6 +85,8 @@ impl Scheduler {
             Request::Pause => self.on_pause(now),
             Request::Continue => self.on_continue(now),
             Request::SetSlots(slots) => self.on_slots(now, slots),
+            Request::SetCaps(caps) => self.on_caps(now, caps),
+            Request::SetPriority { task, priority } => self.on_priority(now, task, priority),
             Request::Cancel(task) => self.on_cancel(now, &task),
             Request::CancelGroup(group) => self.on_cancel_group(now, group),
             Request::CancelAll => self.on_cancel_all(now),
@@ -121,6 +131,28 @@ impl Scheduler {
         }
         if slots != self.run.options().slots {
             self.emit(now, Event::ParallelChanged { slots });
+        }
+        Ok(())
+    }
+
+    /// Those that could start stand in another order from now on; what is at work goes on.
+    fn on_priority(&mut self, now: Now, task: TaskId, priority: Priority) -> Result<(), Refusal> {
+        let place = self.known(&task)?;
+        if usize::from(priority.0) >= Priority::NAMES.len() {
+            return Err(Refusal::NotPossible("a priority is 0 (critical) to 4 (backlog)".to_owned()));
+        }
+        if let Some(race) = self.run.raced_by(place) {
+            let race = self.graph.id(race as u32);
+            let why = format!("task '{task}' races for '{race}' and is as urgent as that; name '{race}'");
+            return Err(Refusal::NotPossible(why));
+        }
+        let status = self.run.progress(place).state.status();
+        if status.is_end() {
+            return Err(wrong(&task, status, "only a task that has not ended has a priority to change"));
+        }
+        if priority != self.run.priority(place) {
+            self.emit(now, Event::PriorityChanged { task, priority });
+            self.rebuild(now);
         }
         Ok(())
     }

@@ -230,6 +230,7 @@ fn tell(event: &Event) -> Option<String> {
         Event::TaskReopened { task } => write!(word, "reopen {task}"),
         Event::ProviderParked { agent, until, .. } => write!(word, "parked {agent} until {}", until.0 / 1000),
         Event::RunDrained { why } => write!(word, "drain ({why:?})"),
+        Event::DrainLifted {} => write!(word, "lifted"),
         Event::RunStopped { why } => write!(word, "stopped ({why:?})"),
         Event::RunFinished { outcome } => write!(word, "finished ({outcome:?})"),
         _ => return None,
@@ -481,6 +482,25 @@ fn parallelism_changes_while_it_runs() {
     assert_eq!(s.ask(Request::SetSlots(1)), "");
     assert_eq!(s.ok("a"), "done a");
     assert_eq!(s.ask(Request::SetSlots(0)), "refused: a run needs at least one slot");
+}
+
+#[test]
+fn a_changed_priority_changes_what_starts_next_and_outlives_the_coordinator() {
+    let (mut s, told) = Script::start(plan("a; b; c; d"), queue(1));
+    assert_eq!(told, "start a");
+    let of = |task: &str, priority: u8| Request::SetPriority { task: id(task), priority: Priority(priority) };
+    assert_eq!(s.ask(of("d", 0)), "");
+    assert_eq!(s.ok("a"), "done a, start d");
+    assert_eq!(s.ask(of("c", 1)), "");
+    let (mut s, told) = s.crash(queue(1));
+    assert_eq!(told, "interrupted d, start d#2");
+    assert_eq!(s.ok("d"), "done d, start c");
+    assert_eq!(
+        s.ask(of("a", 1)),
+        "refused: task 'a' is completed; only a task that has not ended has a priority to change"
+    );
+    assert_eq!(s.ask(of("b", 9)), "refused: a priority is 0 (critical) to 4 (backlog)");
+    assert_eq!(s.ask(of("x", 1)), "refused: there is no task 'x' in this run");
 }
 
 #[test]

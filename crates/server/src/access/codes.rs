@@ -1,45 +1,106 @@
-//! Codes that open the page once: for the browser that `serve --open` starts.
+//! Codes that open the page once: for the browser that `serve --open` or `open` starts.
+//!
+//! Each is a file below the server's own folder, which only the owner can write: a process of the owner makes a code for
+//! a server that runs, and a server that was replaced meanwhile takes it as well.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
-use super::secrets;
+use conductor_engine::host::access;
+use conductor_engine::host::home::Home;
+
+use super::{owner, secrets};
 
 const GOOD_FOR: Duration = Duration::from_secs(60);
 
-#[derive(Debug, Default)]
-pub(crate) struct Codes {
-    until: Mutex<HashMap<String, Instant>>,
+#[derive(Debug)]
+pub struct Codes {
+    folder: PathBuf,
 }
 
 impl Codes {
-    pub(crate) fn issue(&self) -> std::io::Result<String> {
+    pub fn of(home: &Home) -> Codes {
+        Codes { folder: owner::folder(home).join("codes") }
+    }
+
+    pub fn issue(&self) -> io::Result<String> {
         let code = secrets::random("")?;
-        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        until.retain(|_, end| *end > now);
-        until.insert(secrets::hash(&code), now + GOOD_FOR);
+        access::create_private_dir_all(&self.folder)?;
+        self.clear();
+        // By its hash: what can be read there opens nothing.
+        access::write(&self.folder.join(secrets::hash(&code)), "")?;
         Ok(code)
     }
 
-    /// Whether it is good; it is not any more then.
+    /// Whether it is good; it is not any more then. Of two that come with it at once one takes it away.
     pub(crate) fn redeem(&self, code: &str) -> bool {
-        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.remove(&secrets::hash(code)).is_some_and(|end| end > Instant::now())
+        let file = self.folder.join(secrets::hash(code));
+        let is_new = is_new(&file);
+        fs::remove_file(&file).is_ok() && is_new
     }
+
+    /// The address that opens the page with a code, and shows this part of it. Both are behind the #, which no server and
+    /// no log sees.
+    pub fn address(page: &str, code: &str, path: &str) -> String {
+        match path {
+            "/" => format!("{page}/open#{code}"),
+            path => format!("{page}/open#{code}{path}"),
+        }
+    }
+
+    /// Those that were not used in time.
+    fn clear(&self) {
+        for file in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if !is_new(&file.path()) {
+                let _ = fs::remove_file(file.path());
+            }
+        }
+    }
+}
+
+fn is_new(file: &std::path::Path) -> bool {
+    let made = fs::metadata(file).and_then(|data| data.modified());
+    // One from the future is as old as a clock that was set back: of no use.
+    made.is_ok_and(|made| SystemTime::now().duration_since(made).is_ok_and(|age| age < GOOD_FOR))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn codes() -> (tempfile::TempDir, Codes) {
+        let dir = tempfile::tempdir().unwrap();
+        let codes = Codes::of(&Home::at(dir.path()).unwrap());
+        (dir, codes)
+    }
+
     #[test]
     fn a_code_is_good_once() {
-        let codes = Codes::default();
+        let (_dir, codes) = codes();
         let code = codes.issue().unwrap();
         assert!(!codes.redeem("other"));
+        assert!(!codes.redeem("../owner-token"));
         assert!(codes.redeem(&code));
         assert!(!codes.redeem(&code));
+    }
+
+    #[test]
+    fn one_that_was_not_used_in_time_is_good_no_more_and_goes() {
+        let (_dir, codes) = codes();
+        let code = codes.issue().unwrap();
+        let file = codes.folder.join(secrets::hash(&code));
+        let old = SystemTime::now() - GOOD_FOR;
+        fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
+        codes.issue().unwrap();
+        assert!(!file.exists());
+        assert!(!codes.redeem(&code));
+    }
+
+    #[test]
+    fn an_address_names_what_is_to_be_shown() {
+        assert_eq!(Codes::address("http://h", "abc", "/"), "http://h/open#abc");
+        assert_eq!(Codes::address("http://h", "abc", "/runs/r"), "http://h/open#abc/runs/r");
     }
 }

@@ -1,8 +1,9 @@
 //! Who may do what: roles, credentials, passwords, and the names this server answers to. It knows no routes.
 
-pub(crate) mod codes;
+pub mod codes;
 pub(crate) mod hosts;
 pub(crate) mod identity;
+pub mod note;
 pub mod owner;
 pub mod passwords;
 pub mod role;

@@ -5,6 +5,7 @@ use axum::response::Response;
 use conductor_engine::records::flat::timestamp;
 use serde_json::json;
 
+use crate::access::codes::Codes;
 use crate::access::identity::OWNER;
 use crate::app::App;
 use crate::problem::{Problem, Result};
@@ -33,7 +34,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "Begin the owner's session with a code that is good once, for 60 seconds",
         by!(redeem),
     )
-    .body(&[must("code", Kind::Text, "The code that `conductor serve --open` put into the address.")])
+    .body(&[must("code", Kind::Text, "The code that `conductor open` put into the address.")])
     .json("conductor.login/1", SESSION),
     post("/api/logout", VIEWER, "End this session", by!(logout)).json("conductor.logout/1", "ended flag"),
     post(
@@ -118,7 +119,7 @@ async fn logout(app: App, asked: Asked) -> Result<Response> {
 
 async fn issue(app: App, _: Asked) -> Result<Response> {
     let code = app.codes.issue().map_err(Problem::internal)?;
-    let url = format!("{}/open#{code}", app.hosts.page());
+    let url = Codes::address(&app.hosts.page(), &code, "/");
     answer::json("conductor.login-code/1", json!({ "code": code, "url": url }))
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn task(run: &Run, place: usize, task: &Task, progress: &Progress, is
         "status": progress.state.status().name(),
         "state": state(progress, is_live),
         "phase": phase(progress, is_live),
-        "priority": task.priority,
+        "priority": run.priority(place),
         "dependencies": task.dependencies.iter().map(|on| &on.id).collect::<Vec<_>>(),
         "attempts": progress.last_attempt,
         "tried": progress.tried,

@@ -1,11 +1,14 @@
 //! Requests to a run: over its coordinator's socket where it is live, by the command where it is not.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use axum::response::Response;
-use conductor_core::run::event::{Answer, Answerer};
+use conductor_core::plan::Priority;
+use conductor_core::run::event::{Answer, Answerer, Capped};
 use conductor_core::schedule::Request;
 use conductor_core::values::ids::TaskId;
+use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::runs::control::async_client;
 use serde_json::json;
 
@@ -13,7 +16,7 @@ use super::tasks;
 use crate::app::App;
 use crate::problem::{Problem, Result};
 use crate::web::answer;
-use crate::web::fields::{Field, Kind, may, must};
+use crate::web::fields::{Field, Given, Kind, may, must};
 use crate::web::route::{Asked, OPERATOR, Route, by, post};
 
 const DONE: &str = "run text, state text";
@@ -30,6 +33,17 @@ pub(crate) const ROUTES: &[Route] = &[
     post("/api/runs/{run}/slots", OPERATOR, "Change how many tasks run at once", by!(slots))
         .body(&[must("slots", Kind::Whole(1, 100_000), "How many.")])
         .json("conductor.parallel/1", "run text, slots whole"),
+    post("/api/runs/{run}/caps", OPERATOR, "Change what a run may use, active or not", by!(caps))
+        .body(&[
+            may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
+            may("max_tokens", Kind::Whole(1, u64::MAX >> 1), "Start nothing new once so many tokens are used."),
+            may("max_time", Kind::Whole(1, u64::MAX >> 20), "Stop after so many seconds."),
+            may("max_attempts", Kind::Whole(1, u32::MAX as u64), "Start nothing new after so many attempts."),
+        ])
+        .json(
+            "conductor.caps/1",
+            "run text, active flag, max_cost_usd number?, max_tokens whole?, max_time_ms whole?, max_attempts whole?",
+        ),
     post(
         "/api/runs/{run}/cancel",
         OPERATOR,
@@ -76,6 +90,14 @@ pub(crate) const ROUTES: &[Route] = &[
         by!(cancel_task),
     )
     .json("conductor.answer/1", OF_TASK),
+    post(
+        "/api/runs/{run}/tasks/{task}/priority",
+        OPERATOR,
+        "Change how urgent a task is, and with it which task starts next",
+        by!(priority),
+    )
+    .body(&[must("priority", Kind::Whole(0, 4), "From 0 (critical) to 4 (backlog).")])
+    .json("conductor.answer/1", OF_TASK),
 ];
 
 /// Asks a live run, and shows how it stands then.
@@ -107,6 +129,52 @@ async fn slots(app: App, asked: Asked) -> Result<Response> {
     ask(&app, &asked, "conductor.parallel/1", Request::SetSlots(slots)).await?;
     let feed = app.runs.feed(asked.named("run")?).await?;
     answer::json("conductor.parallel/1", json!({ "run": feed.id(), "slots": slots }))
+}
+
+async fn caps(app: App, asked: Asked) -> Result<Response> {
+    let feed = app.runs.feed(asked.named("run")?).await?;
+    let caps = wanted(&asked.body);
+    if caps.is_empty() {
+        return Err(Problem::new(422, "no cap is named")
+            .help("name one of max_cost, max_tokens, max_time and max_attempts"));
+    }
+    if feed.is_live() {
+        async_client::ask(&feed.directory(), &Request::SetCaps(caps.clone())).await?;
+        let value = json!({
+            "run": feed.id(), "active": true,
+            "max_cost_usd": caps.get(&Capped::Cost).map(|cap| Usd(*cap).dollars()),
+            "max_tokens": caps.get(&Capped::Tokens), "max_time_ms": caps.get(&Capped::Time),
+            "max_attempts": caps.get(&Capped::Attempts),
+        });
+        return answer::json("conductor.caps/1", value);
+    }
+    let mut words: Vec<OsString> = vec!["cap".into(), "--json".into()];
+    words.extend(caps.into_iter().filter_map(|(what, cap)| flag(what, cap)));
+    words.extend([OsString::from("--"), feed.id().as_str().into()]);
+    let said = app.program.json(&directory(&app, &feed.stored.directory), words, None).await?;
+    answer::json("conductor.caps/1", said)
+}
+
+/// In the units of the core.
+fn wanted(body: &Given) -> BTreeMap<Capped, u64> {
+    let cost = body.get("max_cost").and_then(serde_json::Value::as_f64);
+    let each = [
+        (Capped::Cost, cost.map(|dollars| Usd::from_dollars(dollars).0)),
+        (Capped::Tokens, body.whole("max_tokens")),
+        (Capped::Time, body.whole("max_time").map(|seconds| Millis::from_secs(seconds).0)),
+        (Capped::Attempts, body.whole("max_attempts")),
+    ];
+    each.into_iter().filter_map(|(what, cap)| Some((what, cap?))).collect()
+}
+
+fn flag(what: Capped, cap: u64) -> Option<OsString> {
+    Some(OsString::from(match what {
+        Capped::Cost => format!("--max-cost={}", Usd(cap).dollars()),
+        Capped::Tokens => format!("--max-tokens={cap}"),
+        Capped::Time => format!("--max-time={cap}ms"),
+        Capped::Attempts => format!("--max-attempts={cap}"),
+        Capped::Turns => return None,
+    }))
 }
 
 async fn cancel(app: App, asked: Asked) -> Result<Response> {
@@ -160,8 +228,9 @@ async fn of_task(
         async_client::ask(&feed.directory(), &request(task)).await?;
         return answer::json("conductor.answer/1", value);
     }
-    // Words to send come behind the task, a message before it.
-    let (behind, before) = if verb == "send" { (more, Vec::new()) } else { (Vec::new(), more) };
+    // Words to send and a priority come behind the task, a message before it.
+    let is_behind = matches!(verb, "send" | "priority");
+    let (behind, before) = if is_behind { (more, Vec::new()) } else { (Vec::new(), more) };
     let mut words: Vec<OsString> =
         vec!["task".into(), verb.into(), "--json".into(), format!("--run={}", feed.id()).into()];
     words.extend(before);
@@ -205,4 +274,12 @@ async fn skip(app: App, asked: Asked) -> Result<Response> {
 
 async fn cancel_task(app: App, asked: Asked) -> Result<Response> {
     of_task(&app, &asked, "cancel", vec![], Request::Cancel).await
+}
+
+async fn priority(app: App, asked: Asked) -> Result<Response> {
+    let number =
+        asked.body.whole("priority").and_then(|number| u8::try_from(number).ok()).unwrap_or_default();
+    let priority = Priority(number);
+    let words = vec![number.to_string().into()];
+    of_task(&app, &asked, "priority", words, |task| Request::SetPriority { task, priority }).await
 }

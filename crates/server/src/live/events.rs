@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::frame::Part;
 
 /// Every name that an event can have.
-pub(crate) const NAMES: [&str; 42] = [
+pub(crate) const NAMES: [&str; 45] = [
     "batch_start",
     "batch_complete",
     "batch_failed",
@@ -35,6 +35,8 @@ pub(crate) const NAMES: [&str; 42] = [
     "run_paused",
     "run_continued",
     "parallel_changed",
+    "cap_changed",
+    "drain_lifted",
     "run_drained",
     "attempt_leased",
     "lease_lost",
@@ -47,6 +49,7 @@ pub(crate) const NAMES: [&str; 42] = [
     "race_decided",
     "question_answered",
     "words_sent",
+    "priority_changed",
     "task_skipped",
     "task_cancelled",
     "task_reopened",
@@ -232,6 +235,8 @@ fn own_name(event: &Event) -> &'static str {
         Event::RunPaused { .. } => "run_paused",
         Event::RunContinued {} => "run_continued",
         Event::ParallelChanged { .. } => "parallel_changed",
+        Event::CapChanged { .. } => "cap_changed",
+        Event::DrainLifted {} => "drain_lifted",
         Event::RunDrained { .. } => "run_drained",
         Event::AttemptLeased { .. } => "attempt_leased",
         Event::LeaseLost { .. } => "lease_lost",
@@ -244,6 +249,7 @@ fn own_name(event: &Event) -> &'static str {
         Event::RaceDecided { .. } => "race_decided",
         Event::QuestionAnswered { .. } => "question_answered",
         Event::WordsSent { .. } => "words_sent",
+        Event::PriorityChanged { .. } => "priority_changed",
         Event::TaskSkipped { .. } => "task_skipped",
         Event::TaskCancelled { .. } => "task_cancelled",
         Event::TaskReopened { .. } => "task_reopened",

@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 20] = [
+const ELSEWHERE: [(&str, &str); 21] = [
     ("completions", "for shells"),
     ("man", "for terminals"),
     ("help", "the reference page"),
@@ -15,6 +15,7 @@ const ELSEWHERE: [(&str, &str); 20] = [
     ("template new", "writes files into the folder one is in"),
     ("mcp", "speaks over standard input"),
     ("serve", "is the server"),
+    ("open", "POST /api/login/codes"),
     ("config path", "names files of the user"),
     ("run", "POST /api/projects/{project}/parallel/start, POST /api/runs/{run}/resume"),
     ("wait", "GET /api/runs/{run}/events/stream"),
@@ -30,11 +31,13 @@ const ELSEWHERE: [(&str, &str); 20] = [
 ];
 
 /// Verbs that have a route of their own.
-const OWN: [(&str, &str); 33] = [
+const OWN: [(&str, &str); 35] = [
     ("pause", "POST /api/runs/{run}/pause"),
     ("resume", "POST /api/runs/{run}/continue"),
     ("cancel", "POST /api/runs/{run}/cancel"),
     ("parallel", "POST /api/runs/{run}/slots"),
+    ("cap", "POST /api/runs/{run}/caps"),
+    ("task priority", "POST /api/runs/{run}/tasks/{task}/priority"),
     ("task approve", "POST /api/runs/{run}/tasks/{task}/approve"),
     ("task deny", "POST /api/runs/{run}/tasks/{task}/deny"),
     ("task send", "POST /api/runs/{run}/tasks/{task}/send"),

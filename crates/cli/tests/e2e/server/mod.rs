@@ -2,6 +2,7 @@
 
 mod access;
 mod again;
+mod caps;
 mod client;
 mod commands;
 mod conversation;
@@ -12,6 +13,7 @@ mod hooks;
 mod limits;
 #[cfg(feature = "oidc")]
 mod oidc;
+mod open;
 mod openapi;
 mod parallel;
 mod projects;

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::plan::graph::Strategy;
 use crate::plan::models::Sample;
 use crate::plan::{Fingerprint, Isolation, Land, Limits};
+use crate::run::event::Capped;
 use crate::values::ids::TaskId;
-use crate::values::units::Millis;
+use crate::values::units::{Millis, Usd};
 
 /// How one taking-up of a run is to be carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,6 +94,30 @@ impl Options {
         match self.strategy {
             Strategy::Sequential => 1,
             Strategy::Queue | Strategy::Batch => self.at_once(),
+        }
+    }
+
+    /// What the run may use of something, in the units of `Event::BudgetNeared`.
+    pub fn cap(&self, what: Capped) -> Option<u64> {
+        let limits = &self.limits;
+        match what {
+            Capped::Cost => limits.max_cost.map(|cap| cap.0),
+            Capped::Tokens => limits.max_tokens,
+            Capped::Time => limits.max_time.map(|cap| cap.0),
+            Capped::Attempts => limits.max_attempts.map(u64::from),
+            Capped::Turns => None,
+        }
+    }
+
+    pub(crate) fn set_cap(&mut self, what: Capped, cap: u64) {
+        let limits = &mut self.limits;
+        match what {
+            Capped::Cost => limits.max_cost = Some(Usd(cap)),
+            Capped::Tokens => limits.max_tokens = Some(cap),
+            Capped::Time => limits.max_time = Some(Millis(cap)),
+            Capped::Attempts => limits.max_attempts = Some(u32::try_from(cap).unwrap_or(u32::MAX)),
+            // Only tasks have one.
+            Capped::Turns => {}
         }
     }
 

@@ -80,6 +80,20 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
+/// What there is a cap on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capped {
+    Cost,
+    Tokens,
+    /// Calls of a model.
+    Turns,
+    /// Of one attempt of a task, or of the run.
+    Time,
+    /// Of all tasks of the run.
+    Attempts,
+}
+
 /// A plan that an agent was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planning {

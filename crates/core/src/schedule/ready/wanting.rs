@@ -75,8 +75,10 @@ pub(super) fn preempts(run: &Run, graph: &Graph) -> Vec<Option<Priority>> {
     if !plan.tasks.iter().any(|task| task.preempt) {
         return Vec::new();
     }
-    let own =
-        |node: Node| plan.tasks.get(node as usize).filter(|task| task.preempt).map(|task| task.priority);
+    let own = |node: Node| {
+        let preempting = plan.tasks.get(node as usize).filter(|task| task.preempt);
+        preempting.map(|_| run.priority(node as usize))
+    };
     let mut classes: Vec<Option<Priority>> = (0..graph.nodes() as Node).map(own).collect();
     for &node in graph.order().iter().rev() {
         let behind = graph.dependents(node).iter().filter(|edge| edge.kind == Kind::Hard);

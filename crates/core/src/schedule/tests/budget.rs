@@ -93,6 +93,71 @@ fn what_planning_used_counts_towards_the_caps_of_the_run() {
     assert_eq!(tasks, Usd::from_dollars(0.3).0, "it is no task's");
 }
 
+fn capped(dollars: f64) -> Request {
+    Request::SetCaps([(Capped::Cost, Usd::from_dollars(dollars).0)].into())
+}
+
+#[test]
+fn a_run_that_is_being_left_for_its_cost_goes_on_when_the_cap_is_raised() {
+    let mut options = queue(1);
+    options.limits.max_cost = Some(Usd::from_dollars(1.0));
+    options.limits.on_budget = OnBudget::Finish;
+    let (mut s, _) = Script::start(prompts("a; b; c"), options);
+    assert_eq!(s.use_up("a", 1.2), "drain (Budget)");
+    assert_eq!(s.ask(capped(1.2)), "", "all of it is used up");
+    assert_eq!(s.ask(capped(2.0)), "lifted");
+    assert_eq!(s.ok("a"), "done a, start b");
+    assert_eq!(s.ask(capped(1.0)), "drain (Budget)", "less than is spent");
+    assert_eq!(s.ok("b"), "done b, stopped (Budget)");
+    let refused = s.ask(capped(9.0));
+    assert_eq!(refused, "refused: the run is over", "its coordinator leaves in this moment");
+    // The next coordinator has it from the log.
+    let run = Run::replay(&s.log).unwrap();
+    let mut raised = run.clone();
+    apply(&mut raised, &Scheduler::ask_left(&run, capped(5.0), now(1)).unwrap());
+    let options = raised.options().clone();
+    assert_eq!(options.limits.max_cost, Some(Usd::from_dollars(5.0)));
+    let (_, decision) = Scheduler::start(raised, options, now(1)).unwrap();
+    assert!(matches!(&decision.actions[..], [Action::Start { task, .. }] if *task == id("c")));
+}
+
+#[test]
+fn what_was_stopped_for_a_cap_is_done_again_when_it_is_raised() {
+    let mut options = queue(1);
+    options.limits.max_cost = Some(Usd::from_dollars(1.0));
+    let (mut s, _) = Script::start(prompts("a; b"), options);
+    assert_eq!(s.use_up("a", 1.0), "drain (Budget), stop a (Interrupted)");
+    assert_eq!(s.ask(capped(2.0)), "lifted");
+    assert_eq!(s.ended("a", Outcome::Interrupted), "interrupted a, start a#2");
+}
+
+#[test]
+fn more_time_moves_the_deadline_and_less_brings_it_on() {
+    let mut options = queue(1);
+    options.limits.max_time = Some(Millis::from_secs(100));
+    let (mut s, _) = Script::start(plan("a; b"), options);
+    assert_eq!(s.wait(50), "");
+    let time = |secs: u64| Request::SetCaps([(Capped::Time, secs * 1000)].into());
+    assert_eq!(s.ask(time(200)), "");
+    assert_eq!(s.wait(100), "", "150 of 200 seconds");
+    assert_eq!(s.ask(time(120)), "");
+    assert_eq!(s.wait(0), "drain (Budget), stop a (Interrupted)");
+    assert_eq!(s.ask(time(150)), "", "150 of 150 seconds");
+    assert_eq!(s.ask(time(400)), "lifted");
+    assert_eq!(s.ended("a", Outcome::Interrupted), "interrupted a, start a#2");
+}
+
+#[test]
+fn caps_that_make_no_sense_are_refused_and_change_nothing() {
+    let (mut s, _) = Script::start(prompts("a"), queue(1));
+    let (before, of) =
+        (s.scheduler.run().seq(), |what| Request::SetCaps([(what, 7), (Capped::Cost, 7)].into()));
+    assert_eq!(s.ask(of(Capped::Turns)), "refused: a run has no cap on turns; a task has one");
+    let none = Request::SetCaps([(Capped::Tokens, 0), (Capped::Cost, 7)].into());
+    assert_eq!(s.ask(none), "refused: a cap is more than 0");
+    assert_eq!(s.scheduler.run().seq(), before);
+}
+
 #[test]
 fn who_is_at_work_may_finish_where_that_is_wanted() {
     let mut options = queue(2);

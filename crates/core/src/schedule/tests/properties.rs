@@ -11,7 +11,7 @@ use super::*;
 use crate::plan::file_sets::FileSet;
 use crate::plan::{Amendment, Land, Scope, Wins};
 use crate::run::event::RECOVERY;
-use crate::run::event::{Answerer, Comment, ReviewVerdict};
+use crate::run::event::{Answerer, Capped, Comment, ReviewVerdict};
 use crate::values::ids::WorkerId;
 use random::{random_options, random_plan};
 
@@ -121,8 +121,10 @@ impl Checked {
         assert!(matches!(stopped.work, Work::Prompt(_)));
         assert!(!self.handed_in.contains(&(task.clone(), attempt)), "{task} had handed in its work");
         assert!(run.repeats(place).unwrap().preempted <= 2);
-        let is_for = |other: &Task| other.preempt && other.priority < stopped.priority;
-        assert!(run.tasks().any(|(other, _)| is_for(other)), "for whom?");
+        let is_for = |(at, (other, _)): (usize, (&Task, _))| {
+            other.preempt && run.priority(at) < run.priority(run.raced_by(place).unwrap_or(place))
+        };
+        assert!(run.tasks().enumerate().any(is_for), "for whom?");
     }
 
     /// What a person is to approve is on its way to the branch only by that very commit.
@@ -187,6 +189,8 @@ impl Checked {
 
     fn check_start(&self, task: &TaskId) {
         let run = self.script.scheduler.run();
+        let cap = run.options().limits.max_cost;
+        assert!(cap.is_none_or(|cap| run.spent().cost < cap), "{task} started with nothing left to spend");
         assert!(!self.completed.contains_key(task), "{task} started after it had completed");
         let (planned, progress) = run.task(run.place(task).unwrap());
         self.check_ground(planned);
@@ -322,6 +326,9 @@ impl Checked {
         if what > 168 {
             return self.workers_happen(what, whom);
         }
+        if what > 160 {
+            return self.user_changes(what, whom);
+        }
         match what % 16 {
             0..=6 => self.report(pick(self.live.len()), Outcome::Succeeded, whom.is_multiple_of(5)),
             7..=9 => {
@@ -347,6 +354,30 @@ impl Checked {
                 }
             }
         }
+    }
+
+    /// The user raises or lowers a cap of the run, or changes how urgent a task is. What runs goes on or is told to stop;
+    /// the caps hold for the next start.
+    fn user_changes(&mut self, what: u8, whom: u8) {
+        if self.finished {
+            return;
+        }
+        let request = match what % 4 {
+            0 => Request::SetCaps([(Capped::Cost, u64::from(whom) * 4)].into()),
+            1 => Request::SetCaps([(Capped::Attempts, 1 + u64::from(whom % 32))].into()),
+            _ => {
+                let graph = self.script.scheduler.graph();
+                let task = graph.id(u32::from(whom) % graph.len() as u32).clone();
+                Request::SetPriority { task, priority: Priority(whom % 6) }
+            }
+        };
+        self.input(Input::Asked(request));
+    }
+
+    /// A run that was left for a cap is taken up again when that was raised, as it stands in the log.
+    fn raise_left(&mut self) {
+        let request = Request::SetCaps([(Capped::Cost, u64::MAX), (Capped::Attempts, u64::MAX)].into());
+        self.ask_left(request);
     }
 
     /// Workers take attempts, are heard of and are lost; what they were at is reported all the same, too late.
@@ -444,6 +475,10 @@ impl Checked {
     /// A run that was left for its reviews is taken up again when one was given.
     fn review_left(&mut self) {
         let (request, _) = self.verdict(0).unwrap();
+        self.ask_left(request);
+    }
+
+    fn ask_left(&mut self, request: Request) {
         let run = self.script.scheduler.run();
         for event in Scheduler::ask_left(run, request, now(self.script.secs)).unwrap() {
             self.note_approval(&event);
@@ -575,8 +610,10 @@ impl Checked {
 
     fn take_up(&mut self) {
         let run = Run::replay(&self.script.log).unwrap();
-        let (scheduler, decision) =
-            Scheduler::start(run, self.options.clone(), now(self.script.secs)).unwrap();
+        let mut options = self.options.clone();
+        // What a user said last of caps counts for the next coordinator, too.
+        options.limits = run.options().limits.clone();
+        let (scheduler, decision) = Scheduler::start(run, options, now(self.script.secs)).unwrap();
         self.script.scheduler = scheduler;
         self.merge = None;
         self.finished = false;
@@ -586,15 +623,23 @@ impl Checked {
     /// From here on every agent behaves: the run must come to its end in a bounded number of steps.
     fn run_out(&mut self) {
         self.input(Input::Asked(Request::Continue));
+        if !self.finished {
+            let caps = [(Capped::Cost, u64::MAX), (Capped::Attempts, u64::MAX)];
+            self.input(Input::Asked(Request::SetCaps(caps.into())));
+        }
         let bound = 100 + 100 * self.script.scheduler.graph().len();
         for _ in 0..bound {
-            let left_for_reviews = self.script.scheduler.run().stage() == Stage::Stopped(DrainReason::Person);
-            if self.finished && !left_for_reviews {
-                return;
-            }
-            if self.finished {
-                self.review_left();
-                continue;
+            match self.script.scheduler.run().stage() {
+                Stage::Stopped(DrainReason::Person) if self.finished => {
+                    self.review_left();
+                    continue;
+                }
+                Stage::Stopped(DrainReason::Budget) if self.finished => {
+                    self.raise_left();
+                    continue;
+                }
+                _ if self.finished => return,
+                _ => {}
             }
             match (&self.merge, self.live.is_empty()) {
                 (Some(_), _) => self.answer_merge(100),
