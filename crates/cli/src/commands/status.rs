@@ -110,7 +110,7 @@ pub(crate) fn json(seen: &Seen) -> Value {
 }
 
 fn at_work(at_work: &AtWork) -> Value {
-    let AtWork { task, epic, attempt, phase, since, agent, model, pid, spent } = at_work;
+    let AtWork { task, epic, attempt, phase, since, agent, model, pid, spent, last_tool } = at_work;
     json!({
         "task": task,
         "epic_id": epic,
@@ -120,6 +120,7 @@ fn at_work(at_work: &AtWork) -> Value {
         "agent": agent,
         "model": model,
         "pid": pid,
+        "last_tool": last_tool,
         "cost_usd": costs::dollars(*spent),
     })
 }

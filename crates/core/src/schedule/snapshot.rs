@@ -76,6 +76,9 @@ pub struct AtWork {
     pub model: Option<String>,
     pub pid: Option<u32>,
     pub spent: Usage,
+    /// The tool its agent called last, and what for. Only its worker knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_tool: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -258,6 +261,7 @@ fn at_work(run: &Run, place: usize, running: &Running, now: Option<Now>) -> AtWo
         model: model.filter(|_| choice.is_some()),
         pid: running.process.filter(|_| !running.ended).map(|process| process.pid),
         spent: progress.usage,
+        last_tool: None,
     }
 }
 

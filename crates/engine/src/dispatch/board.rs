@@ -39,6 +39,8 @@ pub struct Doing {
     pub phase: Phase,
     /// Its last line, without secrets and safe to show.
     pub said: Option<String>,
+    /// The tool its agent called last, and what for, in a few words and without secrets.
+    pub tool: Option<String>,
     /// What those of its processes took that are over.
     pub took: Option<Processes>,
 }
@@ -64,7 +66,7 @@ impl Board {
         self.doings().get(task).cloned()
     }
 
-    /// Adds what only the workers know: who is being verified.
+    /// Adds what only the workers know: who is being verified, and which tools agents use.
     pub(crate) fn complete(&self, snapshot: &mut Snapshot) {
         let doings = self.doings();
         for at_work in &mut snapshot.running {
@@ -74,6 +76,7 @@ impl Board {
             {
                 at_work.phase = schedule::Phase::Verifying;
             }
+            at_work.last_tool = doing.and_then(|doing| doing.tool.clone());
         }
     }
 
@@ -107,11 +110,19 @@ impl Board {
         }
     }
 
+    pub(crate) fn uses(&self, task: &TaskId, tool: String) {
+        if let Some(doing) = self.doings().get_mut(task) {
+            doing.tool = Some(tool);
+        }
+        self.changed();
+    }
+
     fn enters(&self, task: &TaskId, attempt: Attempt, phase: Phase) {
         let mut doings = self.doings();
         let before = doings.get(task).filter(|before| before.attempt == attempt);
         let took = before.and_then(|before| before.took);
-        doings.insert(task.clone(), Doing { attempt, phase, said: None, took });
+        let tool = before.and_then(|before| before.tool.clone());
+        doings.insert(task.clone(), Doing { attempt, phase, said: None, tool, took });
         self.changed();
     }
 
@@ -191,8 +202,10 @@ mod tests {
         let (board, task) = (Board::default(), TaskId::parse("a").unwrap());
         board.watch();
         let timer = PhaseTimer::begin(&board, &task, Attempt(2));
+        board.uses(&task, "Bash ls".into());
         let doing = |phase, said: Option<&str>| {
-            Some(Doing { attempt: Attempt(2), phase, said: said.map(str::to_owned), took: None })
+            let (said, tool) = (said.map(str::to_owned), Some("Bash ls".to_owned()));
+            Some(Doing { attempt: Attempt(2), phase, said, tool, took: None })
         };
         assert_eq!(board.of(&task), doing(Phase::Preparing, None));
         timer.enter(Phase::Working);

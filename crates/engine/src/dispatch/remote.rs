@@ -155,9 +155,9 @@ impl Remote {
             }
             FromWorker::Call { call, what } => self.answer(held, call, what),
             FromWorker::Notice { text } => self.link.notice(format!("{worker}: {text}")),
-            FromWorker::Doing { task, attempt, phase, said, took } => {
+            FromWorker::Doing { task, attempt, phase, said, tool, took } => {
                 if held.has(&(task.clone(), attempt)) {
-                    self.link.board.shows(task, Doing { attempt, phase, said, took });
+                    self.link.board.shows(task, Doing { attempt, phase, said, tool, took });
                 }
             }
             FromWorker::Clear { executor, clear } => self.link.marks.set(executor, clear),

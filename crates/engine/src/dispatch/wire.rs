@@ -82,6 +82,8 @@ pub(crate) enum FromWorker {
         attempt: Attempt,
         phase: Phase,
         said: Option<String>,
+        #[serde(default)]
+        tool: Option<String>,
         took: Option<Processes>,
     },
     /// How far an executor's transcript and stream can be shown.

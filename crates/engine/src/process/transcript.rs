@@ -9,6 +9,7 @@
 //! starting a process on some file systems, and most commands of a large graph are silent.
 
 mod calls;
+mod checks;
 mod cleared;
 mod parts;
 mod reading;
@@ -26,7 +27,8 @@ use crate::host::access;
 use crate::host::redact::{self, Redactor, Scrubber};
 
 pub(crate) use calls::CallLog;
-pub use calls::{ToolCall, tool_calls};
+pub use calls::{ToolCall, last_tool_call, tool_calls};
+pub use checks::{CheckRun, CheckedOn, checks};
 pub use cleared::Clear;
 pub(crate) use cleared::{Mark, Marks};
 #[cfg(test)]
@@ -82,10 +84,19 @@ impl Speaker<'_> {
 
     /// Where its tool calls are noted.
     fn calls(&self) -> PathBuf {
+        self.notes_of("calls")
+    }
+
+    /// Where it is noted how its checks went.
+    fn checks(&self) -> PathBuf {
+        self.notes_of("checks")
+    }
+
+    fn notes_of(&self, what: &str) -> PathBuf {
         let folder = self.folder().join(self.task.as_str());
         match self.attempt {
-            Attempt(1) => folder.join("calls.jsonl"),
-            Attempt(n) => folder.join(format!("calls.{n}.jsonl")),
+            Attempt(1) => folder.join(format!("{what}.jsonl")),
+            Attempt(n) => folder.join(format!("{what}.{n}.jsonl")),
         }
     }
 

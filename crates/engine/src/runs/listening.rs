@@ -19,7 +19,7 @@ use crate::agents;
 use crate::dispatch::{Heard, Query, View};
 use crate::host::home::Home;
 use crate::host::redact;
-use crate::process::transcript::{Reader, Speaker, shown};
+use crate::process::transcript::{self, CheckRun, MERGE, Reader, Speaker, ToolCall, shown};
 use crate::stores::{LogReader, StoreError};
 
 pub use exchange::Exchange;
@@ -118,6 +118,18 @@ impl Listener {
 
     fn speaker(&self, attempt: Attempt, executor: u32) -> Speaker<'_> {
         Speaker { output: &self.output, executor, task: &self.task, attempt }
+    }
+
+    /// How the checks of an attempt went: its own, then those of its work merged with that of others.
+    pub fn checks(&self, attempt: Attempt, executor: u32) -> Vec<CheckRun> {
+        let mut runs = transcript::checks(&self.speaker(attempt, executor));
+        runs.extend(transcript::checks(&self.speaker(attempt, MERGE)));
+        runs
+    }
+
+    /// The tool call of an attempt that came back last.
+    pub fn last_tool(&self, attempt: Attempt, executor: u32) -> Option<ToolCall> {
+        transcript::last_tool_call(&self.speaker(attempt, executor))
     }
 
     pub fn reader(&self, attempt: Attempt, executor: u32) -> Reader {

@@ -8,17 +8,18 @@ use conductor_core::plan::{Task, Work};
 use conductor_core::run::event::{Failure, FailureClass, Outcome};
 use tokio::sync::{OnceCell, watch};
 
+use super::checks::Check;
 use super::{AttemptContext, Stop, Worker};
-use crate::process::transcript::Transcript;
+use crate::process::transcript::{CheckRun, CheckedOn, Transcript};
 use crate::worker::gates;
 
 /// A base and a command.
-type Check = (String, String);
+type OfBase = (String, String);
 
 /// What checks said of bases, each once.
 #[derive(Default)]
 pub(crate) struct BaseChecks {
-    said: Mutex<HashMap<Check, Arc<OnceCell<Said>>>>,
+    said: Mutex<HashMap<OfBase, Arc<OnceCell<Said>>>>,
 }
 
 impl BaseChecks {
@@ -31,8 +32,8 @@ impl BaseChecks {
 /// What a check said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Said {
-    /// Why it failed, if it did.
-    why: Option<String>,
+    run: CheckRun,
+    /// Its last lines, without what is different each time.
     lines: Vec<String>,
 }
 
@@ -46,7 +47,7 @@ impl FailsOnBase {
         let lines: Vec<&str> = failure.evidence.lines().collect();
         failure.class == FailureClass::Unverified
             && self.0.iter().any(|(command, said)| {
-                let why = said.why.as_deref().unwrap_or_default();
+                let why = said.run.why.as_deref().unwrap_or_default();
                 failure.message == failed(command, why)
                     && normal(&of(command, &lines), workspace) == said.lines
             })
@@ -99,7 +100,8 @@ impl Worker {
                     format!("`{command}` cannot be started, and it is what checks the work: {missing}");
                 return Err(Outcome::Failed(Failure::new(FailureClass::Unstartable, message)));
             }
-            if said.why.is_some() {
+            self.speaker(context.order).note_check(&said.run);
+            if said.run.why.is_some() {
                 failing.push((command, said.clone()));
             }
         }
@@ -117,27 +119,26 @@ impl Worker {
     async fn said_of_base(
         &self,
         context: &AttemptContext<'_>,
-        command: &str,
+        command: &String,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Said, Failure> {
-        let ended =
-            self.command(context.order, context.task, command, &context.workspace, transcript, stop).await?;
+        let check = Check { task: context.task, command, on: CheckedOn::Base };
+        let run = self.checked(context.order, check, &context.workspace, transcript, stop).await?;
         if *stop.borrow() != Stop::No {
             return Err(Failure::new(FailureClass::Killed, "interrupted"));
         }
-        let said = transcript.last_lines(super::checks::EVIDENCE_LINES);
-        let lines: Vec<&str> = said.iter().map(String::as_str).collect();
-        let lines = normal(&of(command, &lines), &context.workspace.directory);
-        if let Some(why) = &ended {
+        let lines: Vec<&str> = run.lines.iter().map(String::as_str).collect();
+        let lines = normal(&lines, &context.workspace.directory);
+        if let Some(why) = &run.why {
             transcript.note(&format!("[conductor: {} on the untouched base]", failed(command, why)));
         }
-        Ok(Said { why: ended, lines })
+        Ok(Said { run, lines })
     }
 }
 
 /// What was said since a command was started.
-fn of<'a>(command: &str, lines: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn of<'a>(command: &str, lines: &[&'a str]) -> Vec<&'a str> {
     let started = format!("$ {command}");
     let from = lines.iter().rposition(|line| *line == started).map_or(0, |place| place + 1);
     lines[from..].to_vec()
@@ -164,7 +165,7 @@ fn normal(lines: &[&str], workspace: &std::path::Path) -> Vec<String> {
 
 /// The program or module that is not there, in the words of the program that looked for it. A path may yet come with the work.
 fn missing(said: &Said) -> Option<&str> {
-    said.why.as_ref()?;
+    said.run.why.as_ref()?;
     said.lines.iter().map(String::as_str).find(|line| {
         let program = line.strip_suffix(": not found").or_else(|| line.strip_suffix(": command not found"));
         let name = program.and_then(|line| line.rsplit(": ").next());
@@ -181,7 +182,11 @@ mod tests {
     use super::*;
 
     fn said(lines: &[&str]) -> Said {
-        Said { why: Some("exit code 1".into()), lines: lines.iter().map(|line| (*line).to_owned()).collect() }
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let why = Some("exit code 1".to_owned());
+        let (on, command) = (CheckedOn::Base, "t".to_owned());
+        let (at, took) = (Default::default(), Default::default());
+        Said { run: CheckRun { on, command, at, took, why, lines: Vec::new() }, lines }
     }
 
     #[test]
@@ -198,7 +203,8 @@ mod tests {
         {
             assert_eq!(missing(&said(&[line])), None, "{line}");
         }
-        let passed = Said { why: None, ..said(&["sh: 1: jest: not found"]) };
+        let mut passed = said(&["sh: 1: jest: not found"]);
+        passed.run.why = None;
         assert_eq!(missing(&passed), None, "it managed without");
     }
 
@@ -207,7 +213,7 @@ mod tests {
         let (here, there) = (Path::new("/work/a"), Path::new("/work/b"));
         let on_base =
             normal(&of("t", &["noise", "$ t", "ran 12 tests in 0.31s", "/work/a/x.py:3: no"]), here);
-        let known = FailsOnBase(vec![("t".into(), Said { why: Some("exit code 1".into()), lines: on_base })]);
+        let known = FailsOnBase(vec![("t".into(), Said { lines: on_base, ..said(&[]) })]);
         let later =
             |message: &str, evidence: &str| Failure::new(FailureClass::Unverified, message).with(evidence);
         let same = "other noise\n$ t\nran 12 tests in 1.07s\n/work/b/x.py:3: no";

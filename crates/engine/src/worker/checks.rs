@@ -6,6 +6,7 @@ use std::time::Instant;
 use conductor_core::plan::Task;
 use conductor_core::run::event::{Change, Failure, FailureClass, Gate, Outcome};
 use conductor_core::schedule::recovery;
+use conductor_core::values::units::Millis;
 use tokio::sync::watch;
 
 use super::feedback::Feedback;
@@ -13,9 +14,10 @@ use super::{AttemptContext, Order, Stop, Worker, base, log_lines};
 use crate::agents;
 use crate::git::workspaces::{Workspace, WorkspaceError, file};
 use crate::host::access;
+use crate::host::clock::wall;
 use crate::host::redact;
 use crate::process::Exit;
-use crate::process::transcript::{self, Transcript};
+use crate::process::transcript::{self, CheckRun, CheckedOn, Transcript};
 use crate::worker::gates;
 
 /// How much of a failing check's output goes along with it.
@@ -26,6 +28,13 @@ pub(super) const EVIDENCE_LINES: usize = 40;
 pub(crate) struct Check<'a> {
     pub(crate) task: &'a Task,
     pub(crate) command: &'a String,
+    /// What it looks at.
+    pub(crate) on: CheckedOn,
+}
+
+/// The checks of a task.
+fn checks_of(task: &Task, on: CheckedOn) -> Vec<Check<'_>> {
+    task.verify.iter().map(|command| Check { task, command, on }).collect()
 }
 
 /// A command's failure with the line, among its last, that tells whether it would pass; as it is where none does.
@@ -75,8 +84,7 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Failure> {
-        let checks: Vec<Check<'_>> =
-            context.task.verify.iter().map(|command| Check { task: context.task, command }).collect();
+        let checks = checks_of(context.task, CheckedOn::Work);
         self.check(context.order, &checks, &context.workspace, transcript, stop).await
     }
 
@@ -109,18 +117,43 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Failure> {
-        for Check { task, command } in checks {
-            let commands = gates::expand(std::slice::from_ref(*command), &workspace.directory)
+        for check in checks {
+            let commands = gates::expand(std::slice::from_ref(check.command), &workspace.directory)
                 .map_err(|error| Failure::new(FailureClass::Unverified, error.to_string()))?;
             for command in &commands {
-                if let Some(why) = self.command(order, task, command, workspace, transcript, stop).await? {
-                    let failure = Failure::new(FailureClass::Unverified, base::failed(command, &why));
+                let check = Check { command, ..*check };
+                let run = self.checked(order, check, workspace, transcript, stop).await?;
+                // What is cut short from outside says nothing of the work.
+                if *stop.borrow() == Stop::No {
+                    self.speaker(order).note_check(&run);
+                }
+                if let Some(why) = &run.why {
+                    let failure = Failure::new(FailureClass::Unverified, base::failed(command, why));
                     let failure = transcript.redactor().failure(failure);
                     return Err(failure.with(transcript.last_lines(EVIDENCE_LINES).join("\n")));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Runs a check once; how that went.
+    pub(super) async fn checked(
+        &self,
+        order: &Order,
+        Check { task, command, on }: Check<'_>,
+        workspace: &Workspace,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<CheckRun, Failure> {
+        let (at, begun) = (wall(), Instant::now());
+        let why = self.command(order, task, command, workspace, transcript, stop).await?;
+        let took = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let said = transcript.last_lines(EVIDENCE_LINES);
+        let lines = base::of(command, &said.iter().map(String::as_str).collect::<Vec<_>>());
+        let lines = lines.into_iter().map(str::to_owned).collect();
+        let command = transcript.redactor().text(command).into_owned();
+        Ok(CheckRun { on, command, at, took, why, lines })
     }
 
     /// Runs a command in a task's name; why it failed, if it did.
@@ -171,8 +204,7 @@ impl Worker {
         });
         let (workspace, path) = damaged.await.ok().flatten()?;
         transcript.note(&format!("[conductor: proving the checks on a damaged {path}]"));
-        let checks: Vec<Check<'_>> =
-            context.task.verify.iter().map(|command| Check { task: context.task, command }).collect();
+        let checks = checks_of(context.task, CheckedOn::Damaged);
         let holds = match self.check(context.order, &checks, &workspace, transcript, stop).await {
             Ok(()) => false,
             Err(failure) if failure.class == FailureClass::Unverified => true,

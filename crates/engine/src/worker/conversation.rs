@@ -50,6 +50,8 @@ pub(super) struct Conversation {
     questions: Questions,
     /// The last line it said.
     said: Option<String>,
+    /// The tool it called last.
+    tool: Option<String>,
     /// While others of its kind wait for its first word.
     pub(super) first_start: Option<FirstStart>,
     /// Notes what is said to it, for people who read the conversation.
@@ -80,6 +82,7 @@ impl Conversation {
             difference: None,
             questions,
             said: None,
+            tool: None,
             first_start: None,
             recorder: None,
             calls: None,
@@ -163,6 +166,9 @@ impl Conversation {
         if let Some(said) = self.said.take().filter(|_| worker.link.board.is_watched()) {
             worker.link.board.says(&order.task, shown(transcript.redactor().text(&said).as_bytes()));
         }
+        if let Some(tool) = self.tool.take() {
+            worker.link.board.uses(&order.task, shown(tool.as_bytes()));
+        }
         Ok(())
     }
 
@@ -192,6 +198,10 @@ impl Conversation {
                     push_words(&said, &mut news);
                     if let Some(calls) = &mut self.calls {
                         note(calls, &said);
+                    }
+                    if let Said::Tool(tool, what) = &said {
+                        let words = format!("{tool} {what}");
+                        self.tool = Some(words.trim_end().chars().take(LINE).collect());
                     }
                     match self.repetition.as_mut().and_then(|repetition| repetition.see(&said)) {
                         Some(Sign::Tell(words)) => {

@@ -247,8 +247,8 @@ impl Server {
             if let Some(doing) = self.link.board.of(task)
                 && self.shown.get(task) != Some(&doing)
             {
-                let Doing { attempt, phase, said, took } = doing.clone();
-                lines.push(FromWorker::Doing { task: task.clone(), attempt, phase, said, took });
+                let Doing { attempt, phase, said, tool, took } = doing.clone();
+                lines.push(FromWorker::Doing { task: task.clone(), attempt, phase, said, tool, took });
                 self.shown.insert(task.clone(), doing);
             }
             let clear = self.link.marks.clear(*executor);

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::git::merge::{self, Stack};
 use crate::git::workspaces::{RunRepo, Workspace, WorkspaceError};
 use crate::host::logs::millis;
-use crate::process::transcript::MERGE;
+use crate::process::transcript::{CheckedOn, MERGE};
 use crate::worker::{Check, Order, Stop, Worker};
 
 /// The folder in which combined trees are checked.
@@ -202,7 +202,9 @@ impl Train {
         let tasks = cars.flat_map(|car| car.others.iter().chain([&car.task])).filter_map(|id| plan.task(id));
         let mut seen = HashSet::new();
         tasks
-            .flat_map(|task| task.verify.iter().map(move |command| Check { task, command }))
+            .flat_map(|task| {
+                task.verify.iter().map(move |command| Check { task, command, on: CheckedOn::Combined })
+            })
             .filter(|check| seen.insert((check.command, format!("{:?}", check.task.env))))
             .collect()
     }

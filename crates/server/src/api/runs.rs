@@ -166,7 +166,7 @@ fn at_work(at_work: &AtWork) -> Value {
     json!({
         "task": at_work.task, "epic_id": at_work.epic, "attempt": at_work.attempt, "phase": phase(at_work),
         "for_ms": at_work.since, "agent": at_work.agent, "model": at_work.model, "pid": at_work.pid,
-        "cost_usd": costs::dollars(at_work.spent),
+        "cost_usd": costs::dollars(at_work.spent), "last_tool": at_work.last_tool,
     })
 }
 

@@ -5,10 +5,12 @@ use conductor_core::plan::Task;
 use conductor_core::run::{Progress, Run, Status, TaskState};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::suggest::did_you_mean;
+use conductor_engine::process::transcript::CheckRun;
 use conductor_engine::records::flat::timestamp;
 use serde_json::{Value, json};
 
 use super::projects::{PAGE, place, task_json};
+use super::spoken::{ATTEMPT, Spoken, attempt_of, spoken};
 use super::{runs, shown};
 use crate::app::App;
 use crate::live::Feed;
@@ -42,6 +44,14 @@ pub(crate) const ROUTES: &[Route] = &[
         .json("conductor.tasks/1", "run text, seq whole, total whole, tasks [RunTask], next_cursor text?"),
     get("/api/runs/{run}/tasks/{task}", VIEWER, "Show a task of a run", by!(show))
         .json("conductor.run-task/1", "run text, seq whole, task TaskDetail"),
+    get(
+        "/api/runs/{run}/tasks/{task}/checks",
+        VIEWER,
+        "How each check of a task's attempt went",
+        by!(checks),
+    )
+    .query(&[ATTEMPT])
+    .json("conductor.checks/1", "run text, task text, attempt whole, checks [CheckRun]"),
     get("/api/runs/{run}/tasks/{task}/attempts", VIEWER, "List the attempts of a task", by!(attempts))
         .json("conductor.attempts/1", "run text, task text, attempts [Attempt]"),
 ];
@@ -84,10 +94,19 @@ async fn list(app: App, asked: Asked) -> Result<Response> {
 async fn show(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
     let is_live = feed.is_live();
-    let (seq, task) = feed.look(|run| {
+    let (seq, mut task) = feed.look(|run| {
         let place = find(run, asked.named("task")?)?;
         Ok::<_, Problem>((run.seq(), whole(run, place, is_live)))
     })?;
+    let Spoken { listener, .. } = spoken(&app, &feed, asked.named("task")?, false).await?;
+    let newest = listener.attempts().last().copied();
+    let runs = newest.map_or_else(Vec::new, |(attempt, executor)| listener.checks(attempt, executor));
+    task["checks"] = runs.iter().map(check).collect();
+    task["last_tool"] = json!(newest.and_then(|(attempt, executor)| {
+        let call = listener.last_tool(attempt, executor)?;
+        Some(json!({ "tool": call.tool, "what": call.what, "from": timestamp(call.from.0),
+            "to": timestamp(call.to.0), "failed": call.failed }))
+    }));
     answer::json("conductor.run-task/1", json!({ "run": feed.id(), "seq": seq, "task": task }))
 }
 
@@ -114,6 +133,20 @@ fn whole(run: &Run, place: usize, is_live: bool) -> Value {
     value["max_cost_usd"] = json!(task.max_cost.map(|cap| cap.dollars()));
     value["output_tokens"] = json!(run.usage(place).output);
     value
+}
+
+fn check(run: &CheckRun) -> Value {
+    json!({ "on": run.on, "command": run.command, "at": timestamp(run.at.0), "took_ms": run.took,
+        "passed": run.why.is_none(), "why": run.why, "lines": run.lines })
+}
+
+async fn checks(app: App, asked: Asked) -> Result<Response> {
+    let feed = app.runs.feed(asked.named("run")?).await?;
+    let Spoken { listener, .. } = spoken(&app, &feed, asked.named("task")?, false).await?;
+    let (attempt, executor) = attempt_of(&listener, &asked)?;
+    let runs: Vec<Value> = listener.checks(attempt, executor).iter().map(check).collect();
+    let value = json!({ "run": feed.id(), "task": listener.task(), "attempt": attempt, "checks": runs });
+    answer::json("conductor.checks/1", value)
 }
 
 async fn attempts(app: App, asked: Asked) -> Result<Response> {

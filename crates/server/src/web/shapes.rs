@@ -8,7 +8,7 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "AtWork",
-        "task text, epic_id text?, attempt whole, phase text, for_ms whole?, agent text?, model text?, pid whole?, cost_usd number?",
+        "task text, epic_id text?, attempt whole, phase text, for_ms whole?, agent text?, model text?, pid whole?, cost_usd number?, last_tool text?",
     ),
     ("Reason", "words text"),
     ("Waiting", "task text, why [Reason]"),
@@ -53,8 +53,11 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
          status text, state text, phase text?, priority whole, dependencies [text], attempts whole, tried whole, \
          agent text?, model text?, started_at text?, ended_at text?, worked_ms whole, cost_usd number?, tokens whole, \
          commit text?, added whole?, removed whole?, files_changed whole?, words text?, failure Failure?, \
-         question AskedOfUser?, touched Touched?, chosen any, max_cost_usd number?, output_tokens whole",
+         question AskedOfUser?, touched Touched?, chosen any, max_cost_usd number?, output_tokens whole, \
+         checks [CheckRun], last_tool ToolCall?",
     ),
+    ("CheckRun", "on text, command text, at text, took_ms whole, passed flag, why text?, lines [text]"),
+    ("ToolCall", "tool text, what text, from text, to text, failed flag"),
     ("ConflictVersion", "kind text, text text?, bytes whole?"),
     (
         "ConflictFile",

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 
 use conductor_core::values::units::Timestamp;
@@ -100,6 +100,17 @@ pub fn tool_calls(speaker: &Speaker<'_>) -> Vec<ToolCall> {
     lines.filter_map(|line| serde_json::from_slice(&line).ok()).take(MOST).collect()
 }
 
+/// The call that came back last; only the end of the file is read.
+pub fn last_tool_call(speaker: &Speaker<'_>) -> Option<ToolCall> {
+    const WINDOW: u64 = 64 << 10;
+    let mut file = File::open(speaker.calls()).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(WINDOW))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(WINDOW).read_to_end(&mut bytes).ok()?;
+    bytes.rsplit(|&byte| byte == b'\n').find_map(|line| serde_json::from_slice(line).ok())
+}
+
 #[cfg(test)]
 mod tests {
     use conductor_core::values::ids::{Attempt, TaskId};
@@ -126,6 +137,7 @@ mod tests {
         let told = |call: &ToolCall| format!("{} {} {} {}", call.what, call.from.0, call.to.0, call.failed);
         let told: Vec<String> = tool_calls(&speaker).iter().map(told).collect();
         assert_eq!(told, ["ls 10 20 true", "a 30 30 false", "b 31 50 false", "more 60 70 false"]);
+        assert_eq!(last_tool_call(&speaker).map(|call| call.what).as_deref(), Some("more"));
     }
 
     #[test]
