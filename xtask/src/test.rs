@@ -48,10 +48,13 @@ const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) & not te
 /// The suite runs the program as it is built by default. The tests of its optional parts, and of what they share code with,
 /// run on a build that has them all: only the two crates that have such parts are compiled again.
 fn with_features() -> Command {
-    const OWN: &str = "test(traces::) | test(oidc::) | test(features::) | test(server::access::)";
+    const OWN: &str =
+        "test(traces::) | test(oidc::) | test(features::) | test(server::access::) | test(server::page::)";
     let mut command = cargo(&["nextest", "run", "--locked", "--no-fail-fast", "--no-tests=pass"]);
     command.args(["--profile", profile(), "-p", "conductor", "-p", "conductor-server"]);
     command.args(["--features", "conductor/oidc,conductor/otel", "-E", OWN]);
+    // What a fresh checkout offers is seen with a program that has no page in it.
+    command.env("CONDUCTOR_WITHOUT_PAGE", "1");
     command
 }
 

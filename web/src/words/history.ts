@@ -31,6 +31,7 @@ export const historyWords = {
     rule: "A rule answered",
   },
   words_sent: "You sent words",
+  priority: (name: string) => `Priority changed to ${name}`,
   skipped: (culprit: string | null) => (culprit ? `Skipped: ${culprit} did not end well` : "Skipped"),
   cancelled: "Cancelled",
   reopened: "Set back to pending; its tries are counted anew",

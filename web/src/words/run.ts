@@ -29,7 +29,7 @@ export const runWords = {
   why: {
     user: "Stopped by a user.",
     fail_fast: "Stopped because a task failed.",
-    budget: "Stopped because a cap is reached. Resume it with a higher one.",
+    budget: "Stopped because a cap is reached. Raise it, then resume.",
     person: "Stopped because all that is left waits for a person.",
     unauthorized: "Stopped because an agent's provider does not let it in.",
   } as Record<string, string>,
@@ -64,6 +64,19 @@ export const runWords = {
     criticalUnknown: "left: unknown",
     criticalMore: (n: number) => `${n} more`,
     criticalTip: "The longest chain of tasks that are left: it takes as long as this however many slots there are.",
+  },
+
+  cap: {
+    set: "Set a cap",
+    change: "Change cap",
+    key: "Change what the run may cost",
+    title: "How many dollars may the run cost in all?",
+    detail: (spent: string, cap: string | null) =>
+      `${spent} is spent${cap === null ? "; there is no cap" : ` of ${cap}`}. With a cap below that, nothing new starts. With a cap above it, a run that was stopping for its cap goes on.`,
+    ok: "Change the cap",
+    wrong: "An amount above 0, such as 2.50.",
+    changed: (amount: string) => `The run may cost ${amount}.`,
+    changedLeft: (amount: string) => `The run may cost ${amount}. Resume it to go on.`,
   },
 
   steer: {

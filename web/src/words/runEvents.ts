@@ -1,6 +1,7 @@
 // What happened in a run, in words: one sentence for each type of event.
 
 import { dollars, duration, tokens } from "../lib/format";
+import { taskWords } from "./runTasks";
 
 export const eventWords = {
   list: "Events of the run, newest first",
@@ -55,6 +56,14 @@ function usage(event: RunEvent): string {
   return `used ${tokens(Number(used?.tokens ?? 0))} tokens${priced}${event.model ? `, ${event.model}` : ""}`;
 }
 
+/** In the log's units. */
+function cap(event: RunEvent): string {
+  const amount = Number(event.cap ?? 0);
+  if (event.what === "cost") return dollars(amount / 1e6);
+  if (event.what === "time") return duration(amount);
+  return `${tokens(amount)} ${event.what}`;
+}
+
 const SAID: Record<string, (event: RunEvent) => string> = {
   run_created: (event) => `the run is made of ${(part(event.plan)?.tasks as unknown[] | undefined)?.length ?? 0} tasks`,
   planning_accounted: () => "what planning used is counted",
@@ -63,6 +72,8 @@ const SAID: Record<string, (event: RunEvent) => string> = {
   run_paused: (event) => (event.by ? `paused by ${event.by}` : "paused: nothing new is started"),
   run_continued: () => "goes on",
   parallel_changed: (event) => `${event.slots} slots from now on`,
+  cap_changed: (event) => `may use ${cap(event)} from now on`,
+  drain_lifted: () => "no cap is reached any more; tasks start again",
   run_drained: (event) => `starts nothing more: ${plain(event.why)}`,
   run_stopped: (event) => `the coordinator leaves: ${plain(event.why)}`,
   run_finished: (event) => `the run is over: ${plain(event.outcome)}`,
@@ -102,6 +113,7 @@ const SAID: Record<string, (event: RunEvent) => string> = {
     const said = answer?.words ? `: ${answer.words}` : "";
     return `${answer?.allow ? "allowed" : "denied"} by ${answer?.by === "deadline" ? "the time limit" : "a person"}${said}`;
   },
+  priority_changed: (event) => `has priority ${taskWords.priority.names[Number(event.priority)] ?? event.priority}`,
   words_sent: (event) => `is told: ${event.words}`,
   task_skipped: (event) => (event.culprit ? `skipped, since ${event.culprit} did not come to a good end` : "skipped"),
   task_cancelled: () => "cancelled",

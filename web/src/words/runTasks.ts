@@ -70,6 +70,12 @@ export const taskWords = {
     retry: "retry",
   } as Record<string, string>,
 
+  priority: {
+    names: ["critical", "high", "medium", "low", "backlog"],
+    of: (task: string) => `Priority of ${task}`,
+    changed: (task: string, name: string) => `${task} has priority ${name}.`,
+  },
+
   panel: {
     label: "Selected task",
     open: "Open",
@@ -81,6 +87,8 @@ export const taskWords = {
     ahead: "Conflicts ahead",
     parked: "Parked agents",
     parkedUntil: (time: string) => `takes nothing more until ${time}`,
+    priority: "Priority",
+    tool: "Last tool",
     agent: "Agent",
     attempt: "Attempt",
     time: "Worked",

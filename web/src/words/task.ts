@@ -141,7 +141,6 @@ export const taskWords = {
     notRun: "not run",
     unknown: "unknown",
     took: (time: string) => `All checks together took ${time} in attempt`,
-    tookWhat: "Conductor measures the time of all checks of an attempt together, not of each.",
     rounds: (n: number) => `A failed check goes back to the agent up to ${n === 1 ? "1 time" : `${n} times`}.`,
     output: "Output",
     noOutput: "It printed nothing.",

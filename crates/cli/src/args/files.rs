@@ -117,6 +117,9 @@ pub(crate) struct Doctor {
     /// Fix what can be fixed without risk, and report what was done
     #[arg(long)]
     pub(crate) fix: bool,
+    /// Leave out the repository and its task file: check this machine and the state directory only
+    #[arg(long)]
+    pub(crate) machine: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

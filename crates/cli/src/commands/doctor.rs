@@ -86,7 +86,7 @@ impl Finding {
 }
 
 pub(crate) fn run(args: &args::Doctor) -> Result<Exit, CliError> {
-    let findings = block_on(examine(args.fix))?;
+    let findings = block_on(examine(args))?;
     let problems = findings.iter().filter(|finding| finding.level == Level::Problem).count();
     if args.json {
         let healthy = problems == 0;
@@ -97,14 +97,18 @@ pub(crate) fn run(args: &args::Doctor) -> Result<Exit, CliError> {
     Ok(if problems == 0 { Exit::Done } else { Exit::Unexpected })
 }
 
-async fn examine(fix: bool) -> Result<Vec<Finding>, CliError> {
+async fn examine(args: &args::Doctor) -> Result<Vec<Finding>, CliError> {
     let here = std::env::current_dir()?;
     let mut findings = vec![machine::git()];
-    findings.extend(repository::state(&here, fix));
-    findings.extend(content::state(&here));
+    if !args.machine {
+        findings.extend(repository::state(&here, args.fix));
+        findings.extend(content::state(&here));
+    }
     findings.extend(state::configs());
-    findings.extend(tasks::state(&here));
-    findings.extend(state::home(fix).await);
+    if !args.machine {
+        findings.extend(tasks::state(&here));
+    }
+    findings.extend(state::home(args.fix).await);
     findings.push(machine::agents());
     findings.push(machine::descriptors());
     findings.push(machine::clock());

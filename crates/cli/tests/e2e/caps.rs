@@ -7,7 +7,8 @@ use crate::harness::{World, wait_for};
 
 /// `paid` costs $1.50 and the run may cost $1; `slow` keeps it from being left for that.
 pub(crate) const CAPPED: &str = "
-config: { max_cost: 1, on_budget: finish, prices: { 'house-*': { input: 0.5, output: 2 } } }
+limits: { max_cost: 1, on_budget: finish }
+config: { prices: { 'house-*': { input: 0.5, output: 2 } } }
 tasks:
   - { id: paid, prompt: do it, agent: teller }
   - { id: slow, run: AGENT touch began then await go }
@@ -82,7 +83,7 @@ fn a_cap_below_what_is_spent_leaves_the_run_and_a_higher_one_counts_for_the_next
 fn a_cap_needs_a_number_and_something_to_count() {
     let world = World::new();
     world.conductor(&["cap"]).expect(2).says("--max-cost");
-    world.conductor(&["cap", "--max-cost", "-1"]).expect(2).says("an amount above 0");
+    world.conductor(&["cap", "--max-cost", "0"]).expect(2).says("an amount above 0");
     world.conductor(&["cap", "--max-tokens", "0"]).expect(2);
     world.conductor(&["cap", "--max-cost", "1"]).expect(4);
 }

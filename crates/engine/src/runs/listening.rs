@@ -19,7 +19,9 @@ use crate::agents;
 use crate::dispatch::{Heard, Query, View};
 use crate::host::home::Home;
 use crate::host::redact;
-use crate::process::transcript::{self, CheckRun, MERGE, Reader, Speaker, ToolCall, shown};
+use crate::process::transcript::{
+    self, CheckRun, MERGE, Newest, PartReader, Reader, Speaker, ToolCall, shown,
+};
 use crate::stores::{LogReader, StoreError};
 
 pub use exchange::Exchange;
@@ -132,8 +134,12 @@ impl Listener {
         transcript::last_tool_call(&self.speaker(attempt, executor))
     }
 
-    pub fn reader(&self, attempt: Attempt, executor: u32) -> Reader {
-        Reader::new(&self.speaker(attempt, executor), self.stream)
+    pub fn reader(&self, attempt: Attempt, executor: u32) -> Words {
+        let speaker = self.speaker(attempt, executor);
+        match self.stream {
+            true => Words::ToUs(PartReader::new(&speaker)),
+            false => Words::Shown(Reader::new(&speaker, false)),
+        }
     }
 
     async fn standing(&self, attempt: Attempt) -> Result<Standing, ControlError> {
@@ -152,21 +158,30 @@ impl Listener {
     }
 
     /// What comes next of an attempt; nothing where that is all for now.
-    pub async fn next(&self, attempt: Attempt, reader: &mut Reader) -> io::Result<Vec<u8>> {
+    pub async fn next(&self, attempt: Attempt, words: &mut Words) -> io::Result<Vec<u8>> {
         loop {
             // Of a coordinator that does not answer, what is kept can be read.
-            match self.standing(attempt).await.unwrap_or(Standing::Over) {
-                Standing::AtWork(before) => {
-                    let mut ahead = reader.clone();
-                    let words = ahead.spooled(before.clear[usize::from(self.stream)])?;
-                    if self.goes_on(&before).await {
-                        *reader = ahead;
-                        return Ok(words);
-                    }
-                }
-                Standing::Over => return reader.rest(),
-                Standing::Left { died } => return self.left(reader, died),
+            let standing = self.standing(attempt).await.unwrap_or(Standing::Over);
+            let mut ahead = words.clone();
+            let mut said = match &mut ahead {
+                Words::Shown(reader) => self.shown(reader, &standing)?,
+                Words::ToUs(parts) => said(parts, &standing)?,
+            };
+            match &standing {
+                Standing::AtWork(before) if !self.goes_on(before).await => continue,
+                Standing::Left { .. } if self.stream => said = self.without_secrets(said),
+                _ => {}
             }
+            *words = ahead;
+            return Ok(said);
+        }
+    }
+
+    fn shown(&self, reader: &mut Reader, standing: &Standing) -> io::Result<Vec<u8>> {
+        match standing {
+            Standing::AtWork(before) => reader.spooled(before.clear[0]),
+            Standing::Over => reader.rest(),
+            Standing::Left { died } => self.left(reader, *died),
         }
     }
 
@@ -203,6 +218,38 @@ impl Listener {
                 return Ok(text + &lines.rest());
             }
             text += &lines.add(&words);
+        }
+    }
+}
+
+/// What is read of an attempt, each byte once.
+#[derive(Debug, Clone)]
+pub enum Words {
+    /// Its transcript, for people.
+    Shown(Reader),
+    /// What its agents said to us, one part after the other.
+    ToUs(PartReader),
+}
+
+/// The next bytes of any part. What is noted between them is for those who read turns.
+fn said(parts: &mut PartReader, standing: &Standing) -> io::Result<Vec<u8>> {
+    loop {
+        let news = parts.next(standing.newest())?;
+        match news.said {
+            Some((_, bytes)) => return Ok(bytes),
+            None if news.notes.is_empty() => return Ok(Vec::new()),
+            None => {}
+        }
+    }
+}
+
+impl Standing {
+    /// Where the newest part is read from.
+    fn newest(&self) -> Newest {
+        match self {
+            Standing::AtWork(heard) => Newest::AtWork(heard.clear[1]),
+            Standing::Left { died: true } => Newest::Left,
+            Standing::Over | Standing::Left { died: false } => Newest::Kept,
         }
     }
 }

@@ -102,6 +102,8 @@ fn last_lines(text: &str, lines: usize) -> &str {
 /// The part that was asked for, as RFC 9110 has it; what makes no sense counts as nothing asked.
 fn ranged(range: Option<&str>, text: Vec<u8>) -> Result<Response> {
     let total = text.len();
+    // All of nothing is what any part of it is: one who follows a log asks before it has begun.
+    let range = range.filter(|_| total > 0);
     let Some((from, to)) = range.and_then(|range| part(range, total)) else {
         let mut whole = answer::of_kind(TEXT, text);
         whole.headers_mut().insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
@@ -155,5 +157,8 @@ mod tests {
         assert_eq!(part("bytes=3-1", 10), None);
         assert_eq!(part("lines=0-3", 10), None);
         assert_eq!(ranged(Some("bytes=10-"), vec![b'x'; 10]).unwrap_err().status(), 416);
+        for range in ["bytes=0-", "bytes=-4000", "bytes=5-9"] {
+            assert_eq!(ranged(Some(range), Vec::new()).unwrap().status(), 200, "{range} of nothing");
+        }
     }
 }

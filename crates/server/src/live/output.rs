@@ -8,8 +8,7 @@ use std::time::Duration;
 use conductor_core::run::{Run, TaskState};
 use conductor_core::values::ids::Attempt;
 use conductor_engine::host::home::Home;
-use conductor_engine::process::transcript::Reader;
-use conductor_engine::runs::listening::{Listener, ShownLines};
+use conductor_engine::runs::listening::{Listener, ShownLines, Words};
 use conductor_engine::stores::LogReader;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -35,7 +34,7 @@ struct Heard {
     place: usize,
     listener: Listener,
     attempt: Attempt,
-    reader: Reader,
+    reader: Words,
     lines: ShownLines,
 }
 

@@ -106,6 +106,9 @@ fn responses(route: &Route) -> Value {
         Answer::Other(media) => json!({ "description": route.words, "content": { media: {} } }),
     };
     responses.insert(route.status.to_string(), good);
+    // Said before a request is read as one, so without a body.
+    responses
+        .insert("431".into(), json!({ "description": "The address and the headers together are too long." }));
     if route.is_revalidated {
         responses.insert("304".into(), json!({ "description": "The answer you have is still good." }));
     }

@@ -9,6 +9,7 @@ import { type StateName, words } from "../../words";
 import { runWords } from "../../words/run";
 import { isUntold, sumOf } from "./cost";
 import { isOpen, type Rest } from "./estimate";
+import { CapButton } from "./CapButton";
 import { Slots } from "./Slots";
 
 const text = runWords.figures;
@@ -26,7 +27,7 @@ export function Figures({ status, tasks, byId, rest, forbidden }: Props) {
     <div className="figures">
       <Landed status={status} />
       <DoneBy status={status} rest={rest} />
-      <Spend status={status} tasks={tasks} />
+      <Spend status={status} tasks={tasks} forbidden={forbidden} />
       <Slots status={status} forbidden={forbidden} />
       <CriticalPath status={status} rest={rest} byId={byId} />
     </div>
@@ -111,7 +112,7 @@ function forecast(status: StatusAnswer, tasks: RunTask[]): { words: string; from
   return left.length > 0 ? { words: dollars(status.known_cost_usd + extra), from: told.length } : null;
 }
 
-function Spend({ status, tasks }: { status: StatusAnswer; tasks: RunTask[] }) {
+function Spend({ status, tasks, forbidden }: { status: StatusAnswer; tasks: RunTask[]; forbidden: string | null }) {
   const sum = sumOf(tasks);
   const isPartly = status.cost_usd == null || sum.untold > 0;
   const isUnknown = isPartly && status.known_cost_usd === 0;
@@ -124,6 +125,7 @@ function Spend({ status, tasks }: { status: StatusAnswer; tasks: RunTask[] }) {
         {ahead && (
           <span title={text.forecastTip(ahead.from)}>{`${text.forecast(ahead.words)}, ${words.estimate}`}</span>
         )}
+        <CapButton status={status} forbidden={forbidden} />
       </span>
       <span className={isUnknown ? "value faint" : "value"}>
         {isPartly && !isUnknown && <small>{text.atLeast} </small>}

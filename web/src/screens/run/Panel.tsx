@@ -38,6 +38,7 @@ export function Panel({ run, live, task, select }: Props) {
   const known = useMemo(() => knownOf(live.status), [live.status]);
   const behind = useMemo(() => dependentsOf(task.id, live.tasks), [task.id, live.tasks]);
   const need = useStore(allNeeds).find((one) => one.run === run && one.task === task.id);
+  const forbidden = useMaySteer(live.status?.directory);
   const open = () => go(taskScreen(run, task.id));
   useNeedKeys(need);
   return (
@@ -63,7 +64,7 @@ export function Panel({ run, live, task, select }: Props) {
         )
       )}
       <Acts run={run} live={live} task={task} held={behind.all} need={need} />
-      <Facts run={run} task={task} known={known} behind={behind} select={select} />
+      <Facts run={run} task={task} forbidden={forbidden} known={known} behind={behind} select={select} />
       <Checks run={run} task={task} />
       <Changes run={run} task={task} />
       <Tail run={run} task={task} />

@@ -3,10 +3,12 @@ import type { RunTask } from "../../api/types";
 import { count, duration, exactly, tokens } from "../../lib/format";
 import { Glyph } from "../../parts/State";
 import { taskWords } from "../../words/runTasks";
+import { verdictState, verdictWords } from "../task/checking";
 import { type Known, workedOf } from "./activity";
 import { costOf } from "./cost";
-import { useChanged, useExplanation, useTail } from "./details";
+import { useChanged, useDetailChecks, useExplanation, useTail } from "./details";
 import { taskScreen } from "./Panel";
+import { PrioritySelect } from "./PrioritySelect";
 
 const text = taskWords.panel;
 const NAMED = 4;
@@ -17,12 +19,13 @@ interface Of {
 }
 
 interface FactsProps extends Of {
+  forbidden: string | null;
   known: Known;
   behind: { direct: string[]; all: number };
   select: (id: string) => void;
 }
 
-export function Facts({ run, task, known, behind, select }: FactsProps) {
+export function Facts({ run, task, forbidden, known, behind, select }: FactsProps) {
   const why = useExplanation(run, task);
   const last = why?.decisions.at(-1);
   const worked = workedOf(task, known);
@@ -38,6 +41,8 @@ export function Facts({ run, task, known, behind, select }: FactsProps) {
         taskWords.command
       ),
     ],
+    [text.tool, known.atWork.get(task.id)?.last_tool && <code>{known.atWork.get(task.id)?.last_tool}</code>],
+    [text.priority, <PrioritySelect key="priority" run={run} task={task} forbidden={forbidden} />],
     [text.attempt, task.attempts > 0 && task.attempts],
     [
       text.time,
@@ -82,23 +87,26 @@ function Names({ names, select }: { names: string[]; select: (id: string) => voi
   );
 }
 
-/** They have passed where its work has landed or waits for a review. */
+/** How each check of its newest attempt went. */
 export function Checks({ run, task }: Of) {
-  const checks = useExplanation(run, task)?.verify ?? [];
+  const checks = useDetailChecks(run, task);
   if (checks.length === 0) return null;
-  const passed = task.state === "landed" || task.state === "completed" || task.phase === "review";
   return (
     <section className="stack" style={{ gap: 6 }}>
       <h3>{text.checks}</h3>
       <ul className="checks">
         {checks.map((check) => (
-          <li key={check} className="row" data-state={passed ? "landed" : "pending"}>
+          <li key={check.command} className="row" data-state={verdictState[check.now]}>
             <span style={{ color: "var(--c)" }}>
-              <Glyph state={passed ? "landed" : "pending"} />
+              <Glyph state={verdictState[check.now]} />
             </span>
-            <code className="cut" title={check}>
-              {check}
+            <code className="cut grow" title={check.why ?? check.command}>
+              {check.command}
             </code>
+            <span className="small faint nowrap">
+              {verdictWords[check.now]}
+              {check.took !== null && ` · ${duration(check.took)}`}
+            </span>
           </li>
         ))}
       </ul>

@@ -53,6 +53,7 @@ export function activityOf(task: RunTask, known: Known, byId: Map<string, RunTas
   switch (task.state) {
     case "running": {
       const doing = known.atWork.get(task.id);
+      if (doing?.last_tool && doing.phase === "working") return doing.last_tool;
       const since = doing?.for_ms != null ? new Date(known.at - doing.for_ms).toISOString() : task.started_at;
       return since ? text.since(phaseOf(task, known) ?? task.state, at(since)) : "";
     }

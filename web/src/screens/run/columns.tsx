@@ -87,7 +87,7 @@ export const COLUMNS: Record<ColumnName, Column> = {
       ),
   },
   tokens: { width: "72px", number: true, cell: (task) => (task.tokens > 0 ? tokens(task.tokens) : "") },
-  priority: { width: "56px", number: true, cell: (task) => task.priority },
+  priority: { width: "64px", cell: (task) => taskWords.priority.names[task.priority] ?? task.priority },
   started: {
     width: "84px",
     tip: (task) => (task.started_at ? exactly(task.started_at) : undefined),

@@ -1,9 +1,10 @@
 // What is asked about one task when it is looked at, kept while it is asked again.
 
-import { useEffect, useRef } from "react";
+import { useEffect, useMemo } from "react";
 import { address, ask, get, Refusal } from "../../api/http";
 import type { RunTask } from "../../api/types";
 import { type Looked, useLooked } from "../../live/query";
+import { type Check, checksOf } from "../task/checking";
 
 /** Of `GET /api/runs/{run}/tasks/{task}/explanation`: what the panel shows of it. */
 export interface Explanation {
@@ -37,18 +38,23 @@ export function useExplanation(run: string, task: RunTask): Explanation | null {
   }).value;
 }
 
+/** How each check of its newest attempt went. */
+export function useDetailChecks(run: string, task: RunTask): Check[] {
+  const detail = useOfTask("detail", run, task, async (signal) => {
+    const path = "/api/runs/{run}/tasks/{task}";
+    return (await get<"GET /api/runs/{run}/tasks/{task}">(path, { run, task: task.id }, signal)).task;
+  }).value;
+  return useMemo(() => (detail ? checksOf(detail.verify, detail.checks) : []), [detail]);
+}
+
 const TAIL = 4000;
 
 /** The end of what its agent or command said last; nothing where it has not begun. */
 export function useTail(run: string, task: RunTask): string | null {
-  // A part of nothing is refused: it is asked for by its end once something is there.
-  const isThere = useRef(false);
   return useOfTask("tail", run, task, async (signal) => {
     if (task.attempts === 0) return "";
     const path = address("/api/runs/{run}/tasks/{task}/log", { run, task: task.id });
-    const headers: Record<string, string> = isThere.current ? { range: `bytes=-${TAIL}` } : {};
-    const said = await (await ask(path, { signal, headers })).text();
-    isThere.current = said !== "";
+    const said = await (await ask(path, { signal, headers: { range: `bytes=-${TAIL}` } })).text();
     return said.slice(-TAIL);
   }).value;
 }

@@ -20,6 +20,7 @@ export const mayNot = {
     return task.state === "pending" || task.state === "waiting" ? null : text.hasBegun;
   },
   cancel: (task: RunTask): string | null => (ENDED.has(task.state) ? text.hasEnded : null),
+  priority: (task: RunTask): string | null => (ENDED.has(task.state) ? text.hasEnded : null),
   send: (task: RunTask, live: boolean): string | null => {
     if (!live) return text.notLive;
     return task.agent && (task.state === "running" || task.state === "needs") ? null : text.noAgent;
@@ -34,6 +35,9 @@ export async function retryTask(status: StatusAnswer, task: RunTask): Promise<vo
   if (!status.live && !status.can_be_resumed) await resumeRun(status.run, true);
   else await send("POST", to(status.run, task.id, "retry"));
 }
+
+export const setPriority = (run: string, task: string, priority: number): Promise<unknown> =>
+  send("POST", to(run, task, "priority"), { priority });
 
 export async function skipTask(run: string, task: RunTask): Promise<void> {
   if ((await askUser({ title: text.askSkip(task.id), ok: text.skipOk })) !== null)

@@ -10,11 +10,11 @@ import { Button } from "../../parts/Button";
 import { confirmed } from "../../parts/Dialog";
 import { TextField } from "../../parts/Fields";
 import { FormDialog } from "../../parts/FormDialog";
-import { Refused } from "../../parts/Messages";
 import { State } from "../../parts/State";
 import { Ago } from "../../parts/Time";
 import { settings } from "../../words/settings";
 import { asAmount } from "../board/form";
+import { ListTab } from "./ListTab";
 import { Secret, useChosenProject } from "./parts";
 import type { Hook } from "./shapes";
 
@@ -42,56 +42,40 @@ export function Hooks() {
     looked.again();
   };
   return (
-    <>
-      <div className="row wrap">
-        <h1 className="grow">{settings.tabs.hooks}</h1>
-        {chooser}
-        {project && (
-          <Button kind="primary" forbidden={forbidden} act={() => setAdding(true)}>
-            {text.add}
-          </Button>
-        )}
-      </div>
-      <p className="small dim">{text.help}</p>
-      {forbidden && <p className="dim">{forbidden}</p>}
-      <Refused error={looked.refusal} />
-      {looked.value?.length === 0 && <p className="empty dim">{text.empty}</p>}
-      {looked.value && looked.value.length > 0 && (
-        <table className="lines">
-          <thead>
-            <tr>
-              <th>{text.used}</th>
-              <th>{text.name}</th>
-              <th>{text.settings}</th>
-              <th />
-            </tr>
-          </thead>
-          <tbody>
-            {looked.value.map((hook) => (
-              <tr key={hook.id}>
-                <td>
-                  {hook.revoked ? (
-                    <State state="cancelled" word={settings.revoked} />
-                  ) : (
-                    <State state="completed" word={hook.used_at ? <Ago time={hook.used_at} /> : settings.never} />
-                  )}
-                </td>
-                <td className="strong">{hook.name}</td>
-                <td className="dim">
-                  {String(hook.settings.only ?? text.all)}, {text.atMost(dollars(hook.settings.max_cost as number))}
-                </td>
-                <td>
-                  {!hook.revoked && (
-                    <Button kind="danger" act={() => revoke(hook)}>
-                      {text.revoke}
-                    </Button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+    <ListTab
+      title={settings.tabs.hooks}
+      chooser={chooser}
+      help={text.help}
+      add={text.add}
+      canAdd={project !== null}
+      adds={() => setAdding(true)}
+      forbidden={forbidden}
+      looked={looked}
+      empty={<p className="empty dim">{text.empty}</p>}
+      head={[text.used, text.name, text.settings]}
+      row={(hook) => (
+        <tr key={hook.id}>
+          <td>
+            {hook.revoked ? (
+              <State state="cancelled" word={settings.revoked} />
+            ) : (
+              <State state="completed" word={hook.used_at ? <Ago time={hook.used_at} /> : settings.never} />
+            )}
+          </td>
+          <td className="strong">{hook.name}</td>
+          <td className="dim">
+            {String(hook.settings.only ?? text.all)}, {text.atMost(dollars(hook.settings.max_cost as number))}
+          </td>
+          <td>
+            {!hook.revoked && (
+              <Button kind="danger" act={() => revoke(hook)}>
+                {text.revoke}
+              </Button>
+            )}
+          </td>
+        </tr>
       )}
+    >
       {adding && project && (
         <AddHook
           project={project}
@@ -103,7 +87,7 @@ export function Hooks() {
         />
       )}
       {made && <Secret title={text.made} secret={made} detail={`curl -X POST ${made}`} close={() => setMade(null)} />}
-    </>
+    </ListTab>
   );
 }
 

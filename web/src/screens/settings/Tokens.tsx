@@ -6,10 +6,10 @@ import { Button } from "../../parts/Button";
 import { confirmed } from "../../parts/Dialog";
 import { Choice, TextField } from "../../parts/Fields";
 import { FormDialog } from "../../parts/FormDialog";
-import { Refused } from "../../parts/Messages";
 import { State } from "../../parts/State";
 import { Ago, Until } from "../../parts/Time";
 import { settings } from "../../words/settings";
+import { ListTab } from "./ListTab";
 import { ROLE_OPTIONS, Secret, useProjects } from "./parts";
 import type { Token } from "./shapes";
 
@@ -28,55 +28,39 @@ export function Tokens() {
     looked.again();
   };
   return (
-    <>
-      <div className="row wrap">
-        <h1 className="grow">{settings.tabs.tokens}</h1>
-        <Button kind="primary" act={() => setAdding(true)}>
-          {text.add}
-        </Button>
-      </div>
-      <p className="small dim">{text.help}</p>
-      <Refused error={looked.refusal} />
-      {looked.value?.length === 0 && (
+    <ListTab
+      title={settings.tabs.tokens}
+      help={text.help}
+      add={text.add}
+      adds={() => setAdding(true)}
+      looked={looked}
+      empty={
         <section className="empty">
           <p className="dim">{text.empty}</p>
           <pre className="code">{text.command}</pre>
         </section>
+      }
+      head={[text.expires, text.name, text.role, text.used]}
+      row={(token) => (
+        <tr key={token.id}>
+          <td>
+            <Good token={token} />
+          </td>
+          <td className="strong">{token.name}</td>
+          <td className="dim">
+            {token.role} ({token.project ?? settings.everywhere})
+          </td>
+          <td className="faint">{token.used_at ? <Ago time={token.used_at} /> : settings.never}</td>
+          <td>
+            {!token.revoked && (
+              <Button kind="danger" act={() => revoke(token)}>
+                {text.revoke}
+              </Button>
+            )}
+          </td>
+        </tr>
       )}
-      {looked.value && looked.value.length > 0 && (
-        <table className="lines">
-          <thead>
-            <tr>
-              <th>{text.expires}</th>
-              <th>{text.name}</th>
-              <th>{text.role}</th>
-              <th>{text.used}</th>
-              <th />
-            </tr>
-          </thead>
-          <tbody>
-            {looked.value.map((token) => (
-              <tr key={token.id}>
-                <td>
-                  <Good token={token} />
-                </td>
-                <td className="strong">{token.name}</td>
-                <td className="dim">
-                  {token.role} ({token.project ?? settings.everywhere})
-                </td>
-                <td className="faint">{token.used_at ? <Ago time={token.used_at} /> : settings.never}</td>
-                <td>
-                  {!token.revoked && (
-                    <Button kind="danger" act={() => revoke(token)}>
-                      {text.revoke}
-                    </Button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+    >
       {adding && (
         <AddToken
           close={() => setAdding(false)}
@@ -87,7 +71,7 @@ export function Tokens() {
         />
       )}
       {made && <Secret title={text.made} secret={made} detail={`${text.use} …`} close={() => setMade(null)} />}
-    </>
+    </ListTab>
   );
 }
 

@@ -7,10 +7,10 @@ import { Button } from "../../parts/Button";
 import { confirmed } from "../../parts/Dialog";
 import { Choice, TextField } from "../../parts/Fields";
 import { FormDialog } from "../../parts/FormDialog";
-import { Refused } from "../../parts/Messages";
 import { State } from "../../parts/State";
 import { Ago } from "../../parts/Time";
 import { settings } from "../../words/settings";
+import { ListTab } from "./ListTab";
 import { ROLE_OPTIONS, useProjects } from "./parts";
 import type { User } from "./shapes";
 
@@ -31,61 +31,45 @@ export function Users() {
     looked.again();
   };
   return (
-    <>
-      <div className="row wrap">
-        <h1 className="grow">{settings.tabs.users}</h1>
-        <Button kind="primary" forbidden={forbidden} act={() => setAsking({ what: "add" })}>
-          {text.add}
-        </Button>
-      </div>
-      {forbidden && <p className="dim">{forbidden}</p>}
-      <Refused error={looked.refusal} />
-      {looked.value?.length === 0 && <p className="empty dim">{text.empty}</p>}
-      {looked.value && looked.value.length > 0 && (
-        <table className="lines">
-          <thead>
-            <tr>
-              <th>{text.state}</th>
-              <th>{text.name}</th>
-              <th>{text.roles}</th>
-              <th>{text.created}</th>
-              <th />
-            </tr>
-          </thead>
-          <tbody>
-            {looked.value.map((user) => (
-              <tr key={user.name}>
-                <td>
-                  <State
-                    state={user.disabled ? "cancelled" : "completed"}
-                    word={user.disabled ? text.disabled : text.enabled}
-                  />
-                </td>
-                <td className="strong">{user.name}</td>
-                <td className="dim">
-                  {user.grants.length === 0
-                    ? settings.noRole
-                    : user.grants.map((one) => `${one.role} (${one.project ?? settings.everywhere})`).join(", ")}
-                </td>
-                <td className="faint">
-                  <Ago time={user.created_at} />
-                </td>
-                <td>
-                  <span className="actions">
-                    <Button act={() => setAsking({ what: "role", user: user.name })}>{text.setRole}</Button>
-                    <Button act={() => setAsking({ what: "password", user: user.name })}>{text.setPassword}</Button>
-                    <Button kind={user.disabled ? undefined : "danger"} act={() => disable(user)}>
-                      {user.disabled ? text.enable : text.disable}
-                    </Button>
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+    <ListTab
+      title={settings.tabs.users}
+      add={text.add}
+      adds={() => setAsking({ what: "add" })}
+      forbidden={forbidden}
+      looked={looked}
+      empty={<p className="empty dim">{text.empty}</p>}
+      head={[text.state, text.name, text.roles, text.created]}
+      row={(user) => (
+        <tr key={user.name}>
+          <td>
+            <State
+              state={user.disabled ? "cancelled" : "completed"}
+              word={user.disabled ? text.disabled : text.enabled}
+            />
+          </td>
+          <td className="strong">{user.name}</td>
+          <td className="dim">
+            {user.grants.length === 0
+              ? settings.noRole
+              : user.grants.map((one) => `${one.role} (${one.project ?? settings.everywhere})`).join(", ")}
+          </td>
+          <td className="faint">
+            <Ago time={user.created_at} />
+          </td>
+          <td>
+            <span className="actions">
+              <Button act={() => setAsking({ what: "role", user: user.name })}>{text.setRole}</Button>
+              <Button act={() => setAsking({ what: "password", user: user.name })}>{text.setPassword}</Button>
+              <Button kind={user.disabled ? undefined : "danger"} act={() => disable(user)}>
+                {user.disabled ? text.enable : text.disable}
+              </Button>
+            </span>
+          </td>
+        </tr>
       )}
+    >
       {asking && <UserForm asking={asking} close={() => setAsking(null)} again={looked.again} />}
-    </>
+    </ListTab>
   );
 }
 

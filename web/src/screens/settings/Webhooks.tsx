@@ -10,10 +10,10 @@ import { Button } from "../../parts/Button";
 import { confirmed } from "../../parts/Dialog";
 import { TextField } from "../../parts/Fields";
 import { FormDialog } from "../../parts/FormDialog";
-import { Refused } from "../../parts/Messages";
 import { State } from "../../parts/State";
 import { settings } from "../../words/settings";
 import { Deliveries } from "./Deliveries";
+import { ListTab } from "./ListTab";
 import { Secret, useChosenProject } from "./parts";
 import type { Delivery, Webhook } from "./shapes";
 
@@ -34,37 +34,28 @@ export function Webhooks() {
   });
   const open = looked.value?.find((one) => one.id === read("webhook"));
   return (
-    <>
-      <div className="row wrap">
-        <h1 className="grow">{settings.tabs.webhooks}</h1>
-        {chooser}
-        {project && (
-          <Button kind="primary" forbidden={forbidden} act={() => setAdding(true)}>
-            {text.add}
-          </Button>
-        )}
-      </div>
-      <p className="small dim">{text.help}</p>
-      {forbidden && <p className="dim">{forbidden}</p>}
-      <Refused error={looked.refusal} />
-      {looked.value?.length === 0 && <p className="empty dim">{text.empty}</p>}
-      {project && looked.value && looked.value.length > 0 && (
-        <table className="lines">
-          <tbody>
-            {looked.value.map((webhook) => (
-              <Row
-                key={webhook.id}
-                project={project}
-                webhook={webhook}
-                chosen={webhook.id === open?.id}
-                choose={() => write({ webhook: webhook.id === open?.id ? null : webhook.id })}
-                again={looked.again}
-                told={setMade}
-              />
-            ))}
-          </tbody>
-        </table>
+    <ListTab
+      title={settings.tabs.webhooks}
+      chooser={chooser}
+      help={text.help}
+      add={text.add}
+      canAdd={project !== null}
+      adds={() => setAdding(true)}
+      forbidden={forbidden}
+      looked={looked}
+      empty={<p className="empty dim">{text.empty}</p>}
+      row={(webhook) => (
+        <Row
+          key={webhook.id}
+          project={project ?? ""}
+          webhook={webhook}
+          chosen={webhook.id === open?.id}
+          choose={() => write({ webhook: webhook.id === open?.id ? null : webhook.id })}
+          again={looked.again}
+          told={setMade}
+        />
       )}
+    >
       {project && open && <Deliveries key={open.id} project={project} webhook={open} />}
       {adding && project && (
         <AddWebhook
@@ -77,7 +68,7 @@ export function Webhooks() {
         />
       )}
       {made && <Secret title={text.made} secret={made} close={() => setMade(null)} />}
-    </>
+    </ListTab>
   );
 }
 

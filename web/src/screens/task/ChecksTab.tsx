@@ -1,34 +1,32 @@
 // Each check with its result, before and now, and what it printed.
 
 import { useMemo } from "react";
+import { get } from "../../api/http";
 import { duration } from "../../lib/format";
 import { tellsOfError } from "../../lib/lines";
+import { useLooked } from "../../live/query";
 import { State } from "../../parts/State";
-import type { StateName } from "../../words";
 import { taskWords } from "../../words/task";
-import { type Check, checksOf, endOf, type Verdict } from "./checking";
+import { type Check, checksOf, endOf, verdictState } from "./checking";
 import type { Change } from "./events";
-import { useLog } from "./log";
 import type { TaskPart } from "./Task";
 
 const text = taskWords.checked;
 
-export const verdictState: Record<Verdict, StateName> = {
-  passed: "landed",
-  failed: "failed",
-  notRun: "pending",
-  unknown: "pending",
-};
-
-/** The checks of an attempt; the log is asked for where there are any. */
+/** The checks of an attempt: the newest has them with it. */
 export function useChecks({ run, task, attempt, detail, events }: TaskPart): Check[] {
-  const commands = detail?.verify ?? [];
-  const wanted = commands.length > 0 && attempt !== null;
-  const log = useLog(run, task.id, wanted ? attempt : null, false);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text is another with each version
+  const isNewest = attempt === task.attempts;
+  const earlier = useLooked(isNewest || attempt === null ? null : `checks-${run}-${task.id}-${attempt}`, (signal) =>
+    get<"GET /api/runs/{run}/tasks/{task}/checks">(
+      "/api/runs/{run}/tasks/{task}/checks",
+      { run, task: task.id, attempt: attempt ?? 1 },
+      signal,
+    ),
+  );
+  const runs = isNewest ? detail?.checks : earlier.value?.checks;
   return useMemo(
-    () => (attempt === null ? [] : checksOf(commands, log.lines.text, events, attempt)),
-    [detail, log.lines, log.version, events, attempt],
+    () => (attempt === null ? [] : checksOf(detail?.verify ?? [], runs ?? [], endOf(events, attempt))),
+    [detail, runs, events, attempt],
   );
 }
 
@@ -50,7 +48,9 @@ export function ChecksTab(part: TaskPart) {
             </code>
             <span className="grow" />
             <span className="small faint nowrap">
-              {text.before} {text[check.before]} → {text.after} {text[check.now]}
+              {check.before !== "unknown" && `${text.before} ${text[check.before]}`}
+              {check.took !== null && ` · ${duration(check.took)}`}
+              {check.why && ` · ${check.why}`}
             </span>
           </header>
           {check.output !== null && (
@@ -66,7 +66,7 @@ export function ChecksTab(part: TaskPart) {
       ))}
       {end?.phases?.verifying !== undefined && detail.verify.length > 0 && (
         <p className="small faint">
-          {text.took(duration(end.phases.verifying))} {attempt}. {text.tookWhat}
+          {text.took(duration(end.phases.verifying))} {attempt}.
         </p>
       )}
       {detail.verify.length > 0 && <Measured change={change} />}

@@ -105,7 +105,7 @@ function Known({ run, live, task, tab }: { run: string; live: LiveRun; task: Run
     live,
     status: live.status,
     attempt,
-    detail: useDetail(run, task.id).value,
+    detail: useDetail(run, task.id, task.state === "running").value,
     events,
     diff: useDiff(run, task),
     here,

@@ -3,12 +3,14 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { RunTask } from "../../api/types";
+import { duration } from "../../lib/format";
 import { say } from "../../lib/messages";
 import { Counts } from "../../parts/diff/DiffFiles";
 import { Glyph, State } from "../../parts/State";
 import type { StateName } from "../../words";
 import { taskWords as text } from "../../words/task";
-import { useChecks, verdictState } from "./ChecksTab";
+import { useChecks } from "./ChecksTab";
+import { verdictState } from "./checking";
 import { dependents, taskPath, useExplanation } from "./data";
 import { told } from "./events";
 import { Happenings } from "./HistoryTab";
@@ -83,7 +85,8 @@ function Checks({ part }: { part: TaskPart }) {
               {check.command}
             </code>
             <span className="small faint">
-              {text.checked[check.before]} → {text.checked[check.now]}
+              {text.checked[check.now]}
+              {check.took !== null && ` · ${duration(check.took)}`}
             </span>
           </div>
         ))}

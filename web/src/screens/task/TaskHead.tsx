@@ -11,8 +11,10 @@ import { Button } from "../../parts/Button";
 import { useOffered } from "../../parts/Palette";
 import { Glyph, State } from "../../parts/State";
 import { type StateName, words } from "../../words";
+import { taskWords as runWords } from "../../words/runTasks";
 import { taskWords } from "../../words/task";
 import * as inbox from "../inbox/acts";
+import { PrioritySelect } from "../run/PrioritySelect";
 import * as acts from "./actions";
 import { costOf } from "./events";
 import type { TaskPart } from "./Task";
@@ -49,7 +51,7 @@ export function TaskHead({
       </div>
       <div className="row wrap task-facts">
         <Attempts part={part} attempts={attempts} />
-        <Facts part={part} />
+        <Facts part={part} project={project} />
       </div>
     </header>
   );
@@ -91,8 +93,16 @@ function Attempts({ part, attempts }: { part: TaskPart; attempts: Attempt[] }) {
   );
 }
 
-function Facts({ part }: { part: TaskPart }) {
-  const { task, detail, diff } = part;
+function lastTool(part: TaskPart): string | null {
+  const live = part.status?.running.find((one) => one.task === part.task.id)?.last_tool;
+  const noted = part.detail?.last_tool;
+  return live ?? (noted ? `${noted.tool} ${noted.what}` : null);
+}
+
+function Facts({ part, project }: { part: TaskPart; project: string | null }) {
+  const { run, task, detail, diff } = part;
+  const forbidden = useForbidden(project);
+  const tool = lastTool(part);
   const counted = diff.value ? totals(diff.value.files) : null;
   const added = counted?.added ?? task.added;
   const removed = counted?.removed ?? task.removed;
@@ -126,6 +136,20 @@ function Facts({ part }: { part: TaskPart }) {
         <div>
           <dt>{text.tokens}</dt>
           <dd>{written > 0 ? text.tokensOf(tokens(task.tokens - written), tokens(written)) : tokens(task.tokens)}</dd>
+        </div>
+      )}
+      <div>
+        <dt>{runWords.panel.priority}</dt>
+        <dd>
+          <PrioritySelect run={run} task={task} forbidden={forbidden} />
+        </dd>
+      </div>
+      {tool && (
+        <div>
+          <dt>{runWords.panel.tool}</dt>
+          <dd className="cut" title={tool}>
+            <code>{tool}</code>
+          </dd>
         </div>
       )}
       {task.attempts > 0 && (

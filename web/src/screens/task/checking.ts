@@ -1,6 +1,8 @@
-// How each check of a task went, as far as that can be told: from the way an attempt ended, and from its log, in which
-// Conductor writes each command it runs.
+// How each check of an attempt went, as Conductor noted it: before the work, on the work, and on what it was merged with.
 
+import type { CheckRun } from "../../api/types";
+import type { StateName } from "../../words";
+import { taskWords } from "../../words/task";
 import type { TaskEvent } from "./events";
 
 export type Verdict = "passed" | "failed" | "notRun" | "unknown";
@@ -9,63 +11,51 @@ export interface Check {
   command: string;
   before: Verdict;
   now: Verdict;
+  /** How long its newest run took, in milliseconds. */
+  took: number | null;
+  why: string | null;
   output: string | null;
 }
 
-interface Section {
-  command: string;
-  output: string[];
-  /** It was run on the base, and failed there. */
-  failedOnBase: boolean;
-  begins: boolean;
-}
+export const verdictState: Record<Verdict, StateName> = {
+  passed: "landed",
+  failed: "failed",
+  notRun: "pending",
+  unknown: "pending",
+};
 
-function sections(log: string, commands: string[]): Section[] {
-  const heads = new Map(commands.map((command) => [`$ ${command}`, command]));
-  const found: Section[] = [];
-  let open: Section | null = null;
-  log.split("\n").forEach((line, at) => {
-    const command = heads.get(line);
-    if (command !== undefined) {
-      open = { command, output: [], failedOnBase: false, begins: at === 0 };
-      found.push(open);
-    } else if (line.startsWith("[conductor: ")) {
-      if (open && line.endsWith(" on the untouched base]")) open.failedOnBase = true;
-      open = null;
-    } else open?.output.push(line);
-  });
-  return found;
-}
+export const verdictWords: Record<Verdict, string> = taskWords.checked;
 
 /** The attempt's end, as events tell it. */
 export function endOf(events: TaskEvent[], attempt: number): TaskEvent | undefined {
   return events.findLast((event) => event.type === "attempt_ended" && event.attempt === attempt);
 }
 
-function results(commands: string[], end: TaskEvent | undefined): Verdict[] {
-  if (!end) return commands.map(() => "unknown");
-  if (end.outcome === "succeeded") return commands.map(() => "passed");
-  const failure = typeof end.outcome === "object" ? end.outcome.failed : undefined;
-  const at = commands.findIndex((command) => failure?.message.startsWith(`\`${command}\` failed`));
-  if (at < 0) return commands.map(() => "unknown");
-  return commands.map((_, place) => (place < at ? "passed" : place === at ? "failed" : "notRun"));
-}
+const verdict = (run: CheckRun | undefined, otherwise: Verdict): Verdict =>
+  run === undefined ? otherwise : run.passed ? "passed" : "failed";
 
-export function checksOf(commands: string[], log: string, events: TaskEvent[], attempt: number): Check[] {
-  const all = sections(log, commands);
-  const lookedAtBase = all[0]?.begins ?? false;
-  const now = results(commands, endOf(events, attempt));
-  return commands.map((command, at) => {
-    const own = all.filter((section) => section.command === command);
-    const last = own.at(-1);
-    const isNow = last !== undefined && !last.failedOnBase && !(lookedAtBase && own.length === 1);
-    const failedBefore = own.some((section) => section.failedOnBase);
-    const passedBefore = lookedAtBase && own.length > 1;
+/**
+ * `commands` are those of the task. What was noted may be more: `auto` stands for what the project has. Of attempts of
+ * earlier versions nothing was noted; whether they came to a good end says how their checks went.
+ */
+export function checksOf(commands: string[], runs: CheckRun[], end?: TaskEvent): Check[] {
+  const noted = new Set(runs.map((run) => run.command));
+  const isExpanded = [...noted].some((command) => !commands.includes(command));
+  const named = isExpanded ? commands.filter((command) => noted.has(command)) : commands;
+  const otherwise: Verdict = runs.length > 0 ? "notRun" : end?.outcome === "succeeded" ? "passed" : "unknown";
+  return [...new Set([...named, ...noted])].map((command) => {
+    const own = runs.filter((run) => run.command === command);
+    const now = own.findLast((run) => run.on === "work" || run.on === "combined");
     return {
       command,
-      before: failedBefore ? "failed" : passedBefore ? "passed" : "unknown",
-      now: now[at] ?? "unknown",
-      output: isNow ? last.output.join("\n").trimEnd() : null,
+      before: verdict(
+        own.findLast((run) => run.on === "base"),
+        "unknown",
+      ),
+      now: verdict(now, otherwise),
+      took: now?.took_ms ?? null,
+      why: now?.why ?? null,
+      output: now ? now.lines.join("\n") : null,
     };
   });
 }

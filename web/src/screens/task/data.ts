@@ -17,12 +17,14 @@ export const taskRoute = (run: string, task: string, what: string): string =>
 export const taskPath = (run: string, task: string, tab = ""): string =>
   `/runs/${run}/tasks/${encodeURIComponent(task)}${tab}`;
 
-export function useDetail(run: string, task: string): Looked<TaskDetail> {
+export function useDetail(run: string, task: string, atWork: boolean): Looked<TaskDetail> {
   return useLooked(
     `task-${run}-${task}`,
     async (signal) =>
       (await get<"GET /api/runs/{run}/tasks/{task}">("/api/runs/{run}/tasks/{task}", { run, task }, signal)).task,
     (ring) => ring.run.startsWith(run),
+    // Checks that end and tools that are called ring no bell.
+    atWork ? 5000 : undefined,
   );
 }
 

@@ -3,6 +3,7 @@
 import { dollars, duration } from "../../lib/format";
 import type { StateName } from "../../words";
 import { historyWords as text } from "../../words/history";
+import { taskWords } from "../../words/runTasks";
 
 export interface Failure {
   class: string;
@@ -53,6 +54,7 @@ export interface TaskEvent {
   question?: { what?: string; tool?: string };
   answer?: { allow: boolean; words?: string; by?: string };
   words?: string;
+  priority?: number;
   culprit?: string | null;
   with?: string | null;
   files?: string[];
@@ -175,6 +177,8 @@ function of(event: TaskEvent): Omit<Told, "seq" | "at"> {
       return plain(text.asked, [event.question?.what], "needs");
     case "question_answered":
       return plain(answered(event), [event.answer?.words]);
+    case "priority_changed":
+      return plain(text.priority(taskWords.priority.names[event.priority ?? 2] ?? String(event.priority)));
     case "words_sent":
       return plain(text.words_sent, [event.words]);
     case "conflict_foreseen":

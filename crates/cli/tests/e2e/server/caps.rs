@@ -49,5 +49,5 @@ fn a_priority_is_changed_over_the_api_whether_the_run_is_active_or_not() {
     served.post(&format!("/api/runs/{run}/caps"), json!({ "max_attempts": 9 })).expect(200);
     world.write("go", "");
     world.conductor(&["run", "--resume", &run, "-p", "1"]).expect(0);
-    assert_eq!(world.logged("attempt_started"), ["first", "first", "second", "third"]);
+    assert_eq!(world.logged("attempt_started"), ["first", "second", "first", "third"]);
 }

@@ -66,6 +66,11 @@ impl<'w> Served<'w> {
         served
     }
 
+    /// One that was started by other means, and is not ended here.
+    pub(super) fn of(world: &'w World, address: SocketAddr) -> Served<'w> {
+        Served { world, address, live: None, more: Vec::new() }
+    }
+
     pub(super) fn begin(&mut self) {
         let bind = self.address.to_string();
         let mut words = vec!["serve", "--json", "--bind", bind.as_str()];

@@ -34,6 +34,36 @@ fn bad_bodies_are_refused_with_the_place_of_the_mistake() {
     }
 }
 
+/// Too long to be read as a request at all: the status that the API's document has for it.
+#[test]
+fn an_address_that_is_far_too_long_is_refused_by_its_length() {
+    let world = World::new();
+    let served = Served::start(&world);
+    let long = format!("/api/runs?cursor={}", "x".repeat(100 << 10));
+    assert_eq!(served.by(&served.owner(), "GET", &long, &json!({})).status, 431);
+    let document = served.get("/api/openapi.json");
+    assert!(document["paths"]["/api/runs"]["get"]["responses"]["431"]["description"].is_string());
+}
+
+/// Without a project it is about the machine; of a project it looks at its repository and its tasks.
+#[test]
+fn the_doctor_looks_at_what_is_asked_about() {
+    let world = World::with("tasks: [{ id: a, run: 'true' }]");
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    let served = Served::start(&world);
+    let checks = |path: &str| {
+        let found = served.get(path);
+        let findings = found["findings"].as_array().unwrap().clone();
+        findings.iter().map(|one| one["check"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (machine, project) = (checks("/api/doctor"), checks("/api/projects/web/doctor"));
+    assert!(
+        machine.iter().any(|check| check == "agents") && !machine.iter().any(|check| check == "repository")
+    );
+    assert!(project.iter().any(|check| check == "repository"), "{project:?}");
+    assert!(project.len() > machine.len());
+}
+
 /// E12: those who only begin a request, and one who sends far too much, hold no other client up.
 #[test]
 fn slow_and_endless_requests_hold_no_other_client_up() {

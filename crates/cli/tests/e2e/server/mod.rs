@@ -3,6 +3,7 @@
 mod access;
 mod again;
 mod caps;
+mod checks;
 mod client;
 mod commands;
 mod conversation;
@@ -15,6 +16,7 @@ mod limits;
 mod oidc;
 mod open;
 mod openapi;
+mod page;
 mod parallel;
 mod projects;
 mod prometheus;

@@ -2,9 +2,9 @@
 
 use conductor_core::values::ids::Attempt;
 
-use super::{ListenError, Listener, Standing};
+use super::{ListenError, Listener, Standing, Words};
 use crate::agents::conversation;
-use crate::process::transcript::{Newest, News, PartReader, Reader};
+use crate::process::transcript::{News, PartReader, Reader};
 
 /// Reads what an attempt said into turns, each byte once.
 pub struct Exchange {
@@ -15,19 +15,14 @@ pub struct Exchange {
     over: bool,
 }
 
-/// An agent speaks to us; a command only to people.
-enum Words {
-    Agent(PartReader),
-    Command(Reader),
-}
-
 impl Exchange {
     /// Of an attempt by this agent, or by a command.
     pub fn new(listener: Listener, attempt: Attempt, executor: u32, agent: Option<&str>) -> Exchange {
         let speaker = listener.speaker(attempt, executor);
         let words = match agent {
-            Some(_) => Words::Agent(PartReader::new(&speaker)),
-            None => Words::Command(Reader::new(&speaker, false)),
+            Some(_) => Words::ToUs(PartReader::new(&speaker)),
+            // A command speaks only to people.
+            None => Words::Shown(Reader::new(&speaker, false)),
         };
         let turns = conversation::Reader::new(listener.plan.clone(), agent);
         Exchange { listener, attempt, words, turns, over: false }
@@ -62,9 +57,9 @@ impl Exchange {
     /// Whether there was anything; nothing where it did not stay at work meanwhile.
     async fn read(&mut self, standing: &Standing) -> Result<Option<bool>, ListenError> {
         match &mut self.words {
-            Words::Agent(parts) => {
+            Words::ToUs(parts) => {
                 let mut ahead = parts.clone();
-                let mut news = ahead.next(newest(standing))?;
+                let mut news = ahead.next(standing.newest())?;
                 if let Standing::AtWork(before) = standing
                     && !self.listener.goes_on(before).await
                 {
@@ -77,8 +72,8 @@ impl Exchange {
                 let part = parts.part();
                 Ok(Some(self.take(news, part)))
             }
-            Words::Command(reader) => {
-                let words = self.listener.next(self.attempt, reader).await?;
+            Words::Shown(_) => {
+                let words = self.listener.next(self.attempt, &mut self.words).await?;
                 self.turns.hear(1, &words);
                 Ok(Some(!words.is_empty()))
             }
@@ -95,13 +90,5 @@ impl Exchange {
             self.turns.reach(part);
         }
         is_news
-    }
-}
-
-fn newest(standing: &Standing) -> Newest {
-    match standing {
-        Standing::AtWork(heard) => Newest::AtWork(heard.clear[1]),
-        Standing::Left { died: true } => Newest::Left,
-        Standing::Over | Standing::Left { died: false } => Newest::Kept,
     }
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use conductor_core::values::ids::Attempt;
 
-use super::{ListenError, Listener, ShownLines, attempts};
-use crate::process::transcript::Reader;
+use super::{ListenError, Listener, ShownLines, Words, attempts};
 use crate::runs::control::ControlError;
 use crate::stores::briefly;
 
@@ -26,7 +25,7 @@ pub enum Told {
 pub struct Follower {
     listener: Listener,
     from: Attempt,
-    current: Option<(Attempt, Reader)>,
+    current: Option<(Attempt, Words)>,
     lines: ShownLines,
     waiting: VecDeque<Told>,
     /// Nothing was new the last time.

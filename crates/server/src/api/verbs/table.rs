@@ -380,10 +380,21 @@ pub(super) static VERBS: &[Verb] = &[
         At::Home,
     ),
     verb(
-        get("/api/doctor", VIEWER, "Check that everything a run needs is there and works", by!(carry))
+        get("/api/doctor", VIEWER, "Check that everything a run needs of this machine is there", by!(carry))
             .json("conductor.doctor/1", ""),
-        "doctor --json",
+        "doctor --machine --json",
         At::Home,
+    ),
+    verb(
+        get(
+            "/api/projects/{project}/doctor",
+            VIEWER,
+            "Check that everything a run of the project needs is there and works",
+            by!(carry),
+        )
+        .json("conductor.doctor/1", ""),
+        "doctor --json",
+        At::Project,
     ),
     verb(
         get("/api/templates", VIEWER, "List the templates of task files", by!(carry))

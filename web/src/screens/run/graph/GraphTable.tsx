@@ -1,7 +1,7 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useMemo, useRef } from "react";
+import { useMemo } from "react";
 import { Link } from "wouter";
 import type { RunTask } from "../../../api/types";
+import { FactTable } from "../../../parts/FactTable";
 import { State } from "../../../parts/State";
 import type { StateName } from "../../../words";
 import { graphWords as text } from "../../../words/graph";
@@ -15,11 +15,8 @@ interface Props {
   choose: (id: string) => void;
 }
 
-const ROW = 32;
-
 /** The graph for those who do not see it: what each task comes after and before. */
 export function GraphTable({ run, layout, byId, chosen, choose }: Props) {
-  const scroller = useRef<HTMLDivElement>(null);
   const before = useMemo(() => {
     const found = new Map<string, string[]>();
     for (const task of byId.values()) {
@@ -41,64 +38,30 @@ export function GraphTable({ run, layout, byId, chosen, choose }: Props) {
       ),
     [layout],
   );
-  const rows = useMemo(() => layout.ids.filter((id) => byId.has(id)), [layout, byId]);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW,
-    overscan: 12,
-  });
+  const rows = useMemo(
+    () => layout.ids.map((id) => byId.get(id)).filter((task) => task !== undefined),
+    [layout, byId],
+  );
   return (
-    <div
-      className="scroller table graph-table"
-      ref={scroller}
-      role="table"
-      aria-label={text.table}
-      aria-rowcount={rows.length + 1}
-      tabIndex={0}
-    >
-      <div className="table-head" role="row">
-        {Object.values(text.columns).map((name) => (
-          <span key={name} role="columnheader">
-            {name}
-          </span>
-        ))}
-      </div>
-      <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: "relative" }}>
-        {virtual.getVirtualItems().map((item) => {
-          const task = byId.get(rows[item.index] ?? "");
-          if (!task) return null;
-          return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the row's link takes the keys
-            <div
-              key={task.id}
-              className="table-row"
-              role="row"
-              aria-rowindex={item.index + 2}
-              aria-selected={task.id === chosen}
-              style={{ position: "absolute", insetInline: 0, top: item.start }}
-              onClick={() => choose(task.id)}
-            >
-              <span role="cell">
-                <Link href={`/runs/${run}/tasks/${encodeURIComponent(task.id)}`}>
-                  <b>{task.id}</b>
-                </Link>{" "}
-                <span className="faint">{task.name !== task.id ? task.name : ""}</span>
-              </span>
-              <span role="cell">
-                <State state={task.state as StateName} phase={task.phase} />
-              </span>
-              <span role="cell" className="faint">
-                {task.dependencies.join(", ")}
-              </span>
-              <span role="cell" className="faint">
-                {(before.get(task.id) ?? []).join(", ")}
-              </span>
-              <span role="cell">{critical.has(task.id) ? text.yes : ""}</span>
-            </div>
-          );
-        })}
-      </div>
-    </div>
+    <FactTable
+      label={text.table}
+      columns={Object.values(text.columns)}
+      rows={rows}
+      keyOf={(task) => task.id}
+      chosen={(task) => task.id === chosen}
+      choose={(task) => choose(task.id)}
+      cells={(task) => [
+        <>
+          <Link href={`/runs/${run}/tasks/${encodeURIComponent(task.id)}`}>
+            <b>{task.id}</b>
+          </Link>{" "}
+          <span className="faint">{task.name !== task.id ? task.name : ""}</span>
+        </>,
+        <State key="state" state={task.state as StateName} phase={task.phase} />,
+        { faint: task.dependencies.join(", ") },
+        { faint: (before.get(task.id) ?? []).join(", ") },
+        critical.has(task.id) ? text.yes : "",
+      ]}
+    />
   );
 }
