@@ -16,15 +16,7 @@ test.beforeEach(() => {
 });
 test.afterEach(() => world.end());
 
-async function begin(tasks: string, ...options: string[]): Promise<string> {
-  world.write("tasks.yaml", tasks);
-  await world.serve();
-  await world.api("POST", "/api/projects", { directory: world.repository });
-  world.start("run", "tasks.yaml", ...options);
-  await expect.poll(async () => (await world.runs()).length, { timeout: 20_000 }).toBe(1);
-  return (await world.runs())[0]?.run ?? "";
-}
-
+const begin = (tasks: string, ...options: string[]) => world.begin(tasks, ...options);
 const status = (run: string) => world.api("GET", `/api/runs/${run}`);
 
 async function stateOf(run: string, task: string): Promise<string> {

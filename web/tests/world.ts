@@ -4,7 +4,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Page } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 
 const program = resolve(process.env.CONDUCTOR_PROGRAM ?? "../target/debug/conductor");
 
@@ -67,6 +67,8 @@ export class World {
   readonly repository: string;
   private server: ChildProcess | null = null;
   private children: ChildProcess[] = [];
+  /** What is set for its programs beside what all have. */
+  readonly more: NodeJS.ProcessEnv = {};
   url = "";
   port = 0;
 
@@ -83,7 +85,8 @@ export class World {
 
   get environment(): NodeJS.ProcessEnv {
     return {
-      PATH: `${join(this.folder, "bin")}:${process.env.PATH}`,
+      ...this.more,
+      PATH: `${join(this.folder, "bin")}:${this.more.PATH ?? process.env.PATH}`,
       HOME: this.home,
       SIGNS: this.signs,
       LANG: "C.UTF-8",
@@ -190,6 +193,16 @@ export class World {
     await page.goto(url);
     await page.waitForURL((now) => now.pathname === "/");
     if (path !== "/") await page.goto(`${this.url}${path}`);
+  }
+
+  /** A server, a project, and a run of these tasks; its name. */
+  async begin(tasks: string, ...options: string[]): Promise<string> {
+    this.write("tasks.yaml", tasks);
+    await this.serve();
+    await this.api("POST", "/api/projects", { directory: this.repository });
+    this.start("run", "tasks.yaml", ...options);
+    await expect.poll(async () => (await this.runs()).length, { timeout: 20_000 }).toBe(1);
+    return (await this.runs())[0]?.run ?? "";
   }
 
   async runs(): Promise<{ run: string; state: string; live: boolean }[]> {

@@ -32,6 +32,7 @@ export interface AtWork {
   model?: string | null;
   pid?: number | null;
   cost_usd?: number | null;
+  last_tool?: string | null;
 }
 
 export interface Reason {
@@ -204,6 +205,26 @@ export interface TaskDetail {
   chosen: unknown;
   max_cost_usd?: number | null;
   output_tokens: number;
+  checks: CheckRun[];
+  last_tool?: ToolCall | null;
+}
+
+export interface CheckRun {
+  on: string;
+  command: string;
+  at: string;
+  took_ms: number;
+  passed: boolean;
+  why?: string | null;
+  lines: string[];
+}
+
+export interface ToolCall {
+  tool: string;
+  what: string;
+  from: string;
+  to: string;
+  failed: boolean;
 }
 
 export interface ConflictVersion {
@@ -320,6 +341,16 @@ export interface CancelAnswer {
   schema: "conductor.cancel/1";
 }
 
+export interface CapsAnswer {
+  run: string;
+  active: boolean;
+  max_cost_usd?: number | null;
+  max_tokens?: number | null;
+  max_time_ms?: number | null;
+  max_attempts?: number | null;
+  schema: "conductor.caps/1";
+}
+
 export interface ChangesAnswer {
   run: string;
   seq: number;
@@ -339,6 +370,14 @@ export interface CheckpointRollbackAnswer {
 
 export interface CheckpointsAnswer {
   schema: "conductor.checkpoints/1";
+}
+
+export interface ChecksAnswer {
+  run: string;
+  task: string;
+  attempt: number;
+  checks: CheckRun[];
+  schema: "conductor.checks/1";
 }
 
 export interface CodeAnswer {
@@ -920,6 +959,7 @@ export interface Answers {
   "GET /api/projects/{project}/dependencies/graph": GraphAnswer;
   "GET /api/projects/{project}/dependencies/graph/layout": GraphLayoutAnswer;
   "GET /api/projects/{project}/dependencies/validate": ValidationAnswer;
+  "GET /api/projects/{project}/doctor": DoctorAnswer;
   "GET /api/projects/{project}/epics": EpicsAnswer;
   "GET /api/projects/{project}/groups": GroupsAnswer;
   "GET /api/projects/{project}/groups/detected": GroupsDetectedAnswer;
@@ -955,6 +995,7 @@ export interface Answers {
   "GET /api/runs/{run}/tasks": TasksAnswer;
   "GET /api/runs/{run}/tasks/{task}": RunTaskAnswer;
   "GET /api/runs/{run}/tasks/{task}/attempts": AttemptsAnswer;
+  "GET /api/runs/{run}/tasks/{task}/checks": ChecksAnswer;
   "GET /api/runs/{run}/tasks/{task}/conflict": ConflictAnswer;
   "GET /api/runs/{run}/tasks/{task}/conversation": ConversationAnswer;
   "GET /api/runs/{run}/tasks/{task}/diff": DiffAnswer;
@@ -995,6 +1036,7 @@ export interface Answers {
   "POST /api/projects/{project}/worktrees/clean": WorktreeCleanAnswer;
   "POST /api/runs/prune": PruneAnswer;
   "POST /api/runs/{run}/cancel": CancelAnswer;
+  "POST /api/runs/{run}/caps": CapsAnswer;
   "POST /api/runs/{run}/continue": ContinueAnswer;
   "POST /api/runs/{run}/pause": PauseAnswer;
   "POST /api/runs/{run}/resume": DetachedAnswer;
@@ -1008,6 +1050,7 @@ export interface Answers {
   "POST /api/runs/{run}/tasks/{task}/conflict/take": ConflictFileAnswer;
   "POST /api/runs/{run}/tasks/{task}/deny": AnswerAnswer;
   "POST /api/runs/{run}/tasks/{task}/merge": LandingAnswer;
+  "POST /api/runs/{run}/tasks/{task}/priority": AnswerAnswer;
   "POST /api/runs/{run}/tasks/{task}/retry": AnswerAnswer;
   "POST /api/runs/{run}/tasks/{task}/review/approve": ReviewAnswer;
   "POST /api/runs/{run}/tasks/{task}/review/edit": ReviewEditAnswer;

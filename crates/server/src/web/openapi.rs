@@ -8,6 +8,9 @@ use super::route::{Route, Rule};
 use super::shapes::SHAPES;
 use crate::problem::KINDS;
 
+/// How a request is refused of which not even the head can be taken.
+const TOO_LONG: &str = "too_long";
+
 pub(crate) fn document(routes: impl IntoIterator<Item = &'static Route>) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes {
@@ -106,9 +109,7 @@ fn responses(route: &Route) -> Value {
         Answer::Other(media) => json!({ "description": route.words, "content": { media: {} } }),
     };
     responses.insert(route.status.to_string(), good);
-    // Said before a request is read as one, so without a body.
-    responses
-        .insert("431".into(), json!({ "description": "The address and the headers together are too long." }));
+    responses.insert("431".into(), json!({ "$ref": format!("#/components/responses/{TOO_LONG}") }));
     if route.is_revalidated {
         responses.insert("304".into(), json!({ "description": "The answer you have is still good." }));
     }
@@ -125,7 +126,11 @@ fn problems() -> Value {
     let problem = |(_, code, title): &(u16, &str, &str)| {
         ((*code).to_owned(), json!({ "description": title, "content": content }))
     };
-    Value::Object(KINDS.iter().map(problem).collect())
+    let mut problems: Map<String, Value> = KINDS.iter().map(problem).collect();
+    // Said before the request is read as one, so without a body.
+    let too_long = json!({ "description": "the address and the headers together are too long" });
+    problems.insert(TOO_LONG.into(), too_long);
+    Value::Object(problems)
 }
 
 /// Which problems a route can answer with. A 500 is none of them: that would be a mistake of ours.

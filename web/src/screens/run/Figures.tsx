@@ -7,9 +7,9 @@ import { at, count, dollars, duration, exactly } from "../../lib/format";
 import { State } from "../../parts/State";
 import { type StateName, words } from "../../words";
 import { runWords } from "../../words/run";
+import { CapButton } from "./CapButton";
 import { isUntold, sumOf } from "./cost";
 import { isOpen, type Rest } from "./estimate";
-import { CapButton } from "./CapButton";
 import { Slots } from "./Slots";
 
 const text = runWords.figures;

@@ -17,7 +17,7 @@ export const taskRoute = (run: string, task: string, what: string): string =>
 export const taskPath = (run: string, task: string, tab = ""): string =>
   `/runs/${run}/tasks/${encodeURIComponent(task)}${tab}`;
 
-export function useDetail(run: string, task: string, atWork: boolean): Looked<TaskDetail> {
+export function useDetail(run: string, task: string, atWork = false): Looked<TaskDetail> {
   return useLooked(
     `task-${run}-${task}`,
     async (signal) =>

@@ -30,7 +30,7 @@ tasks:
   - id: mends
     prompt: mend it
     env: { WORLD: HERE }
-    verify: ['echo first', 'echo only $(cat n.txt | wc -l); test $(cat n.txt | wc -l) = 2']
+    verify: ['echo first', 'echo only $(cat n.txt 2>/dev/null | wc -l); test $(cat n.txt 2>/dev/null | wc -l) = 2']
     fix_rounds: 1
 ";
 

@@ -42,7 +42,9 @@ fn an_address_that_is_far_too_long_is_refused_by_its_length() {
     let long = format!("/api/runs?cursor={}", "x".repeat(100 << 10));
     assert_eq!(served.by(&served.owner(), "GET", &long, &json!({})).status, 431);
     let document = served.get("/api/openapi.json");
-    assert!(document["paths"]["/api/runs"]["get"]["responses"]["431"]["description"].is_string());
+    let described = &document["paths"]["/api/runs"]["get"]["responses"]["431"]["$ref"];
+    assert_eq!(described, "#/components/responses/too_long");
+    assert!(document["components"]["responses"]["too_long"]["description"].is_string());
 }
 
 /// Without a project it is about the machine; of a project it looks at its repository and its tasks.

@@ -38,10 +38,7 @@ export function GraphTable({ run, layout, byId, chosen, choose }: Props) {
       ),
     [layout],
   );
-  const rows = useMemo(
-    () => layout.ids.map((id) => byId.get(id)).filter((task) => task !== undefined),
-    [layout, byId],
-  );
+  const rows = useMemo(() => layout.ids.map((id) => byId.get(id)).filter((task) => task !== undefined), [layout, byId]);
   return (
     <FactTable
       label={text.table}
