@@ -57,9 +57,7 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
                 landing: None,
             })
         }
-        (state, Event::WordsSent { .. } | Event::PriorityChanged { .. }) if !state.status().is_end() => {
-            state.clone()
-        }
+        (state, event) if leaves_state(event) && !state.status().is_end() => state.clone(),
         (S::Asking { .. }, Event::QuestionAnswered { .. }) => S::Pending,
         (S::Pending, Event::ApprovalAsked { question, .. }) if progress.last_attempt == 0 => {
             S::Asking { question: question.clone(), since: record.at }
@@ -109,6 +107,11 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
         (S::Failed(_), Event::TaskResolved { .. }) => S::Completed,
         _ => return None,
     })
+}
+
+/// What a person says of a task that has not ended, whatever it is at.
+fn leaves_state(event: &Event) -> bool {
+    matches!(event, Event::WordsSent { .. } | Event::PriorityChanged { .. })
 }
 
 fn step_running(running: &Running, event: &Event, record: &Record) -> Option<TaskState> {
