@@ -115,3 +115,16 @@ test("the last tool of an agent is seen, and how each check went", async ({ page
   await expect(cards.nth(1)).toContainText("exit code 1");
   await expect(cards.nth(1)).toContainText("Error: 2 is not 3");
 });
+
+test("an address of `conductor open` leads to what was named, and to no other host", async ({ page }) => {
+  const run = await begin("tasks: [{ id: cart, prompt: Sleep, agent: sleeper }]");
+  const printed = () => world.conductor("open", "--print", "cart").trim();
+  await page.goto(printed());
+  await page.waitForURL((now) => now.pathname === `/runs/${run}/tasks/cart`);
+  await expect(page.getByRole("heading", { name: "cart", level: 1 })).toBeVisible();
+  await page.context().clearCookies();
+  const elsewhere = printed().replace(/(#[^/]*).*/, "$1//elsewhere.example/");
+  await page.goto(elsewhere);
+  await page.waitForURL((now) => now.pathname === "/");
+  expect(new URL(page.url()).host).toBe(new URL(world.url).host);
+});
