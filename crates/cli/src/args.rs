@@ -9,6 +9,7 @@ mod plan;
 mod review;
 mod run;
 mod serving;
+mod trusting;
 pub(crate) mod words;
 mod work;
 
@@ -25,6 +26,7 @@ pub(crate) use plan::*;
 pub(crate) use review::*;
 pub(crate) use run::*;
 pub(crate) use serving::*;
+pub(crate) use trusting::*;
 pub(crate) use work::*;
 
 /// Runs many coding agents in parallel, and can prove what it did.
@@ -159,6 +161,11 @@ pub(crate) enum Command {
     /// List, make or revoke access tokens of the server
     #[command(subcommand)]
     Token(Token),
+    /// Show what this repository's config and plugins would run, and trust it
+    Trust(Trust),
+    /// List, add, write or test plugins: agents, notifiers, importers, verifiers
+    #[command(subcommand)]
+    Plugin(Plugin),
     /// Show every setting, and where its value comes from
     #[command(subcommand)]
     Config(Config),

@@ -111,4 +111,10 @@ pub enum Notification {
     Sound { file: Option<String> },
     Desktop { message: Option<String> },
     Webhook { url: String },
+    /// A notifier of this name.
+    Plugin {
+        name: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
 }

@@ -1,15 +1,16 @@
 //! Our own look at the work: what makes a workspace ready, what checks the result, and whether the checks check anything.
 
 use std::path::Path;
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use conductor_core::plan::Task;
-use conductor_core::run::event::{Change, Failure, FailureClass, Gate, Outcome};
+use conductor_core::run::event::{Change, Failure, FailureClass, Finding, Gate, Outcome};
 use conductor_core::schedule::recovery;
 use tokio::sync::watch;
 
 use super::feedback::Feedback;
-use super::{AttemptContext, Order, Stop, Worker, base, log_lines};
+use super::{AttemptContext, Order, Stop, Worker, base, log_lines, verifiers};
 use crate::agents;
 use crate::git::workspaces::{Workspace, WorkspaceError, file};
 use crate::host::access;
@@ -77,7 +78,9 @@ impl Worker {
     ) -> Result<(), Failure> {
         let checks: Vec<Check<'_>> =
             context.task.verify.iter().map(|command| Check { task: context.task, command }).collect();
-        self.check(context.order, &checks, &context.workspace, transcript, stop).await
+        let found = self.check(context.order, &checks, &context.workspace, transcript, stop).await?;
+        *context.findings.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        Ok(())
     }
 
     /// The combined tree, looked at before it lands. What is said goes into a transcript of its own.
@@ -95,12 +98,13 @@ impl Worker {
         let mut transcript = self.open_transcript(&self.speaker(order), &stop).await.map_err(lost)?;
         let checked = self.check(order, checks, workspace, &mut transcript, &mut stop).await;
         let _ = transcript.finish();
-        checked.map_err(|failure| Failure {
+        checked.map(drop).map_err(|failure| Failure {
             message: format!("on the combined tree: {}", failure.message),
             ..failure
         })
     }
 
+    /// Runs the checks until one fails; what verifiers among them found and let pass.
     async fn check(
         &self,
         order: &Order,
@@ -108,19 +112,25 @@ impl Worker {
         workspace: &Workspace,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Finding>, Failure> {
+        let mut found = Vec::new();
         for Check { task, command } in checks {
             let commands = gates::expand(std::slice::from_ref(*command), &workspace.directory)
                 .map_err(|error| Failure::new(FailureClass::Unverified, error.to_string()))?;
             for command in &commands {
-                if let Some(why) = self.command(order, task, command, workspace, transcript, stop).await? {
-                    let failure = Failure::new(FailureClass::Unverified, base::failed(command, &why));
+                let failed = self.command(order, task, command, workspace, transcript, stop).await?;
+                if verifiers::named(command).is_some() {
+                    found.extend(self.findings(order, task));
+                }
+                if let Some(why) = failed {
+                    let mut failure = Failure::new(FailureClass::Unverified, base::failed(command, &why));
+                    failure.findings = found;
                     let failure = transcript.redactor().failure(failure);
                     return Err(failure.with(transcript.last_lines(EVIDENCE_LINES).join("\n")));
                 }
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Runs a command in a task's name; why it failed, if it did.
@@ -135,7 +145,10 @@ impl Worker {
     ) -> Result<Option<String>, Failure> {
         transcript.redact(self.caller.redactor(&order.plan, task));
         transcript.note(&format!("$ {command}"));
-        let launch = agents::command(command, task, workspace, &self.caller);
+        let launch = match verifiers::named(command) {
+            Some(verifier) => self.verifier_launch(order, task, verifier, workspace)?,
+            None => agents::command(command, task, workspace, &self.caller),
+        };
         let begun = Instant::now();
         let exit = self.run_process(order, &launch, transcript, stop).await?;
         log_lines::command_ended(command, exit, begun);
@@ -174,7 +187,7 @@ impl Worker {
         let checks: Vec<Check<'_>> =
             context.task.verify.iter().map(|command| Check { task: context.task, command }).collect();
         let holds = match self.check(context.order, &checks, &workspace, transcript, stop).await {
-            Ok(()) => false,
+            Ok(_) => false,
             Err(failure) if failure.class == FailureClass::Unverified => true,
             Err(_) => return None,
         };
