@@ -68,7 +68,7 @@ impl Arguments {
 
 /// As each of them takes a server that it starts itself.
 const ADD_TO_AGENTS: &str = "\
-To add it to an agent, once, in the repository:
+To add it to an agent with a skill beside it: conductor setup AGENT. Or by hand, once, in the repository:
   claude mcp add conductor -- conductor mcp
   codex mcp add conductor -- conductor mcp
   gemini mcp add conductor conductor mcp
@@ -144,6 +144,8 @@ pub(crate) enum Command {
     /// List the agents, and test them
     #[command(subcommand)]
     Agents(Agents),
+    /// Give an agent Conductor's skill and tools, so that it can plan, start and watch runs itself
+    Setup(Setup),
     /// Serve Conductor as tools to an agent or editor, over the Model Context Protocol
     #[command(after_help = ADD_TO_AGENTS)]
     Mcp,

@@ -108,6 +108,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Task(task) => commands::task::run(&task),
         Command::Review(review) => commands::review::run(&review),
         Command::Agents(agents) => commands::agents::run(&agents),
+        Command::Setup(setup) => commands::setup::run(&setup),
         Command::Mcp => commands::mcp::run(),
         Command::Plugin(plugin) => commands::plugin::run(&plugin),
         Command::Trust(trust) => commands::trust::run(&trust),

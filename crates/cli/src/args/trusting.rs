@@ -145,3 +145,27 @@ pub(crate) struct PluginVerify {
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SetupAgent {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Setup {
+    /// Set up this agent
+    #[arg(value_enum)]
+    pub(crate) agent: SetupAgent,
+    /// Take it back
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// Write without being asked, after it was shown
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
