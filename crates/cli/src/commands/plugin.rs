@@ -30,9 +30,7 @@ pub(crate) fn run(plugin: &args::Plugin) -> Result<Exit, CliError> {
 fn list(as_json: bool) -> Result<Exit, CliError> {
     let all = plugins::all()?;
     if as_json {
-        let one = |(found, standing): &(Found, Standing)| {
-            json!({ "kind": found.kind, "name": found.name, "path": found.path, "place": found.place, "standing": standing })
-        };
+        let one = |(found, standing): &(Found, Standing)| json!({ "kind": found.kind, "name": found.name, "path": found.path, "place": found.place, "standing": standing });
         let all: Vec<_> = all.iter().map(one).collect();
         answer_json(&json!({ "schema": "conductor.plugins/1", "plugins": all }))?;
         return Ok(Exit::Done);
@@ -88,7 +86,8 @@ fn new(args: &args::PluginNew) -> Result<Exit, CliError> {
     let (built, build) = match language {
         Language::Rust => {
             let folder = args.output.join(&program);
-            let build = format!("  cargo build --release --manifest-path {}\n", folder.join("Cargo.toml").display());
+            let build =
+                format!("  cargo build --release --manifest-path {}\n", folder.join("Cargo.toml").display());
             (folder.join("target/release").join(&program), build)
         }
         Language::Python | Language::Sh => (args.output.join(&program), String::new()),
@@ -124,7 +123,8 @@ fn meant(word: &str) -> Result<Found, CliError> {
         (Some(one), None) => Ok(one?),
         (Some(_), Some(_)) => {
             let message = format!("there is more than one plugin '{word}'");
-            Err(CliError::new(Exit::Usage, message).help("give its whole name, such as conductor-verifier-NAME"))
+            Err(CliError::new(Exit::Usage, message)
+                .help("give its whole name, such as conductor-verifier-NAME"))
         }
         (None, _) => Err(CliError::new(Exit::AgentMissing, format!("there is no plugin '{word}'"))
             .help("`conductor plugin list` shows those there are")),
@@ -153,7 +153,8 @@ fn test(args: &args::PluginTest) -> Result<Exit, CliError> {
         some => format!("{}: {some} of {} failed\n", found.program(), checked.len()),
     };
     let words = checked.iter().map(line).collect::<String>() + &verdict;
-    let value = json!({ "plugin": found.program(), "path": found.path, "passed": failed == 0, "cases": checked });
+    let value =
+        json!({ "plugin": found.program(), "path": found.path, "passed": failed == 0, "cases": checked });
     answer_either(args.json, &words, "conductor.plugin-test/1", value)?;
     Ok(if failed == 0 { Exit::Done } else { Exit::TaskFailed })
 }

@@ -23,8 +23,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use conductor_core::plan::{Notification, Plan};
 use conductor_core::plan::graph::{self, Graph};
+use conductor_core::plan::{Notification, Plan};
 use conductor_core::report::PlanFile;
 use conductor_core::run::Run;
 use conductor_core::run::event::{Event, Options, Record};
@@ -162,7 +162,8 @@ fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, CliError> {
 
 /// Verifiers and notifiers, too: what checks the work is there before an agent is paid.
 fn check_plugins(plan: &Plan) -> Result<(), CliError> {
-    let verifiers = plan.tasks.iter().flat_map(|task| &task.verify).filter_map(|check| verifiers::named(check));
+    let verifiers =
+        plan.tasks.iter().flat_map(|task| &task.verify).filter_map(|check| verifiers::named(check));
     let verifiers = verifiers.map(|(name, _)| (plugins::Kind::Verifier, name.to_owned()));
     let told = &plan.notifications;
     let ways = [&told.on_complete, &told.on_failure, &told.on_input, &told.on_budget].into_iter().flatten();

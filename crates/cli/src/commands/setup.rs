@@ -26,7 +26,8 @@ pub(crate) fn run(args: &args::Setup) -> Result<Exit, CliError> {
     let mut changes = Vec::new();
     for edit in &edits {
         let before = edit.read()?;
-        let after = if args.remove { edit.taken_back(before.as_deref())? } else { edit.made(before.as_deref())? };
+        let after =
+            if args.remove { edit.taken_back(before.as_deref())? } else { edit.made(before.as_deref())? };
         if before != after {
             changes.push((edit, before, after));
         }
@@ -42,7 +43,8 @@ pub(crate) fn run(args: &args::Setup) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     for (edit, before, after) in &changes {
-        let lines = difference::lines(before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+        let lines =
+            difference::lines(before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
         console::ask(format!("{}:\n{lines}", edit.path().display()));
     }
     agreed(args.yes)?;
@@ -97,14 +99,16 @@ fn program() -> Result<String, CliError> {
 fn folder(variable: &str, below_home: &str) -> Result<PathBuf, CliError> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let own = if variable.is_empty() { None } else { set(variable) };
-    own.or_else(|| set("HOME").map(|home| home.join(below_home)))
-        .ok_or_else(|| CliError::new(Exit::Unexpected, "HOME is not set, so there is no configuration to write to"))
+    own.or_else(|| set("HOME").map(|home| home.join(below_home))).ok_or_else(|| {
+        CliError::new(Exit::Unexpected, "HOME is not set, so there is no configuration to write to")
+    })
 }
 
 /// Where each agent looks for tools and skills.
 fn edits_of(agent: SetupAgent) -> Result<Vec<Edit>, CliError> {
     let program = program()?;
-    let skill = |folder: &Path| Edit::File { path: folder.join("skills/conductor/SKILL.md"), text: SKILL.to_owned() };
+    let skill =
+        |folder: &Path| Edit::File { path: folder.join("skills/conductor/SKILL.md"), text: SKILL.to_owned() };
     let json = |path: PathBuf, section: &'static str, value: Value| Edit::Json { path, section, value };
     Ok(match agent {
         SetupAgent::Claude => {

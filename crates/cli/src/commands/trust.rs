@@ -101,7 +101,9 @@ fn list(as_json: bool) -> Result<Exit, CliError> {
         answer_either(true, "", SCHEMA, json!({ "trusted": trust.all() }))?;
         return Ok(Exit::Done);
     }
-    let row = |one: &Trusted| [one.place.display().to_string(), one.path.clone(), one.sha256.chars().take(12).collect()];
+    let row = |one: &Trusted| {
+        [one.place.display().to_string(), one.path.clone(), one.sha256.chars().take(12).collect()]
+    };
     match trust.all() {
         [] => answer("you have trusted no repository")?,
         all => answer(&columns(["REPOSITORY", "FILE", "SHA-256"], all.iter().map(row).collect()))?,

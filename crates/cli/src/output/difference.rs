@@ -123,10 +123,7 @@ mod tests {
     fn what_changed_is_shown_with_what_is_around_it() {
         let before = "a\nb\nc\nd\ne\nf\ng\nh\n";
         let after = "a\nb\nc\nD\ne\nf\ng\nh\ni\n";
-        assert_eq!(
-            lines(before, after),
-            "    b\n    c\n  - d\n  + D\n    e\n    f\n    g\n    h\n  + i\n"
-        );
+        assert_eq!(lines(before, after), "    b\n    c\n  - d\n  + D\n    e\n    f\n    g\n    h\n  + i\n");
         assert_eq!(lines("x\n", "x\n"), "");
         assert_eq!(lines("", "x\n"), "  + x\n");
         let far = lines("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "0\n2\n3\n4\n5\n6\n7\n8\n0\n");

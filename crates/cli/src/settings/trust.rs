@@ -145,7 +145,10 @@ impl Standing {
 fn is_the_users_own(root: &Path) -> bool {
     let own = Home::root_of_environment().ok().map(|home| home.join("config.yaml"));
     let there = root.join(CONFIG);
-    own.is_some_and(|own| own == there || own.canonicalize().is_ok_and(|own| there.canonicalize().is_ok_and(|there| own == there)))
+    own.is_some_and(|own| {
+        own == there
+            || own.canonicalize().is_ok_and(|own| there.canonicalize().is_ok_and(|there| own == there))
+    })
 }
 
 /// A config that cannot be read says nothing; what is wrong with it is told elsewhere.
@@ -156,7 +159,12 @@ fn needing(config: &Part) -> Vec<Written> {
 }
 
 /// The layer of a repository's config as far as it counts, and what is to be said of the rest.
-pub(crate) fn gate(path: &Path, sha256: &str, source: &Source, layer: Layer) -> (Option<Layer>, Option<Diagnostic>) {
+pub(crate) fn gate(
+    path: &Path,
+    sha256: &str,
+    source: &Source,
+    layer: Layer,
+) -> (Option<Layer>, Option<Diagnostic>) {
     if layer.needing_trust().next().is_none() {
         return (Some(layer), None);
     }

@@ -63,6 +63,7 @@ mod odd_repositories;
 mod orchestrate;
 mod orphans;
 mod plan;
+mod plugins;
 mod privacy;
 mod progress;
 mod questions;

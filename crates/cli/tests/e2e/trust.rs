@@ -44,7 +44,10 @@ fn nothing_ran(world: &World) {
 fn what_is_not_trusted_does_nothing() {
     let world = from_others();
     let refused = conductor(&world, &["run", "../tasks.yaml"]).expect(3);
-    refused.says("setup, verify, measure, env.PATH, agents.mine, isolation").says("conductor trust").says("nothing was started");
+    refused
+        .says("setup, verify, measure, env.PATH, agents.mine, isolation")
+        .says("conductor trust")
+        .says("nothing was started");
     for args in [
         &["run", "../tasks.yaml", "--detach"][..],
         &["agents", "test", "mine"],
@@ -55,7 +58,10 @@ fn what_is_not_trusted_does_nothing() {
         conductor(&world, args).expect(3).says("not trusted");
     }
     // Commands that only look leave it out and say so.
-    conductor(&world, &["validate", "../tasks.yaml"]).expect(0).says("need your trust").says(".conductor/config.yaml:1:1");
+    conductor(&world, &["validate", "../tasks.yaml"])
+        .expect(0)
+        .says("need your trust")
+        .says(".conductor/config.yaml:1:1");
     let shown = conductor(&world, &["config", "show"]).expect(0).stdout;
     assert!(!shown.contains("touch"), "{shown}");
     let listed = conductor(&world, &["agents", "list"]).expect(0).stdout;
@@ -79,7 +85,10 @@ fn what_is_trusted_runs_until_a_byte_changes() {
     fs::remove_file(world.path("verify")).unwrap();
     world.write("repo/.conductor/config.yaml", &format!("{config}# one byte\n"));
     conductor(&world, &["run", "../tasks.yaml"]).expect(3);
-    conductor(&world, &["trust", "--show"]).expect(0).says("changed since you trusted it").says("+ # one byte");
+    conductor(&world, &["trust", "--show"])
+        .expect(0)
+        .says("changed since you trusted it")
+        .says("+ # one byte");
     world.write("repo/.conductor/config.yaml", &config);
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
     conductor(&world, &["trust", "--revoke"]).expect(0).says("not trusted any more");
@@ -92,7 +101,10 @@ fn what_is_trusted_runs_until_a_byte_changes() {
 #[test]
 fn a_job_says_what_it_trusts_by_its_hash() {
     let mut world = from_others();
-    let hash = conductor(&world, &["trust", "--show", "--json"]).expect(0).json()["hash"].as_str().unwrap().to_owned();
+    let hash = conductor(&world, &["trust", "--show", "--json"]).expect(0).json()["hash"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let other = "0".repeat(64);
     conductor(&world, &["run", "../tasks.yaml", "--trust", &other]).expect(3).says(&hash);
     conductor(&world, &["run", "../tasks.yaml", "--trust", "yes"]).expect(2).says("hash");
@@ -103,7 +115,13 @@ fn a_job_says_what_it_trusts_by_its_hash() {
     world.set("CONDUCTOR_TRUST", hash.as_str());
     let listed = conductor(&world, &["agents", "list"]).expect(0);
     listed.says("mine");
-    assert_eq!(conductor(&world, &["trust", "--list", "--json"]).expect(0).json()["trusted"].as_array().unwrap().len(), 0);
+    assert_eq!(
+        conductor(&world, &["trust", "--list", "--json"]).expect(0).json()["trusted"]
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
 }
 
 #[test]
@@ -140,7 +158,8 @@ fn a_user_at_a_terminal_is_shown_it_and_asked() {
         fs::create_dir_all(world.path("repo/.conductor")).unwrap();
         world.write("repo/.conductor/config.yaml", "verify: ['test -f a.txt']\n");
         let repo = world.path("repo").display().to_string();
-        let Some(terminal) = Terminal::open_in(&mut world, &repo, (110, 30), "run ../tasks.yaml --ui plain") else {
+        let Some(terminal) = Terminal::open_in(&mut world, &repo, (110, 30), "run ../tasks.yaml --ui plain")
+        else {
             return;
         };
         terminal.wait_for(&["line 1: verify", "Trust this repository with it? [y/N]"]);

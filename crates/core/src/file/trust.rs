@@ -15,7 +15,9 @@ const HARMLESS: [&str; 2] = ["terminal", "desktop"];
 pub fn needs_trust(written: &Written) -> bool {
     let value = &written.value;
     match written.key.split('.').next().unwrap_or_default() {
-        "setup" | "verify" | "measure" | "env_pass" | "permissions" | "workspace_path" => says_something(value),
+        "setup" | "verify" | "measure" | "env_pass" | "permissions" | "workspace_path" => {
+            says_something(value)
+        }
         "env" | "agents" => true,
         "agent" | "fallback_agents" => names_a_program(value),
         "review" | "subagents" => names_a_program(&value["agent"]),
@@ -38,7 +40,9 @@ fn says_something(value: &Json) -> bool {
 fn names_a_program(value: &Json) -> bool {
     match value {
         Json::String(name) => name.starts_with(ACP),
-        Json::Array(names) => names.iter().any(|name| name.as_str().is_some_and(|name| name.starts_with(ACP))),
+        Json::Array(names) => {
+            names.iter().any(|name| name.as_str().is_some_and(|name| name.starts_with(ACP)))
+        }
         _ => false,
     }
 }

@@ -160,7 +160,8 @@ fn findings(out: &mut String, subject: &Subject<'_>) {
     );
     for (task, one) in found.iter().take(DECISIONS) {
         let code = one.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
-        let (place, message, by) = (cell(&one.place()), cell(&format!("{}{code}", one.message)), cell(&one.by));
+        let (place, message, by) =
+            (cell(&one.place()), cell(&format!("{}{code}", one.message)), cell(&one.by));
         let _ = writeln!(out, "| {task} | {} | {place} | {message} | {by} |", one.level.name());
     }
     if let Some(rest) = found.len().checked_sub(DECISIONS).filter(|rest| *rest > 0) {

@@ -83,7 +83,16 @@ impl Plugin {
             "session": session,
         });
         let program = Kind::Agent.program(brief.task.agent_name()).unwrap_or_default();
-        Plugin { program, task, policy: brief.policy(), words: None, result: None, refused: None, begun: false, calling: false }
+        Plugin {
+            program,
+            task,
+            policy: brief.policy(),
+            words: None,
+            result: None,
+            refused: None,
+            begun: false,
+            calling: false,
+        }
     }
 
     /// One from before there was a hello says none, and is understood all the same.

@@ -128,7 +128,9 @@ fn entry(plan: &Plan, name: &str, kind: Kind) -> Option<Entry> {
     let abilities = agent(plan, name).ok()?.abilities();
     let program = match (kind, plan.agents.get(name)) {
         (Kind::Template, Some(program)) => program.command.first()?.clone(),
-        (Kind::Plugin, _) => plugins::find_unlocked(plugins::Kind::Agent, name).ok()?.path.display().to_string(),
+        (Kind::Plugin, _) => {
+            plugins::find_unlocked(plugins::Kind::Agent, name).ok()?.path.display().to_string()
+        }
         _ => name.to_owned(),
     };
     Some(Entry {

@@ -93,7 +93,8 @@ fn hex(bytes: &[u8]) -> String {
 
 /// The one hash of several files, by which a CI job says what it trusts.
 pub fn hash_of(parts: &[Part]) -> String {
-    let mut lines: Vec<String> = parts.iter().map(|part| format!("{} {}\n", part.sha256, part.path)).collect();
+    let mut lines: Vec<String> =
+        parts.iter().map(|part| format!("{} {}\n", part.sha256, part.path)).collect();
     lines.sort();
     sha256(lines.concat().as_bytes())
 }
@@ -337,10 +338,7 @@ mod tests {
         std::os::unix::fs::symlink("/bin/sh", plugins.join("conductor-agent-link")).unwrap();
         let names: Vec<String> =
             plugin_files(folder.path()).unwrap().into_iter().map(|part| part.path).collect();
-        assert_eq!(
-            names,
-            [".conductor/plugins/conductor-agent-a", ".conductor/plugins/lib/helper.py"]
-        );
+        assert_eq!(names, [".conductor/plugins/conductor-agent-a", ".conductor/plugins/lib/helper.py"]);
     }
 
     #[test]

@@ -129,7 +129,8 @@ impl Bench<'_> {
                 match message["type"].as_str() {
                     Some("result") => return is_result(&message),
                     Some("question") => {
-                        let answer = json!({ "type": "answer", "id": message["id"], "allow": true, "why": null });
+                        let answer =
+                            json!({ "type": "answer", "id": message["id"], "allow": true, "why": null });
                         exchange.send(&answer).map_err(told)?;
                     }
                     _ => {}
@@ -160,7 +161,9 @@ fn is_part_of_an_answer(kind: Kind, message: &Value) -> Outcome {
         (Kind::Verifier, Some("finding")) if !has("message") => {
             Err(format!("a finding needs a message: {message}"))
         }
-        (Kind::Verifier, Some("finding")) if !matches!(message["level"].as_str(), Some("error" | "warning" | "note")) => {
+        (Kind::Verifier, Some("finding"))
+            if !matches!(message["level"].as_str(), Some("error" | "warning" | "note")) =>
+        {
             Err(format!("the level of a finding is error, warning or note: {message}"))
         }
         _ => Ok(()),

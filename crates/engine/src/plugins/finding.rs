@@ -134,7 +134,8 @@ pub fn find(kind: Kind, name: &str) -> Result<Found, PluginError> {
 
 /// As `find`, whether or not it changed since it was added.
 pub fn find_unlocked(kind: Kind, name: &str) -> Result<Found, PluginError> {
-    let user = Home::root_of_environment().map_or_else(|_| "~/.conductor".to_owned(), |root| root.display().to_string());
+    let user = Home::root_of_environment()
+        .map_or_else(|_| "~/.conductor".to_owned(), |root| root.display().to_string());
     let missing = || PluginError::Missing { kind, name: name.to_owned(), user: user.clone() };
     let program = kind.program(name).ok_or_else(missing)?;
     let found = |path: PathBuf, place: Place| Found { kind, name: name.to_owned(), path, place };

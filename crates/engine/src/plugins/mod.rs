@@ -25,7 +25,9 @@ use crate::host::trust::TrustError;
 pub use contract::{Checked, check};
 pub use exchange::{Exchange, Limits};
 pub(crate) use finding::asking;
-pub use finding::{Found, Place, Standing, all, find, find_unlocked, folder_of_user, of_repository, subcommand};
+pub use finding::{
+    Found, Place, Standing, all, find, find_unlocked, folder_of_user, of_repository, subcommand,
+};
 pub use lock::{Change, Lock, changed, relock, unlock};
 pub use protocol::{Hello, read_hello};
 pub use scaffold::{Language, scaffold};
@@ -123,7 +125,9 @@ impl PluginError {
         match self {
             PluginError::Missing { .. } => Some("`conductor plugin list` shows those there are"),
             PluginError::Untrusted { .. } => Some("look at it, and trust the repository: conductor trust"),
-            PluginError::Changed { .. } => Some("look at the change, and add it again: conductor plugin add FILE"),
+            PluginError::Changed { .. } => {
+                Some("look at the change, and add it again: conductor plugin add FILE")
+            }
             PluginError::Protocol { .. } => Some("install a version of the plugin for this Conductor"),
             _ => None,
         }
@@ -151,7 +155,8 @@ mod tests {
             assert_eq!(Kind::Notifier.program(name), None, "{name}");
         }
         assert_eq!(Kind::of_program("conductor-verifier-a-b"), Some((Kind::Verifier, "a-b")));
-        for file in ["conductor-verifier-", "conductor-other-x", "conductor", "x-agent-y", "conductor-agentx"] {
+        for file in ["conductor-verifier-", "conductor-other-x", "conductor", "x-agent-y", "conductor-agentx"]
+        {
             assert_eq!(Kind::of_program(file), None, "{file}");
         }
     }

@@ -38,8 +38,11 @@ pub fn read_hello(name: &str, kind: Kind, line: &[u8]) -> Result<Hello, PluginEr
         return Err(PluginError::Version { name: name(), version: brief(&said["version"]) });
     };
     let list = said["capabilities"].as_array().map_or(&[][..], Vec::as_slice);
-    let can: Vec<String> =
-        list.iter().take(MOST_CAPABILITIES).map(|one| one.as_str().map_or_else(|| brief(one), str::to_owned)).collect();
+    let can: Vec<String> = list
+        .iter()
+        .take(MOST_CAPABILITIES)
+        .map(|one| one.as_str().map_or_else(|| brief(one), str::to_owned))
+        .collect();
     if !can.iter().any(|can| can == kind.name()) {
         return Err(PluginError::Incapable { name: name(), kind, can });
     }
@@ -49,9 +52,7 @@ pub fn read_hello(name: &str, kind: Kind, line: &[u8]) -> Result<Hello, PluginEr
 /// Figures and dots first, as 1.2.0 or 2.0-rc1; it is shown to people and kept in files.
 fn is_version(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_');
-    text.len() <= LONGEST_VERSION
-        && text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().all(plain)
+    text.len() <= LONGEST_VERSION && text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(plain)
 }
 
 fn brief(value: &Value) -> String {
@@ -77,13 +78,28 @@ mod tests {
             ("", "did not begin with a hello"),
             ("ready", "did not begin with a hello: ready"),
             (r#"{"type":"done"}"#, "did not begin with a hello"),
-            (r#"{"type":"hello","protocol":2,"version":"1","capabilities":["verifier"]}"#, "speaks protocol 2, and this is 1"),
-            (r#"{"type":"hello","protocol":"1","version":"1","capabilities":["verifier"]}"#, "speaks protocol \"1\""),
+            (
+                r#"{"type":"hello","protocol":2,"version":"1","capabilities":["verifier"]}"#,
+                "speaks protocol 2, and this is 1",
+            ),
+            (
+                r#"{"type":"hello","protocol":"1","version":"1","capabilities":["verifier"]}"#,
+                "speaks protocol \"1\"",
+            ),
             (r#"{"type":"hello","version":"1","capabilities":["verifier"]}"#, "speaks protocol null"),
             (r#"{"type":"hello","protocol":1,"capabilities":["verifier"]}"#, "a version that is none: null"),
-            (r#"{"type":"hello","protocol":1,"version":"latest","capabilities":["verifier"]}"#, "a version that is none"),
-            (r#"{"type":"hello","protocol":1,"version":"1 \u001b[2J","capabilities":["verifier"]}"#, "a version that is none"),
-            (r#"{"type":"hello","protocol":1,"version":"1","capabilities":["notifier"]}"#, "can notifier, and not verifier"),
+            (
+                r#"{"type":"hello","protocol":1,"version":"latest","capabilities":["verifier"]}"#,
+                "a version that is none",
+            ),
+            (
+                r#"{"type":"hello","protocol":1,"version":"1 \u001b[2J","capabilities":["verifier"]}"#,
+                "a version that is none",
+            ),
+            (
+                r#"{"type":"hello","protocol":1,"version":"1","capabilities":["notifier"]}"#,
+                "can notifier, and not verifier",
+            ),
             (r#"{"type":"hello","protocol":1,"version":"1","capabilities":"verifier"}"#, "and not verifier"),
         ] {
             let error = read(line).unwrap_err().to_string();

@@ -40,12 +40,8 @@ pub fn verify(
         "type": "verify", "protocol": PROTOCOL, "directory": directory, "task": task, "arguments": arguments,
     }))?;
     let deadline = exchange.deadline();
-    let mut verdict = Verdict {
-        findings: Vec::new(),
-        more: 0,
-        passed: true,
-        version: exchange.hello().version.clone(),
-    };
+    let mut verdict =
+        Verdict { findings: Vec::new(), more: 0, passed: true, version: exchange.hello().version.clone() };
     loop {
         let message = exchange.next(deadline)?;
         if exchange.is_done(&message)? {
@@ -71,7 +67,8 @@ fn finding(message: &Value, directory: &Path, by: &str) -> Finding {
         let text = value.as_str().map(|text| shown(text.as_bytes()).replace('\n', " ")).unwrap_or_default();
         text.trim().chars().take(most).collect::<String>()
     };
-    let number = |value: &Value| value.as_u64().filter(|number| *number > 0).and_then(|number| number.try_into().ok());
+    let number =
+        |value: &Value| value.as_u64().filter(|number| *number > 0).and_then(|number| number.try_into().ok());
     let said = text(&message["message"], LONGEST_MESSAGE);
     Finding {
         // An unknown level is taken for the worst.
@@ -129,6 +126,9 @@ mod tests {
         assert_eq!(read(whole), "a.py:3:7: warning: no docs [D1]");
         assert_eq!(read(json!({})), "error: it does not say what");
         assert_eq!(read(json!({ "level": "fatal", "message": "x", "file": "../y", "line": 1 })), "error: x");
-        assert_eq!(read(json!({ "level": "note", "message": "x", "file": "y", "line": 0, "column": 2 })), "y: note: x");
+        assert_eq!(
+            read(json!({ "level": "note", "message": "x", "file": "y", "line": 0, "column": 2 })),
+            "y: note: x"
+        );
     }
 }

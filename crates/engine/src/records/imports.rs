@@ -88,7 +88,8 @@ pub fn draft(items: Vec<Item>) -> Drafted {
                     let why = format!("needs {first}, which is not to be done here");
                     drafted.left_out.push(LeftOut { id: format!("a dependency of {id}"), why });
                 }
-                let dependencies: BTreeSet<String> = known.iter().filter_map(|need| ids.get(*need).cloned()).collect();
+                let dependencies: BTreeSet<String> =
+                    known.iter().filter_map(|need| ids.get(*need).cloned()).collect();
                 drafted.tasks.push(TaskDraft {
                     name: name_of(&item.title, &id),
                     prompt: prompt_of(&item.title, &item.body),
@@ -165,8 +166,11 @@ fn read(path: &Path) -> Result<Vec<u8>, ImportError> {
 }
 
 fn read_json(path: &Path, tool: &'static str) -> Result<serde_json::Value, ImportError> {
-    serde_json::from_slice(&read(path)?)
-        .map_err(|error| ImportError::Foreign { path: path.to_owned(), tool, why: error.to_string() })
+    serde_json::from_slice(&read(path)?).map_err(|error| ImportError::Foreign {
+        path: path.to_owned(),
+        tool,
+        why: error.to_string(),
+    })
 }
 
 /// A number or a text, as ids are in some tools either.
@@ -203,14 +207,20 @@ mod tests {
         let tasks: Vec<String> =
             drafted.tasks.iter().map(|task| format!("{} {:?}", task.id, task.dependencies)).collect();
         assert_eq!(tasks, ["b-2 []", "b-2-2 [\"b-2\"]"]);
-        let left: Vec<String> = drafted.left_out.iter().map(|left| format!("{} {}", left.id, left.why)).collect();
-        assert_eq!(left, ["a dependency of b-2-2 needs gone, which is not to be done here", "c is cancelled"]);
+        let left: Vec<String> =
+            drafted.left_out.iter().map(|left| format!("{} {}", left.id, left.why)).collect();
+        assert_eq!(
+            left,
+            ["a dependency of b-2-2 needs gone, which is not to be done here", "c is cancelled"]
+        );
     }
 
     #[test]
     fn every_title_gives_an_id_that_can_be_used() {
         let mut taken = BTreeSet::new();
-        for (wish, id) in [("Fix: the Parser!", "fix-the-parser"), ("../..", "task"), ("äöü", "task-2"), ("--x", "x")] {
+        for (wish, id) in
+            [("Fix: the Parser!", "fix-the-parser"), ("../..", "task"), ("äöü", "task-2"), ("--x", "x")]
+        {
             assert_eq!(free_id(wish, &mut taken), id);
         }
         let long = free_id(&"word ".repeat(40), &mut taken);

@@ -16,7 +16,6 @@ mod judging;
 mod lines;
 pub(crate) mod local;
 pub(crate) mod log_lines;
-pub mod verifiers;
 mod measuring;
 mod message_queue;
 mod parking;
@@ -34,6 +33,7 @@ mod skills;
 mod supplies;
 pub(crate) mod tools;
 pub(crate) mod train;
+pub mod verifiers;
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;

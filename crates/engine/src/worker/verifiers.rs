@@ -52,7 +52,10 @@ impl Worker {
         folder.map_err(|error| unstartable(format!("cannot write {}: {error}", file.display())))?;
         let mut launch = agents::command("", task, workspace, &self.caller);
         let fixed = ["plugin", "verify", "--task", task.id.as_str(), "--findings"].map(OsString::from);
-        launch.args = fixed.into_iter().chain([file.into(), "--root".into(), root.into(), name.into(), "--".into()]).collect();
+        launch.args = fixed
+            .into_iter()
+            .chain([file.into(), "--root".into(), root.into(), name.into(), "--".into()])
+            .collect();
         launch.args.extend(arguments.into_iter().map(OsString::from));
         launch.program = program.into();
         let env = Arc::make_mut(&mut launch.env);
@@ -69,7 +72,8 @@ impl Worker {
     /// What the verifier that was just asked has found. Secrets are removed from it.
     pub(super) fn findings(&self, order: &Order, task: &Task) -> Vec<Finding> {
         let mut text = Vec::new();
-        let read = File::open(self.findings_file(order)).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
+        let read =
+            File::open(self.findings_file(order)).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
         let found: Vec<Finding> =
             read.ok().and_then(|_| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let redactor = self.caller.redactor(&order.plan, task);
@@ -84,7 +88,10 @@ mod tests {
 
     #[test]
     fn a_check_that_names_a_verifier_is_told_from_a_command() {
-        assert_eq!(named("plugin:licences --strict a"), Some(("licences", vec!["--strict".to_owned(), "a".to_owned()])));
+        assert_eq!(
+            named("plugin:licences --strict a"),
+            Some(("licences", vec!["--strict".to_owned(), "a".to_owned()]))
+        );
         assert_eq!(named(" plugin:x "), Some(("x", Vec::new())));
         assert_eq!(named("plugin:"), Some(("", Vec::new())));
         assert_eq!(named("echo plugin:x"), None);

@@ -45,10 +45,7 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
     ),
     ("Decision", "attempt whole, nature text, strategy text, reason text"),
     ("Failure", "class text, message text, evidence text?, findings [Finding]?"),
-    (
-        "Finding",
-        "level text, message text, file text?, line whole?, column whole?, code text?, by text?",
-    ),
+    ("Finding", "level text, message text, file text?, line whole?, column whole?, code text?, by text?"),
     ("AskedOfUser", "tool text?, what text?, put text, since text"),
     ("Touched", "files [text], created whole?, added whole?, removed whole?"),
     (

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use conductor_engine::records::beads;
-use conductor_engine::records::imports::{self, ImportError, Item, github, linear, markdown, plugin, task_master, vibe_kanban};
+use conductor_engine::records::imports::{
+    self, ImportError, Item, github, linear, markdown, plugin, task_master, vibe_kanban,
+};
 
 use super::{may_write, tell, write};
 use crate::args::{Import, ImportTo};
@@ -21,7 +23,8 @@ pub(super) fn import(import: &Import) -> Result<Exit, CliError> {
                 labels: args.labels.clone(),
                 most: args.limit,
             };
-            let from = args.repo.as_ref().map_or_else(|| "GitHub".to_owned(), |name| format!("GitHub, {name}"));
+            let from =
+                args.repo.as_ref().map_or_else(|| "GitHub".to_owned(), |name| format!("GitHub, {name}"));
             made(&args.to, &from, || Ok(github::items(&here, &wanted)?))
         }
         Import::Markdown(args) => made(&args.to, &shown(&args.file), || Ok(markdown::items(&args.file)?)),
@@ -37,13 +40,11 @@ pub(super) fn import(import: &Import) -> Result<Exit, CliError> {
                 block_on(async { Ok(vibe_kanban::items(&file, project).await?) })
             })
         }
-        Import::Plugin(args) => {
-            made(&args.to, &format!("the importer {}", args.name), || {
-                let (items, notes) = plugin::items(&args.name, &args.arguments, &here)?;
-                notes.iter().for_each(|note| talk(crate::end_block::one_line(note)));
-                Ok(items)
-            })
-        }
+        Import::Plugin(args) => made(&args.to, &format!("the importer {}", args.name), || {
+            let (items, notes) = plugin::items(&args.name, &args.arguments, &here)?;
+            notes.iter().for_each(|note| talk(crate::end_block::one_line(note)));
+            Ok(items)
+        }),
     }
 }
 

@@ -23,8 +23,9 @@ pub(super) fn add(args: &args::PluginAdd) -> Result<Exit, CliError> {
     let bytes = fs::read(&args.file).map_err(|error| {
         CliError::new(Exit::Usage, format!("cannot read {}: {error}", args.file.display()))
     })?;
-    let folder = plugins::folder_of_user()
-        .ok_or_else(|| CliError::new(Exit::Unexpected, "there is no home to keep plugins in").help("set HOME"))?;
+    let folder = plugins::folder_of_user().ok_or_else(|| {
+        CliError::new(Exit::Unexpected, "there is no home to keep plugins in").help("set HOME")
+    })?;
     let target = Found { kind, name: name.to_owned(), path: folder.join(file), place: Place::User };
     // Shown as what it will be, against what was added before.
     let before = Change::of(target.clone()).ok();

@@ -57,6 +57,8 @@ fn text(name: &str, verdict: &Verdict) -> String {
         more => format!("… and {more} more\n"),
     };
     let word = if verdict.passed { "passed" } else { "failed" };
-    let figures = format!("{}, {}", counted(count(Level::Error), "error"), counted(count(Level::Warning), "warning"));
-    verdict.findings.iter().map(line).collect::<String>() + &format!("{more}{name} {}: {word}, {figures}\n", verdict.version)
+    let figures =
+        format!("{}, {}", counted(count(Level::Error), "error"), counted(count(Level::Warning), "warning"));
+    verdict.findings.iter().map(line).collect::<String>()
+        + &format!("{more}{name} {}: {word}, {figures}\n", verdict.version)
 }

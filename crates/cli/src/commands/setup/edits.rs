@@ -55,7 +55,9 @@ impl Edit {
             Edit::Json { section, value, .. } => {
                 let mut whole = self.object(before)?;
                 let section = whole.entry(*section).or_insert_with(|| Value::Object(Map::new()));
-                let Value::Object(entries) = section else { return Err(self.foreign("its section is no object")) };
+                let Value::Object(entries) = section else {
+                    return Err(self.foreign("its section is no object"));
+                };
                 if entries.get(KEY) == Some(value) {
                     return Ok(before.map(str::to_owned));
                 }
@@ -84,7 +86,9 @@ impl Edit {
         match self {
             Edit::Json { section, .. } => {
                 let mut whole = self.object(Some(before))?;
-                let Some(Value::Object(entries)) = whole.get_mut(*section) else { return Ok(Some(before.to_owned())) };
+                let Some(Value::Object(entries)) = whole.get_mut(*section) else {
+                    return Ok(Some(before.to_owned()));
+                };
                 if entries.shift_remove(KEY).is_none() {
                     return Ok(Some(before.to_owned()));
                 }
@@ -109,7 +113,8 @@ impl Edit {
                 let mode = fs::metadata(&path).ok().map(|data| data.permissions());
                 writing::write(&path, text)?;
                 // Others' files hold keys; who may read them is not ours to change.
-                mode.map_or(Ok(()), |mode| fs::set_permissions(&path, mode)).map_err(|error| self.unwritable(&error))
+                mode.map_or(Ok(()), |mode| fs::set_permissions(&path, mode))
+                    .map_err(|error| self.unwritable(&error))
             }
             None => {
                 fs::remove_file(&path).map_err(|error| self.unwritable(&error))?;
@@ -134,7 +139,8 @@ impl Edit {
 
     fn foreign(&self, why: &str) -> CliError {
         let message = format!("{} is left as it is: {why}; nothing was written", self.path().display());
-        CliError::new(Exit::InvalidFile, message).help("`conductor mcp --help` says how to add the tools by hand")
+        CliError::new(Exit::InvalidFile, message)
+            .help("`conductor mcp --help` says how to add the tools by hand")
     }
 
     fn unwritable(&self, error: &std::io::Error) -> CliError {
@@ -149,7 +155,8 @@ fn written(whole: &Map<String, Value>, before: Option<&str>) -> String {
     let indent = inner.map_or("  ", |line| &line[..line.len() - line.trim_start().len()]);
     let indent = if indent.is_empty() { "  " } else { indent };
     let mut out = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(indent.as_bytes()));
+    let mut serializer =
+        Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(indent.as_bytes()));
     let done = Value::Object(whole.clone()).serialize(&mut serializer);
     let text = done.ok().and_then(|()| String::from_utf8(out).ok()).unwrap_or_default();
     if before.ends_with('\n') { text + "\n" } else { text }
@@ -182,10 +189,19 @@ mod tests {
 
     #[test]
     fn an_entry_of_json_is_put_in_and_taken_out() {
-        let edit = Edit::Json { path: "f".into(), section: "mcpServers", value: json!({ "command": "conductor" }) };
+        let edit =
+            Edit::Json { path: "f".into(), section: "mcpServers", value: json!({ "command": "conductor" }) };
         let made = there_and_back(&edit, None);
-        assert_eq!(made, "{\n  \"mcpServers\": {\n    \"conductor\": {\n      \"command\": \"conductor\"\n    }\n  }\n}\n");
-        there_and_back(&edit, Some("{\n    \"z\": 1,\n    \"mcpServers\": {\n        \"a\": {\n            \"b\": 2\n        }\n    },\n    \"c\": [\n        1.5\n    ]\n}"));
+        assert_eq!(
+            made,
+            "{\n  \"mcpServers\": {\n    \"conductor\": {\n      \"command\": \"conductor\"\n    }\n  }\n}\n"
+        );
+        there_and_back(
+            &edit,
+            Some(
+                "{\n    \"z\": 1,\n    \"mcpServers\": {\n        \"a\": {\n            \"b\": 2\n        }\n    },\n    \"c\": [\n        1.5\n    ]\n}",
+            ),
+        );
         there_and_back(&edit, Some("{\n\t\"z\": \"\u{e4}\"\n}\n"));
         for text in ["[]", "{ // remark\n}", "{\"mcpServers\": 1}"] {
             assert!(edit.made(Some(text)).is_err(), "{text}");
@@ -195,7 +211,10 @@ mod tests {
 
     #[test]
     fn lines_between_marks_are_put_in_and_taken_out() {
-        let edit = Edit::Block { path: "f".into(), text: "[mcp_servers.conductor]\ncommand = \"conductor\"\n".into() };
+        let edit = Edit::Block {
+            path: "f".into(),
+            text: "[mcp_servers.conductor]\ncommand = \"conductor\"\n".into(),
+        };
         there_and_back(&edit, None);
         there_and_back(&edit, Some("model = \"m\"\n"));
         there_and_back(&edit, Some("model = \"m\"\n\n[a]\nb = 1\n"));

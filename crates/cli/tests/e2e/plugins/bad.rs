@@ -12,7 +12,11 @@ const BAD: [(&str, &str, &str); 12] = [
     ("says nothing and ends", "exit 0", "ended before it was done"),
     ("crashes", "HELLO read -r line; echo oh no >&2; kill -9 $$", "ended before it was done"),
     ("floods", "HELLO read -r line; yes '{\"type\":\"note\"}'", "within"),
-    ("writes a line without end", "HELLO read -r line; head -c 1000000000 /dev/zero | tr '\\000' x", "a line of more than 1048576 bytes"),
+    (
+        "writes a line without end",
+        "HELLO read -r line; head -c 1000000000 /dev/zero | tr '\\000' x",
+        "a line of more than 1048576 bytes",
+    ),
     ("writes what is no message", "HELLO read -r line; echo ready", "what is no message: ready"),
     (
         "speaks another protocol",
@@ -30,8 +34,16 @@ const BAD: [(&str, &str, &str); 12] = [
         "can notifier, and not verifier",
     ),
     ("closes its output and stays", "HELLO exec >&-; sleep 600", "ended before it was done"),
-    ("never says that it is done", "HELLO while read -r line; do echo '{\"type\":\"finding\",\"level\":\"note\",\"message\":\"x\"}'; done", "did not answer within"),
-    ("begins a line and stops", "HELLO read -r line; printf '{\"type\":\"do'; sleep 600", "did not answer within"),
+    (
+        "never says that it is done",
+        "HELLO while read -r line; do echo '{\"type\":\"finding\",\"level\":\"note\",\"message\":\"x\"}'; done",
+        "did not answer within",
+    ),
+    (
+        "begins a line and stops",
+        "HELLO read -r line; printf '{\"type\":\"do'; sleep 600",
+        "did not answer within",
+    ),
 ];
 
 fn bad(world: &World, body: &str) {
@@ -67,20 +79,29 @@ fn a_bad_verifier_costs_its_own_task() {
         let ended = conductor(&world, &["run", "../tasks.yaml", "-p", "2"]);
         assert_eq!(ended.code, Some(100), "{what}: {}", ended.stderr);
         let statuses = world.statuses();
-        assert_eq!((statuses["checked"].as_str(), statuses["other"].as_str()), ("failed", "completed"), "{what}");
+        assert_eq!(
+            (statuses["checked"].as_str(), statuses["other"].as_str()),
+            ("failed", "completed"),
+            "{what}"
+        );
         let transcript = String::from_utf8_lossy(&world.transcript("checked")).into_owned();
         // One that never comes to an end is ended by its task's own time.
         let in_time = ["floods", "never says that it is done", "begins a line and stops"].contains(&what);
         assert!(in_time || transcript.contains(told), "{what}: {transcript}");
         expect_no_leftovers(&world.run_id());
-        assert!(std::fs::metadata(world.transcripts("checked")[0].clone()).unwrap().len() < 10_000_000, "{what}");
+        assert!(
+            std::fs::metadata(world.transcripts("checked")[0].clone()).unwrap().len() < 10_000_000,
+            "{what}"
+        );
     }
 }
 
 /// A notifier that is bad is told of once; the run itself is as good as ever.
 #[test]
 fn a_bad_notifier_costs_its_notifications() {
-    for body in ["sleep 600", "HELLO read -r line; head -c 1000000000 /dev/zero | tr '\\000' x", "HELLO exit 3"] {
+    for body in
+        ["sleep 600", "HELLO read -r line; head -c 1000000000 /dev/zero | tr '\\000' x", "HELLO exit 3"]
+    {
         let world = World::in_place(
             "tasks: [{ id: a, run: 'true' }, { id: b, run: 'true' }]\n\
              notifications: { on_complete: { type: plugin, name: bad, message: '{task_id}' } }\n",
@@ -101,6 +122,8 @@ fn an_agent_of_another_protocol_is_refused_by_name() {
     let text = "#!/bin/sh\necho '{\"type\":\"hello\",\"protocol\":2,\"version\":\"2.0\",\"capabilities\":[\"agent\"]}'\nread -r task\necho x > x.txt\n\
                 echo '{\"type\":\"result\",\"ok\":true}'\n";
     script(&world.home().join("plugins/conductor-agent-new"), text);
-    conductor(&world, &["run", "../tasks.yaml"]).expect(100).says("conductor-agent-new speaks protocol 2, and this is 1");
+    conductor(&world, &["run", "../tasks.yaml"])
+        .expect(100)
+        .says("conductor-agent-new speaks protocol 2, and this is 1");
     assert_eq!(world.statuses()["b"], "completed");
 }

@@ -34,7 +34,11 @@ fn made(world: &World, kind: &str, lang: &str) -> PathBuf {
     let built = world.path("built");
     fs::create_dir_all(&built).unwrap();
     let built = built.join(program.file_name().unwrap());
-    let output = Command::new("rustc").args(["--edition", "2021", "-o"]).arg(&built).arg(program.join("src/main.rs")).output();
+    let output = Command::new("rustc")
+        .args(["--edition", "2021", "-o"])
+        .arg(&built)
+        .arg(program.join("src/main.rs"))
+        .output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     built
@@ -47,7 +51,9 @@ fn script(path: &Path, text: &str) {
 }
 
 fn hello(kind: &str) -> String {
-    format!("echo '{{\"type\":\"hello\",\"protocol\":1,\"version\":\"1.0\",\"capabilities\":[\"{kind}\"]}}'\n")
+    format!(
+        "echo '{{\"type\":\"hello\",\"protocol\":1,\"version\":\"1.0\",\"capabilities\":[\"{kind}\"]}}'\n"
+    )
 }
 
 #[test]
@@ -92,27 +98,43 @@ fn what_is_written_to_begin_with_works() {
         let ended = conductor(&world, &["run", "../tasks.yaml", "--isolation", "worktree"]).expect(100);
         ended.says("`plugin:mine` failed");
         let summary = world.summary();
-        let of = |task: &str| summary["results"].as_array().unwrap().iter().find(|one| one["task_id"] == task).unwrap().clone();
-        assert_eq!((of("good")["status"].as_str(), of("fine")["status"].as_str()), (Some("completed"), Some("completed")));
+        let of = |task: &str| {
+            summary["results"].as_array().unwrap().iter().find(|one| one["task_id"] == task).unwrap().clone()
+        };
+        assert_eq!(
+            (of("good")["status"].as_str(), of("fine")["status"].as_str()),
+            (Some("completed"), Some("completed"))
+        );
         assert_eq!(of("good")["agent"], "mine");
         let found = &of("bad")["findings"][0];
         assert_eq!((found["file"].as_str(), found["line"].as_u64()), (Some("bad.txt"), Some(1)), "{found}");
-        assert_eq!((found["level"].as_str(), found["code"].as_str(), found["by"].as_str()), (Some("error"), Some("mark"), Some("mine")));
+        assert_eq!(
+            (found["level"].as_str(), found["code"].as_str(), found["by"].as_str()),
+            (Some("error"), Some("mark"), Some("mine"))
+        );
         assert_eq!(world.read("told"), "bad failed\n");
-        let report = fs::read_to_string(world.home().join("runs").join(world.run_id()).join("report.md")).unwrap();
+        let report =
+            fs::read_to_string(world.home().join("runs").join(world.run_id()).join("report.md")).unwrap();
         assert!(report.contains("| bad | error | bad.txt:1"), "{report}");
         let transcript = String::from_utf8(world.transcript("bad")).unwrap();
-        assert!(transcript.contains("bad.txt:1") && transcript.contains("error: this is not to land [mark]"), "{transcript}");
+        assert!(
+            transcript.contains("bad.txt:1") && transcript.contains("error: this is not to land [mark]"),
+            "{transcript}"
+        );
     }
 }
 
 #[test]
 fn findings_are_annotations_on_github() {
-    let mut world = repository("tasks: [{ id: a, run: 'echo DO NOT LAND > x.txt', changes: required, verify: ['plugin:mine'] }]");
+    let mut world = repository(
+        "tasks: [{ id: a, run: 'echo DO NOT LAND > x.txt', changes: required, verify: ['plugin:mine'] }]",
+    );
     let plugin = made(&world, "verifier", "sh");
     world.conductor(&["plugin", "add", plugin.to_str().unwrap(), "--yes"]).expect(0);
     world.set("GITHUB_ACTIONS", "true");
-    conductor(&world, &["run", "../tasks.yaml"]).expect(100).says("::error file=x.txt,line=1,title=a%3A mine mark::this is not to land");
+    conductor(&world, &["run", "../tasks.yaml"])
+        .expect(100)
+        .says("::error file=x.txt,line=1,title=a%3A mine mark::this is not to land");
 }
 
 #[test]
@@ -127,7 +149,11 @@ fn a_verifier_is_asked_by_hand() {
     world.write("here/a.txt", "x\n");
     let json = world.conductor(&["-C", "here", "plugin", "verify", "mine", "--json"]).expect(0).json();
     assert_eq!((&json["passed"], json["findings"].as_array().unwrap().len()), (&true.into(), 0));
-    world.conductor(&["plugin", "verify", "none"]).expect(7).says("there is no verifier 'none'").says("plugin list");
+    world
+        .conductor(&["plugin", "verify", "none"])
+        .expect(7)
+        .says("there is no verifier 'none'")
+        .says("plugin list");
 }
 
 /// A check that is not there is found before anything starts.
@@ -184,11 +210,18 @@ fn a_plugin_gets_no_secrets() {
     let mut world = World::new();
     world.set("SHOP_API_KEY", "sk-secret-secret");
     world.set("CONDUCTOR_PLUGIN_TOKEN", "for-plugins-only");
-    let text = format!("#!/bin/sh\n{}read -r line\nenv > {}\necho '{{\"type\":\"done\"}}'\n", hello("importer"), world.path("seen").display());
+    let text = format!(
+        "#!/bin/sh\n{}read -r line\nenv > {}\necho '{{\"type\":\"done\"}}'\n",
+        hello("importer"),
+        world.path("seen").display()
+    );
     script(&world.home().join("plugins/conductor-importer-nosy"), &text);
     world.conductor(&["import", "plugin", "nosy"]).expect(4).says("nothing to do");
     let seen = world.read("seen");
-    assert!(seen.contains("CONDUCTOR_PLUGIN_TOKEN=for-plugins-only") && !seen.contains("sk-secret"), "{seen}");
+    assert!(
+        seen.contains("CONDUCTOR_PLUGIN_TOKEN=for-plugins-only") && !seen.contains("sk-secret"),
+        "{seen}"
+    );
 }
 
 /// One from before there was a hello.

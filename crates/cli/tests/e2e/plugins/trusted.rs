@@ -55,7 +55,10 @@ fn a_plugin_of_a_repository_does_nothing_until_it_is_trusted() {
 #[test]
 fn a_job_trusts_a_repository_with_its_plugins_by_hash() {
     let mut world = with_plugin();
-    let hash = conductor(&world, &["trust", "--show", "--json"]).expect(0).json()["hash"].as_str().unwrap().to_owned();
+    let hash = conductor(&world, &["trust", "--show", "--json"]).expect(0).json()["hash"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     world.set("CONDUCTOR_TRUST", hash.as_str());
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
     assert!(world.path("canary").exists());
@@ -90,7 +93,11 @@ fn a_plugin_of_the_user_that_changed_is_shown_and_asked_about() {
     script(&own, &(canary(&world) + "# more\n"));
     fs::remove_file(world.path("canary")).unwrap();
     world.conductor(&["plugin", "list"]).expect(0).says("changed");
-    world.conductor(&["plugin", "verify", "canary"]).expect(7).says("changed since you added it").says("plugin add");
+    world
+        .conductor(&["plugin", "verify", "canary"])
+        .expect(7)
+        .says("changed since you added it")
+        .says("plugin add");
     assert!(!world.path("canary").exists());
     let added = world.conductor(&["plugin", "add", own.to_str().unwrap(), "--yes"]).expect(0);
     added.says("changed since it was added").says("+ # more");

@@ -21,7 +21,9 @@ impl Settings {
             agents: Default::default(),
             agent: self.agent.filter(|name| !is_program(name)),
             fallback_agents: self.fallback_agents.filter(|names| !names.iter().any(|name| is_program(name))),
-            review: self.review.filter(|review| !review.as_ref().is_some_and(|review| reviewer(&review.agent))),
+            review: self
+                .review
+                .filter(|review| !review.as_ref().is_some_and(|review| reviewer(&review.agent))),
             isolation: self.isolation.filter(|isolation| *isolation != Isolation::None),
             subagents,
             ..self

@@ -41,7 +41,8 @@ pub fn items(directory: &Path, wanted: &Wanted) -> Result<Vec<Item>, ImportError
         let said = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it does not say why");
         return Err(failed(said.to_owned()));
     }
-    parse(&heard.stdout).ok_or_else(|| failed("it answered with something else than a list of issues".to_owned()))
+    parse(&heard.stdout)
+        .ok_or_else(|| failed("it answered with something else than a list of issues".to_owned()))
 }
 
 fn parse(said: &[u8]) -> Option<Vec<Item>> {
@@ -59,7 +60,11 @@ fn item(issue: &Value) -> Item {
         title: text(&issue["title"]),
         needs: needs(&body).into_iter().map(|number| format!("issue-{number}")).collect(),
         body: format!("{}{from}", body.trim()),
-        priority: issue["labels"].as_array().into_iter().flatten().find_map(|label| priority(&text(&label["name"]))),
+        priority: issue["labels"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find_map(|label| priority(&text(&label["name"]))),
         state: State::Open,
         group: None,
     }

@@ -29,7 +29,13 @@ pub fn items(path: &Path) -> Result<Vec<Item>, ImportError> {
 }
 
 fn list(whole: &Value) -> Option<&Vec<Value>> {
-    let places = [whole, &whole["issues"], &whole["nodes"], &whole["issues"]["nodes"], &whole["data"]["issues"]["nodes"]];
+    let places = [
+        whole,
+        &whole["issues"],
+        &whole["nodes"],
+        &whole["issues"]["nodes"],
+        &whole["data"]["issues"]["nodes"],
+    ];
     places.into_iter().find_map(Value::as_array)
 }
 
@@ -79,5 +85,9 @@ fn state(issue: &Value) -> State {
 fn related(issue: &Value, list: &str, kind: &str, end: &str) -> Vec<String> {
     let all = &issue[list];
     let all = all.as_array().or_else(|| all["nodes"].as_array()).map_or(&[][..], Vec::as_slice);
-    all.iter().filter(|one| one["type"] == kind).map(|one| name(&one[end])).filter(|name| !name.is_empty()).collect()
+    all.iter()
+        .filter(|one| one["type"] == kind)
+        .map(|one| name(&one[end]))
+        .filter(|name| !name.is_empty())
+        .collect()
 }

@@ -39,7 +39,9 @@ fn parse(text: &str) -> Vec<Item> {
         }
         let Some(bullet) = bullet(line) else {
             match (line.starts_with(' ') || line.starts_with('\t'), items.last_mut()) {
-                (true, Some(item)) if level.is_some() && !line.trim().is_empty() => push_line(item, line.trim()),
+                (true, Some(item)) if level.is_some() && !line.trim().is_empty() => {
+                    push_line(item, line.trim())
+                }
                 _ if line.trim().is_empty() => {}
                 _ => level = None,
             }
@@ -125,7 +127,9 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Vec<String> {
-        let told = |item: &Item| format!("{}{} | {}", if item.state == State::Done { "x " } else { "" }, item.title, item.body);
+        let told = |item: &Item| {
+            format!("{}{} | {}", if item.state == State::Done { "x " } else { "" }, item.title, item.body)
+        };
         parse(text).iter().map(told).collect()
     }
 
@@ -133,7 +137,10 @@ mod tests {
     fn boxes_are_tasks_and_what_is_below_belongs_to_them() {
         let text = "# Plan\n\n- a remark\n- [ ] Write the parser\n  with tests\n  - [ ] numbers\n  - [x] words\n- [x] Set up\n\n\
                     ```\n- [ ] code\n```\n\n## Later\n1. [ ] Ship it\n\ntext\n";
-        assert_eq!(told(text), ["Write the parser | with tests\n- [ ] numbers\n- [x] words", "x Set up | ", "Ship it | "]);
+        assert_eq!(
+            told(text),
+            ["Write the parser | with tests\n- [ ] numbers\n- [x] words", "x Set up | ", "Ship it | "]
+        );
     }
 
     #[test]

@@ -13,7 +13,11 @@ use crate::plugins::{self, Exchange, Kind, Limits, PROTOCOL};
 const MOST: usize = 10_000;
 
 /// What an importer has to do, and what it said beside.
-pub fn items(name: &str, arguments: &[String], directory: &Path) -> Result<(Vec<Item>, Vec<String>), ImportError> {
+pub fn items(
+    name: &str,
+    arguments: &[String],
+    directory: &Path,
+) -> Result<(Vec<Item>, Vec<String>), ImportError> {
     let found = plugins::find(Kind::Importer, name)?;
     let limits = Limits { answer: Duration::from_secs(120), ..Limits::default() };
     let environment = Caller::new(std::env::vars_os()).for_plugins();

@@ -29,7 +29,8 @@ pub fn items(path: &Path, tag: &str) -> Result<Vec<Item>, ImportError> {
     let mut items: Vec<Item> = tasks.iter().flat_map(of_task).collect();
     let parts: Vec<(String, Vec<String>)> = tasks.iter().filter_map(parts).collect();
     for item in &mut items {
-        item.needs = std::mem::take(&mut item.needs).into_iter().flat_map(|need| expanded(&parts, need)).collect();
+        item.needs =
+            std::mem::take(&mut item.needs).into_iter().flat_map(|need| expanded(&parts, need)).collect();
     }
     Ok(items)
 }
@@ -37,7 +38,8 @@ pub fn items(path: &Path, tag: &str) -> Result<Vec<Item>, ImportError> {
 /// A task that is taken apart, and its open parts.
 fn parts(task: &Value) -> Option<(String, Vec<String>)> {
     let id = word(&task["id"])?;
-    let parts: Vec<String> = subtasks(task).iter().filter_map(|part| Some(format!("{id}.{}", word(&part["id"])?))).collect();
+    let parts: Vec<String> =
+        subtasks(task).iter().filter_map(|part| Some(format!("{id}.{}", word(&part["id"])?))).collect();
     (!parts.is_empty()).then_some((id, parts))
 }
 

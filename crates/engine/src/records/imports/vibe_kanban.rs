@@ -44,7 +44,13 @@ pub async fn items(path: &Path, project: Option<&str>) -> Result<Vec<Item>, Impo
         if project.is_none_or(|wanted| wanted == of) {
             // The first figures of its id are enough to be known by.
             let id = format!("vk-{}", id.get(..12).unwrap_or(&id));
-            items.push(Item { id, title: column("title")?, body: column("body")?, state: state(&status), ..Item::default() });
+            items.push(Item {
+                id,
+                title: column("title")?,
+                body: column("body")?,
+                state: state(&status),
+                ..Item::default()
+            });
         }
     }
     match project {

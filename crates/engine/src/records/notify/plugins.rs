@@ -12,12 +12,8 @@ use crate::agents::Caller;
 use crate::plugins::{self, Environment, Exchange, Kind, Limits, PROTOCOL, PluginError};
 
 /// The end of a run waits for notifications, so that none may take long.
-const LIMITS: Limits = Limits {
-    hello: Duration::from_secs(2),
-    answer: Duration::from_secs(5),
-    line: 64 << 10,
-    total: 4 << 20,
-};
+const LIMITS: Limits =
+    Limits { hello: Duration::from_secs(2), answer: Duration::from_secs(5), line: 64 << 10, total: 4 << 20 };
 
 pub(super) struct Notifiers {
     directory: PathBuf,
