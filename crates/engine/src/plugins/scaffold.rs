@@ -17,7 +17,7 @@ impl Language {
 const NAME: &str = "NAME";
 
 /// What all programs in Rust begin with: no library is needed to build them.
-const COMMON: &str = include_str!("scaffold/common.rs");
+const COMMON: &str = include_str!("scaffold/common.rs.in");
 
 /// The files of a new plugin, by their names, and whether each is to be executable.
 pub fn scaffold(kind: Kind, name: &str, language: Language) -> Vec<(String, String, bool)> {
@@ -31,7 +31,7 @@ pub fn scaffold(kind: Kind, name: &str, language: Language) -> Vec<(String, Stri
             );
             vec![
                 (format!("{program}/Cargo.toml"), manifest, false),
-                (format!("{program}/src/main.rs"), text.replace("@COMMON@\n", COMMON), false),
+                (format!("{program}/src/main.rs.in"), text.replace("@COMMON@\n", COMMON), false),
             ]
         }
     }
@@ -47,9 +47,9 @@ fn source(kind: Kind, language: Language) -> &'static str {
         (Language::Sh, Kind::Notifier) => include_str!("scaffold/notifier.sh"),
         (Language::Sh, Kind::Importer) => include_str!("scaffold/importer.sh"),
         (Language::Sh, Kind::Verifier) => include_str!("scaffold/verifier.sh"),
-        (Language::Rust, Kind::Agent) => include_str!("scaffold/agent.rs"),
-        (Language::Rust, Kind::Notifier) => include_str!("scaffold/notifier.rs"),
-        (Language::Rust, Kind::Importer) => include_str!("scaffold/importer.rs"),
-        (Language::Rust, Kind::Verifier) => include_str!("scaffold/verifier.rs"),
+        (Language::Rust, Kind::Agent) => include_str!("scaffold/agent.rs.in"),
+        (Language::Rust, Kind::Notifier) => include_str!("scaffold/notifier.rs.in"),
+        (Language::Rust, Kind::Importer) => include_str!("scaffold/importer.rs.in"),
+        (Language::Rust, Kind::Verifier) => include_str!("scaffold/verifier.rs.in"),
     }
 }
