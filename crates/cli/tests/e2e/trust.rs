@@ -67,6 +67,7 @@ fn what_is_not_trusted_does_nothing() {
     let listed = conductor(&world, &["agents", "list"]).expect(0).stdout;
     assert!(!listed.contains("mine"), "{listed}");
     conductor(&world, &["run", "../tasks.yaml", "--dry-run"]).expect(0);
+    conductor(&world, &["doctor"]).says("need your trust");
     nothing_ran(&world);
 }
 

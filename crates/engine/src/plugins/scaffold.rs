@@ -31,7 +31,7 @@ pub fn scaffold(kind: Kind, name: &str, language: Language) -> Vec<(String, Stri
             );
             vec![
                 (format!("{program}/Cargo.toml"), manifest, false),
-                (format!("{program}/src/main.rs.in"), text.replace("@COMMON@\n", COMMON), false),
+                (format!("{program}/src/main.rs"), text.replace("@COMMON@\n", COMMON), false),
             ]
         }
     }

@@ -85,8 +85,8 @@ pub fn draft(items: Vec<Item>) -> Drafted {
                     .filter(|need| !done.contains(*need))
                     .partition(|need| ids.contains_key(*need) && **need != item.id);
                 if let Some(first) = unknown.first() {
-                    let why = format!("needs {first}, which is not to be done here");
-                    drafted.left_out.push(LeftOut { id: format!("a dependency of {id}"), why });
+                    let why = "is not among what is to be done".to_owned();
+                    drafted.left_out.push(LeftOut { id: format!("{id}'s dependency on {first}"), why });
                 }
                 let dependencies: BTreeSet<String> =
                     known.iter().filter_map(|need| ids.get(*need).cloned()).collect();
@@ -209,10 +209,7 @@ mod tests {
         assert_eq!(tasks, ["b-2 []", "b-2-2 [\"b-2\"]"]);
         let left: Vec<String> =
             drafted.left_out.iter().map(|left| format!("{} {}", left.id, left.why)).collect();
-        assert_eq!(
-            left,
-            ["a dependency of b-2-2 needs gone, which is not to be done here", "c is cancelled"]
-        );
+        assert_eq!(left, ["b-2-2's dependency on gone is not among what is to be done", "c is cancelled"]);
     }
 
     #[test]

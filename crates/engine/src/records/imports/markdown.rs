@@ -1,6 +1,7 @@
 //! Lists of tasks in Markdown: `- [ ] words` is one to do, `- [x] words` is done. What is nested below belongs to it. Where no
 //! line has a box, every line of the list is one to do.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{ImportError, Item, State, read};
@@ -74,8 +75,12 @@ fn parse(text: &str) -> Vec<Item> {
 
 /// Titles may be alike; items need names of their own.
 fn number(mut items: Vec<Item>) -> Vec<Item> {
+    let mut taken = BTreeSet::new();
     for (at, item) in items.iter_mut().enumerate() {
-        item.id = format!("{}-{}", at + 1, item.title.chars().take(30).collect::<String>());
+        item.id = match taken.insert(item.title.clone()) {
+            true => item.title.clone(),
+            false => format!("{} {}", item.title, at + 1),
+        };
     }
     items
 }
