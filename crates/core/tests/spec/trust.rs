@@ -114,7 +114,7 @@ fn what_does_nothing_needs_no_trust() {
                 notifications: { on_failure: { type: terminal }, on_complete: [{ type: desktop }] }\n";
     let layer = config(text);
     assert_eq!(keys(&layer), [""; 0]);
-    let before = plan_without_tasks(&[layer.clone()]);
+    let before = plan_without_tasks(std::slice::from_ref(&layer));
     assert_eq!(plan_without_tasks(&[layer.untrusted()]), before);
 }
 
