@@ -9,6 +9,7 @@ mod contest;
 mod core;
 mod git;
 mod graph;
+mod plugins;
 mod report;
 mod scratch;
 mod server;
@@ -43,9 +44,11 @@ const AGENTS: &str = "--agents";
 const SINGLE: &str = "--single";
 /// The server alone, only printed.
 const SERVER: &str = "--server";
-pub(crate) const OPTIONS: [&str; 5] = [QUICK, GIT, AGENTS, SINGLE, SERVER];
+/// Plugins alone, only printed.
+const PLUGINS: &str = "--plugins";
+pub(crate) const OPTIONS: [&str; 6] = [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS];
 /// Those that need nothing of others.
-const ALONE: [&str; 4] = [GIT, AGENTS, SINGLE, SERVER];
+const ALONE: [&str; 5] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if !options.iter().any(|option| ALONE.contains(option))
@@ -67,6 +70,7 @@ struct Figures {
     agents: agents::Figures,
     view: view::Figures,
     server: server::Figures,
+    plugins: plugins::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -94,6 +98,10 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         println!("{}", report::server_text(&machine, &figures));
         return scratch.remove();
     }
+    if options.contains(&PLUGINS) {
+        println!("{}", report::plugins_text(&machine, &plugins::measure(&mut scratch)?));
+        return scratch.remove();
+    }
     let figures = Figures {
         cells: contest::hold(many, &mut scratch)?,
         singles: single::measure(many, &mut scratch)?,
@@ -102,6 +110,7 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         agents: agents::measure(quick, &mut scratch)?,
         view: view::measure(&mut scratch)?,
         server: server::measure(many, &mut scratch)?,
+        plugins: plugins::measure(&mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");

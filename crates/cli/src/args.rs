@@ -9,6 +9,7 @@ mod plan;
 mod review;
 mod run;
 mod serving;
+mod trusting;
 pub(crate) mod words;
 mod work;
 
@@ -26,6 +27,7 @@ pub(crate) use plan::*;
 pub(crate) use review::*;
 pub(crate) use run::*;
 pub(crate) use serving::*;
+pub(crate) use trusting::*;
 pub(crate) use work::*;
 
 /// Runs many coding agents in parallel, and can prove what it did.
@@ -67,7 +69,7 @@ impl Arguments {
 
 /// As each of them takes a server that it starts itself.
 const ADD_TO_AGENTS: &str = "\
-To add it to an agent, once, in the repository:
+To add it to an agent with a skill beside it: conductor setup AGENT. Or by hand, once, in the repository:
   claude mcp add conductor -- conductor mcp
   codex mcp add conductor -- conductor mcp
   gemini mcp add conductor conductor mcp
@@ -145,6 +147,8 @@ pub(crate) enum Command {
     /// List the agents, and test them
     #[command(subcommand)]
     Agents(Agents),
+    /// Give an agent Conductor's skill and tools, so that it can plan, start and watch runs itself
+    Setup(Setup),
     /// Serve Conductor as tools to an agent or editor, over the Model Context Protocol
     #[command(after_help = ADD_TO_AGENTS)]
     Mcp,
@@ -164,6 +168,11 @@ pub(crate) enum Command {
     /// List, make or revoke access tokens of the server
     #[command(subcommand)]
     Token(Token),
+    /// Show what this repository's config and plugins would run, and trust it
+    Trust(Trust),
+    /// List, add, write or test plugins: agents, notifiers, importers, verifiers
+    #[command(subcommand)]
+    Plugin(Plugin),
     /// Show every setting, and where its value comes from
     #[command(subcommand)]
     Config(Config),

@@ -12,7 +12,7 @@ use crate::console;
 use crate::error::{CliError, Exit};
 use crate::logging;
 use crate::output::talk;
-use crate::settings::config;
+use crate::settings::{config, trust};
 
 static STARTED_IN: OnceLock<PathBuf> = OnceLock::new();
 
@@ -23,11 +23,15 @@ pub(crate) fn started_in() -> Option<&'static Path> {
 
 pub(crate) fn apply(global: &Global) -> Result<(), CliError> {
     color(global.color);
+    trust::typed(&global.trust);
     if global.quiet {
         console::be_quiet();
     }
     logging::begin(global)?;
     enter(&global.directories)?;
+    if let Ok(here) = std::env::current_dir() {
+        trust::plugins_of(&here);
+    }
     if global.verbose > 0 {
         console::be_verbose();
         introduce();
@@ -54,6 +58,7 @@ pub(crate) fn handed_on() -> Vec<String> {
     let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     words.extend(console::is_quiet().then(|| "--quiet".to_owned()));
     words.extend(console::is_verbose().then(|| "--verbose".to_owned()));
+    words.extend(trust::handed_on());
     words.extend(logging::handed_on());
     words
 }

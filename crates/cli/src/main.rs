@@ -10,6 +10,7 @@ mod complete;
 mod console;
 mod end_block;
 mod error;
+mod external;
 mod globals;
 mod logging;
 mod mistyped;
@@ -54,6 +55,9 @@ fn command() -> Exit {
 
 /// Help and the version are answers; anything else is what is wrong with the command line.
 fn explained(other: &clap::Error, words: &[OsString]) -> Result<Exit, CliError> {
+    if let Some(ended) = external::command(other, words) {
+        return ended;
+    }
     if let Some(error) = mistyped::command(other, words) {
         return Err(error);
     }
@@ -106,7 +110,10 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Task(task) => commands::task::run(&task),
         Command::Review(review) => commands::review::run(&review),
         Command::Agents(agents) => commands::agents::run(&agents),
+        Command::Setup(setup) => commands::setup::run(&setup),
         Command::Mcp => commands::mcp::run(),
+        Command::Plugin(plugin) => commands::plugin::run(&plugin),
+        Command::Trust(trust) => commands::trust::run(&trust),
         Command::Config(config) => commands::config::run(&config),
         Command::Init(init) => commands::init::run(&init),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),

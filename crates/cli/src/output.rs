@@ -1,5 +1,6 @@
 //! What is printed: answers and notices, tables, styles, and files that are written in one go.
 
+pub(crate) mod difference;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod width;

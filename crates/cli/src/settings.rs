@@ -4,4 +4,5 @@ pub(crate) mod agent_findings;
 pub(crate) mod config;
 pub(crate) mod diagnostics;
 pub(crate) mod taskfile;
+pub(crate) mod trust;
 pub(crate) mod variables;

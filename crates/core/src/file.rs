@@ -36,6 +36,7 @@ mod source;
 mod syntax;
 mod task;
 mod tree;
+mod trust;
 
 use crate::plan::Plan;
 use crate::plan::subagents::Subagent;
@@ -51,6 +52,7 @@ pub use own_plan::PLAN_SCHEMA;
 pub use places::{Places, places};
 pub use schema::{config_schema, schema};
 pub use source::{Source, Span};
+pub use trust::needs_trust;
 
 /// A plan that may be run, and what its author may want to know first.
 #[derive(Debug, Clone, PartialEq)]

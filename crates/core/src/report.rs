@@ -32,7 +32,7 @@ use crate::values::ids::{RunId, TaskId};
 use crate::values::units::Millis;
 
 pub use accuracy::{Accuracy, Held};
-pub use files::{SUMMARY_SCHEMA, SummaryFile, TaskResult};
+pub use files::{SUMMARY_SCHEMA, SummaryFile, TaskResult, findings_of};
 pub use html::html;
 pub use markdown::markdown;
 pub use plan_file::PlanFile;

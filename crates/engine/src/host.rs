@@ -9,3 +9,4 @@ pub mod logs;
 pub(crate) mod panics;
 pub mod redact;
 pub mod shortage;
+pub mod trust;

@@ -37,6 +37,7 @@ pub mod dispatch;
 pub mod git;
 pub mod host;
 pub mod planner;
+pub mod plugins;
 pub mod process;
 pub mod records;
 pub mod runs;

@@ -155,6 +155,17 @@ export interface Failure {
   class: string;
   message: string;
   evidence?: string | null;
+  findings?: Finding[] | null;
+}
+
+export interface Finding {
+  level: string;
+  message: string;
+  file?: string | null;
+  line?: number | null;
+  column?: number | null;
+  code?: string | null;
+  by?: string | null;
 }
 
 export interface AskedOfUser {
@@ -200,6 +211,7 @@ export interface TaskDetail {
   files_changed?: number | null;
   words?: string | null;
   failure?: Failure | null;
+  findings: Finding[];
   question?: AskedOfUser | null;
   touched?: Touched | null;
   chosen: unknown;

@@ -148,6 +148,7 @@ export const taskWords = {
     measured: "Measured",
     coverage: "Coverage",
     lint: "Lint findings",
+    findings: "Findings",
     gate: "Gate",
     gateHolds: "the checks fail on damaged work",
     gateOpen: "the checks pass on damaged work",

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum};
 use conductor_engine::host::logs::{Wanted, WantedError};
 
+use crate::settings::trust;
+
 const HEADING: &str = "Global options";
 
 #[derive(Debug, Args)]
@@ -29,6 +31,11 @@ pub(crate) struct Global {
     /// Choose how log lines are written [env: CONDUCTOR_LOG_FORMAT] [default: text]
     #[arg(long, value_enum, value_name = "FORMAT", global = true, help_heading = HEADING)]
     pub(crate) log_format: Option<LogFormat>,
+
+    /// Trust what this repository brings along if it has this hash, as `conductor trust --show` prints it; none leaves
+    /// out what is not trusted [env: CONDUCTOR_TRUST]
+    #[arg(long, value_name = "HASH", global = true, help_heading = HEADING, value_parser = trust::hash)]
+    pub(crate) trust: Vec<String>,
 
     /// Choose when to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, global = true, help_heading = HEADING)]
@@ -67,6 +74,7 @@ impl Global {
             && self.verbose == 0
             && self.log_level.is_none()
             && self.log_format.is_none()
+            && self.trust.is_empty()
             && self.color == Color::Auto
     }
 }

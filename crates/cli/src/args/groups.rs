@@ -201,11 +201,79 @@ pub(crate) enum Order {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Import {
     /// Write the open issues of beads that are ready as a task file
-    Beads(ImportBeads),
+    Beads(ImportTo),
+    /// Write the open issues of a GitHub repository, as `gh` lists them
+    Github(ImportGithub),
+    /// Write the tasks of a list in Markdown (`- [ ] words`)
+    Markdown(ImportFile),
+    /// Write the open issues of a JSON export of Linear, or of one alike
+    Linear(ImportFile),
+    /// Write the open tasks of task-master
+    TaskMaster(ImportTaskMaster),
+    /// Write the tasks to do of vibe-kanban, from its database
+    VibeKanban(ImportVibeKanban),
+    /// Write what an importer has, a plugin
+    Plugin(ImportPlugin),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ImportBeads {
+pub(crate) struct ImportGithub {
+    /// Read the issues of this repository (default: the one of this directory)
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub(crate) repo: Option<String>,
+    /// Read only issues with this label; repeatable
+    #[arg(long = "label", value_name = "LABEL")]
+    pub(crate) labels: Vec<String>,
+    /// Read at most so many issues
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) to: ImportTo,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportFile {
+    /// Read this file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) to: ImportTo,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportTaskMaster {
+    /// Read this file (default: .taskmaster/tasks/tasks.json)
+    pub(crate) file: Option<PathBuf>,
+    /// Read the tasks of this tag
+    #[arg(long, value_name = "TAG", default_value = "master")]
+    pub(crate) tag: String,
+    #[command(flatten)]
+    pub(crate) to: ImportTo,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportVibeKanban {
+    /// Read this database (default: where vibe-kanban keeps it)
+    pub(crate) file: Option<PathBuf>,
+    /// Read only tasks of this project
+    #[arg(long, value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) to: ImportTo,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportPlugin {
+    /// Ask this importer
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) to: ImportTo,
+    /// Pass these words to the importer
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportTo {
     /// Write the task file here; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "tasks.yaml")]
     pub(crate) output: PathBuf,

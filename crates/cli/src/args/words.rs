@@ -14,7 +14,7 @@ pub(crate) const PARALLEL_ALONE: &str = "3";
 const NUMBER_OPTIONAL: [&str; 3] = ["-p", "--parallel", "--max-concurrency"];
 
 /// Global options that take the next word.
-const TAKES_A_WORD: [&str; 4] = ["-C", "--color", "--log-level", "--log-format"];
+const TAKES_A_WORD: [&str; 5] = ["-C", "--color", "--log-level", "--log-format", "--trust"];
 
 /// The words with every number that was left out filled in, so that `run --parallel tasks.yaml` names a file.
 pub(super) fn with_numbers(words: Vec<OsString>) -> Vec<OsString> {

@@ -16,6 +16,7 @@ use crate::args::{Agents, AgentsList, AgentsTest};
 use crate::error::{CliError, Exit};
 use crate::output::table::columns;
 use crate::settings::diagnostics;
+use crate::settings::trust;
 use trial::{Result, Trial, Verdict};
 
 const LISTED: &str = "conductor.agents/1";
@@ -89,6 +90,7 @@ struct Report {
 }
 
 fn test(args: &AgentsTest) -> std::result::Result<Exit, CliError> {
+    trust::demand(&std::env::current_dir()?)?;
     let plan = plan(args.file.as_deref())?;
     let names = match args.names.is_empty() {
         false => args.names.clone(),

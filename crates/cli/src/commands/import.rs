@@ -1,5 +1,7 @@
 //! `conductor import`: what another tool has to do, as a task file.
 
+mod others;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
@@ -11,7 +13,7 @@ use conductor_engine::records::beads::{self, Bd, BdError, Drafted, Issue, LeftOu
 use serde_json::json;
 
 use super::{answer_either, talk};
-use crate::args::{self, ImportBeads};
+use crate::args::{self, ImportTo};
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
 use crate::output::writing;
@@ -23,20 +25,31 @@ const MOST: usize = 20;
 pub(crate) fn run(import: &args::Import) -> Result<Exit, CliError> {
     match import {
         args::Import::Beads(args) => import_beads(args),
+        other => others::import(other),
     }
 }
 
-fn import_beads(args: &ImportBeads) -> Result<Exit, CliError> {
+fn import_beads(args: &ImportTo) -> Result<Exit, CliError> {
     let directory = std::env::current_dir()?;
-    let to_file = args.output.as_os_str() != "-";
-    if to_file {
-        writing::may_write(&[&args.output], args.force, writing::ANOTHER_FILE)?;
-    }
+    may_write(args)?;
     let tracker = Tracker::find(&directory, &Home::open()?)?;
     let drafted = tracker.draft(&directory, &BTreeMap::new())?;
     tell(&drafted.left_out);
     some(&drafted)?;
-    let text = beads::text(&drafted, &tracker.name());
+    write(args, &drafted, beads::text(&drafted, &tracker.name()))
+}
+
+/// Before anything is asked for.
+fn may_write(args: &ImportTo) -> Result<(), CliError> {
+    match args.output.as_os_str() == "-" {
+        true => Ok(()),
+        false => writing::may_write(&[&args.output], args.force, writing::ANOTHER_FILE),
+    }
+}
+
+/// Writes the task file, which is read first as any other is.
+fn write(args: &ImportTo, drafted: &Drafted, text: String) -> Result<Exit, CliError> {
+    let to_file = args.output.as_os_str() != "-";
     let name = if to_file { args.output.display().to_string() } else { "<stdout>".to_owned() };
     diagnostics::load_text(&name, text.clone())?;
     const SCHEMA: &str = "conductor.import/1";

@@ -14,6 +14,7 @@ use super::{answer_either, talk};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::output::writing;
+use crate::settings::trust;
 
 /// What is written, as found or as answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +54,7 @@ pub(crate) fn run(args: &args::Init) -> Result<Exit, CliError> {
     writing::write(&root.join(TASKS_SCHEMA), &json(&schema()))?;
     writing::write(&config.with_file_name(CONFIG_SCHEMA), &json(&config_schema()))?;
     writing::write(&config, &config_text(&choice))?;
+    trust::trust_config(&root);
     writing::write(&tasks, &tasks_text(&choice, &up_to(&root, &here)))?;
     if choice.no_agent {
         talk(format!("no agent is installed, so the tasks are commands; {HOW_TO_ADD}"));

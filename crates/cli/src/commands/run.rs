@@ -23,8 +23,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use conductor_core::plan::Plan;
 use conductor_core::plan::graph::{self, Graph};
+use conductor_core::plan::{Notification, Plan};
 use conductor_core::report::PlanFile;
 use conductor_core::run::Run;
 use conductor_core::run::event::{Event, Options, Record};
@@ -37,6 +37,7 @@ use conductor_engine::host::home::{Home, RunClaim};
 use conductor_engine::host::logs::{self, OpenLog};
 use conductor_engine::host::shortage;
 use conductor_engine::planner;
+use conductor_engine::plugins;
 use conductor_engine::process;
 use conductor_engine::process::trash;
 use conductor_engine::records::groups::{self};
@@ -45,6 +46,7 @@ use conductor_engine::runs::coordinator::{Coordinator, Start, World};
 use conductor_engine::runs::driving::{Concluded, Driving};
 use conductor_engine::runs::engine;
 use conductor_engine::stores::{self, LogReader, NewRun, RunLog, Store, StoredRun};
+use conductor_engine::worker::verifiers;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument as _;
@@ -59,6 +61,7 @@ use crate::error::{CliError, Exit};
 use crate::logging;
 use crate::progress::Stage;
 use crate::settings::agent_findings;
+use crate::settings::trust;
 use crate::settings::variables;
 use arguments::Resolved;
 pub(crate) use arguments::{machine, typed};
@@ -77,7 +80,11 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
     }
     variables::warn_of_unknown();
     let mut args = Resolved::new(args)?;
+    trust::be_strict(!args.typed.dry_run);
     if args.is_new() {
+        if !args.typed.dry_run {
+            trust::demand(&args.directory)?;
+        }
         let made = match args.typed.from {
             Some(args::From::Beads) => block_on(issues::plan(&args)).map(Made::of_issues)?,
             None => {
@@ -149,7 +156,25 @@ fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, CliError> {
         let message = format!("task '{}': {error}; nothing was started", task.id);
         return Err(CliError::new(Exit::InvalidFile, message).help(agents::KEPT_BY));
     }
+    check_plugins(plan)?;
     absent(plan).map_err(|why| CliError::new(Exit::AgentMissing, format!("{why}; nothing was started")))
+}
+
+/// Verifiers and notifiers, too: what checks the work is there before an agent is paid.
+fn check_plugins(plan: &Plan) -> Result<(), CliError> {
+    let verifiers =
+        plan.tasks.iter().flat_map(|task| &task.verify).filter_map(|check| verifiers::named(check));
+    let verifiers = verifiers.map(|(name, _)| (plugins::Kind::Verifier, name.to_owned()));
+    let told = &plan.notifications;
+    let ways = [&told.on_complete, &told.on_failure, &told.on_input, &told.on_budget].into_iter().flatten();
+    let notifiers = ways.filter_map(|way| match way {
+        Notification::Plugin { name, .. } => Some((plugins::Kind::Notifier, name.clone())),
+        _ => None,
+    });
+    for (kind, name) in verifiers.chain(notifiers).collect::<BTreeSet<_>>() {
+        plugins::find(kind, &name)?;
+    }
+    Ok(())
 }
 
 /// Agents that are named and not installed; an error names a task that no agent can do.
@@ -304,6 +329,7 @@ async fn go_on(
     let workspaces = place.map_err(|cli_error| places::changed(cli_error, claim.directory()))?;
     let ours = uncommitted::ours(&args, &stored.source, &options, &stored.directory, None);
     let world = world(&args, log, claim, workspaces, &options, stored.directory.clone(), ours);
+    trust::plugins_of(&stored.directory);
     args.directory = stored.directory;
     carry_out(
         &args,

@@ -1,4 +1,4 @@
-use conductor_engine::agents::PROTOCOL;
+use conductor_engine::plugins::PROTOCOL;
 use conductor_engine::stores::{schema_version, sqlite_version};
 use conductor_server::page::Page;
 use serde_json::json;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use conductor_engine::host::access;
@@ -75,7 +76,16 @@ pub(crate) fn write(file: &Path, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
+/// For whom it can be read it can be run.
+pub(crate) fn make_executable(file: &Path) -> Result<(), CliError> {
+    let failed = |error: io::Error| cannot_write(file, &error);
+    let mut permissions = fs::metadata(file).map_err(failed)?.permissions();
+    let mode = permissions.mode();
+    permissions.set_mode(mode | ((mode & 0o444) >> 2));
+    fs::set_permissions(file, permissions).map_err(failed)
+}
+
 /// As any editor would make it; the umask takes away what it takes away.
 fn mode() -> fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
+    fs::Permissions::from_mode(0o666)
 }

@@ -10,7 +10,7 @@ use conductor_core::plan::graph::Graph;
 use conductor_core::report::ledger::Ledger;
 use conductor_core::report::{self, Subject};
 use conductor_core::run::Run;
-use conductor_core::run::event::{Capped, Event, Outcome};
+use conductor_core::run::event::{Capped, Event, Finding, Level, Outcome};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_engine::process::transcript::{self, Speaker};
 use conductor_engine::records::output;
@@ -24,6 +24,9 @@ use crate::end_block::one_line;
 
 /// How much of what a task said is in its group; all of it is in its transcript.
 const LINES: usize = 100;
+
+/// So many findings of a task are annotations; all of them are in its transcript.
+const FINDINGS: usize = 50;
 
 /// A summary that is longer is refused as a whole.
 const LONGEST_SUMMARY: usize = 1 << 20;
@@ -72,7 +75,18 @@ impl GitHub {
             _ => true,
         };
         text.extend(annotation(event).filter(|_| is_told));
+        text.extend(self.found(event).into_iter().filter(|_| is_told));
         text
+    }
+
+    /// What verifiers found, each at its place: GitHub shows it in the lines of the change.
+    fn found(&self, event: &Event) -> Vec<String> {
+        let (Event::TaskFailed { task, .. } | Event::TaskCompleted { task, .. }) = event else {
+            return Vec::new();
+        };
+        let Some(place) = self.run.place(task) else { return Vec::new() };
+        let found = report::findings_of(self.run.progress(place)).iter();
+        found.take(FINDINGS).map(|finding| finding_annotation(task, finding)).collect()
     }
 
     fn last_words(&self, task: &TaskId) -> Vec<String> {
@@ -168,6 +182,23 @@ fn annotation(event: &Event) -> Option<String> {
     }
 }
 
+fn finding_annotation(task: &TaskId, finding: &Finding) -> String {
+    let kind = match finding.level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Note => "notice",
+    };
+    let mut properties = Vec::new();
+    if let Some(file) = &finding.file {
+        properties.push(format!("file={}", property(file)));
+        properties.extend(finding.line.map(|line| format!("line={line}")));
+        properties.extend(finding.line.and(finding.column).map(|column| format!("col={column}")));
+    }
+    let code = finding.code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
+    properties.push(format!("title={}", property(&format!("{task}: {}{code}", finding.by))));
+    format!("::{kind} {}::{}\n", properties.join(","), escaped(&one_line(&finding.message)))
+}
+
 /// Text that cannot be taken for one of the runner's older commands.
 fn tame(text: &str) -> String {
     text.replace("##[", "# #[")
@@ -206,6 +237,26 @@ mod tests {
         );
         assert_eq!(property("a: b, c"), "a%3A b%2C c");
         assert_eq!(annotation(&Event::TaskCompleted { task, commit: None }), None);
+    }
+
+    #[test]
+    fn a_finding_is_shown_at_its_place() {
+        let task = TaskId::parse("a").unwrap();
+        let finding = Finding {
+            level: Level::Error,
+            message: "no, 100%".into(),
+            file: Some("src/a,b.rs".into()),
+            line: Some(3),
+            column: Some(5),
+            code: Some("E1".into()),
+            by: "licences".into(),
+        };
+        assert_eq!(
+            finding_annotation(&task, &finding),
+            "::error file=src/a%2Cb.rs,line=3,col=5,title=a%3A licences E1::no, 100%25\n"
+        );
+        let nowhere = Finding { file: None, level: Level::Note, code: None, ..finding };
+        assert_eq!(finding_annotation(&task, &nowhere), "::notice title=a%3A licences::no, 100%25\n");
     }
 
     #[test]

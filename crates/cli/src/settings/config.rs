@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use conductor_core::file::{self, Layer, Source};
 use conductor_engine::agents::subagents;
 use conductor_engine::host::home::Home;
+use conductor_engine::host::trust::sha256;
 
 use crate::error::{CliError, Exit};
 use crate::settings::diagnostics::{self, Sheet};
+use crate::settings::trust;
 use crate::settings::variables;
 
 /// A place where a config file may be.
@@ -78,6 +80,7 @@ fn read_of(here: &Path) -> Result<Vec<Config>, CliError> {
 fn one(place: Place) -> Result<Config, CliError> {
     let name = place.name.clone();
     let bytes = diagnostics::read(&place.path, &name)?;
+    let hash = sha256(&bytes);
     let source = match Source::new(name.clone(), bytes) {
         Ok(source) => source,
         Err(found) => {
@@ -89,6 +92,10 @@ fn one(place: Place) -> Result<Config, CliError> {
         }
     };
     let (layer, found) = match file::layer(&source) {
+        Ok((layer, found)) if place.of == Of::Repository => {
+            let (layer, untrusted) = trust::gate(&place.path, &hash, &source, layer);
+            (layer, found.into_iter().chain(untrusted).collect())
+        }
         Ok((layer, found)) => (Some(layer), found),
         Err(found) => (None, found),
     };

@@ -86,9 +86,10 @@ const OF_TASKS: [(&str, &str); 41] = [
 ];
 
 /// What is no setting: places, and what we tell agents and our own processes.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 22] = [
     "CONDUCTOR_HOME",
     "CONDUCTOR_PAGER",
+    crate::settings::trust::VARIABLE,
     LOG,
     LOG_FORMAT,
     "CONDUCTOR_RUN",

@@ -38,6 +38,7 @@ pub(crate) fn tracker(issues: &Value) -> World {
     std::fs::create_dir_all(world.path("repo/.conductor")).unwrap();
     let here = world.path("").display().to_string();
     world.write("repo/.conductor/config.yaml", &CONFIG.replace("HERE", &here));
+    world.trust("repo");
     world.write("repo/.beads/fake.json", &issues.to_string());
     world
 }

@@ -10,6 +10,7 @@ fn with(repository: &str, user: &str, tasks: &str) -> World {
     let world = World::with(tasks);
     fs::create_dir(world.path(".conductor")).unwrap();
     fs::write(world.path(".conductor/config.yaml"), repository).unwrap();
+    world.trust(".");
     fs::write(world.home().join("config.yaml"), user).unwrap();
     world
 }

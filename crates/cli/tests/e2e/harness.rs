@@ -130,6 +130,12 @@ impl World {
         live.ended()
     }
 
+    /// As a user who has looked at what the repository in this folder brings along.
+    #[track_caller]
+    pub(crate) fn trust(&self, folder: &str) {
+        self.conductor(&["-C", folder, "trust", "--yes"]).expect(0);
+    }
+
     /// Starts the program and leaves it running.
     pub(crate) fn start(&self, args: &[&str]) -> Live {
         self.spawn(&mut self.command(args))

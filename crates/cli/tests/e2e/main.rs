@@ -64,6 +64,7 @@ mod odd_repositories;
 mod orchestrate;
 mod orphans;
 mod plan;
+mod plugins;
 mod privacy;
 mod progress;
 mod questions;
@@ -97,6 +98,7 @@ mod template;
 mod terminal;
 #[cfg(feature = "otel")]
 mod traces;
+mod trust;
 mod uncommitted;
 mod unwritable;
 mod used_home;

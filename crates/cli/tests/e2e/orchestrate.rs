@@ -336,6 +336,7 @@ fn a_command_that_the_project_uses_already_needs_no_leave() {
     world.write("repo/Makefile", "test check:\n\ttrue\n");
     fs::create_dir_all(world.path("repo/.conductor")).unwrap();
     world.write("repo/.conductor/config.yaml", "verify: [test -s only.txt]\n");
+    world.trust("repo");
     git(&world, &["add", "."]);
     git(&world, &["commit", "-q", "-m", "checks"]);
     conductor(&world, &["orchestrate", "build it", "--agent", "planner"]).expect(0).says("1 of 1 completed");

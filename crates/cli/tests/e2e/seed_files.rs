@@ -21,6 +21,7 @@ fn with_agent(tasks: &str) -> World {
     let world = repository(tasks);
     std::fs::create_dir_all(world.path("repo/.conductor")).unwrap();
     world.write("repo/.conductor/config.yaml", CONFIG);
+    world.trust("repo");
     world
 }
 

@@ -174,6 +174,7 @@ fn keys_without_effect_are_told() {
     let world = crate::beads::tracker(&serde_json::json!([crate::beads::issue("app-1", &[])]));
     let config = world.read("repo/.conductor/config.yaml");
     world.write("repo/.conductor/config.yaml", &(config + "ui: { theme: dark }\n"));
+    world.trust("repo");
     let told = crate::repository::conductor(&world, &["run", "--from", "beads"]).expect(0);
     assert_eq!(told.stderr.matches("no-effect").count(), 1, "{}", told.stderr);
 }

@@ -125,6 +125,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("unknown-tag", "YAML tags (!name) have no meaning in a task file."),
     ("unknown-task", "A group or the execution order names a task that is not in the file."),
     ("unknown-value", "A value is not one of those that are possible here."),
+    (
+        "untrusted",
+        "A repository's config has settings that run programs or hand out what you have; they count when you have looked at them and said `conductor trust`.",
+    ),
     ("wrong-type", "A value has another form than its key wants, such as a list where a number belongs."),
 ];
 

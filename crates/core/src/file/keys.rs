@@ -262,7 +262,7 @@ const SETTINGS: &[KeySpec] = &[
     key(
         "verify",
         Shape::Texts,
-        "Commands that must succeed on the result before it counts; auto takes those the project's files suggest.",
+        "Commands that must succeed on the result before it counts; auto takes those the project's files suggest, plugin:NAME asks a verifier.",
     ),
     key(
         "fix_rounds",
@@ -599,15 +599,16 @@ pub(super) const NOTIFICATIONS: Table = &[&[
 ]];
 
 pub(super) const NOTIFICATION: Table = &[&[
-    must("type", Shape::Choice(&["terminal", "sound", "desktop", "webhook"]), "How to tell."),
+    must("type", Shape::Choice(&["terminal", "sound", "desktop", "webhook", "plugin"]), "How to tell."),
     key(
         "message",
         Shape::Text,
-        "For terminal and desktop: the words, with {task_id}, {task_name}, {run_id}, {event}, {status}, {error}, \
+        "For terminal, desktop and plugin: the words, with {task_id}, {task_name}, {run_id}, {event}, {status}, {error}, \
          {question}, {completed}, {failed}, {total}, {elapsed} and {cost} filled in.",
     ),
     key("file", Shape::Text, "For sound: what to play; the terminal's bell where absent."),
     key("url", Shape::Text, "For webhook: where to send it."),
+    key("name", Shape::Text, "For plugin: the notifier, conductor-notifier-NAME."),
 ]];
 
 /// What our own plans have beside a task file's keys: figures for people and for programs that read `execution_plan.json`, and what

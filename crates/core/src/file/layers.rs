@@ -14,6 +14,7 @@ use super::sections::{self, LimitsDraft};
 use super::settings::{Retry, Settings};
 use super::source::{Source, Span};
 use super::tree::Node;
+use super::trust;
 
 /// One config file, read and found good.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +33,29 @@ impl Layer {
     /// As one that counts before what tasks and their file say: the user's environment.
     pub fn over_tasks(self) -> Layer {
         Layer { over_tasks: true, ..self }
+    }
+
+    /// What of it needs the user's trust.
+    pub fn needing_trust(&self) -> impl Iterator<Item = &Written> {
+        self.written.iter().filter(|written| trust::needs_trust(written))
+    }
+
+    /// What is left of it where the user does not trust it.
+    pub fn untrusted(self) -> Layer {
+        let withheld: Vec<String> = self.needing_trust().map(|written| written.key.clone()).collect();
+        let is_kept = |name: &str| !withheld.iter().any(|key| key == &format!("notifications.{name}"));
+        let Notices { on_complete, on_failure, on_input, on_budget } = self.notifications;
+        Layer {
+            config: self.config.untrusted(),
+            notifications: Notices {
+                on_complete: on_complete.filter(|_| is_kept("on_complete")),
+                on_failure: on_failure.filter(|_| is_kept("on_failure")),
+                on_input: on_input.filter(|_| is_kept("on_input")),
+                on_budget: on_budget.filter(|_| is_kept("on_budget")),
+            },
+            written: self.written.into_iter().filter(|written| !trust::needs_trust(written)).collect(),
+            ..self
+        }
     }
 
     /// Everything it sets.

@@ -266,6 +266,7 @@ enum Way {
     Sound,
     Desktop,
     Webhook,
+    Plugin,
 }
 
 const WAYS: &[(&str, Way)] = &[
@@ -273,6 +274,7 @@ const WAYS: &[(&str, Way)] = &[
     ("sound", Way::Sound),
     ("desktop", Way::Desktop),
     ("webhook", Way::Webhook),
+    ("plugin", Way::Plugin),
 ];
 
 fn notification(r: &mut Report<'_>, node: &Node) -> Option<Notification> {
@@ -282,6 +284,10 @@ fn notification(r: &mut Report<'_>, node: &Node) -> Option<Notification> {
         Some(Way::Terminal) => Some(Notification::Terminal { message: fields.get(r, "message", message) }),
         Some(Way::Desktop) => Some(Notification::Desktop { message: fields.get(r, "message", message) }),
         Some(Way::Sound) => Some(Notification::Sound { file: fields.get(r, "file", text) }),
+        Some(Way::Plugin) => {
+            let message = fields.get(r, "message", message);
+            fields.need(r, "name", text).map(|name| Notification::Plugin { name, message })
+        }
         Some(Way::Webhook) => fields.need(r, "url", url).map(|url| Notification::Webhook { url }),
         None => None,
     };

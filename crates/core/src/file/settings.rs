@@ -6,6 +6,7 @@ mod over;
 mod permissions;
 mod recovery;
 mod retry;
+mod trusted;
 
 use std::collections::BTreeMap;
 

@@ -107,8 +107,22 @@ impl Notifications {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Notification {
-    Terminal { message: Option<String> },
-    Sound { file: Option<String> },
-    Desktop { message: Option<String> },
-    Webhook { url: String },
+    Terminal {
+        message: Option<String>,
+    },
+    Sound {
+        file: Option<String>,
+    },
+    Desktop {
+        message: Option<String>,
+    },
+    Webhook {
+        url: String,
+    },
+    /// A notifier of this name.
+    Plugin {
+        name: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
 }

@@ -15,7 +15,7 @@ use crate::plan::graph::{Graph, Strategy};
 use crate::report::ledger::Ledger;
 use crate::run::Decided;
 use crate::run::costs;
-use crate::run::event::{AgentChoice, Failure, Planning, Usage};
+use crate::run::event::{AgentChoice, Failure, Finding, Planning, Usage};
 use crate::run::measure::Measured;
 use crate::run::{AgentUse, Issue, Landed, Progress, Run, Secured, TaskState};
 use crate::schedule::quality::{self, Quality};
@@ -317,6 +317,9 @@ pub struct TaskResult<'a> {
     /// As tools told it before and after; nothing where none did.
     coverage: Option<CoverageFigures>,
     lint: Option<LintFigures>,
+    /// What verifiers found in what landed, or in what failed; not there where they found nothing.
+    #[serde(skip_serializing_if = "<[Finding]>::is_empty")]
+    findings: &'a [Finding],
     /// Of what landed, in parts; nothing where nothing did.
     quality: Option<Quality>,
     /// Who raced for it, where several did.
@@ -416,9 +419,19 @@ impl<'a> TaskResult<'a> {
             gate_holds: landed.and_then(|landed| landed.gate.as_ref()).map(|gate| gate.holds),
             coverage: measured.and_then(|measured| measured.coverage).map(CoverageFigures::new),
             lint: measured.and_then(|measured| measured.lint).map(LintFigures::new),
+            findings: findings_of(progress),
             quality: quality::of(run, place),
             race: Contest::of(run, place),
         }
+    }
+}
+
+/// What verifiers found in a task's work.
+pub fn findings_of(progress: &Progress) -> &[Finding] {
+    match (&progress.state, &progress.landed) {
+        (TaskState::Failed(failure), _) => &failure.findings,
+        (_, Some(landed)) => &landed.findings,
+        _ => &[],
     }
 }
 

@@ -32,6 +32,7 @@ pub fn html(subject: &Subject<'_>) -> String {
     cards(&mut out, subject);
     ledger(&mut out, subject);
     failures::failures(&mut out, subject);
+    tables::findings(&mut out, subject);
     tables::decisions(&mut out, subject);
     tables::secured(&mut out, subject);
     tables::issues(&mut out, subject);

@@ -24,6 +24,7 @@ pub fn markdown(subject: &Subject<'_>) -> String {
     head(&mut out, subject);
     ledger(&mut out, subject);
     failures(&mut out, subject);
+    findings(&mut out, subject);
     decisions(&mut out, subject);
     issues(&mut out, subject);
     workers(&mut out, subject);
@@ -146,6 +147,27 @@ fn decisions(out: &mut String, subject: &Subject<'_>) {
         }
         let _ = writeln!(out);
     }
+}
+
+fn findings(out: &mut String, subject: &Subject<'_>) {
+    let found = words::findings(subject.run);
+    if found.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "## Findings\n\nWhat verifiers found.\n\n| task | level | place | what | by |\n|---|---|---|---|---|"
+    );
+    for (task, one) in found.iter().take(DECISIONS) {
+        let code = one.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+        let (place, message, by) =
+            (cell(&one.place()), cell(&format!("{}{code}", one.message)), cell(&one.by));
+        let _ = writeln!(out, "| {task} | {} | {place} | {message} | {by} |", one.level.name());
+    }
+    if let Some(rest) = found.len().checked_sub(DECISIONS).filter(|rest| *rest > 0) {
+        let _ = writeln!(out, "\nAnd {rest} more, in the summary.");
+    }
+    let _ = writeln!(out);
 }
 
 fn issues(out: &mut String, subject: &Subject<'_>) {

@@ -96,7 +96,9 @@ fn names_a_task(how: &Notification) -> bool {
 
 fn words(how: &Notification) -> Option<&str> {
     match how {
-        Notification::Terminal { message } | Notification::Desktop { message } => message.as_deref(),
+        Notification::Terminal { message }
+        | Notification::Desktop { message }
+        | Notification::Plugin { message, .. } => message.as_deref(),
         Notification::Sound { .. } | Notification::Webhook { .. } => None,
     }
 }

@@ -1,10 +1,11 @@
 //! Figures as people read them, in every form of the report alike.
 
+use super::files::findings_of;
 use super::{Subject, Summary, Voice};
 use crate::forecast::Basis;
 use crate::plan::Work;
 use crate::run::costs;
-use crate::run::event::Planning;
+use crate::run::event::{Finding, Planning};
 use crate::run::{AgentUse, Run, Stage, TaskState};
 use crate::schedule::quality::{self, Quality};
 use crate::values::counted::{counted, things};
@@ -176,6 +177,16 @@ pub(super) fn failed(subject: &Subject<'_>) -> Vec<usize> {
 }
 
 /// The tasks whose work was scored, the worst first.
+/// What verifiers found, the worst first.
+pub(super) fn findings(run: &Run) -> Vec<(&TaskId, &Finding)> {
+    let mut all: Vec<(&TaskId, &Finding)> = run
+        .asked()
+        .flat_map(|(_, task, progress)| findings_of(progress).iter().map(move |one| (&task.id, one)))
+        .collect();
+    all.sort_by_key(|(_, one)| one.level);
+    all
+}
+
 pub(super) fn scored(run: &Run) -> Vec<(&TaskId, Quality)> {
     let all = run.asked().filter_map(|(place, task, _)| Some((&task.id, quality::of(run, place)?)));
     let mut all: Vec<(&TaskId, Quality)> = all.collect();

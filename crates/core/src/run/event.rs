@@ -4,6 +4,7 @@
 //! is renamed or removed.
 
 mod failure;
+mod finding;
 mod options;
 mod question;
 mod review;
@@ -21,6 +22,7 @@ use crate::values::ids::{Attempt, TaskId, WorkerId};
 use crate::values::units::{Millis, Tick, Timestamp};
 
 pub use failure::{Failure, FailureClass, SetAside, StopReason};
+pub use finding::{Finding, Level};
 pub use options::{Options, Selection};
 pub use question::{ASK_HUMAN, Answer, Answerer, FOLLOW_UP, Question, RECOVERY, Report, Severity};
 pub use review::{Comment, ReviewVerdict};

@@ -1,8 +1,8 @@
 //! How tasks and a run stand: states that carry only what is valid in them.
 
 use crate::run::event::{
-    BatchResult, Change, DrainReason, Failure, Gate, Process, Question, Reviewed, RunOutcome, Severity,
-    StopReason, Touched, Usage,
+    BatchResult, Change, DrainReason, Failure, Finding, Gate, Process, Question, Reviewed, RunOutcome,
+    Severity, StopReason, Touched, Usage,
 };
 use crate::run::measure::Measured;
 use crate::values::ids::{Attempt, TaskId, WorkerId};
@@ -88,13 +88,15 @@ pub struct Landed {
     pub gate: Option<Gate>,
     pub reviewed: Option<Box<Reviewed>>,
     pub measured: Option<Box<Measured>>,
+    pub findings: Vec<Finding>,
 }
 
 impl Landed {
     /// A change by the commit that holds it on the branch.
     pub fn of(commit: String, change: Change) -> Landed {
-        let Change { base, commit: work, touched, gate, reviewed, measured, edited: _, stacked: _ } = change;
-        Landed { commit, base, work, touched, gate, reviewed, measured }
+        let Change { base, commit: work, touched, gate, reviewed, measured, findings, edited: _, stacked: _ } =
+            change;
+        Landed { commit, base, work, touched, gate, reviewed, measured, findings }
     }
 }
 

@@ -14,6 +14,7 @@ mod names;
 mod own_plan;
 mod race;
 mod schema;
+mod trust;
 mod yaml;
 
 use conductor_core::file::{Diagnostic, Severity, Source, load};

@@ -8,6 +8,7 @@ use conductor_core::plan::{Plan, Task};
 
 use crate::git::workspaces::Workspace;
 use crate::host::redact::{self, Redactor};
+use crate::plugins::{self, Environment};
 
 /// What an agent needs to reach its provider through a proxy; commands do not get it.
 pub(super) const NETWORK: [&str; 9] = [
@@ -96,6 +97,13 @@ impl Caller {
         known.cloned().or_else(|| {
             self.passed.get_key_value(std::ffi::OsStr::new(name)).map(|(n, v)| (n.clone(), v.clone()))
         })
+    }
+
+    /// What a plugin gets that is no part of a task's work.
+    pub fn for_plugins(&self) -> Environment {
+        let meant = |name: &OsString| name.as_encoded_bytes().starts_with(plugins::VARIABLES.as_bytes());
+        let own = self.held_back.iter().filter(|(name, _)| meant(name)).cloned();
+        self.passed.iter().map(|(name, value)| (name.clone(), value.clone())).chain(own).collect()
     }
 
     /// The names of the caller's variables that a pattern means.

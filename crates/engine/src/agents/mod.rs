@@ -48,7 +48,6 @@ use tool_access::ToolAccess;
 
 pub use caller::Caller;
 pub use calls::CallSize;
-pub use plugin::PROTOCOL;
 pub use questions::{Questions, told};
 pub use roster::{Entry, Kind, Login, known_names, roster};
 pub use rules::Keeps;
@@ -58,7 +57,7 @@ pub use talk::{Ending, Heard, Said, Tokens, Translator};
 pub enum AgentError {
     #[error(
         "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, acp:PROGRAM, \
-         whatever is installed as conductor-agent-NAME, and what the task file's config has under agents"
+         plugins (conductor-agent-NAME), and what the task file's config has under agents"
     )]
     Unknown(String),
     #[error("the {agent} agent cannot do this: {why}")]
@@ -67,6 +66,8 @@ pub enum AgentError {
     Homeless(String),
     #[error("{agent} cannot keep the rule `{rule}`: {why}")]
     Unkept { agent: String, rule: String, why: String },
+    #[error("{0}; {1}")]
+    Plugin(String, &'static str),
     #[error("{program} is not installed; {remedy}")]
     Missing { program: String, remedy: &'static str },
 }

@@ -10,10 +10,8 @@ use serde_json::{Value, json};
 use super::policy::InWorkspace;
 use super::talk::{Ending, Heard, Said, Tokens, Translator, line, said, text};
 use super::{AgentError, Brief, Engagement};
+use crate::plugins::{self, Found, Kind, PROTOCOL, PluginError};
 use crate::process::Exit;
-
-/// Raised when a program written for what came before would no longer be understood.
-pub const PROTOCOL: u32 = 1;
 
 pub(super) struct Agent;
 
@@ -29,9 +27,9 @@ impl super::Agent for Agent {
 
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
-        let name = brief.task.agent_name();
-        let program = program(name).ok_or_else(|| AgentError::Unknown(name.to_owned()))?;
-        let launch = brief.launch(&program, Vec::new(), &[], &[]);
+        let found = find(brief.task.agent_name())?;
+        let mut launch = brief.launch(&found.path.display().to_string(), Vec::new(), &[], &[]);
+        launch.program = found.path.clone().into();
         Ok(Engagement { launch, translator: Box::new(Plugin::new(brief)) })
     }
 
@@ -40,30 +38,34 @@ impl super::Agent for Agent {
             Work::Run(_) => {
                 Err(AgentError::Unfit { agent: "plugin", why: "it takes a prompt, not a command".into() })
             }
-            Work::Prompt(_) => Ok(()),
+            Work::Prompt(_) => find(task.agent_name()).map(drop),
         }
     }
 }
 
-/// Whether there is such a program.
-pub(super) fn exists(name: &str) -> bool {
-    program(name).is_some_and(|program| crate::process::on_path(&program))
+/// The program of this name that may be started.
+fn find(name: &str) -> Result<Found, AgentError> {
+    plugins::find(Kind::Agent, name).map_err(|error| match error {
+        PluginError::Missing { .. } => AgentError::Unknown(name.to_owned()),
+        other => AgentError::Plugin(other.to_string(), other.remedy().unwrap_or("see docs/plugins.md")),
+    })
 }
 
-/// What the name of such a program begins with.
-pub(super) const PREFIX: &str = "conductor-agent-";
-
-/// Its name is part of a file's name and nothing more.
-pub(super) fn program(name: &str) -> Option<String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (!name.is_empty() && name.chars().all(plain)).then(|| format!("{PREFIX}{name}"))
+/// Whether there is such a program, be it one that may be started or not.
+pub(super) fn exists(name: &str) -> bool {
+    !matches!(find(name), Err(AgentError::Unknown(_)))
 }
 
 struct Plugin {
+    /// The name of its file.
+    program: String,
     task: Value,
     policy: InWorkspace,
     words: Option<String>,
     result: Option<Value>,
+    /// Why it is not understood, where its hello says so; and whether it has said anything yet.
+    refused: Option<String>,
+    begun: bool,
     /// Whether a tool is at work: its protocol has no word for the end of a call, so the next line is taken for it.
     calling: bool,
 }
@@ -80,7 +82,30 @@ impl Plugin {
             "model": brief.task.model,
             "session": session,
         });
-        Plugin { task, policy: brief.policy(), words: None, result: None, calling: false }
+        let program = Kind::Agent.program(brief.task.agent_name()).unwrap_or_default();
+        Plugin {
+            program,
+            task,
+            policy: brief.policy(),
+            words: None,
+            result: None,
+            refused: None,
+            begun: false,
+            calling: false,
+        }
+    }
+
+    /// One from before there was a hello says none, and is understood all the same.
+    fn on_hello(&mut self, line: &[u8]) -> Heard {
+        match plugins::read_hello(&self.program, Kind::Agent, line) {
+            Ok(hello) => said(Said::Note(format!("{} {}", self.program, hello.version))),
+            Err(error) => {
+                let why = error.to_string();
+                self.refused = Some(why.clone());
+                // It is told to stop, as one that has ended is.
+                Heard { over: true, ..said(Said::Trouble(why)) }
+            }
+        }
     }
 
     fn on_text(&mut self, event: &Value) -> Heard {
@@ -135,6 +160,9 @@ impl Translator for Plugin {
     }
 
     fn on_line(&mut self, bytes: &[u8]) -> Heard {
+        if !std::mem::replace(&mut self.begun, true) && is_hello(bytes) {
+            return self.on_hello(bytes);
+        }
         let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
         let returned = u32::from(std::mem::replace(&mut self.calling, event["type"] == "tool"));
         Heard { returned, ..self.on_event(event) }
@@ -149,6 +177,9 @@ impl Translator for Plugin {
     }
 
     fn finish(&mut self, exit: Exit) -> Ending {
+        if let Some(refused) = self.refused.take() {
+            return Ending::bad(FailureClass::Unstartable, refused);
+        }
         let Some(result) = self.result.take() else {
             return Ending::unfinished(exit, "");
         };
@@ -158,6 +189,10 @@ impl Translator for Plugin {
             (false, _) => self.failed(&result),
         }
     }
+}
+
+fn is_hello(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line).is_ok_and(|said| said["type"] == "hello")
 }
 
 /// One that only reads what was recorded.
@@ -277,11 +312,23 @@ mod tests {
     }
 
     #[test]
-    fn its_name_is_no_path() {
-        assert_eq!(program("my-agent_2").as_deref(), Some("conductor-agent-my-agent_2"));
-        for name in ["", "../x", "a/b", "a b", "acp:x", "ä"] {
-            assert_eq!(program(name), None, "{name}");
-        }
+    fn a_hello_is_not_needed_and_a_wrong_one_is_the_end() {
+        let good = r#"{"type":"result","ok":true,"text":"done"}"#;
+        let hello = |protocol: &str, kind: &str| {
+            format!(r#"{{"type":"hello","protocol":{protocol},"version":"1.0","capabilities":["{kind}"]}}"#)
+        };
+        let all = [
+            ended(&[good], Exit::Code(0)),
+            ended(&[&hello("1", "agent"), good], Exit::Code(0)),
+            ended(&[&hello("2", "agent"), good], Exit::Code(0)),
+            ended(&[&hello("1", "verifier"), good], Exit::Code(0)),
+        ];
+        insta::assert_snapshot!(all.join("\n"), @r#"
+        ok: Some("done")
+        ok: Some("done")
+        Unstartable: conductor-agent-claude speaks protocol 2, and this is 1 None
+        Unstartable: conductor-agent-claude says that it can verifier, and not agent None
+        "#);
     }
 
     #[test]

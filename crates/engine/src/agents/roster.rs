@@ -8,8 +8,9 @@ use std::time::Duration;
 use conductor_core::plan::Plan;
 use serde::Serialize;
 
-use super::{Abilities, Caller, agent, plugin};
+use super::{Abilities, Caller, agent};
 use crate::host::redact;
+use crate::plugins;
 use crate::process;
 
 /// How long a program may take to tell its version.
@@ -127,13 +128,18 @@ fn entry(plan: &Plan, name: &str, kind: Kind) -> Option<Entry> {
     let abilities = agent(plan, name).ok()?.abilities();
     let program = match (kind, plan.agents.get(name)) {
         (Kind::Template, Some(program)) => program.command.first()?.clone(),
-        (Kind::Plugin, _) => plugin::program(name)?,
+        (Kind::Plugin, _) => {
+            plugins::find_unlocked(plugins::Kind::Agent, name).ok()?.path.display().to_string()
+        }
         _ => name.to_owned(),
     };
     Some(Entry {
         name: name.to_owned(),
         kind,
-        path: process::installed(&program),
+        path: match kind {
+            Kind::Plugin => Some(PathBuf::from(&program)),
+            _ => process::installed(&program),
+        },
         program,
         version: None,
         login: Login::Unknown,
@@ -168,11 +174,11 @@ fn version(program: &Path, caller: &Caller) -> Option<String> {
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| redact::known().cut(line, 60))
 }
 
-/// Names of the plugins on the `PATH`.
+/// Names of the plugins that may be started.
 fn plugins() -> BTreeSet<String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let files = std::env::split_paths(&path).filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
-    let names =
-        files.filter_map(|file| file.file_name().to_str()?.strip_prefix(plugin::PREFIX).map(str::to_owned));
-    names.filter(|name| plugin::exists(name)).collect()
+    let all = plugins::all().unwrap_or_default().into_iter();
+    let ready = all.filter(|(found, standing)| {
+        found.kind == plugins::Kind::Agent && *standing == plugins::Standing::Ready
+    });
+    ready.map(|(found, _)| found.name).collect()
 }

@@ -39,7 +39,7 @@ impl Passing for HomeError {
 }
 
 /// What we keep in the state directory.
-const FILES: [&str; 9] = [
+const FILES: [&str; 11] = [
     "conductor.db",
     "conductor.db-wal",
     "conductor.db-shm",
@@ -49,10 +49,12 @@ const FILES: [&str; 9] = [
     "landed.jsonl",
     "beads.lock",
     "beads.claims.lock",
+    "trust.json",
+    "plugins.lock",
 ];
-const FOLDERS: [&str; 3] = ["plans", "ports", "trash"];
+const FOLDERS: [&str; 4] = ["plans", "ports", "trash", "trusted"];
 /// Config files and the like, which are the user's.
-const OTHERS: [&str; 4] = ["runs", "config.yaml", "config.yml", "templates"];
+const OTHERS: [&str; 5] = ["runs", "config.yaml", "config.yml", "templates", "plugins"];
 
 /// The mark of folders that all users may put something into, such as `/tmp`.
 const STICKY: u32 = 0o1000;

@@ -1,8 +1,9 @@
-//! Delivers the notifications a plan asks for: on the terminal, by a sound, on the desktop, by a webhook.
+//! Delivers the notifications a plan asks for: on the terminal, by a sound, on the desktop, by a webhook, by a plugin.
 //!
 //! Threads of its own do all of it, so the run never waits for a notification and never fails because of one.
 //! What cannot be delivered is reported once and forgotten.
 
+mod plugins;
 mod programs;
 mod webhook;
 
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::host::redact;
 use crate::stores::Follower;
+use plugins::Notifiers;
 use webhook::Webhooks;
 
 /// How many notifications may wait to be delivered. Further ones are left out: no user reads that many.
@@ -74,8 +76,9 @@ impl Notifier {
             drop(done);
         });
         let (done, delivered) = std_mpsc::channel::<()>();
+        let directory = directory.to_owned();
         std::thread::spawn(move || {
-            deliver(&waiting, &shown);
+            deliver(&waiting, &shown, &directory);
             drop(done);
         });
         Some(Notifier { decided, delivered })
@@ -112,7 +115,7 @@ impl Outbox {
                     self.show(Shown::Trouble(error));
                 }
             }
-            Notification::Desktop { .. } | Notification::Webhook { .. } => {
+            Notification::Desktop { .. } | Notification::Webhook { .. } | Notification::Plugin { .. } => {
                 if self.queue.try_send(telling).is_err() {
                     self.left_out += 1;
                 }
@@ -133,11 +136,13 @@ impl Outbox {
 }
 
 /// One after the other, until there are no more.
-fn deliver(waiting: &std_mpsc::Receiver<Telling>, shown: &mpsc::UnboundedSender<Shown>) {
+fn deliver(waiting: &std_mpsc::Receiver<Telling>, shown: &mpsc::UnboundedSender<Shown>, directory: &Path) {
     let mut webhooks = Webhooks::new();
+    let mut notifiers = Notifiers::new(directory);
     while let Ok(telling) = waiting.recv() {
         let troubles = match &telling.how {
             Notification::Webhook { url } => webhooks.send(url, &telling.news).err().map(Shown::Trouble),
+            Notification::Plugin { name, .. } => notifiers.send(name, &telling).err().map(Shown::Trouble),
             Notification::Desktop { .. } if programs::notify(&telling.message) => None,
             // Without a desktop, the terminal's own way of catching an eye is the next best.
             _ => Some(Shown::Words(telling.message)),

@@ -1,16 +1,17 @@
 //! Our own look at the work: what makes a workspace ready, what checks the result, and whether the checks check anything.
 
 use std::path::Path;
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use conductor_core::plan::Task;
-use conductor_core::run::event::{Change, Failure, FailureClass, Gate, Outcome};
+use conductor_core::run::event::{Change, Failure, FailureClass, Finding, Gate, Outcome};
 use conductor_core::schedule::recovery;
 use conductor_core::values::units::Millis;
 use tokio::sync::watch;
 
 use super::feedback::Feedback;
-use super::{AttemptContext, Order, Stop, Worker, base, log_lines};
+use super::{AttemptContext, Order, Stop, Worker, base, log_lines, verifiers};
 use crate::agents;
 use crate::git::workspaces::{Workspace, WorkspaceError, file};
 use crate::host::access;
@@ -85,7 +86,9 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Failure> {
         let checks = checks_of(context.task, CheckedOn::Work);
-        self.check(context.order, &checks, &context.workspace, transcript, stop).await
+        let found = self.check(context.order, &checks, &context.workspace, transcript, stop).await?;
+        *context.findings.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        Ok(())
     }
 
     /// The combined tree, looked at before it lands. What is said goes into a transcript of its own.
@@ -103,12 +106,13 @@ impl Worker {
         let mut transcript = self.open_transcript(&self.speaker(order), &stop).await.map_err(lost)?;
         let checked = self.check(order, checks, workspace, &mut transcript, &mut stop).await;
         let _ = transcript.finish();
-        checked.map_err(|failure| Failure {
+        checked.map(drop).map_err(|failure| Failure {
             message: format!("on the combined tree: {}", failure.message),
             ..failure
         })
     }
 
+    /// Runs the checks until one fails; what verifiers among them found and let pass.
     async fn check(
         &self,
         order: &Order,
@@ -116,7 +120,8 @@ impl Worker {
         workspace: &Workspace,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Finding>, Failure> {
+        let mut found = Vec::new();
         for check in checks {
             let commands = gates::expand(std::slice::from_ref(check.command), &workspace.directory)
                 .map_err(|error| Failure::new(FailureClass::Unverified, error.to_string()))?;
@@ -127,14 +132,18 @@ impl Worker {
                 if *stop.borrow() == Stop::No {
                     self.speaker(order).note_check(&run);
                 }
+                if verifiers::named(command).is_some() {
+                    found.extend(self.findings(order, check.task));
+                }
                 if let Some(why) = &run.why {
-                    let failure = Failure::new(FailureClass::Unverified, base::failed(command, why));
+                    let mut failure = Failure::new(FailureClass::Unverified, base::failed(command, why));
+                    failure.findings = found;
                     let failure = transcript.redactor().failure(failure);
                     return Err(failure.with(transcript.last_lines(EVIDENCE_LINES).join("\n")));
                 }
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Runs a check once; how that went.
@@ -168,7 +177,10 @@ impl Worker {
     ) -> Result<Option<String>, Failure> {
         transcript.redact(self.caller.redactor(&order.plan, task));
         transcript.note(&format!("$ {command}"));
-        let launch = agents::command(command, task, workspace, &self.caller);
+        let launch = match verifiers::named(command) {
+            Some(verifier) => self.verifier_launch(order, task, verifier, workspace)?,
+            None => agents::command(command, task, workspace, &self.caller),
+        };
         let begun = Instant::now();
         let exit = self.run_process(order, &launch, transcript, stop).await?;
         log_lines::command_ended(command, exit, begun);
@@ -206,7 +218,7 @@ impl Worker {
         transcript.note(&format!("[conductor: proving the checks on a damaged {path}]"));
         let checks = checks_of(context.task, CheckedOn::Damaged);
         let holds = match self.check(context.order, &checks, &workspace, transcript, stop).await {
-            Ok(()) => false,
+            Ok(_) => false,
             Err(failure) if failure.class == FailureClass::Unverified => true,
             Err(_) => return None,
         };

@@ -1,7 +1,7 @@
 //! What an attempt left: whether it is what was due, and what becomes of it otherwise.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use conductor_core::plan::{Changes, Task};
 use conductor_core::run::event::{Change, Failure, FailureClass, Outcome};
@@ -46,6 +46,8 @@ impl Worker {
             change.gate = self.prove_gate(context, change, transcript, stop).await;
         }
         if let Some(change) = &mut change {
+            change.findings =
+                std::mem::take(&mut *context.findings.lock().unwrap_or_else(PoisonError::into_inner));
             change.reviewed = self.reviewed(context, change, transcript, stop).await?.map(Box::new);
             change.measured = self.measured(context, change, transcript, stop).await.map(Box::new);
         }

@@ -33,13 +33,14 @@ mod skills;
 mod supplies;
 pub(crate) mod tools;
 pub(crate) mod train;
+pub mod verifiers;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use conductor_core::plan::{Changes, Plan, Task, Work};
 use conductor_core::run::costs;
-use conductor_core::run::event::{Change, Failure, FailureClass, Outcome, Usage};
+use conductor_core::run::event::{Change, Failure, FailureClass, Finding, Outcome, Usage};
 use conductor_core::schedule::Input;
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::Usd;
@@ -92,6 +93,8 @@ struct AttemptContext<'a> {
     /// What was in the directory before the work, where a change in it is due and cannot be told otherwise.
     in_place: OnceLock<Watched>,
     skills: OnceLock<Vec<Applied>>,
+    /// What verifiers found in the work as it is now, and let pass.
+    findings: Mutex<Vec<Finding>>,
     timer: &'a PhaseTimer<'a>,
 }
 
@@ -159,6 +162,7 @@ impl Worker {
             blocks,
             in_place: OnceLock::new(),
             skills: OnceLock::new(),
+            findings: Mutex::default(),
             timer,
         };
         let goes_on = matches!(task.work, Work::Prompt(_));

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use conductor_core::plan::Task;
+use conductor_core::report;
 use conductor_core::run::{Progress, Run, Status, TaskState};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::suggest::did_you_mean;
@@ -122,6 +123,7 @@ fn whole(run: &Run, place: usize, is_live: bool) -> Value {
         TaskState::Failed(failure) => json!(failure),
         _ => Value::Null,
     };
+    value["findings"] = json!(report::findings_of(progress));
     value["question"] = match &progress.state {
         TaskState::Asking { question, since } => {
             json!({ "tool": question.tool, "what": question.what, "put": question.put(), "since": timestamp(since.0) })

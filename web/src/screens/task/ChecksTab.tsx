@@ -1,6 +1,7 @@
 // Each check with its result, before and now, and what it printed.
 
 import { useMemo } from "react";
+import type { Finding } from "../../api/types";
 import { get } from "../../api/http";
 import { duration } from "../../lib/format";
 import { tellsOfError } from "../../lib/lines";
@@ -64,12 +65,40 @@ export function ChecksTab(part: TaskPart) {
           )}
         </article>
       ))}
+      <Found findings={detail.findings} />
       {end?.phases?.verifying !== undefined && detail.verify.length > 0 && (
         <p className="small faint">
           {text.took(duration(end.phases.verifying))} {attempt}.
         </p>
       )}
       {detail.verify.length > 0 && <Measured change={change} />}
+    </section>
+  );
+}
+
+const levelState: Record<string, StateName> = { error: "failed", warning: "needs", note: "pending" };
+
+/** What verifiers found, each with its place. */
+function Found({ findings }: { findings: Finding[] }) {
+  if (findings.length === 0) return null;
+  return (
+    <section className="stack" aria-label={text.findings}>
+      <h3>{text.findings}</h3>
+      <ul className="checks">
+        {findings.map((finding, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: findings have no other name, and do not move
+          <li key={at} className="row">
+            <State state={levelState[finding.level] ?? "failed"} word={finding.level} />
+            {finding.file && (
+              <code className="nowrap">
+                {[finding.file, finding.line, finding.column].filter((part) => part !== undefined && part !== null).join(":")}
+              </code>
+            )}
+            <span className="grow">{finding.message}</span>
+            <span className="small faint nowrap">{[finding.by, finding.code].filter(Boolean).join(" ")}</span>
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }

@@ -45,6 +45,11 @@ fn one_config(config: &Config) -> Vec<Finding> {
         ];
     };
     let mut findings = vec![Finding::ok("config", format!("{name}: {} settings", layer.written().len()))];
+    let untrusted = config.sheet.found.iter().find(|found| found.code == "untrusted");
+    findings.extend(untrusted.map(|found| {
+        Finding::warning("config", format!("{name}: {}", found.message))
+            .remedy("see what it does and trust it: conductor trust")
+    }));
     findings.extend(absent_agents(config));
     let idle: Vec<String> = layer.idle().map(|one| format!("{} (line {})", one.key, one.line)).collect();
     if !idle.is_empty() {

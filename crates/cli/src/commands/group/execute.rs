@@ -16,6 +16,7 @@ use crate::commands::run::{self, Made};
 use crate::commands::{answer, answer_json, block_on, talk};
 use crate::error::{CliError, Exit};
 use crate::settings::diagnostics;
+use crate::settings::trust;
 
 /// The slash command that brings an agent up to date, where it has one.
 const SUMMARY: &str = "/flow:summary";
@@ -28,6 +29,7 @@ const NONE: &str = "none";
 
 pub(super) fn run(args: &GroupExecute) -> Result<Exit, CliError> {
     let directory = std::env::current_dir()?;
+    trust::demand(&directory)?;
     let (plan, elsewhere) = diagnostics::load_open(&args.tasks_file)?;
     let mut chosen =
         groups::choose(&plan, args.group_id.as_deref()).map_err(|error| unarranged(error, &plan))?;

@@ -22,6 +22,7 @@ use crate::commands::{block_on, reaper, talk};
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
 use crate::settings::config;
+use crate::settings::trust;
 
 /// What a planner came to.
 pub(crate) struct Answered {
@@ -64,6 +65,7 @@ pub(crate) fn ask(
     max_cost: Usd,
     quiet: bool,
 ) -> Result<Answered, CliError> {
+    trust::demand(&std::env::current_dir()?)?;
     let home = Home::open()?;
     let plan = one_task(args)?;
     let id = engine::new_id();

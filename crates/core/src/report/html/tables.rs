@@ -47,6 +47,26 @@ fn figures(out: &mut Markup, figures: &[&dyn Display]) {
     }
 }
 
+pub(super) fn findings(out: &mut Markup, subject: &Subject<'_>) {
+    let found = words::findings(subject.run);
+    if found.is_empty() {
+        return;
+    }
+    put!(out; "<section id=\"findings\"><h2>Findings</h2><p>What verifiers found.</p><table>");
+    columns(out, &[Left("Task"), Left("Level"), Left("Place"), Left("What"), Left("By")]);
+    for (task, one) in found.iter().take(ESTIMATES) {
+        put!(out; "<tr><th scope=\"row\"><bdi>" (task) "</bdi></th><td>" (one.level.name()) "</td>");
+        put!(out; "<td><code>" (one.place()) "</code></td><td dir=\"auto\">" (cut(&one.message, NOTE)));
+        if let Some(code) = &one.code {
+            put!(out; " <code>" (code) "</code>");
+        }
+        put!(out; "</td><td><bdi>" (one.by) "</bdi></td></tr>\n");
+    }
+    put!(out; "</tbody></table>");
+    more(out, found.len(), "findings");
+    put!(out; "</section>\n");
+}
+
 pub(super) fn decisions(out: &mut Markup, subject: &Subject<'_>) {
     let decisions = subject.run.decisions();
     if decisions.is_empty() {

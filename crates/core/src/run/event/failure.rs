@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Finding;
 use crate::values::ids::TaskId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,11 +12,14 @@ pub struct Failure {
     /// What there is to see of it: conflicting hunks, the last lines of a failing check.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub evidence: Box<str>,
+    /// What verifiers found, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 impl Failure {
     pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
-        Failure { class, message: message.into(), evidence: Box::default() }
+        Failure { class, message: message.into(), evidence: Box::default(), findings: Vec::new() }
     }
 
     pub fn with(self, evidence: impl Into<Box<str>>) -> Failure {

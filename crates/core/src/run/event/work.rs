@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Usage;
+use super::{Finding, Usage};
 use crate::run::measure::Measured;
 use crate::values::ids::TaskId;
 use crate::values::units::Millis;
@@ -31,6 +31,9 @@ pub struct Change {
     /// What tools have told of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Box<Measured>>,
+    /// What verifiers found and let pass, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 impl Change {
@@ -49,6 +52,7 @@ impl Change {
             gate: None,
             reviewed: None,
             measured: None,
+            findings: Vec::new(),
         }
     }
 }

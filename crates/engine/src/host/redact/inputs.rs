@@ -3,7 +3,7 @@
 //! Names that git, agents or the scheduler go by (commits, branches, conversations, tasks) stay as they are, and so does
 //! what the user says: the agent has to get it.
 
-use conductor_core::run::event::{Change, Failure, Outcome, Question, Report, Reviewed};
+use conductor_core::run::event::{Change, Failure, Finding, Outcome, Question, Report, Reviewed};
 use conductor_core::schedule::{Input, LeftBehind};
 
 use super::Redactor;
@@ -58,7 +58,9 @@ impl Redactor {
             true => failure.evidence,
             false => self.string(failure.evidence.into()).into(),
         };
-        Failure { message: self.string(failure.message), evidence, ..failure }
+        let clean = |finding: Finding| Finding { message: self.string(finding.message), ..finding };
+        let findings = failure.findings.into_iter().map(clean).collect();
+        Failure { message: self.string(failure.message), evidence, findings, ..failure }
     }
 
     pub fn outcome(&self, outcome: Outcome) -> Outcome {

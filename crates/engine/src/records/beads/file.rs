@@ -6,7 +6,12 @@ use super::draft::{Drafted, TaskDraft};
 
 /// The file. Where there is no task, it has none either and cannot be run.
 pub fn text(drafted: &Drafted, from: &str) -> String {
-    let mut text = format!("# The open issues of beads, read from {from}.\ntasks:\n");
+    text_under(drafted, &format!("The open issues of beads, read from {from}."))
+}
+
+/// As `text`, with another first line.
+pub fn text_under(drafted: &Drafted, heading: &str) -> String {
+    let mut text = format!("# {}\ntasks:\n", one_line(heading));
     if drafted.tasks.is_empty() {
         text.truncate(text.len() - 1);
         text += " []\n";

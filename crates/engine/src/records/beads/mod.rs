@@ -18,7 +18,7 @@ pub use claims::{Claims, claims, turn};
 pub use closing::{Closer, Settled, settle};
 pub use draft::{Drafted, LeftOut, TaskDraft, draft};
 pub use export::{ExportError, FILE as EXPORT, find as find_export, read as read_export};
-pub use file::text;
+pub use file::{text, text_under};
 pub use inquiry::{Inquiry, is_here};
 pub use issue::{Issue, Link, issues};
 

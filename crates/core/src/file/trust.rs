@@ -1,0 +1,57 @@
+//! Which settings of a repository's config only count when the user trusts it: those that run a program, hand out what the
+//! user has, or let agents do more than usual. A repository comes from others; its config must not do this unasked.
+
+use serde_json::Value as Json;
+
+use super::effective::Written;
+
+/// An agent that is named by its program: whatever follows is started.
+pub(super) const ACP: &str = "acp:";
+
+/// Notifications that stay on the user's own screen.
+const HARMLESS: [&str; 2] = ["terminal", "desktop"];
+
+/// Whether a setting needs the user's trust.
+pub fn needs_trust(written: &Written) -> bool {
+    let value = &written.value;
+    match written.key.split('.').next().unwrap_or_default() {
+        "setup" | "verify" | "measure" | "env_pass" | "permissions" | "workspace_path" => {
+            says_something(value)
+        }
+        "env" | "agents" => true,
+        "agent" | "fallback_agents" => names_a_program(value),
+        "review" | "subagents" => names_a_program(&value["agent"]),
+        "isolation" => value == "none",
+        "notifications" => leaves_the_screen(value),
+        _ => false,
+    }
+}
+
+fn says_something(value: &Json) -> bool {
+    match value {
+        Json::Null => false,
+        Json::Bool(on) => *on,
+        Json::Array(list) => !list.is_empty(),
+        Json::Object(map) => !map.is_empty(),
+        Json::String(_) | Json::Number(_) => true,
+    }
+}
+
+fn names_a_program(value: &Json) -> bool {
+    match value {
+        Json::String(name) => name.starts_with(ACP),
+        Json::Array(names) => {
+            names.iter().any(|name| name.as_str().is_some_and(|name| name.starts_with(ACP)))
+        }
+        _ => false,
+    }
+}
+
+fn leaves_the_screen(value: &Json) -> bool {
+    let leaves = |one: &Json| one["type"].as_str().is_none_or(|way| !HARMLESS.contains(&way));
+    match value {
+        Json::Array(list) => list.iter().any(leaves),
+        Json::Object(_) => leaves(value),
+        _ => false,
+    }
+}
