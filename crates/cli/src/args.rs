@@ -1,5 +1,6 @@
 //! The arguments as typed. What they mean is resolved in the commands.
 
+mod expertise;
 mod files;
 mod global;
 mod groups;
@@ -17,6 +18,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use conductor_core::values::units::Millis;
 
+pub(crate) use expertise::*;
 pub(crate) use files::*;
 pub(crate) use global::*;
 pub(crate) use groups::*;
@@ -137,6 +139,9 @@ pub(crate) enum Command {
     /// Answer a task's agent, send it a message, or retry, skip or cancel a task
     #[command(subcommand)]
     Task(Task),
+    /// Show and edit what this project has taught: items that agents are given before they work
+    #[command(subcommand)]
+    Expertise(Expertise),
     /// Review work that waits for approval before it lands (`land: approve`)
     Review(Review),
     /// List the agents, and test them

@@ -113,6 +113,12 @@ impl Lines {
             Event::TaskReported { task, report: Report::Status(words), .. } => {
                 Some(self.aside(DIM, "says", task, &format!("  {}", one_line(words))))
             }
+            Event::ExpertiseLearned { task, lessons, .. } if !lessons.is_empty() => {
+                let claim = one_line(&lessons[0].draft.claim);
+                let more = lessons.len() - 1;
+                let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+                Some(self.aside(DIM, "learned", task, &format!("  {claim}{more}")))
+            }
             Event::ConflictForeseen { task, with, files } => {
                 let with = with.as_ref().map_or("what has landed", TaskId::as_str);
                 let files = one_line(&files.join(", "));

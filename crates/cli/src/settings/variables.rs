@@ -36,6 +36,7 @@ pub(crate) const OF_OPTIONS: [(&str, &str); 15] = [
     ("limits.max_tokens", "CONDUCTOR_MAX_TOKENS"),
     ("limits.max_time", "CONDUCTOR_MAX_TIME"),
     ("limits.max_attempts", "CONDUCTOR_MAX_ATTEMPTS"),
+    ("limits.hold_out", "CONDUCTOR_HOLD_OUT"),
     ("limits.outage_patience", "CONDUCTOR_OUTAGE_PATIENCE"),
 ];
 
@@ -47,6 +48,7 @@ const OF_TASKS: [(&str, &str); 41] = [
     ("fallback_models", "CONDUCTOR_FALLBACK_MODELS"),
     ("model", "CONDUCTOR_MODEL"),
     ("priority", "CONDUCTOR_PRIORITY"),
+    ("expertise", "CONDUCTOR_EXPERTISE"),
     ("preempt", "CONDUCTOR_PREEMPT"),
     ("speculate", "CONDUCTOR_SPECULATE"),
     ("report", "CONDUCTOR_REPORT"),

@@ -50,7 +50,7 @@ const FILES: [&str; 9] = [
     "beads.lock",
     "beads.claims.lock",
 ];
-const FOLDERS: [&str; 3] = ["plans", "ports", "trash"];
+const FOLDERS: [&str; 4] = ["plans", "ports", "trash", "expertise"];
 /// Config files and the like, which are the user's.
 const OTHERS: [&str; 4] = ["runs", "config.yaml", "config.yml", "templates"];
 

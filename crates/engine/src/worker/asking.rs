@@ -75,6 +75,7 @@ impl Worker {
             blocks: false,
             in_place: OnceLock::new(),
             skills: OnceLock::new(),
+            trail: Default::default(),
             timer: &timer,
         };
         let opened = self.open_transcript(&self.speaker(&order), stop).await?;

@@ -13,6 +13,7 @@ pub mod feedback;
 mod first_start;
 pub mod gates;
 mod judging;
+pub(crate) mod learning;
 mod lines;
 pub(crate) mod local;
 pub(crate) mod log_lines;
@@ -57,6 +58,7 @@ use crate::process::Mark;
 use crate::process::transcript::Speaker;
 use bill::Difference;
 use judging::Watched;
+use learning::Trail;
 
 pub use crate::dispatch::{Order, Stop};
 pub(crate) use accounts::{left_usage, left_usage_of};
@@ -92,6 +94,7 @@ struct AttemptContext<'a> {
     /// What was in the directory before the work, where a change in it is due and cannot be told otherwise.
     in_place: OnceLock<Watched>,
     skills: OnceLock<Vec<Applied>>,
+    trail: Trail,
     timer: &'a PhaseTimer<'a>,
 }
 
@@ -159,6 +162,7 @@ impl Worker {
             blocks,
             in_place: OnceLock::new(),
             skills: OnceLock::new(),
+            trail: Trail::default(),
             timer,
         };
         let goes_on = matches!(task.work, Work::Prompt(_));
@@ -199,6 +203,8 @@ impl Worker {
         let mut transcript =
             transcript.redacted(self.caller.redactor(context.plan, context.task)).marked(mark);
         let done = self.rounds(context, &mut transcript, stop).await;
+        self.learn(context, &done).await;
+        context.timer.note_mended(context.trail.rounds());
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
         done
