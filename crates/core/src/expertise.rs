@@ -10,6 +10,7 @@ mod item;
 mod learning;
 mod merging;
 mod pruning;
+mod reading;
 mod rendering;
 mod sharing;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use item::{
 pub use learning::{Attempted, Mended, Ran, Trouble, lessons, words_of};
 pub use merging::{Merged, merge};
 pub use pruning::{UNUSED_DAYS, Verdict, verdict};
+pub use reading::{claims, question};
 pub use rendering::{MOST_TOKENS, domain_page, section, tokens};
 pub use sharing::{SharedItem, read_shared, write_shared};
 pub use statistics::{Arm, Comparison, Interval, Measure, Observation, compare, difference, hurts};

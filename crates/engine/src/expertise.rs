@@ -12,6 +12,8 @@ mod projecting;
 mod selecting;
 mod shared_file;
 mod store;
+#[cfg(test)]
+mod tests;
 mod validating;
 mod versions;
 

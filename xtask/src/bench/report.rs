@@ -6,7 +6,7 @@ use std::process::Command;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
-use super::{Figures, agents, git, server, single, view};
+use super::{Figures, agents, expertise, git, server, single, view};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -78,6 +78,11 @@ pub(super) fn single_text(
 /// The server alone.
 pub(super) fn server_text(machine: &str, figures: &server::Figures) -> String {
     head(machine, &server::goals(figures))
+}
+
+/// Expertise alone.
+pub(super) fn expertise_text(machine: &str, figures: &expertise::Figures) -> String {
+    head(machine, &expertise::goals(figures))
 }
 
 fn head(machine: &str, goals: &[Goal]) -> String {
@@ -163,6 +168,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(agents::goals(&figures.agents));
     goals.extend(view::goals(&figures.view));
     goals.extend(server::goals(&figures.server));
+    goals.extend(expertise::goals(&figures.expertise));
     goals
 }
 

@@ -4,6 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use conductor_core::expertise::Kind;
+use conductor_core::values::units::Millis;
+
+use crate::complete;
+
+use super::{dollars, duration};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Expertise {
@@ -25,6 +30,8 @@ pub(crate) enum Expertise {
     Validate(ExpertiseValidate),
     /// Retire the items that validation finds not to hold
     Improve(ExpertiseValidate),
+    /// Have a model read what a task's agent and its tools said, and make items of it; costs money
+    Learn(ExpertiseLearn),
     /// Compare tasks with items to tasks without, and show how agents and models did
     Stats(ExpertiseWhole),
     /// Give items again after expertise was paused, and measure anew
@@ -153,6 +160,31 @@ pub(crate) struct ExpertiseValidate {
     /// Run checks that this task file has under `verify:` (default: the one found here)
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExpertiseLearn {
+    /// Read the newest attempt of this task
+    #[arg(add = complete::tasks())]
+    pub(crate) task: String,
+    /// Use this run (name or prefix; default: the newest one here with the task)
+    #[arg(long, value_name = "RUN", add = complete::runs())]
+    pub(crate) run: Option<String>,
+    /// Ask this agent (default: the configured agent)
+    #[arg(long, value_name = "NAME", add = complete::agents())]
+    pub(crate) agent: Option<String>,
+    /// Ask with this model
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Stop the model once it has cost this much
+    #[arg(long, value_name = "USD", default_value = "0.10", value_parser = dollars)]
+    pub(crate) max_cost: f64,
+    /// Limit the model's time
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration)]
+    pub(crate) timeout: Millis,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

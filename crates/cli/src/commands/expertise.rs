@@ -1,6 +1,7 @@
 //! `conductor expertise`: what this project has taught, shown and edited.
 
 mod changing;
+mod learning;
 mod showing;
 
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &args::Expertise) -> Result<Exit, CliError> {
             E::Resume(args) => changing::resume(args).await,
             E::Export(args) => changing::export(args).await,
             E::Import(args) => changing::import(args).await,
+            E::Learn(args) => learning::learn(args).await,
         }
     })
 }
@@ -44,11 +46,27 @@ async fn store() -> Result<Expertise, CliError> {
     Ok(Expertise::open(home.root(), project()?).await?)
 }
 
-/// Only to look, with what the repository's file says by now.
-async fn looked_at() -> Result<Expertise, CliError> {
+/// Only to look: nothing is written, unless the repository's file says something new. Nothing where nothing was learned.
+async fn looked_at() -> Result<Option<Expertise>, CliError> {
+    let project = project()?;
+    let there = match home() {
+        Some(home) => Expertise::open_to_look(&home, project.clone()).await?,
+        None => None,
+    };
+    let is_new = match &there {
+        Some(store) => !store.is_in_step().await?,
+        None => project.shared_file().exists(),
+    };
+    if !is_new {
+        return Ok(there);
+    }
     let store = store().await?;
     store.sync_file(conductor_engine::host::clock::wall()).await?;
-    Ok(store)
+    Ok(Some(store))
+}
+
+fn unknown(what: &str) -> CliError {
+    ExpertiseError::NoItem(what.to_owned()).into()
 }
 
 /// Where the state directory is; nothing where nothing was ever kept.

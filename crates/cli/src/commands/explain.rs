@@ -6,7 +6,7 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::expertise::{Fate, HOLD_OUT_PERCENT, section};
+use conductor_core::expertise::{Fate, HOLD_OUT_PERCENT};
 use conductor_core::file::Origin;
 use conductor_core::plan::models::{self, Chosen, Circumstances, Sample};
 use conductor_core::plan::{Isolation, Plan, Task, Work};
@@ -118,12 +118,7 @@ async fn expertise(subject: &Subject) -> Result<Selection, CliError> {
             let run = found.found.stored.id.as_str();
             store.select(&need_of(task), (run, task.id.as_str()), percent).await?
         }
-        None => {
-            let mut selection = store.select(&need_of(task), ("", task.id.as_str()), 0).await?;
-            selection.chosen.iter_mut().for_each(|one| one.fate = Fate::Given);
-            selection.section = section(&selection.chosen);
-            selection
-        }
+        None => store.select(&need_of(task), ("", task.id.as_str()), 0).await?,
     };
     for one in &selection.chosen {
         let why: Vec<String> = one.why.iter().map(ToString::to_string).collect();

@@ -113,11 +113,10 @@ impl Lines {
             Event::TaskReported { task, report: Report::Status(words), .. } => {
                 Some(self.aside(DIM, "says", task, &format!("  {}", one_line(words))))
             }
-            Event::ExpertiseLearned { task, lessons, .. } if !lessons.is_empty() => {
-                let claim = one_line(&lessons[0].draft.claim);
-                let more = lessons.len() - 1;
-                let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-                Some(self.aside(DIM, "learned", task, &format!("  {claim}{more}")))
+            Event::ExpertiseLearned { task, lessons, .. } => {
+                // What counts only once the task has landed is no news yet.
+                let lesson = lessons.iter().find(|lesson| !lesson.once_landed)?;
+                Some(self.aside(DIM, "learned", task, &format!("  {}", one_line(&lesson.draft.claim))))
             }
             Event::ConflictForeseen { task, with, files } => {
                 let with = with.as_ref().map_or("what has landed", TaskId::as_str);

@@ -36,12 +36,11 @@ pub(crate) const OF_OPTIONS: [(&str, &str); 15] = [
     ("limits.max_tokens", "CONDUCTOR_MAX_TOKENS"),
     ("limits.max_time", "CONDUCTOR_MAX_TIME"),
     ("limits.max_attempts", "CONDUCTOR_MAX_ATTEMPTS"),
-    ("limits.hold_out", "CONDUCTOR_HOLD_OUT"),
     ("limits.outage_patience", "CONDUCTOR_OUTAGE_PATIENCE"),
 ];
 
 /// What is set for tasks and their file. Keys of one section stand together.
-const OF_TASKS: [(&str, &str); 41] = [
+const OF_TASKS: [(&str, &str); 42] = [
     ("agent", "CONDUCTOR_AGENT"),
     ("agent_home", "CONDUCTOR_AGENT_HOME"),
     ("fallback_agents", "CONDUCTOR_FALLBACK_AGENTS"),

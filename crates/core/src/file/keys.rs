@@ -573,7 +573,7 @@ pub(super) const LIMITS: Table = &[&[
     key(
         "hold_out",
         Shape::Count(0, Some(100)),
-        "Of 100 prompts, so many are given no expertise, so that it can be told whether it helps; 15.",
+        "Of 100 prompts, so many are given no expertise, so that it can be told whether it helps (15); 0 withholds nothing and measures nothing.",
     ),
     key(
         "outage_patience",

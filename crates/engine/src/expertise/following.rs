@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use conductor_core::expertise::{ItemId, Retirement, UNUSED_DAYS, Verdict, compare, hurts, verdict};
+use conductor_core::expertise::{
+    Candidate, ItemId, Retirement, Source, UNUSED_DAYS, Verdict, compare, hurts, verdict,
+};
+use conductor_core::run::event::Event;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
 use tokio::task::JoinHandle;
@@ -17,6 +20,9 @@ use crate::stores::{Follower, RunLog};
 
 /// How long a run waits at its end for the last of it.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// So long after it was learned the files of an item have to be in the user's checkout.
+const GRACE: u64 = 14 * 24 * 60 * 60 * 1000;
 
 /// What a run is asked to record, and its user to be told.
 pub enum News {
@@ -62,6 +68,14 @@ async fn keep(
     records: &mut Follower,
     tell: &(impl Fn(News) + Send + Sync + 'static),
 ) -> Result<(), ExpertiseError> {
+    // A run without agents has nothing to teach, and makes no file.
+    loop {
+        match records.recv().await {
+            None => return Ok(()),
+            Some(batch) if batch.iter().any(|record| is_of_an_agent(&record.event)) => break,
+            Some(_) => {}
+        }
+    }
     let project = tokio::task::spawn_blocking(move || Project::of(&directory)).await;
     let Ok(project) = project else { return Ok(()) };
     let store = Expertise::open(&home, project).await?;
@@ -94,12 +108,19 @@ async fn keep(
     Ok(())
 }
 
+fn is_of_an_agent(event: &Event) -> bool {
+    matches!(event, Event::AttemptStarted { choice: Some(_), .. })
+}
+
 impl Expertise {
     /// Items that go for what is known before a run: not used for long, or about files that are gone.
     pub async fn stale(&self, now: Timestamp) -> Result<Vec<(ItemId, Retirement)>, ExpertiseError> {
         let all = self.all().await?;
-        let gone = |one: &conductor_core::expertise::Candidate| {
-            let there = self.is_there(&one.item);
+        let gone = |one: &Candidate| {
+            // What was learned lately may be about files that are on a run's branch only, and what a person says about
+            // files that are still to be made.
+            let settled = one.item.source == Source::Rule && (now - one.tally.learned).0 > GRACE;
+            let there = self.is_there(&one.item).filter(|_| settled);
             match verdict(&one.item, &one.tally, now, UNUSED_DAYS, there) {
                 Verdict::Goes(why) => Some((one.item.id.clone(), why)),
                 Verdict::Stays => None,

@@ -57,8 +57,11 @@ impl Expertise {
     ) -> Result<Selection, ExpertiseError> {
         let mut chosen = choose(self.candidates(need).await?, need, (run, task));
         let held_out = is_held_out(run, task, hold_out);
-        if held_out {
-            chosen.iter_mut().for_each(|one| one.fate = Fate::Withheld);
+        match hold_out {
+            _ if held_out => chosen.iter_mut().for_each(|one| one.fate = Fate::Withheld),
+            // Who wants no task to do without items wants no item to be withheld either.
+            0 => chosen.iter_mut().for_each(|one| one.fate = Fate::Given),
+            _ => {}
         }
         let section = section(&chosen);
         Ok(Selection { chosen, held_out, section })

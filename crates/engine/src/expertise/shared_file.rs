@@ -19,8 +19,8 @@ pub struct Sync {
 }
 
 impl Expertise {
-    /// Takes the file of the user's checkout in, where it differs from what was taken in last.
-    pub async fn sync_file(&self, now: Timestamp) -> Result<Sync, ExpertiseError> {
+    /// The file of the user's checkout as it is now, unless it is what was taken in last; with what it is known by.
+    async fn fresh_file(&self) -> Result<Option<(Vec<u8>, String)>, ExpertiseError> {
         let path = self.project.shared_file();
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
@@ -29,9 +29,18 @@ impl Expertise {
         };
         let sum = format!("{:08x} {}", crc32fast::hash(&bytes), bytes.len());
         let known = self.note("file").await?;
-        if known.as_deref() == Some(&sum) || (known.is_none() && bytes.is_empty()) {
-            return Ok(Sync::default());
-        }
+        let is_known = known.as_deref() == Some(&sum) || (known.is_none() && bytes.is_empty());
+        Ok((!is_known).then_some((bytes, sum)))
+    }
+
+    /// Whether what the file of the user's checkout says is in the store.
+    pub async fn is_in_step(&self) -> Result<bool, ExpertiseError> {
+        Ok(self.fresh_file().await?.is_none())
+    }
+
+    /// Takes the file of the user's checkout in, where it differs from what was taken in last.
+    pub async fn sync_file(&self, now: Timestamp) -> Result<Sync, ExpertiseError> {
+        let Some((bytes, sum)) = self.fresh_file().await? else { return Ok(Sync::default()) };
         let items = read_shared(SHARED_FILE, bytes).map_err(ExpertiseError::File)?;
         let done = self.take_file(&items, now).await?;
         self.set_note("file", Some(&sum)).await?;

@@ -1,6 +1,6 @@
 //! Every version of an item, byte by byte, and the way back to any of them.
 
-use conductor_core::expertise::{Candidate, Draft, Item, ItemId};
+use conductor_core::expertise::{Candidate, Draft, Evidence, Item, ItemId, Lesson, Merged, merge};
 use conductor_core::values::units::Timestamp;
 use serde::Serialize;
 use sqlx::sqlite::SqliteConnection;
@@ -17,6 +17,8 @@ pub enum Author {
     Run,
     User,
     File,
+    /// A model that read a transcript.
+    Model,
 }
 
 impl Author {
@@ -25,6 +27,7 @@ impl Author {
             Author::Run => "run",
             Author::User => "user",
             Author::File => "file",
+            Author::Model => "model",
         }
     }
 }
@@ -54,6 +57,41 @@ impl Expertise {
         let mut whole = connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.told(&error))?;
         put_in(&mut whole, item, &body, (author, why, now)).await.map_err(|error| self.told(&error))?;
         whole.commit().await.map_err(|error| self.told(&error))
+    }
+
+    /// As `put`, for items of a person's: all of them, or none.
+    pub async fn put_many(&self, items: &[Item]) -> Result<(), ExpertiseError> {
+        items.iter().try_for_each(check)?;
+        let mut connection = self.lock().await;
+        let mut whole = connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.told(&error))?;
+        for item in items {
+            let body = serde_json::to_string(item).map_err(|error| self.damaged(&error.to_string()))?;
+            let by = (Author::User, "imported", crate::host::clock::wall());
+            put_in(&mut whole, item, &body, by).await.map_err(|error| self.told(&error))?;
+        }
+        whole.commit().await.map_err(|error| self.told(&error))
+    }
+
+    /// Takes in what a model made of a transcript. The items that are new or borne out once more.
+    pub async fn take_lessons(
+        &self,
+        lessons: Vec<Lesson>,
+        evidence: &Evidence,
+        now: Timestamp,
+    ) -> Result<Vec<ItemId>, ExpertiseError> {
+        let mut taken = Vec::new();
+        for lesson in lessons {
+            let known = self.get(&lesson.id()).await?.map(|known| known.item);
+            let evidence = Evidence { quote: lesson.quote.clone(), ..evidence.clone() };
+            let (item, why) = match merge(known, lesson, evidence) {
+                Merged::New(item) => (item, "read in a transcript"),
+                Merged::Borne(item) => (item, "read once more"),
+                Merged::Known | Merged::Unwanted => continue,
+            };
+            self.put(&item, Author::Model, why, now).await?;
+            taken.push(item.id);
+        }
+        Ok(taken)
     }
 
     pub async fn versions(&self, item: &ItemId) -> Result<Vec<Version>, ExpertiseError> {

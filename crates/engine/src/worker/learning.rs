@@ -1,6 +1,7 @@
 //! What an attempt is given of what earlier ones taught, and what it teaches itself: gathered while it goes on, and told
 //! before its end is. None of it holds an attempt up or makes it fail.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use conductor_core::expertise::{Attempted, Fate, Mended, Ran, Trouble, lessons, words_of};
@@ -28,6 +29,8 @@ pub(super) struct Trail {
     /// What its prompt says of what earlier attempts taught.
     pub(super) section: OnceLock<String>,
     found: Mutex<Vec<Found>>,
+    /// How often the work went back, for whatever reason.
+    rounds: AtomicU32,
 }
 
 /// A check that failed, with the work as it was then, and as it was when it passed.
@@ -45,7 +48,7 @@ impl Trail {
 
     /// How often the work went back.
     pub(super) fn rounds(&self) -> u32 {
-        u32::try_from(self.found().len()).unwrap_or(u32::MAX)
+        self.rounds.load(Ordering::Relaxed)
     }
 
     /// All checks passed, or all before this one: checks run in the order of the task.
@@ -114,6 +117,7 @@ impl Worker {
         failure: &Failure,
         stop: &watch::Receiver<Stop>,
     ) {
+        context.trail.rounds.fetch_add(1, Ordering::Relaxed);
         let Some(command) = failed_command(failure).filter(|_| context.blocks) else { return };
         context.trail.passed(Some(command), &context.task.verify);
         let (workspaces, request, workspace) =
@@ -254,6 +258,9 @@ pub(crate) fn ran(turn: &Turn) -> Option<Ran> {
     let failed = turn.failed || tool.exit_code.is_some_and(|code| code != 0);
     Some(Ran { line: line.trim().to_owned(), failed })
 }
+
+#[cfg(test)]
+mod tests;
 
 /// Only prompts are given anything, and only agents teach.
 fn is_taught(context: &AttemptContext<'_>) -> bool {

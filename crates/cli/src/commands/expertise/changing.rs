@@ -108,9 +108,15 @@ fn own_checks(args: &args::ExpertiseValidate) -> Result<BTreeSet<String>, CliErr
 }
 
 pub(super) async fn validate(args: &args::ExpertiseValidate, retires: bool) -> Result<Exit, CliError> {
-    let (checks, store) = (own_checks(args)?, looked_at().await?);
-    let validated = store.validate(&checks, wall()).await?;
-    if retires {
+    let checks = own_checks(args)?;
+    let there = looked_at().await?;
+    let validated = match &there {
+        Some(store) => store.validate(&checks, wall()).await?,
+        None => Validated::default(),
+    };
+    if let Some(there) = there.filter(|_| retires) {
+        drop(there);
+        let store = store().await?;
         for finding in &validated.findings {
             let Some(why) = &finding.goes else { continue };
             let Candidate { item, .. } = store.find(finding.item.as_str()).await?;
@@ -163,7 +169,8 @@ pub(super) async fn resume(args: &args::ExpertiseWhole) -> Result<Exit, CliError
 }
 
 pub(super) async fn export(args: &args::ExpertiseExport) -> Result<Exit, CliError> {
-    let store = looked_at().await?;
+    let store = store().await?;
+    store.sync_file(wall()).await?;
     if args.share {
         let (path, items) = store.export_file().await?;
         talk(format!("{items} items are in {}; commit it, and every run takes it in", path.display()));

@@ -8,7 +8,7 @@ use conductor_engine::expertise::{ByAgent, Version};
 use conductor_engine::records::flat::timestamp;
 use serde_json::{Value, json};
 
-use super::looked_at;
+use super::{looked_at, unknown};
 use crate::args;
 use crate::commands::{answer, answer_json};
 use crate::end_block::one_line;
@@ -25,7 +25,10 @@ pub(super) fn item_json(one: &Candidate) -> Value {
 }
 
 pub(super) async fn list(args: &args::ExpertiseList) -> Result<Exit, CliError> {
-    let mut items = looked_at().await?.all().await?;
+    let mut items = match looked_at().await? {
+        Some(store) => store.all().await?,
+        None => Vec::new(),
+    };
     items.retain(|one| args.all || one.item.is_told());
     items.retain(|one| args.domain.as_ref().is_none_or(|domain| one.item.draft.domain == *domain));
     if args.json {
@@ -70,7 +73,7 @@ fn points(gain: &Interval) -> String {
 }
 
 pub(super) async fn show(args: &args::ExpertiseShow) -> Result<Exit, CliError> {
-    let store = looked_at().await?;
+    let store = looked_at().await?.ok_or_else(|| unknown(&args.what))?;
     let all = store.all().await?;
     if args.version.is_none() && all.iter().any(|one| one.item.draft.domain == args.what) {
         let items: Vec<(Item, Tally)> = all.into_iter().map(|one| (one.item, one.tally)).collect();
@@ -143,7 +146,7 @@ fn item_text(one: &Candidate) -> String {
 }
 
 pub(super) async fn history(args: &args::OfItem) -> Result<Exit, CliError> {
-    let store = looked_at().await?;
+    let store = looked_at().await?.ok_or_else(|| unknown(&args.item))?;
     let found = store.find(&args.item).await?;
     let versions = store.versions(&found.item.id).await?;
     if args.json {
@@ -162,9 +165,10 @@ pub(super) async fn history(args: &args::OfItem) -> Result<Exit, CliError> {
 }
 
 pub(super) async fn stats(args: &args::ExpertiseWhole) -> Result<Exit, CliError> {
-    let store = looked_at().await?;
-    let comparison = compare(store.observations().await?);
-    let (paused, agents) = (store.paused().await?, store.by_agent().await?);
+    let (comparison, paused, agents) = match looked_at().await? {
+        Some(store) => (compare(store.observations().await?), store.paused().await?, store.by_agent().await?),
+        None => Default::default(),
+    };
     if args.json {
         answer_json(&json!({
             "schema": "conductor.expertise-stats/1",

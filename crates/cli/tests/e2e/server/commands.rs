@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 20] = [
+const ELSEWHERE: [(&str, &str); 23] = [
     ("completions", "for shells"),
     ("man", "for terminals"),
     ("help", "the reference page"),
@@ -16,6 +16,9 @@ const ELSEWHERE: [(&str, &str); 20] = [
     ("mcp", "speaks over standard input"),
     ("serve", "is the server"),
     ("config path", "names files of the user"),
+    ("expertise export", "GET /api/projects/{project}/expertise"),
+    ("expertise import", "POST /api/projects/{project}/expertise"),
+    ("expertise learn", "asks a model: the bill is the user's of that machine"),
     ("run", "POST /api/projects/{project}/parallel/start, POST /api/runs/{run}/resume"),
     ("wait", "GET /api/runs/{run}/events/stream"),
     ("group wait", "GET /api/runs/{run}/events/stream"),
