@@ -139,7 +139,7 @@ pub(crate) enum Command {
     /// Answer a task's agent, send it a message, or retry, skip or cancel a task
     #[command(subcommand)]
     Task(Task),
-    /// Show and edit what this project has taught: items that agents are given before they work
+    /// Show and edit what the project has taught its agents
     #[command(subcommand)]
     Expertise(Expertise),
     /// Review work that waits for approval before it lands (`land: approve`)

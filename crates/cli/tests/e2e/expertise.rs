@@ -87,7 +87,7 @@ fn tasks_that_are_held_out_get_nothing_and_that_is_recorded() {
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
     assert!(!told(&world, "second").contains("Domain Expertise"));
     assert_eq!(world.logged("expertise_used"), ["second"]);
-    assert_eq!(world.sql(HELD_OUT), "1");
+    assert_eq!(world.sql(HELD_OUT).trim(), "1");
     let stats = conductor(&world, &["expertise", "stats", "--json"]).expect(0).json();
     assert_eq!(stats["comparison"]["without"]["tasks"], 1, "{stats}");
     assert_eq!(stats["comparison"]["with"]["tasks"], 0, "{stats}");

@@ -17,7 +17,7 @@ mod policy;
 pub mod prices;
 mod questions;
 #[cfg(test)]
-pub(crate) mod replay;
+mod replay;
 mod roster;
 mod rules;
 mod scratch;

@@ -45,7 +45,7 @@ fn claude_is_given_nothing_where_the_task_is_held_out() {
     scripts(&bench);
     bench.run(&[]).ended_within(SLOW).expect(0);
     assert!(!prompt_of(&bench, "second").contains("Domain Expertise"));
-    assert_eq!(bench.world.sql(crate::expertise::HELD_OUT), "1");
+    assert_eq!(bench.world.sql(crate::expertise::HELD_OUT).trim(), "1");
 }
 
 /// The list of seed 4.4: expertise is loaded, a model chosen, a session recorded with its number and figures, the task's
@@ -65,7 +65,7 @@ fn an_attempt_does_all_that_the_seed_asks_of_it() {
     assert!(prompt_of(&bench, "first").contains("Answers are even."), "expertise is loaded");
     let chosen = "SELECT json_extract(body, '$.attempt_started.hand.why') FROM events \
                   WHERE json_extract(body, '$.attempt_started.task') = 'first'";
-    assert!(!bench.world.sql(chosen).is_empty(), "a model is chosen, and it is said why");
+    assert!(!bench.world.sql(chosen).trim().is_empty(), "a model is chosen, and it is said why");
     let sessions = std::fs::read_to_string(bench.world.home().join("sessions.jsonl")).unwrap();
     let sessions: Vec<Value> = sessions.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ended = sessions
@@ -80,7 +80,7 @@ fn an_attempt_does_all_that_the_seed_asks_of_it() {
     assert_eq!((statuses["first"].as_str(), statuses["slow"].as_str()), ("completed", "cancelled"));
     assert!(bench.world.summary()["cost_usd"].as_f64().unwrap() > 0.0);
     let learned = "SELECT count(*) FROM events WHERE body LIKE '%expertise_learned%What mended it%'";
-    assert_eq!(bench.world.sql(learned), "1");
+    assert_eq!(bench.world.sql(learned).trim(), "1");
     expect_tidy(&bench.world);
 }
 

@@ -12,7 +12,6 @@ use serde_json::json;
 
 use super::{failed_command, ran};
 use crate::agents::conversation::Reader;
-use crate::agents::replay::{self, Line};
 use crate::host::redact::Redactor;
 
 const CANARY: &str = concat!("gh", "p_CANARYcanaryCANARYcanary0123456789ab");
@@ -26,20 +25,11 @@ struct Recorded {
 
 fn samples() -> Vec<Recorded> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/claude");
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok()?.strip_suffix(".jsonl").map(str::to_owned))
-        .collect();
-    names.sort();
-    let stream = |name: &String| {
-        let heard = replay::recording("claude", name).lines.into_iter().filter_map(|line| match line {
-            Line::Heard(line) => Some(line + "\n"),
-            Line::Said(_) => None,
-        });
-        heard.collect::<String>().into_bytes()
-    };
-    names.iter().map(|name| Recorded { agent: "claude", stream: stream(name), teaches: false }).collect()
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    paths.sort();
+    let recorded = |path| Recorded { agent: "claude", stream: std::fs::read(path).unwrap(), teaches: false };
+    paths.into_iter().map(recorded).collect()
 }
 
 /// A call of claude's shell, and what came of it.
