@@ -63,6 +63,7 @@ const SCREENS: [string, (run: string) => string, string?][] = [
   ["projects", () => "/projects", "article"],
   ["board", () => "/projects/webshop", ".board-card"],
   ["board-edit", () => "/projects/webshop?task=stock-hold", ".editor"],
+  ["expertise", () => "/projects/webshop/expertise", ".expertise tbody tr"],
   ["costs", () => "/costs", ".cost-lines"],
   ["new-run", () => "/new/webshop", ".new-run"],
   ["new-run-file", () => "/new/webshop?from=file", ".workers-chart"],

@@ -7,6 +7,7 @@
 mod agents;
 mod contest;
 mod core;
+mod expertise;
 mod git;
 mod graph;
 mod plugins;
@@ -46,9 +47,11 @@ const SINGLE: &str = "--single";
 const SERVER: &str = "--server";
 /// Plugins alone, only printed.
 const PLUGINS: &str = "--plugins";
-pub(crate) const OPTIONS: [&str; 6] = [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS];
+/// Expertise alone, only printed.
+const EXPERTISE: &str = "--expertise";
+pub(crate) const OPTIONS: [&str; 7] = [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE];
 /// Those that need nothing of others.
-const ALONE: [&str; 5] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS];
+const ALONE: [&str; 6] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if !options.iter().any(|option| ALONE.contains(option))
@@ -71,6 +74,7 @@ struct Figures {
     view: view::Figures,
     server: server::Figures,
     plugins: plugins::Figures,
+    expertise: expertise::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -100,6 +104,10 @@ pub(crate) fn measure(options: &[&str]) -> Result {
     }
     if options.contains(&PLUGINS) {
         println!("{}", report::plugins_text(&machine, &plugins::measure(&mut scratch)?));
+    }
+    if options.contains(&EXPERTISE) {
+        let figures = expertise::measure(&mut scratch)?;
+        println!("{}", report::expertise_text(&machine, &figures));
         return scratch.remove();
     }
     let figures = Figures {
@@ -111,6 +119,7 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         view: view::measure(&mut scratch)?,
         server: server::measure(many, &mut scratch)?,
         plugins: plugins::measure(&mut scratch)?,
+        expertise: expertise::measure(&mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");

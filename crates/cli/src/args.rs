@@ -1,5 +1,6 @@
 //! The arguments as typed. What they mean is resolved in the commands.
 
+mod expertise;
 mod files;
 mod global;
 mod groups;
@@ -19,6 +20,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use conductor_core::plan::Priority;
 use conductor_core::values::units::Millis;
 
+pub(crate) use expertise::*;
 pub(crate) use files::*;
 pub(crate) use global::*;
 pub(crate) use groups::*;
@@ -142,6 +144,9 @@ pub(crate) enum Command {
     /// Answer a task's agent, send it a message, or retry, skip, cancel or reprioritise a task
     #[command(subcommand)]
     Task(Task),
+    /// Show and edit what the project has taught its agents
+    #[command(subcommand)]
+    Expertise(Expertise),
     /// Review work that waits for approval before it lands (`land: approve`)
     Review(Review),
     /// List the agents, and test them

@@ -108,6 +108,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Worktree(worktree) => commands::worktree::run(&worktree),
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint),
         Command::Task(task) => commands::task::run(&task),
+        Command::Expertise(expertise) => commands::expertise::run(&expertise),
         Command::Review(review) => commands::review::run(&review),
         Command::Agents(agents) => commands::agents::run(&agents),
         Command::Setup(setup) => commands::setup::run(&setup),

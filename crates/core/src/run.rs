@@ -211,6 +211,7 @@ impl Run {
             | Event::StageExamined { .. }
             | Event::ConflictForeseen { .. }
             | Event::CheckoutTouched { .. }
+            | Event::ExpertiseRetired { .. }
             | Event::GitSettingsTouched { .. } => self.apply_to_run(record),
             Event::PlanAmended { amendment, .. } => self.amend(record.seq, amendment)?,
             event => self.apply_to_task(record, event, place)?,

@@ -17,6 +17,7 @@ mod epics;
 mod examining;
 mod exchange;
 mod executors;
+mod expertise;
 pub(crate) mod following;
 mod landing;
 mod leases;
@@ -232,6 +233,9 @@ impl Scheduler {
             Input::CheckpointMade { task, attempt, commit, name, reason } => {
                 self.on_checkpoint(now, task, attempt, (commit, name, reason));
             }
+            input @ (Input::ExpertiseUsed { .. }
+            | Input::ExpertiseLearned { .. }
+            | Input::ExpertiseRetired { .. }) => self.on_expertise(now, input),
             Input::Asked(request) => self.on_request(now, request),
             Input::TimerDue => self.on_timer(now),
         }

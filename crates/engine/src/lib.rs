@@ -34,6 +34,7 @@
 
 pub mod agents;
 pub mod dispatch;
+pub mod expertise;
 pub mod git;
 pub mod host;
 pub mod planner;

@@ -7,6 +7,7 @@
 mod account;
 mod commands;
 mod describe;
+mod learning;
 
 use std::fs;
 use std::io;

@@ -74,7 +74,7 @@ export function address(route: string, given: Record<string, string | number | b
   return text ? `${path}?${text}` : path;
 }
 
-export type Method = "POST" | "PATCH" | "DELETE";
+export type Method = "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** Something is to be done. `seen` is the version of a file that the user has looked at. */
 export async function send<T = Record<string, unknown>>(

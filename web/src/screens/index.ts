@@ -10,6 +10,7 @@ const Review = lazy(() => import("./review/Review"));
 const Conflict = lazy(() => import("./conflicts/Conflict"));
 const Projects = lazy(() => import("./board/Projects").then((file) => ({ default: file.Projects })));
 const Board = lazy(() => import("./board/Board").then((file) => ({ default: file.Board })));
+const Expertise = lazy(() => import("./expertise/Expertise").then((file) => ({ default: file.Expertise })));
 const Costs = lazy(() => import("./costs/Costs").then((file) => ({ default: file.Costs })));
 const Settings = lazy(() => import("./settings/Settings").then((file) => ({ default: file.Settings })));
 const NewRun = lazy(() => import("./newrun/NewRun").then((file) => ({ default: file.NewRun })));
@@ -19,6 +20,7 @@ export const screens: { path: string; Screen: ComponentType }[] = [
   { path: "/", Screen: Inbox },
   { path: "/projects", Screen: Projects },
   { path: "/projects/:project", Screen: Board },
+  { path: "/projects/:project/expertise", Screen: Expertise },
   { path: "/runs/:run/tasks/:task/:tab?", Screen: Task },
   { path: "/runs/:run/review/:task?", Screen: Review },
   { path: "/runs/:run/conflicts/:task", Screen: Conflict },

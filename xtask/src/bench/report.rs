@@ -6,7 +6,7 @@ use std::process::Command;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
-use super::{Figures, agents, git, plugins, server, single, view};
+use super::{Figures, agents, expertise, git, plugins, server, single, view};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -83,6 +83,11 @@ pub(super) fn server_text(machine: &str, figures: &server::Figures) -> String {
 /// Plugins alone.
 pub(super) fn plugins_text(machine: &str, figures: &plugins::Figures) -> String {
     head(machine, &plugins::goals(figures))
+}
+
+/// Expertise alone.
+pub(super) fn expertise_text(machine: &str, figures: &expertise::Figures) -> String {
+    head(machine, &expertise::goals(figures))
 }
 
 fn head(machine: &str, goals: &[Goal]) -> String {
@@ -169,6 +174,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(view::goals(&figures.view));
     goals.extend(server::goals(&figures.server));
     goals.extend(plugins::goals(&figures.plugins));
+    goals.extend(expertise::goals(&figures.expertise));
     goals
 }
 

@@ -6,6 +6,7 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
+use conductor_core::expertise::{Fate, HOLD_OUT_PERCENT};
 use conductor_core::file::Origin;
 use conductor_core::plan::models::{self, Chosen, Circumstances, Sample};
 use conductor_core::plan::{Isolation, Plan, Task, Work};
@@ -18,6 +19,7 @@ use conductor_engine::agents;
 use conductor_engine::agents::skills::{self, Applied, Skill};
 use conductor_engine::agents::subagents;
 use conductor_engine::dispatch::{Query, View};
+use conductor_engine::expertise::{Expertise, Project, Selection, need_of};
 use conductor_engine::git::merge::short;
 use conductor_engine::git::workspaces::RunRefs;
 use conductor_engine::git::{GitError, Repository};
@@ -47,10 +49,13 @@ pub(crate) fn run(args: &Explain) -> Result<Exit, CliError> {
 }
 
 async fn explain(args: &Explain) -> Result<Exit, CliError> {
-    let subject = match &args.file {
+    let mut subject = match &args.file {
         Some(file) => of_file(file, &args.what).await?,
         None => of_run(args).await?,
     };
+    if args.prompt {
+        subject.expertise = expertise(&subject).await?;
+    }
     match (args.prompt, args.json) {
         (true, _) => answer(&subject.prompt()?)?,
         (false, true) => answer_json(&report::json(&subject))?,
@@ -76,6 +81,8 @@ struct Subject {
     waits: Option<Vec<Wait>>,
     /// Who wrote which key; nothing where the file is not at hand.
     origins: Vec<Origin>,
+    /// What earlier tasks taught for this one.
+    expertise: Selection,
 }
 
 async fn of_file(file: &Path, task: &str) -> Result<Subject, CliError> {
@@ -90,6 +97,39 @@ async fn of_file(file: &Path, task: &str) -> Result<Subject, CliError> {
         Err(error) => return Err(error.into()),
     };
     Ok(Subject::new(plan, place, default, directory, samples, None, origins))
+}
+
+/// What the next attempt is given of what earlier tasks taught, and why. Where there is no run yet, it is not known which
+/// tasks will do without: what is meant for it is shown.
+async fn expertise(subject: &Subject) -> Result<Selection, CliError> {
+    let (task, Some(home)) = (subject.task(), super::expertise::home()) else {
+        return Ok(Selection::default());
+    };
+    let store = Expertise::open_to_look(&home, Project::of(&subject.root)).await?;
+    let Some(store) = store.filter(|_| task.expertise) else { return Ok(Selection::default()) };
+    if let Some(paused) = store.paused().await? {
+        talk(format!("it is given no expertise, which is paused: {}", paused.words()));
+        return Ok(Selection::default());
+    }
+    let percent = subject.plan.limits.hold_out.unwrap_or(u32::from(HOLD_OUT_PERCENT));
+    let percent = u8::try_from(percent).unwrap_or(HOLD_OUT_PERCENT);
+    let selection = match &subject.found {
+        Some(found) => {
+            let run = found.found.stored.id.as_str();
+            store.select(&need_of(task), (run, task.id.as_str()), percent).await?
+        }
+        None => store.select(&need_of(task), ("", task.id.as_str()), 0).await?,
+    };
+    for one in &selection.chosen {
+        let why: Vec<String> = one.why.iter().map(ToString::to_string).collect();
+        let fate = match (one.fate, selection.held_out) {
+            (Fate::Given, _) => "given",
+            (_, true) => "held out: this task gets none, for comparison",
+            (_, false) => "withheld: this task does without it, for comparison",
+        };
+        talk(format!("expertise {}: {} ({fate})", one.item.id, why.join("; ")));
+    }
+    Ok(selection)
 }
 
 /// How models did here, where anything was ever run.
@@ -167,7 +207,19 @@ impl Subject {
         };
         let isolation = plan.tasks[place].isolation.unwrap_or(default);
         let root = subagents::root(&directory);
-        Subject { plan, place, absent, undoable, isolation, root, samples, found, waits: None, origins }
+        Subject {
+            plan,
+            place,
+            absent,
+            undoable,
+            isolation,
+            root,
+            samples,
+            found,
+            waits: None,
+            origins,
+            expertise: Selection::default(),
+        }
     }
 
     fn task(&self) -> &Task {
@@ -243,6 +295,7 @@ impl Subject {
             branch: branch.filter(|_| apart),
             tools: Offered::of(&self.plan, &task, &self.plan.limits),
             skills: &applied,
+            expertise: &self.expertise.section,
             ..Facts::of(&self.plan, self.isolation)
         };
         if let Some(manner) = prompt::manner(&self.plan, &task) {

@@ -10,6 +10,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod expertise;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod group;

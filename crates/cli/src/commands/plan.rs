@@ -1,7 +1,7 @@
 //! `conductor plan`: words become a task file, by an agent that is asked and by checks of our own. Nothing is run.
 
 mod approval;
-mod asking;
+pub(crate) mod asking;
 pub(crate) mod commands;
 mod existing;
 mod requirements;

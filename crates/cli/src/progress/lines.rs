@@ -113,6 +113,11 @@ impl Lines {
             Event::TaskReported { task, report: Report::Status(words), .. } => {
                 Some(self.aside(DIM, "says", task, &format!("  {}", one_line(words))))
             }
+            Event::ExpertiseLearned { task, lessons, .. } => {
+                // What counts only once the task has landed is no news yet.
+                let lesson = lessons.iter().find(|lesson| !lesson.once_landed)?;
+                Some(self.aside(DIM, "learned", task, &format!("  {}", one_line(&lesson.draft.claim))))
+            }
             Event::ConflictForeseen { task, with, files } => {
                 let with = with.as_ref().map_or("what has landed", TaskId::as_str);
                 let files = one_line(&files.join(", "));

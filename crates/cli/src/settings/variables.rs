@@ -40,13 +40,14 @@ pub(crate) const OF_OPTIONS: [(&str, &str); 15] = [
 ];
 
 /// What is set for tasks and their file. Keys of one section stand together.
-const OF_TASKS: [(&str, &str); 41] = [
+const OF_TASKS: [(&str, &str); 42] = [
     ("agent", "CONDUCTOR_AGENT"),
     ("agent_home", "CONDUCTOR_AGENT_HOME"),
     ("fallback_agents", "CONDUCTOR_FALLBACK_AGENTS"),
     ("fallback_models", "CONDUCTOR_FALLBACK_MODELS"),
     ("model", "CONDUCTOR_MODEL"),
     ("priority", "CONDUCTOR_PRIORITY"),
+    ("expertise", "CONDUCTOR_EXPERTISE"),
     ("preempt", "CONDUCTOR_PREEMPT"),
     ("speculate", "CONDUCTOR_SPECULATE"),
     ("report", "CONDUCTOR_REPORT"),

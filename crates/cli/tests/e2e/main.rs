@@ -36,6 +36,7 @@ mod end_block;
 mod examples;
 mod exec;
 mod exit_codes;
+mod expertise;
 mod explain;
 mod faults;
 mod features;

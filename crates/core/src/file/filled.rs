@@ -101,6 +101,9 @@ fn attempts(keys: &mut Keys, task: &Task) {
     if *report {
         keys.put("report", report);
     }
+    if !task.expertise {
+        keys.put("expertise", &false);
+    }
     if *preempt {
         keys.put("preempt", preempt);
     }
@@ -267,7 +270,7 @@ fn epic(epic: &Epic) -> Value {
 
 fn limits(limits: &Limits) -> Map<String, Value> {
     let Limits { max_cost, max_tokens, max_time, max_attempts, on_budget, outage_patience, .. } = limits;
-    let Limits { follow_ups, follow_ups_unasked, agents, resources, .. } = limits;
+    let Limits { follow_ups, follow_ups_unasked, hold_out, agents, resources, .. } = limits;
     let mut keys = Keys::default();
     keys.some("max_cost", &max_cost.map(|cost| cost.dollars()));
     keys.some("max_tokens", max_tokens);
@@ -280,6 +283,7 @@ fn limits(limits: &Limits) -> Map<String, Value> {
     if *follow_ups > 0 {
         keys.put("follow_ups", follow_ups);
     }
+    keys.some("hold_out", hold_out);
     if *follow_ups_unasked {
         keys.put("approve_follow_ups", &false);
     }

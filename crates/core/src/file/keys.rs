@@ -302,6 +302,11 @@ const SETTINGS: &[KeySpec] = &[
         "Whether its agent is offered tools to report how its task stands and what it found beside it; also without limits.follow_ups.",
     ),
     key(
+        "expertise",
+        Shape::Flag,
+        "Whether its agent is given what earlier tasks of the project taught, and teaches in turn (conductor expertise); true.",
+    ),
+    key(
         "preempt",
         Shape::Flag,
         "Whether an agent that works on something of a lower priority is stopped where there is no room for it; that one keeps its work and goes on later.",
@@ -565,6 +570,11 @@ pub(super) const LIMITS: Table = &[&[
     key("max_tokens", Shape::Count(1, None), "Tokens for the whole run."),
     key("max_time", Shape::Duration, "How long the whole run may take."),
     key("max_attempts", Shape::Count(1, Some(MAX_RUN_ATTEMPTS)), "Attempts of all tasks together."),
+    key(
+        "hold_out",
+        Shape::Count(0, Some(100)),
+        "Of 100 prompts, so many are given no expertise, so that it can be told whether it helps (15); 0 withholds nothing and measures nothing.",
+    ),
     key(
         "outage_patience",
         Shape::Duration,

@@ -73,6 +73,7 @@ pub(super) struct Settings {
     on_conflict: Option<OnConflict>,
     pub(super) land: Option<Land>,
     report: Option<bool>,
+    expertise: Option<bool>,
     preempt: Option<bool>,
     speculate: Option<bool>,
     timeout: Option<Millis>,
@@ -168,6 +169,7 @@ impl Settings {
             on_conflict: fields.get(r, "on_conflict", choice(ON_CONFLICT)),
             land: fields.get(r, "land", choice(LANDS)),
             report: fields.get(r, "report", flag),
+            expertise: fields.get(r, "expertise", flag),
             preempt: fields.get(r, "preempt", flag),
             speculate: fields.get(r, "speculate", flag),
             timeout: fields.get(r, "timeout", time_limit),
@@ -251,6 +253,7 @@ impl Settings {
         set(&mut task.on_conflict, self.on_conflict, &config.on_conflict);
         set(&mut task.land, self.land, &config.land);
         set(&mut task.report, self.report, &agents.report);
+        set(&mut task.expertise, self.expertise, &agents.expertise);
         set(&mut task.preempt, self.preempt, &config.preempt);
         set(&mut task.speculate, self.speculate, &config.speculate);
         task.timeout = self.timeout.or(config.timeout);

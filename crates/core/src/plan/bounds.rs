@@ -53,6 +53,9 @@ pub struct Limits {
     /// Whether those join without a person's leave.
     #[serde(default, skip_serializing_if = "is_default")]
     pub follow_ups_unasked: bool,
+    /// Of 100 prompts, so many are given no expertise, for comparison; the usual number where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_out: Option<u32>,
     /// Tasks at once, per agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, u32>,

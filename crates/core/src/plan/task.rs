@@ -78,6 +78,9 @@ pub struct Task {
     /// Whether its agent is offered tools to report with, where the run takes no follow-ups either.
     #[serde(default, skip_serializing_if = "is_default")]
     pub report: bool,
+    /// Whether its agent is given what earlier tasks of the project taught, and teaches in turn.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub expertise: bool,
     /// Whether an agent at something less urgent is stopped where there is no room for it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preempt: bool,
@@ -124,6 +127,14 @@ pub struct Task {
     pub racing: Option<Box<Racing>>,
 }
 
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(flag: &bool) -> bool {
+    *flag
+}
+
 impl Task {
     /// A task with nothing but an id and its work, every other field at its default.
     pub fn new(id: TaskId, work: Work) -> Task {
@@ -160,6 +171,7 @@ impl Task {
             on_conflict: OnConflict::default(),
             land: Land::default(),
             report: false,
+            expertise: true,
             preempt: false,
             speculate: false,
             timeout: None,

@@ -3,6 +3,7 @@
 //! Past tense, and for ever: a log written by any earlier version must load. A field may be added with a default; nothing
 //! is renamed or removed.
 
+mod again;
 mod failure;
 mod finding;
 mod options;
@@ -16,11 +17,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::expertise::{ItemId, Lesson, Retirement};
 use crate::plan::recovery::{Nature, Strategy as Way};
 use crate::plan::{Amendment, Plan, Priority};
 use crate::values::ids::{Attempt, TaskId, WorkerId};
 use crate::values::units::{Millis, Tick, Timestamp};
 
+pub use again::{Again, Round};
 pub use failure::{Failure, FailureClass, SetAside, StopReason};
 pub use finding::{Finding, Level};
 pub use options::{Options, Selection};
@@ -292,6 +295,30 @@ pub enum Event {
         change: Option<Box<Change>>,
     },
 
+    /// Which items were chosen for an attempt. Those that are withheld show how tasks do without them.
+    ExpertiseUsed {
+        task: TaskId,
+        attempt: Attempt,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        given: Vec<ItemId>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        withheld: Vec<ItemId>,
+        /// The task is one of those that get none.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        held_out: bool,
+    },
+    /// What an attempt has taught.
+    ExpertiseLearned {
+        task: TaskId,
+        attempt: Attempt,
+        lessons: Vec<Lesson>,
+    },
+    /// An item is not given any more.
+    ExpertiseRetired {
+        item: ItemId,
+        why: Retirement,
+    },
+
     /// A person set the run's branch back; the tasks that had landed since are reopened.
     BranchRolledBack {
         to: String,
@@ -345,33 +372,6 @@ pub enum Event {
     },
 }
 
-/// Why a task is to be done once more.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Again {
-    /// It failed, and its policy grants another try.
-    #[default]
-    Failed,
-    /// Its work is good but for what is said here, and another attempt mends that.
-    Mend(Box<Round>),
-    /// Its work does not fit any more and is done anew from where the branch is now.
-    Anew,
-    /// Its agent could not do it, for reasons of its own; the next of its agents does.
-    Other,
-    /// The model could not do it; its agent does with the next one.
-    Model,
-    /// It failed, and begins once more with nothing of the try before.
-    Back,
-    /// A person has reviewed its work and sent it back with comments.
-    SentBack(Box<Round>),
-}
-
-impl Again {
-    fn is_failed(&self) -> bool {
-        *self == Again::Failed
-    }
-}
-
 /// Who is engaged for an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentChoice {
@@ -382,13 +382,6 @@ pub struct AgentChoice {
     /// Why this model, in a few words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-}
-
-/// Work that goes back, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Round {
-    pub change: Change,
-    pub failure: Failure,
 }
 
 /// The operating system's name for a process that cannot be mistaken for a later one with the same number.

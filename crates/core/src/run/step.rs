@@ -14,6 +14,8 @@ pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::SessionStarted { task, .. } => (task, "session_started"),
         Event::UsageReported { task, .. } => (task, "usage_reported"),
         Event::StopRequested { task, .. } => (task, "stop_requested"),
+        Event::ExpertiseUsed { task, .. } => (task, "expertise_used"),
+        Event::ExpertiseLearned { task, .. } => (task, "expertise_learned"),
         Event::AttemptEnded { task, .. } => (task, "attempt_ended"),
         Event::MergeIntended { task, .. } => (task, "merge_intended"),
         Event::MergeWithdrawn { task, .. } => (task, "merge_withdrawn"),
@@ -133,6 +135,8 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
         Event::UsageReported { attempt, .. }
         | Event::SessionStarted { attempt, .. }
         | Event::TaskReported { attempt, .. }
+        | Event::ExpertiseUsed { attempt, .. }
+        | Event::ExpertiseLearned { attempt, .. }
             if *attempt == running.attempt => {}
         Event::StopRequested { attempt, why, .. } if *attempt == running.attempt => {
             next.stopping = Some(*why);

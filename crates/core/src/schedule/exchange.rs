@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Car, LeftBehind, Refusal, Request, Stacked, Unlanded};
+use crate::expertise::{ItemId, Lesson, Retirement};
 use crate::run::IllegalEvent;
 use crate::run::event::{
     AgentChoice, Answer, Change, Failure, Outcome, Phases, Process, Question, Record, Report, Round,
@@ -116,6 +117,25 @@ pub enum Input {
         task: TaskId,
         attempt: Attempt,
         report: Report,
+    },
+    /// Which items were chosen for an attempt.
+    ExpertiseUsed {
+        task: TaskId,
+        attempt: Attempt,
+        given: Vec<ItemId>,
+        withheld: Vec<ItemId>,
+        held_out: bool,
+    },
+    /// What an attempt has taught, before its end is told.
+    ExpertiseLearned {
+        task: TaskId,
+        attempt: Attempt,
+        lessons: Vec<Lesson>,
+    },
+    /// An item harms, is not used, or is about files that are gone.
+    ExpertiseRetired {
+        item: ItemId,
+        why: Retirement,
     },
     /// The run's branch was remembered before something risky that an attempt is about to do.
     CheckpointMade {

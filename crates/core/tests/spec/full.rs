@@ -88,6 +88,7 @@ tasks:
     on_conflict: retry-later
     land: approve
     report: true
+    expertise: false
     preempt: true
     speculate: true
     timeout: 1800
@@ -127,6 +128,7 @@ limits:
   max_attempts: 50
   outage_patience: 45m
   follow_ups: 7
+  hold_out: 20
   approve_follow_ups: false
   agents: { claude: 2, codex: 1 }
   groups: { checks: 1 }
@@ -200,6 +202,7 @@ fn a_task_has_every_field() {
         on_conflict: OnConflict::RetryLater,
         land: Land::Approve,
         report: true,
+        expertise: false,
         preempt: true,
         speculate: true,
         timeout: Some(Millis::from_secs(1800)),
@@ -356,6 +359,7 @@ fn the_other_sections() {
         outage_patience: Some(Millis::from_secs(45 * 60)),
         follow_ups: 7,
         follow_ups_unasked: true,
+        hold_out: Some(20),
         agents: [("claude".into(), 2), ("codex".into(), 1)].into(),
         resources: [("browser", 1), ("memory", 8 << 30), ("cpu", 4)].map(|(k, v)| (k.into(), v)).into(),
     };

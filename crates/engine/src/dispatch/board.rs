@@ -155,12 +155,13 @@ struct Timed {
     phase: Phase,
     since: Instant,
     micros: [u64; 3],
+    mended: u32,
 }
 
 impl<'a> PhaseTimer<'a> {
     pub(crate) fn begin(board: &'a Board, task: &'a TaskId, attempt: Attempt) -> PhaseTimer<'a> {
         board.enters(task, attempt, Phase::Preparing);
-        let timed = Timed { phase: Phase::Preparing, since: Instant::now(), micros: [0; 3] };
+        let timed = Timed { phase: Phase::Preparing, since: Instant::now(), micros: [0; 3], mended: 0 };
         PhaseTimer { board, task, attempt, at: Mutex::new(timed) }
     }
 
@@ -173,12 +174,17 @@ impl<'a> PhaseTimer<'a> {
         }
     }
 
+    /// How often the work went back to be mended.
+    pub(crate) fn note_mended(&self, times: u32) {
+        self.at.lock().unwrap_or_else(PoisonError::into_inner).mended = times;
+    }
+
     pub(crate) fn finish(self) -> Phases {
         let processes = self.board.ends(self.task).and_then(|doing| doing.took);
         let mut timed = self.at.into_inner().unwrap_or_else(PoisonError::into_inner);
         timed.close();
         let [preparing, working, verifying] = timed.micros.map(|micros| Millis(micros / 1000));
-        Phases { preparing, working, verifying, processes }
+        Phases { preparing, working, verifying, processes, mended: timed.mended }
     }
 }
 

@@ -300,6 +300,8 @@ fn about(input: &Input) -> Result<Option<(TaskId, Attempt)>, String> {
         | Input::WorkAccepted { task, attempt }
         | Input::AttemptEnded { task, attempt, .. }
         | Input::Reported { task, attempt, .. }
+        | Input::ExpertiseUsed { task, attempt, .. }
+        | Input::ExpertiseLearned { task, attempt, .. }
         | Input::CheckpointMade { task, attempt, .. } => Ok(Some((task.clone(), *attempt))),
         Input::ProviderParked { .. } | Input::GitSettingsTouched { .. } => Ok(None),
         other => Err(format!("it reported what is not its to report: {other:?}")),

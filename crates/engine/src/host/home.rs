@@ -52,7 +52,7 @@ const FILES: [&str; 11] = [
     "trust.json",
     "plugins.lock",
 ];
-const FOLDERS: [&str; 4] = ["plans", "ports", "trash", "trusted"];
+const FOLDERS: [&str; 5] = ["plans", "ports", "trash", "trusted", "expertise"];
 /// Config files and the like, which are the user's.
 const OTHERS: [&str; 5] = ["runs", "config.yaml", "config.yml", "templates", "plugins"];
 

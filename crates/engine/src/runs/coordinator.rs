@@ -194,6 +194,11 @@ impl Coordinator {
         Follower::new(self.bus.subscribe(), self.log.clone())
     }
 
+    /// For what keeps records of the run and has something to say to it.
+    pub(crate) fn link(&self) -> Link {
+        self.worker.link.clone()
+    }
+
     /// What attempts are doing right now, for a live display.
     pub fn board(&self) -> Board {
         self.worker.link.board.clone()

@@ -11,6 +11,7 @@ use conductor_core::report::Subject;
 use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
 use conductor_core::run::event::Record;
+use conductor_core::schedule::Input;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Millis;
 use thiserror::Error;
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::coordinator::{Coordinator, CoordinatorError, Finished, Start, World};
+use crate::expertise::{Keeper, News};
 use crate::git::merge::{self, Ending};
 use crate::git::workspaces::{RunRepo, WorkspaceError};
 use crate::host::home::RunClaim;
@@ -62,6 +64,7 @@ struct Keeping {
     planned: Arc<Plan>,
     plan_file: JoinHandle<io::Result<()>>,
     scribe: Scribe,
+    keeper: Keeper,
     recorder: Option<Recorder>,
 }
 
@@ -85,6 +88,12 @@ impl Driving {
         let branch = run_repo.as_ref().map(|run_repo| merge::short(run_repo.branch()));
         let scribe = Scribe::follow(&home, &id, &directory, branch, run, coordinator.subscribe());
         let recorder = Recorder::follow(&directory, run, coordinator.subscribe());
+        let (link, follower) = (coordinator.link(), coordinator.subscribe());
+        let tell = move |news| match news {
+            News::Retired(item, why) => link.report(Input::ExpertiseRetired { item, why }),
+            News::Notice(text) => link.notice(text),
+        };
+        let keeper = Keeper::follow(home, directory, id.clone(), log.clone(), follower, tell);
         let planned = run.plan().clone();
         let keeping = Keeping {
             id,
@@ -97,6 +106,7 @@ impl Driving {
             planned,
             plan_file,
             scribe,
+            keeper,
             recorder,
         };
         Ok((Driving { coordinator, graph, keeping }, notices))
@@ -136,6 +146,7 @@ impl Driven {
         let Driven { run, parked, claim, graph, keeping, over } = self;
         let Keeping { id, source, output, state, run_repo, log, .. } = keeping;
         keeping.scribe.finish();
+        keeping.keeper.finish().await;
         // What the coordinator held is free by now; the reports of a large run need as much.
         process::give_memory_back();
         let graph = settle_plan(keeping.plan_file, (&keeping.planned, graph), &run, &output, tell).await?;

@@ -13,6 +13,7 @@ pub mod feedback;
 mod first_start;
 pub mod gates;
 mod judging;
+pub(crate) mod learning;
 mod lines;
 pub(crate) mod local;
 pub(crate) mod log_lines;
@@ -58,6 +59,7 @@ use crate::process::Mark;
 use crate::process::transcript::Speaker;
 use bill::Difference;
 use judging::Watched;
+use learning::Trail;
 
 pub use crate::dispatch::{Order, Stop};
 pub(crate) use accounts::{left_usage, left_usage_of};
@@ -95,6 +97,7 @@ struct AttemptContext<'a> {
     skills: OnceLock<Vec<Applied>>,
     /// What verifiers found in the work as it is now, and let pass.
     findings: Mutex<Vec<Finding>>,
+    trail: Trail,
     timer: &'a PhaseTimer<'a>,
 }
 
@@ -163,6 +166,7 @@ impl Worker {
             in_place: OnceLock::new(),
             skills: OnceLock::new(),
             findings: Mutex::default(),
+            trail: Trail::default(),
             timer,
         };
         let goes_on = matches!(task.work, Work::Prompt(_));
@@ -203,6 +207,8 @@ impl Worker {
         let mut transcript =
             transcript.redacted(self.caller.redactor(context.plan, context.task)).marked(mark);
         let done = self.rounds(context, &mut transcript, stop).await;
+        self.learn(context, &done).await;
+        context.timer.note_mended(context.trail.rounds());
         // The outcome stands whether or not the transcript could be moved; where not, it stays where it was written.
         let _ = transcript.finish();
         done

@@ -54,6 +54,8 @@ pub struct Facts<'a> {
     pub tools: Option<Offered>,
     /// What skills said before the work.
     pub skills: &'a [Applied],
+    /// What earlier tasks of the project taught; empty where there is nothing for this one.
+    pub expertise: &'a str,
     /// What it is told first, where it goes on.
     pub feedback: Option<&'a Feedback>,
     /// The conversation has begun before: what the task is has been said.
@@ -71,6 +73,7 @@ impl<'a> Facts<'a> {
             ports: None,
             tools: None,
             skills: &[],
+            expertise: "",
             feedback: None,
             known: false,
         }
@@ -122,6 +125,7 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
             epic,
             landed => landed.collect::<Vec<_>>(),
             skills => skills.collect::<Vec<_>>(),
+            expertise => facts.expertise,
             workspace => workspace(facts.isolation),
             branch => facts.branch.as_deref(),
             commits => agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.commits()),

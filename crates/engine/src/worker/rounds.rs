@@ -29,6 +29,7 @@ impl Worker {
         session_state.questions = self.guarded(context, session_state.questions);
         self.apply_skills(context, &session_state, transcript, stop).await?;
         self.look_before(context).await;
+        self.choose_expertise(context).await;
         let mut feedback = session_state.feedback(context);
         loop {
             let round = feedback.as_ref().map_or(0, |feedback| feedback.round);
@@ -55,6 +56,7 @@ impl Worker {
                     }));
                 }
                 Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < context.task.fix_rounds => {
+                    self.note_failed(context, &failure, stop).await;
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
                     let task = &context.order.task;
                     self.notice(format!("{task} goes back to be mended: {}", failure.message));
@@ -149,6 +151,7 @@ impl Worker {
                 .map(|(_, ports)| ports.as_str()),
             tools: Offered::of(context.plan, context.task, &self.context.limits),
             skills: context.skills.get().map_or(&[][..], Vec::as_slice),
+            expertise: context.trail.section.get().map_or("", String::as_str),
             feedback,
             known,
             ..Facts::of(context.plan, self.workspaces.isolation(context.task))

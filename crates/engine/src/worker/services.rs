@@ -11,6 +11,7 @@ use super::agent_limits::AgentLimits;
 use super::base::BaseChecks;
 use super::baselines::Baselines;
 use super::first_start::FirstStarts;
+use super::learning::Shelf;
 use super::supplies::Supplies;
 use super::tools::ToolServer;
 use crate::git::checkpoints::Checkpoint;
@@ -27,6 +28,8 @@ pub(crate) struct Services {
     pub(super) agent_limits: AgentLimits,
     pub(super) tool_server: ToolServer,
     pub(super) supplies: Supplies,
+    /// What the project has taught.
+    pub(super) shelf: Shelf,
     /// The checkpoint that was made last before something risky.
     pub(super) secured: Arc<Mutex<Option<Checkpoint>>>,
 }
@@ -43,6 +46,7 @@ impl Services {
             agent_limits: AgentLimits::new(limits),
             tool_server: ToolServer::default(),
             supplies: Supplies::default(),
+            shelf: Shelf::default(),
             secured: Arc::default(),
         }
     }

@@ -2,6 +2,7 @@
 //! words are made of a request.
 
 mod conflicts;
+mod expertise;
 mod table;
 
 use std::ffi::OsString;
@@ -38,7 +39,7 @@ pub(super) struct Verb {
 }
 
 fn all() -> impl Iterator<Item = &'static Verb> {
-    table::VERBS.iter().chain(conflicts::VERBS)
+    table::VERBS.iter().chain(conflicts::VERBS).chain(expertise::VERBS)
 }
 
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {

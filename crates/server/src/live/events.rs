@@ -258,6 +258,9 @@ fn own_name(event: &Event) -> &'static str {
         Event::StageExamined { .. } => "stage_examined",
         Event::CheckoutTouched { .. } => "checkout_touched",
         Event::GitSettingsTouched { .. } => "git_settings_touched",
+        Event::ExpertiseUsed { .. } => "expertise_used",
+        Event::ExpertiseLearned { .. } => "expertise_learned",
+        Event::ExpertiseRetired { .. } => "expertise_retired",
         _ => "event",
     }
 }

@@ -37,6 +37,7 @@ pub(crate) const ADMIN: Rule = Rule::Role(Role::Admin);
 pub(crate) enum Method {
     Get,
     Post,
+    Put,
     Patch,
     Delete,
 }
@@ -46,6 +47,7 @@ impl Method {
         match self {
             Method::Get => "GET",
             Method::Post => "POST",
+            Method::Put => "PUT",
             Method::Patch => "PATCH",
             Method::Delete => "DELETE",
         }
@@ -140,6 +142,10 @@ pub(crate) const fn get(path: &'static str, rule: Rule, words: &'static str, han
 
 pub(crate) const fn post(path: &'static str, rule: Rule, words: &'static str, handler: Handler) -> Route {
     route(Method::Post, path, rule, words, handler)
+}
+
+pub(crate) const fn put(path: &'static str, rule: Rule, words: &'static str, handler: Handler) -> Route {
+    route(Method::Put, path, rule, words, handler)
 }
 
 pub(crate) const fn patch(path: &'static str, rule: Rule, words: &'static str, handler: Handler) -> Route {

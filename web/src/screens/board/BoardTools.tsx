@@ -5,6 +5,7 @@ import { usePlace } from "../../lib/place";
 import { Button } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { board } from "../../words/board";
+import { expertise } from "../../words/expertise";
 import type { ProjectWithError } from "./data";
 
 interface ToolsProps {
@@ -32,6 +33,9 @@ export function BoardTools(props: ToolsProps) {
         {fileName(project.file)} · {board.tasks(props.tasks)}
         {epics.length > 0 && ` · ${board.epics(epics.length)}`}
       </span>
+      <Link className="link small" href={`/projects/${encodeURIComponent(project.id)}/expertise`}>
+        {expertise.open}
+      </Link>
       {props.run && (
         <Link className="link small" href={`/runs/${props.run}`}>
           {board.openRun}

@@ -7,6 +7,7 @@ import { duration } from "../../lib/format";
 import { tellsOfError } from "../../lib/lines";
 import { useLooked } from "../../live/query";
 import { State } from "../../parts/State";
+import type { StateName } from "../../words";
 import { taskWords } from "../../words/task";
 import { type Check, checksOf, endOf, verdictState } from "./checking";
 import type { Change } from "./events";

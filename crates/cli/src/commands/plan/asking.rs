@@ -67,7 +67,7 @@ pub(crate) fn ask(
 ) -> Result<Answered, CliError> {
     trust::demand(&std::env::current_dir()?)?;
     let home = Home::open()?;
-    let plan = one_task(args)?;
+    let plan = one_task(args.agent.as_ref(), args.model.as_ref())?;
     let id = engine::new_id();
     let allowance = Allowance { timeout: args.timeout, max_cost };
     let reaper = reaper::command_in(home.root(), &id);
@@ -107,12 +107,12 @@ pub(crate) fn ask(
 }
 
 /// The planner's own task, for the agent that the config files and the arguments name.
-fn one_task(args: &Planning) -> Result<Plan, CliError> {
+pub(crate) fn one_task(agent: Option<&String>, model: Option<&String>) -> Result<Plan, CliError> {
     let mut task = serde_json::json!({ "id": "plan", "prompt": "Plan it." });
-    if let Some(agent) = &args.agent {
+    if let Some(agent) = agent {
         task["agent"] = agent.as_str().into();
     }
-    if let Some(model) = &args.model {
+    if let Some(model) = model {
         task["model"] = model.as_str().into();
     }
     let text = serde_json::json!({ "tasks": [task] }).to_string();
@@ -125,14 +125,14 @@ fn one_task(args: &Planning) -> Result<Plan, CliError> {
     let mut plan = loaded.map(|loaded| loaded.plan).map_err(|found| wrong(&first(found)))?;
     // What was typed comes before a variable.
     for task in &mut plan.tasks {
-        task.agent = args.agent.clone().or(task.agent.take());
-        task.model = args.model.clone().or(task.model.take());
+        task.agent = agent.cloned().or(task.agent.take());
+        task.model = model.cloned().or(task.model.take());
     }
     Ok(plan)
 }
 
 /// The first signal stops the planner, the second kills it.
-fn listen(stop: watch::Sender<Stop>) -> watch::Receiver<Option<Exit>> {
+pub(crate) fn listen(stop: watch::Sender<Stop>) -> watch::Receiver<Option<Exit>> {
     let (told, heard) = watch::channel(None);
     if let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
@@ -152,7 +152,7 @@ fn listen(stop: watch::Sender<Stop>) -> watch::Receiver<Option<Exit>> {
 }
 
 /// With what can be done about it, and where the answers are.
-fn cli_error(error: &PlannerError, planner: Option<&Planner>) -> CliError {
+pub(crate) fn cli_error(error: &PlannerError, planner: Option<&Planner>) -> CliError {
     let (exit, remedy) = match error {
         PlannerError::Agent(_) => {
             (Exit::AgentMissing, "see `conductor agents list`, or name another: --agent")

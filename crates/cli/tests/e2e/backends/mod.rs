@@ -5,6 +5,7 @@
 mod canaries;
 mod claude;
 mod endings;
+mod expertise;
 mod follow_ups;
 mod graph;
 mod kills;

@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 21] = [
+const ELSEWHERE: [(&str, &str); 24] = [
     ("completions", "for shells"),
     ("man", "for terminals"),
     ("help", "the reference page"),
@@ -17,6 +17,9 @@ const ELSEWHERE: [(&str, &str); 21] = [
     ("serve", "is the server"),
     ("open", "POST /api/login/codes"),
     ("config path", "names files of the user"),
+    ("expertise export", "GET /api/projects/{project}/expertise"),
+    ("expertise import", "POST /api/projects/{project}/expertise"),
+    ("expertise learn", "asks a model: the bill is the user's of that machine"),
     ("run", "POST /api/projects/{project}/parallel/start, POST /api/runs/{run}/resume"),
     ("wait", "GET /api/runs/{run}/events/stream"),
     ("group wait", "GET /api/runs/{run}/events/stream"),

@@ -8,6 +8,7 @@ mod client;
 mod commands;
 mod conversation;
 mod editing;
+mod expertise;
 mod following;
 mod graph_layout;
 mod hooks;

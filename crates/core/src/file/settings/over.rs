@@ -44,6 +44,7 @@ impl Settings {
             on_conflict: self.on_conflict.or(weaker.on_conflict),
             land: self.land.or(weaker.land),
             report: self.report.or(weaker.report),
+            expertise: self.expertise.or(weaker.expertise),
             preempt: self.preempt.or(weaker.preempt),
             speculate: self.speculate.or(weaker.speculate),
             timeout: self.timeout.or(weaker.timeout),

@@ -83,7 +83,7 @@ fn ended(texts: &Texts) -> Scheduler {
             preparing: Millis(500),
             working: Millis(1_500),
             verifying: Millis::from_secs(1),
-            processes: None,
+            ..Phases::default()
         };
         let (task, attempt, change) = (id(task), Attempt(1), change.map(Box::new));
         let input = Input::AttemptEnded { task, attempt, outcome, change, phases: Some(phases) };
@@ -270,7 +270,7 @@ fn large(count: usize) -> String {
             preparing: Millis(100),
             working: Millis(700),
             verifying: Millis(100),
-            processes: None,
+            ..Phases::default()
         });
         let outcome = Outcome::Succeeded;
         let (attempt, now) = (Attempt(1), at(at_task as u64 / 8 + 1));

@@ -98,6 +98,13 @@ pub struct Phases {
     /// Nothing where it had none, or where they were not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<Processes>,
+    /// How often its work went back to be mended, within the attempt.
+    #[serde(default, skip_serializing_if = "is_never")]
+    pub mended: u32,
+}
+
+fn is_never(times: &u32) -> bool {
+    *times == 0
 }
 
 /// What an attempt's processes took of the machine, as far as they waited for those they had started.

@@ -75,6 +75,11 @@ impl Reader {
         reader
     }
 
+    /// All turns that are kept, in their order.
+    pub fn turns(&self) -> impl Iterator<Item = &Turn> {
+        self.turns.iter()
+    }
+
     /// A line of the record.
     pub fn note(&mut self, line: &[u8]) {
         match Note::read(line) {

@@ -3,6 +3,7 @@
 //! Names that git, agents or the scheduler go by (commits, branches, conversations, tasks) stay as they are, and so does
 //! what the user says: the agent has to get it.
 
+use conductor_core::expertise::{Draft, Lesson};
 use conductor_core::run::event::{Change, Failure, Finding, Outcome, Question, Report, Reviewed};
 use conductor_core::schedule::{Input, LeftBehind};
 
@@ -38,6 +39,10 @@ impl Redactor {
             Input::CheckpointMade { task, attempt, commit, name, reason } => {
                 Input::CheckpointMade { task, attempt, commit, name, reason: self.string(reason) }
             }
+            Input::ExpertiseLearned { task, attempt, lessons } => {
+                let lessons = lessons.into_iter().filter_map(|lesson| self.lesson(lesson)).collect();
+                Input::ExpertiseLearned { task, attempt, lessons }
+            }
             other @ (Input::ProcessStarted { .. }
             | Input::SessionStarted { .. }
             | Input::LeaseRenewed { .. }
@@ -49,6 +54,8 @@ impl Redactor {
             | Input::MergesPutOff
             | Input::BranchMoved { .. }
             | Input::Asked(_)
+            | Input::ExpertiseUsed { .. }
+            | Input::ExpertiseRetired { .. }
             | Input::TimerDue) => other,
         }
     }
@@ -83,6 +90,15 @@ impl Redactor {
             Box::new(Reviewed { by: self.string(by), score, findings: self.all(findings) })
         });
         change
+    }
+
+    /// Nothing where it has a secret anywhere: what is left of a claim then is no claim.
+    fn lesson(&self, lesson: Lesson) -> Option<Lesson> {
+        let Draft { claim, domain, scope, check, .. } = &lesson.draft;
+        let texts = [claim, domain, &lesson.key].into_iter().chain(scope).chain(check).chain(&lesson.quote);
+        let is_clean = |text: &String| matches!(self.text(text), std::borrow::Cow::Borrowed(_));
+        let clean = texts.into_iter().all(is_clean);
+        clean.then_some(lesson)
     }
 
     fn report(&self, report: Report) -> Report {

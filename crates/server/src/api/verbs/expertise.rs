@@ -1,0 +1,141 @@
+//! What a project has taught, as routes. What is changed reaches every agent of the project, and a check may be run: it
+//! takes an admin.
+
+use super::table::verb;
+use super::{At, Verb, carry};
+use crate::web::fields::{Field, Kind, may, must};
+use crate::web::route::{ADMIN, VIEWER, by, get, post, put};
+
+const CLAIM: &str = "In a sentence or two, what is to be known.";
+const KINDS: Kind = Kind::OneOf(&["file_map", "pattern", "technique", "failure", "command"]);
+const DOMAIN: Field = may("domain", Kind::Text, "Which part of the project it is about.");
+const SCOPE: Field = may("scope", Kind::Texts, "Globs of the files it is about; all where absent.");
+const CHECK: Field = may(
+    "check",
+    Kind::Text,
+    "A command that succeeds as long as the claim holds; run only if the task file has it under `verify`.",
+);
+const ITEM: &str = "conductor.expertise-item/1";
+
+pub(super) static VERBS: &[Verb] = &[
+    verb(
+        get("/api/projects/{project}/expertise", VIEWER, "List what the project has taught", by!(carry))
+            .query(&[
+                may("domain", Kind::Text, "Only items of this domain."),
+                may("all", Kind::Flag, "Also items that are retired, or were seen too seldom."),
+            ])
+            .json("conductor.expertise/1", "items [object]"),
+        "expertise list --json {options}",
+        At::Project,
+    ),
+    verb(
+        post("/api/projects/{project}/expertise", ADMIN, "Add an item", by!(carry))
+            .body(&[
+                must("claim", Kind::Words, CLAIM),
+                may("kind", KINDS, "What kind of claim it is (default: pattern)."),
+                DOMAIN,
+                SCOPE,
+                CHECK,
+            ])
+            .json(ITEM, "")
+            .status(201),
+        "expertise add --json {options} -- {claim}",
+        At::Project,
+    ),
+    verb(
+        get(
+            "/api/projects/{project}/expertise-stats",
+            VIEWER,
+            "Compare tasks with items to tasks without, and show how agents and models did",
+            by!(carry),
+        )
+        .json("conductor.expertise-stats/1", ""),
+        "expertise stats --json",
+        At::Project,
+    ),
+    verb(
+        post(
+            "/api/projects/{project}/expertise-resume",
+            ADMIN,
+            "Give items again after expertise was paused, and measure anew",
+            by!(carry),
+        )
+        .json("conductor.expertise-resumed/1", "was_paused flag"),
+        "expertise resume --json",
+        At::Project,
+    ),
+    verb(
+        post(
+            "/api/projects/{project}/expertise-validate",
+            ADMIN,
+            "Look whether items still hold; runs those of their checks that the task file has, and changes nothing",
+            by!(carry),
+        )
+        .json("conductor.expertise-validated/1", "items whole, findings [object]"),
+        "expertise validate --json --file={file}",
+        At::Project,
+    ),
+    verb(
+        post(
+            "/api/projects/{project}/expertise-improve",
+            ADMIN,
+            "Retire the items that validation finds not to hold",
+            by!(carry),
+        )
+        .json("conductor.expertise-validated/1", "items whole, findings [object]"),
+        "expertise improve --json --file={file}",
+        At::Project,
+    ),
+    verb(
+        get(
+            "/api/projects/{project}/expertise/{item}",
+            VIEWER,
+            "An item with its evidence, or the page of a domain",
+            by!(carry),
+        )
+        .json(ITEM, ""),
+        "expertise show --json -- {item}",
+        At::Project,
+    ),
+    verb(
+        put(
+            "/api/projects/{project}/expertise/{item}",
+            ADMIN,
+            "Change an item; the version before stays",
+            by!(carry),
+        )
+        .body(&[may("claim", Kind::Words, CLAIM), DOMAIN, SCOPE, CHECK])
+        .json(ITEM, ""),
+        "expertise edit --json {options} -- {item}",
+        At::Project,
+    ),
+    verb(
+        get("/api/projects/{project}/expertise/{item}/history", VIEWER, "The versions of an item", by!(carry))
+            .json("conductor.expertise-history/1", "item text, versions [object]"),
+        "expertise history --json -- {item}",
+        At::Project,
+    ),
+    verb(
+        post(
+            "/api/projects/{project}/expertise/{item}/retire",
+            ADMIN,
+            "Give an item to no agent any more",
+            by!(carry),
+        )
+        .json(ITEM, ""),
+        "expertise retire --json -- {item}",
+        At::Project,
+    ),
+    verb(
+        post(
+            "/api/projects/{project}/expertise/{item}/restore",
+            ADMIN,
+            "Give a retired item again, or go back to an earlier version of it",
+            by!(carry),
+        )
+        .body(&[may("version", Kind::Whole(1, 1_000_000), "Go back to this version, byte by byte.")])
+        .json(ITEM, ""),
+        "expertise restore --json {options} -- {item}",
+        At::Project,
+    ),
+];
