@@ -11,6 +11,7 @@ mod git;
 mod graph;
 mod report;
 mod scratch;
+mod screen;
 mod server;
 mod single;
 mod view;
@@ -43,9 +44,11 @@ const AGENTS: &str = "--agents";
 const SINGLE: &str = "--single";
 /// The server alone, only printed.
 const SERVER: &str = "--server";
-pub(crate) const OPTIONS: [&str; 5] = [QUICK, GIT, AGENTS, SINGLE, SERVER];
+/// The full-screen view alone, only printed.
+const SCREEN: &str = "--screen";
+pub(crate) const OPTIONS: [&str; 6] = [QUICK, GIT, AGENTS, SINGLE, SERVER, SCREEN];
 /// Those that need nothing of others.
-const ALONE: [&str; 4] = [GIT, AGENTS, SINGLE, SERVER];
+const ALONE: [&str; 5] = [GIT, AGENTS, SINGLE, SERVER, SCREEN];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if !options.iter().any(|option| ALONE.contains(option))
@@ -67,6 +70,7 @@ struct Figures {
     agents: agents::Figures,
     view: view::Figures,
     server: server::Figures,
+    screen: screen::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -94,6 +98,11 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         println!("{}", report::server_text(&machine, &figures));
         return scratch.remove();
     }
+    if options.contains(&SCREEN) {
+        let figures = screen::measure(&mut scratch)?;
+        println!("{}", report::screen_text(&machine, &figures));
+        return scratch.remove();
+    }
     let figures = Figures {
         cells: contest::hold(many, &mut scratch)?,
         singles: single::measure(many, &mut scratch)?,
@@ -102,6 +111,7 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         agents: agents::measure(quick, &mut scratch)?,
         view: view::measure(&mut scratch)?,
         server: server::measure(many, &mut scratch)?,
+        screen: screen::measure(&mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");

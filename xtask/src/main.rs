@@ -27,7 +27,8 @@ usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; 
        cargo xtask bench [--quick]    Conductor beside make, ninja, parallel and bare git; writes docs/BENCHMARKS.md
        cargo xtask bench --git        workspaces and merging alone, only printed; both need 10 GB of room for a while
        cargo xtask bench --agents     listening to agents alone, only printed
-       cargo xtask bench --single     single commands and being looked at alone, only printed";
+       cargo xtask bench --single     single commands and being looked at alone, only printed
+       cargo xtask bench --screen     the full-screen view alone, only printed";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -36,6 +36,7 @@ pub(crate) mod status;
 pub(crate) mod steer;
 pub(crate) mod task;
 pub(crate) mod template;
+pub(crate) mod tui;
 pub(crate) mod user;
 pub(crate) mod validate;
 pub(crate) mod version;

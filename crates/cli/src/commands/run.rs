@@ -75,6 +75,9 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
     if args.detach && !args.detached {
         return detach::start(args);
     }
+    if args.ui == Ui::Tui && !args.detached && !args.json && !args.dry_run && conductor_tui::is_possible() {
+        return super::tui::follow(&detach::begin()?);
+    }
     variables::warn_of_unknown();
     let mut args = Resolved::new(args)?;
     if args.is_new() {

@@ -61,7 +61,8 @@ fn shown(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
         Ui::Inline if terminal::is_ours() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if terminal::is_ours() && !is_watched_later() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if github::is_here() => Box::new(github::GitHub::new(stage)),
-        Ui::Auto | Ui::Inline | Ui::Plain => Box::new(plain::Plain::new(stage)),
+        // The whole terminal is another process's.
+        Ui::Auto | Ui::Inline | Ui::Tui | Ui::Plain => Box::new(plain::Plain::new(stage)),
     }
 }
 

@@ -96,6 +96,7 @@ mod template;
 mod terminal;
 #[cfg(feature = "otel")]
 mod traces;
+mod tui;
 mod uncommitted;
 mod unwritable;
 mod used_home;
