@@ -11,8 +11,8 @@ use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::{Now, Tick, Timestamp};
 use conductor_engine::stores::StoredRun;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
+use ratatui_core::backend::TestBackend;
+use ratatui_core::terminal::Terminal;
 
 use crate::app::{App, Message, Watched};
 use crate::data::state::Glyphs;

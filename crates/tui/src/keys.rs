@@ -247,7 +247,7 @@ pub(crate) const KEYS: &[Binding] = &[
     key(Act::EarlierAttempt, &[Char('<')], "<", ("", ""), "Show the attempt before"),
     key(Act::LaterAttempt, &[Char('>')], ">", ("", ""), "Show the attempt after"),
     key(Act::StepBack, &[Char('[')], "[", ("back", "back"), "Go back in time by one event"),
-    key(Act::StepForward, &[Char(']')], "]", ("forward", ""), "Go forward in time by one event"),
+    key(Act::StepForward, &[Char(']')], "]", ("forward", "forward"), "Go forward in time by one event"),
     key(Act::JumpBack, &[Char('{')], "{", ("", ""), "Go back in time by 5 % of the run"),
     key(Act::JumpForward, &[Char('}')], "}", ("", ""), "Go forward in time by 5 % of the run"),
     key(

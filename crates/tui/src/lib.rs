@@ -46,12 +46,29 @@ pub struct Invocation {
     /// The run to look at; without one the project's board is shown.
     pub run: Option<StoredRun>,
     pub project: ReadProject,
-    /// The names of the program's commands, for completion.
-    pub commands: Vec<String>,
+    /// The program's commands.
+    pub commands: Vec<KnownCommand>,
     /// Whether colours are wanted, as far as the command line says.
     pub colored: bool,
     /// Whether the terminal shows more than ASCII.
     pub unicode: bool,
+}
+
+/// A command of the program, as it is typed: `task retry`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownCommand {
+    pub words: Vec<String>,
+    pub names_run: NamesRun,
+}
+
+/// How a command is told which run is meant. What is typed in the view means the run that is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamesRun {
+    Never,
+    /// By `--run RUN`.
+    ByOption,
+    /// By its only word.
+    ByWord,
 }
 
 /// How the view was left.

@@ -1,6 +1,6 @@
 //! How tones look: five themes, on terminals of every colour depth and of none.
 
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::style::{Color, Modifier, Style};
 
 use crate::data::state::State;
 use crate::data::text::Tone;

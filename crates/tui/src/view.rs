@@ -92,7 +92,9 @@ pub(crate) async fn show(invocation: Invocation) -> Result<Left, crate::TuiError
     let (messages, heard) = unbounded_channel();
     let feed = Feed { home, store, directory, program, messages };
     let mut follower = None;
-    app.board.project = project();
+    if run.is_none() {
+        app.board.project = project();
+    }
     if let Some(stored) = run {
         let run = stored.id.clone();
         let watched =
@@ -117,6 +119,8 @@ pub(crate) async fn show(invocation: Invocation) -> Result<Left, crate::TuiError
         is_stale: true,
         drawn: Instant::now() - FRAME,
     };
+    // First what was asked for, then what may be asked for next.
+    view.draw()?;
     view.look_at_board();
     let left = view.go(heard).await;
     drop(view.window);

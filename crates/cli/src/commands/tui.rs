@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
 use conductor_engine::stores::StoredRun;
-use conductor_tui::{Invocation, Leaving, Left, Project, TuiError};
+use conductor_tui::{Invocation, KnownCommand, Leaving, Left, NamesRun, Project, TuiError};
 
 use super::{block_on, runs, talk, wait};
 use crate::archive::Archive;
@@ -87,10 +87,31 @@ fn meant(archive: &Archive, word: Option<&str>) -> Result<Option<StoredRun>, Cli
     Ok(live.and_then(|live_view| archive.known(&live_view.run).cloned()))
 }
 
-fn commands() -> Vec<String> {
-    let described = Arguments::command();
-    let shown = described.get_subcommands().filter(|command| !command.is_hide_set());
-    shown.map(|command| command.get_name().to_owned()).collect()
+/// Every command that is shown, with all words that lead to it.
+fn commands() -> Vec<KnownCommand> {
+    let mut known = Vec::new();
+    let mut ahead = vec![(Vec::new(), Arguments::command())];
+    while let Some((words, command)) = ahead.pop() {
+        let below: Vec<&clap::Command> = command.get_subcommands().filter(|one| !one.is_hide_set()).collect();
+        if below.is_empty() || command.get_arguments().next().is_some() && !words.is_empty() {
+            known.push(KnownCommand { words: words.clone(), names_run: names_run(&command) });
+        }
+        ahead.extend(below.into_iter().map(|one| {
+            let words = words.iter().cloned().chain([one.get_name().to_owned()]).collect();
+            (words, one.clone())
+        }));
+    }
+    // The longest first: `runs show` is not `runs`.
+    known.sort_by(|one, two| two.words.len().cmp(&one.words.len()).then_with(|| one.words.cmp(&two.words)));
+    known
+}
+
+fn names_run(command: &clap::Command) -> NamesRun {
+    match command.get_arguments().find(|arg| arg.get_id() == "run") {
+        Some(arg) if arg.is_positional() => NamesRun::ByWord,
+        Some(_) => NamesRun::ByOption,
+        None => NamesRun::Never,
+    }
 }
 
 /// The task file of this directory, as `conductor run` would take it.
@@ -110,5 +131,25 @@ fn read(file: &Path) -> (Option<conductor_core::Plan>, Option<String>) {
         Ok((Some(plan), _)) => (Some(plan), None),
         Ok((None, findings)) => (None, Some(findings.text())),
         Err(error) => (None, Some(error.message().to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_known_with_how_they_name_a_run() {
+        let known = commands();
+        let of = |words: &str| {
+            let words: Vec<&str> = words.split(' ').collect();
+            known.iter().find(|known| known.words == words).map(|known| known.names_run)
+        };
+        assert_eq!(of("task retry"), Some(NamesRun::ByOption));
+        assert_eq!(of("pause"), Some(NamesRun::ByWord));
+        assert_eq!(of("runs show"), Some(NamesRun::ByWord));
+        assert_eq!(of("validate"), Some(NamesRun::Never));
+        assert_eq!(of("task"), None, "it needs a verb");
+        assert_eq!(of("reaper"), None, "it is hidden");
     }
 }

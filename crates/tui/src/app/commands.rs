@@ -8,6 +8,7 @@ use super::input::Input;
 use super::{App, Effect, Mode, Purpose, Screen};
 use crate::keys::{self, Act};
 use crate::theme::{self, Theme};
+use crate::{KnownCommand, NamesRun};
 
 /// Those that take more than a task.
 const OWN: [&str; 5] = ["filter", "open", "parallel", "theme", "start"];
@@ -83,12 +84,25 @@ impl App {
             None => {
                 let names = keys::KEYS.iter().map(|binding| binding.name).filter(|name| !name.is_empty());
                 let own = names.chain(OWN).map(str::to_owned);
-                own.chain(self.commands.iter().cloned()).collect()
+                own.chain(self.following(&[])).collect()
             }
             Some("theme") => theme::NAMES.map(str::to_owned).to_vec(),
             Some("open") => self.board.runs.iter().map(|run| run.id.to_string()).collect(),
-            Some(_) => tasks(),
+            Some(_) => {
+                let words: Vec<&str> = before.split_whitespace().collect();
+                match self.following(&words) {
+                    verbs if verbs.is_empty() => tasks(),
+                    verbs => verbs,
+                }
+            }
         }
+    }
+
+    /// What can follow these words of a command of the program.
+    fn following(&self, words: &[&str]) -> Vec<String> {
+        let fits = |known: &&KnownCommand| known.words.iter().zip(words).all(|(one, two)| one == two);
+        let fitting = self.commands.iter().filter(fits).filter_map(|known| known.words.get(words.len()));
+        fitting.cloned().collect()
     }
 
     fn command(&mut self, line: &str) -> Vec<Effect> {
@@ -176,19 +190,42 @@ impl App {
 
     /// As typed in a shell, without the program's name.
     fn program(&mut self, line: &str) -> Vec<Effect> {
-        let words = split(line);
-        let Some(first) = words.first() else { return Vec::new() };
-        let is_known = self.commands.iter().any(|known| known == first);
-        if !is_known {
-            self.complain(format!("there is no command '{first}'; Tab completes, ? has all keys"));
+        let mut words = split(line);
+        let known = |known: &&KnownCommand| words.starts_with(&known.words);
+        let Some(known) = self.commands.iter().find(known).cloned() else {
+            let first = words.first().cloned().unwrap_or_default();
+            let mut verbs = self.following(&[&first]);
+            verbs.sort();
+            self.complain(match verbs.is_empty() {
+                true => format!("there is no command '{first}'; Tab completes, ? has all keys"),
+                false => format!("'{first}' is followed by {}", verbs.join(", ")),
+            });
             return Vec::new();
-        }
+        };
+        let first = &known.words[0];
         if matches!(first.as_str(), "tui" | "serve" | "mcp") {
             self.complain(format!("'{first}' needs a terminal of its own"));
             return Vec::new();
         }
-        let title = format!("conductor {line}");
+        words.extend(self.run_for(&known, &words));
+        let title = format!("conductor {}", words.join(" "));
         vec![Effect::Program { words, purpose: Purpose::Show(title) }]
+    }
+}
+
+impl App {
+    /// The words that name the run that is looked at, where a command needs one and was given none.
+    fn run_for(&self, known: &KnownCommand, words: &[String]) -> Vec<String> {
+        let Some(watched) = self.watched.as_ref().filter(|_| self.screen == Screen::Run) else {
+            return Vec::new();
+        };
+        let is_named = words.iter().any(|word| word == "--run" || word.starts_with("--run="));
+        let has_word = words[known.words.len()..].iter().any(|word| !word.starts_with('-'));
+        match known.names_run {
+            NamesRun::ByOption if !is_named => vec!["--run".to_owned(), watched.id().to_string()],
+            NamesRun::ByWord if !has_word => vec![watched.id().to_string()],
+            _ => Vec::new(),
+        }
     }
 }
 

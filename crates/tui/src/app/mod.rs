@@ -21,8 +21,9 @@ use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::units::Timestamp;
 use conductor_engine::dispatch::LiveView;
 use crossterm::event::KeyEvent;
-use ratatui::layout::Rect;
+use ratatui_core::layout::Rect;
 
+use crate::KnownCommand;
 use crate::data::board::Board;
 use crate::data::state::{Glyphs, State};
 use crate::data::text::Text;
@@ -207,15 +208,15 @@ pub(crate) struct App {
     pub(crate) said: Option<(String, bool)>,
     pub(crate) areas: Areas,
     pub(crate) now: Timestamp,
-    /// Commands of the program, for completion.
-    pub(crate) commands: Vec<String>,
+    /// Commands of the program.
+    pub(crate) commands: Vec<KnownCommand>,
     /// Commands that were typed, the newest last.
     typed: Vec<String>,
     recalled: usize,
 }
 
 impl App {
-    pub(crate) fn new(theme: Theme, glyphs: Glyphs, mouse: bool, commands: Vec<String>) -> App {
+    pub(crate) fn new(theme: Theme, glyphs: Glyphs, mouse: bool, commands: Vec<KnownCommand>) -> App {
         App {
             screen: Screen::Board,
             watched: None,

@@ -111,7 +111,7 @@ impl App {
 
     /// What is under the pointer.
     pub(crate) fn point(&mut self, event: MouseEvent) {
-        let (glyphs, at) = (self.glyphs, ratatui::layout::Position { x: event.column, y: event.row });
+        let (glyphs, at) = (self.glyphs, ratatui_core::layout::Position { x: event.column, y: event.row });
         let areas = self.areas.clone();
         let Some(watched) = self.watched.as_mut().filter(|_| self.screen == Screen::Run) else { return };
         let by = match event.kind {

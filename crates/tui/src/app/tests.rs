@@ -16,6 +16,7 @@ use super::{App, Effect, Message, Mode, Purpose, Watched};
 use crate::app::pane::Tab;
 use crate::data::state::{Glyphs, State};
 use crate::theme::{Depth, Theme};
+use crate::{KnownCommand, NamesRun};
 
 pub(crate) fn id(text: &str) -> TaskId {
     TaskId::parse(text).unwrap()
@@ -113,7 +114,18 @@ pub(crate) fn app_of(script: &Script, is_live: bool, theme: &str) -> App {
         created: Timestamp(1_700_000_000_000),
     };
     let watched = Watched::new(stored, script.records.clone()).unwrap();
-    let commands = ["logs", "status", "tui"].map(str::to_owned).to_vec();
+    let known = |words: &str, names_run| KnownCommand {
+        words: words.split(' ').map(str::to_owned).collect(),
+        names_run,
+    };
+    let commands = vec![
+        known("cancel", NamesRun::ByOption),
+        known("logs", NamesRun::ByOption),
+        known("status", NamesRun::ByWord),
+        known("tui", NamesRun::ByWord),
+        known("worktree list", NamesRun::Never),
+        known("worktree path", NamesRun::ByOption),
+    ];
     let mut app = App::new(Theme::named(theme, Depth::True), Glyphs::Unicode, false, commands);
     app.hear(Message::Opened(Box::new(watched)));
     if is_live {
@@ -303,6 +315,26 @@ fn commands_are_completed_as_far_as_is_certain() {
         "{:?}",
         app.mode
     );
+}
+
+#[test]
+fn a_command_means_the_run_that_is_looked_at() {
+    let mut app = app();
+    let mut run = |line: &str| match press(&mut app, &format!(":{line}\n")).pop() {
+        Some(Effect::Program { words, .. }) => words.join(" "),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(run("cancel --all"), "cancel --all --run r1");
+    assert_eq!(run("cancel --all --run r2"), "cancel --all --run r2");
+    assert_eq!(run("status --json"), "status --json r1");
+    assert_eq!(run("status r2"), "status r2");
+    assert_eq!(run("worktree list"), "worktree list");
+    assert_eq!(app.completed("work").0, "worktree ");
+    assert_eq!(app.completed("worktree p").0, "worktree path ");
+    press(&mut app, ":worktree\n");
+    assert_eq!(app.said.as_ref().unwrap().0, "'worktree' is followed by list, path");
+    press(&mut app, ":tui\n");
+    assert!(app.said.as_ref().unwrap().0.contains("a terminal of its own"));
 }
 
 /// Records come in many times a second; what is selected and how far it is scrolled stays.

@@ -51,9 +51,9 @@ pub(crate) fn add_need(text: &mut Text, need: &Need, state: State) {
         text.push(Line::of(Tone::Dim, format!("asked by {}", clean(&need.why))));
     }
     text.gap();
-    let due = need.due.map(|due| format!(" at {}", times::of_day(due))).unwrap_or_default();
+    let due = need.due.map(|due| format!("at {} ", times::of_day(due))).unwrap_or_default();
     text.push(
-        Line::of(Tone::Strong, "If you do nothing: ").and(Tone::Plain, format!("{}{due}", need.otherwise)),
+        Line::of(Tone::Strong, "If you do nothing: ").and(Tone::Plain, format!("{due}{}", need.otherwise)),
     );
 }
 

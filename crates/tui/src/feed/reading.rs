@@ -12,7 +12,7 @@ use crate::app::pane::Tab;
 use crate::app::{Message, Wanted};
 use crate::data::state::{Glyphs, State};
 use crate::data::text::{Text, Tone};
-use crate::data::turns;
+use crate::data::turns::{self, Speaking};
 
 /// How often something that is at work is read on.
 const AGAIN: Duration = Duration::from_millis(700);
@@ -119,14 +119,17 @@ async fn spoken(glyphs: Glyphs, order: Order, open: &mut Option<Open>) -> Option
     match &mut open.words {
         Words::Turns(exchange, mark) => {
             exchange.is_heard_by(order.listener);
-            if let Err(error) = exchange.catch_up().await {
-                return Some(Text::one(Tone::Plain, error.to_string()));
-            }
+            let is_at_work = match exchange.catch_up().await {
+                Ok(is_at_work) => is_at_work,
+                Err(error) => return Some(Text::one(Tone::Plain, error.to_string())),
+            };
             let now = exchange.turns().mark();
-            let is_news = now != *mark || is_new;
+            // Its end is news, too.
+            let is_news = now != *mark || is_new || !is_at_work;
             *mark = now;
             let (all, _) = exchange.turns().since(0, usize::MAX);
-            is_news.then(|| said_or_nothing(turns::text(all.into_iter(), glyphs)))
+            let speaking = Speaking { agent: order.agent.as_deref(), is_at_work, glyphs };
+            is_news.then(|| said_or_nothing(turns::text(all.into_iter(), speaking)))
         }
         Words::Log { reader, lines, text } => {
             let is_news = match log(&order.listener, attempt, reader, lines, text).await {

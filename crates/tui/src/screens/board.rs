@@ -1,7 +1,7 @@
 //! The board: the tasks of the project's file on the left, its runs on the right.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use crate::app::App;
 use crate::data::board::Board;

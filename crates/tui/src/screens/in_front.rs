@@ -1,7 +1,7 @@
 //! What is in front of every screen: the help, what a command printed, the line that is typed.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::{Position, Rect};
 
 use crate::app::input::Input;
 use crate::app::{App, Mode};

@@ -6,8 +6,8 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use ratatui::Frame;
-use ratatui::buffer::Buffer;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::terminal::Frame;
 
 use crate::app::{App, Screen};
 use crate::data::state::Glyphs;

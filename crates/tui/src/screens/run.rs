@@ -1,7 +1,7 @@
 //! A run: its tasks on the left, one of them on the right, keys and figures below.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use crate::app::{App, Areas, Focus, Watched};
 use crate::data::figures;

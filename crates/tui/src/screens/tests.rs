@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::buffer::Buffer;
-use ratatui::style::Style;
+use ratatui_core::backend::TestBackend;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::Style;
+use ratatui_core::terminal::Terminal;
 
 use super::draw;
 use crate::app::tests::{app_of, large, press, script};
@@ -50,7 +50,7 @@ fn styles(buffer: &Buffer) -> String {
 
 fn word(style: &Style) -> String {
     let color =
-        |color: Option<ratatui::style::Color>| color.map(|color| color.to_string()).unwrap_or_default();
+        |color: Option<ratatui_core::style::Color>| color.map(|color| color.to_string()).unwrap_or_default();
     format!("({} {} {:?})", color(style.fg), color(style.bg), style.add_modifier)
 }
 
@@ -172,4 +172,26 @@ fn many_tasks_are_drawn_as_quickly_as_few() {
     }
     let each = begun.elapsed() / 20;
     assert!(each.as_millis() < 400, "{each:?}");
+}
+
+#[test]
+fn the_mouse_selects_scrolls_and_goes_back_in_time() {
+    use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+    let mut app = app_of(&script(), false, "default");
+    drawn(&mut app, (80, 24));
+    let mut point = |app: &mut App, kind, (column, row)| {
+        app.point(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE });
+        drawn(app, (80, 24));
+    };
+    let press = MouseEventKind::Down(MouseButton::Left);
+    let selected = |app: &App| app.watched.as_ref().unwrap().selected().unwrap().1.to_string();
+    point(&mut app, press, (5, 2));
+    assert_eq!(selected(&app), "schema");
+    point(&mut app, MouseEventKind::ScrollDown, (5, 5));
+    assert_eq!(selected(&app), "api");
+    point(&mut app, press, (58, 1));
+    assert_eq!(app.watched.as_ref().unwrap().pane.tab(), crate::app::pane::Tab::Why);
+    point(&mut app, press, (3, 20));
+    let (at, all) = app.watched.as_ref().unwrap().course.place();
+    assert!(at < all / 4 && app.watched.as_ref().unwrap().course.is_past(), "{at} of {all}");
 }

@@ -1,8 +1,8 @@
 //! The last lines: keys that fit what is selected, and figures of the run.
 
 use conductor_core::run::TaskState;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use crate::app::{App, Focus, Watched};
 use crate::data::state::{Glyphs, State};
@@ -77,6 +77,10 @@ fn selected(app: &App) -> Option<State> {
 
 fn of_selection(app: &App) -> (Vec<Act>, Vec<Act>) {
     let why = Act::Tab(3);
+    if app.watched.as_ref().is_some_and(|watched| watched.course.is_past()) {
+        let own = vec![Act::StepBack, Act::StepForward, why, Act::Page, Act::Copy];
+        return (own, vec![Act::Filter, Act::NeedsYou, Act::Failed, Act::Running, Act::Help, Act::Leave]);
+    }
     let own: &[Act] = match selected(app) {
         Some(State::NeedsYou) => {
             &[Act::Approve, Act::Deny, Act::Send, Act::Diff, Act::Page, Act::Editor, Act::Cancel]

@@ -1,8 +1,8 @@
 //! Lines between the parts of a screen, and text on one line.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use crate::data::state::Glyphs;
 use crate::data::text::{Line, Tone, cut, width_of};

@@ -1,7 +1,7 @@
 //! A list with one line selected.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use crate::data::state::Glyphs;
 use crate::data::text::{Line, Tone};

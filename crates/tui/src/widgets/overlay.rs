@@ -1,7 +1,7 @@
 //! Something in front of the screen: the help, what a command printed.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use crate::data::state::Glyphs;
 use crate::data::text::{Line, Tone};

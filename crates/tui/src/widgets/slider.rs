@@ -1,7 +1,7 @@
 //! Where in time the run is looked at.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use conductor_core::run::event::Record;
 use conductor_engine::records::flat;

@@ -1,8 +1,8 @@
 //! The tabs above the text.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Modifier;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Modifier;
 
 use crate::app::pane::Tab;
 use crate::data::text::{Tone, width_of};

@@ -1,8 +1,8 @@
 //! The tasks, under their groups.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use crate::app::{Focus, Watched};
 use crate::data::row::{self, Row};

@@ -1,8 +1,8 @@
 //! A text in its window.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Modifier;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Modifier;
 
 use crate::app::pane::Pane;
 use crate::data::text::{Line, width_of};
@@ -27,7 +27,7 @@ fn highlight(buffer: &mut Buffer, row: Rect, line: &Line, words: &str) {
     for (at, found) in text.match_indices(words) {
         let x = row.x.saturating_add(width_of(&text[..at]) as u16);
         let width = (width_of(found) as u16).min(row.right().saturating_sub(x));
-        let style = ratatui::style::Style::new().add_modifier(Modifier::REVERSED);
+        let style = ratatui_core::style::Style::new().add_modifier(Modifier::REVERSED);
         buffer.set_style(Rect { x, width, ..row }, style);
     }
 }
