@@ -11,8 +11,8 @@ use crossterm::event::{
 };
 use crossterm::execute;
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui_core::terminal::{Frame, Terminal};
 use ratatui_crossterm::CrosstermBackend;
@@ -60,10 +60,13 @@ impl Window {
         Ok(())
     }
 
-    /// Takes it again after it was given back. Everything is drawn anew.
+    /// Takes it again after it was given back. Everything is drawn anew, by one that remembers nothing: clearing the old one
+    /// would ask the terminal where its cursor is, and the answer would be waited for among the keys.
     pub(crate) fn take_again(&mut self) -> io::Result<()> {
         self.take()?;
-        self.terminal.clear()
+        execute!(stdout(), Clear(ClearType::All))?;
+        self.terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+        Ok(())
     }
 
     pub(crate) fn set_mouse(&mut self, mouse: bool) -> io::Result<()> {

@@ -1,5 +1,7 @@
 //! The loop: keys, messages, signals and time come in; the view changes; it is drawn when something has changed.
 
+mod signals;
+
 use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
@@ -8,9 +10,9 @@ use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Millis, Timestamp};
 use conductor_engine::host::clock;
 use conductor_engine::runs::listening::Listener;
+use conductor_engine::stores;
 use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use futures_util::StreamExt as _;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -24,6 +26,7 @@ use crate::remembered::Remembered;
 use crate::terminal::{self, Window};
 use crate::theme::{Depth, Theme};
 use crate::{Invocation, Leaving, Left, outside, screens};
+use signals::{Signalled, Signals};
 
 /// No more than twenty frames a second.
 const FRAME: Duration = Duration::from_millis(50);
@@ -46,42 +49,6 @@ pub(crate) struct View {
     drawn: Instant,
 }
 
-struct Signals {
-    terminate: Signal,
-    hangup: Signal,
-    interrupt: Signal,
-    quit: Signal,
-    stop: Signal,
-}
-
-/// What a signal is about.
-enum Signalled {
-    Leave(Leaving),
-    Stop,
-}
-
-impl Signals {
-    fn new() -> io::Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-            stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
-        })
-    }
-
-    async fn next(&mut self) -> Signalled {
-        tokio::select! {
-            _ = self.terminate.recv() => Signalled::Leave(Leaving::Terminated),
-            _ = self.hangup.recv() => Signalled::Leave(Leaving::Terminated),
-            _ = self.interrupt.recv() => Signalled::Leave(Leaving::Interrupted),
-            _ = self.quit.recv() => Signalled::Leave(Leaving::Interrupted),
-            _ = self.stop.recv() => Signalled::Stop,
-        }
-    }
-}
-
 /// Shows what is to be shown until the user leaves.
 pub(crate) async fn show(invocation: Invocation) -> Result<Left, crate::TuiError> {
     let Invocation { home, store, directory, program, run, project, commands, colored, unicode } = invocation;
@@ -101,6 +68,7 @@ pub(crate) async fn show(invocation: Invocation) -> Result<Left, crate::TuiError
             feed.read(stored).await.map_err(|why| crate::TuiError::Unreadable { run: run.clone(), why })?;
         follower = Some(Follower::new(&feed, &run, watched.course.last()));
         app.hear(Message::Opened(Box::new(watched)));
+        feed.look(&run).await.into_iter().for_each(|live| drop(app.hear(live)));
     }
     let (orders, ordered) = watch::channel(None);
     tokio::spawn(reading::read(feed.clone(), glyphs, ordered));
@@ -332,6 +300,10 @@ impl View {
     }
 
     async fn open(&mut self, run: &RunId) -> Vec<Effect> {
+        // Before the first run of all there was no store.
+        if let Ok(store) = stores::open_to_look(&self.feed.home).await {
+            self.feed.store = store;
+        }
         let stored = match self.feed.store.runs().await {
             Ok(runs) => runs.into_iter().find(|known| known.id == *run),
             Err(error) => {
@@ -347,7 +319,8 @@ impl View {
         match self.feed.read(stored).await {
             Ok(watched) => {
                 self.follower = Some(Follower::new(&self.feed, run, watched.course.last()));
-                self.app.hear(Message::Opened(Box::new(watched)))
+                self.app.hear(Message::Opened(Box::new(watched)));
+                self.feed.look(run).await.map_or_else(Vec::new, |live| self.app.hear(live))
             }
             Err(why) => {
                 self.app.complain(why);

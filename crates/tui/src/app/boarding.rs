@@ -34,7 +34,8 @@ impl App {
     fn ask_to_start(&mut self) {
         let (Some(file), Some(plan)) = (&self.board.project.file, &self.board.project.plan) else {
             let problem = self.board.project.problem.clone();
-            return self.complain(problem.unwrap_or_else(|| "there is no task file to start".to_owned()));
+            let first = problem.as_deref().and_then(|problem| problem.lines().next());
+            return self.complain(first.unwrap_or("there is no task file to start").to_owned());
         };
         let name = file.display().to_string();
         let mut all = words(&["run", &name, "--detach", "--json"]);

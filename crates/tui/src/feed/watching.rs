@@ -31,6 +31,17 @@ impl Feed {
     }
 }
 
+impl Feed {
+    /// How a run is by its coordinator; nothing where none answers.
+    pub(crate) async fn look(&self, run: &RunId) -> Option<Message> {
+        if !self.home.is_live(run) {
+            return None;
+        }
+        let view = async_client::live_view(&self.home.run(run)).await.ok()?;
+        Some(Message::Live { run: run.clone(), view: Some(Box::new(view)) })
+    }
+}
+
 /// Follows a run as long as this is held.
 pub(crate) struct Follower {
     /// Dropping it ends them.
@@ -79,7 +90,6 @@ async fn follow(feed: Feed, run: RunId, after: u64, (news, again): (Arc<Notify>,
 
 /// Asks the coordinator how things are, at every beat and soon after news.
 async fn look(feed: Feed, run: RunId, (news, again): (Arc<Notify>, Arc<Notify>)) {
-    let directory = feed.home.run(&run);
     let mut beat = tokio::time::interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut was_live = None;
@@ -92,13 +102,13 @@ async fn look(feed: Feed, run: RunId, (news, again): (Arc<Notify>, Arc<Notify>))
             }
         };
         let is_live = feed.home.is_live(&run);
-        let view = match is_live {
-            true => async_client::live_view(&directory).await.ok().map(Box::new),
-            false => None,
-        };
-        // One that is busy or about to begin answers another time.
-        if view.is_some() || !is_live && was_live != Some(false) {
-            feed.send(Message::Live { run: run.clone(), view });
+        match feed.look(&run).await {
+            Some(live) => feed.send(live),
+            None if !is_live && was_live != Some(false) => {
+                feed.send(Message::Live { run: run.clone(), view: None });
+            }
+            // It is busy or about to begin, and answers another time.
+            None => {}
         }
         if is_news || is_live && was_live == Some(false) {
             again.notify_one();

@@ -189,7 +189,7 @@ fn the_mouse_selects_scrolls_and_goes_back_in_time() {
     assert_eq!(selected(&app), "schema");
     point(&mut app, MouseEventKind::ScrollDown, (5, 5));
     assert_eq!(selected(&app), "api");
-    point(&mut app, press, (58, 1));
+    point(&mut app, press, (60, 1));
     assert_eq!(app.watched.as_ref().unwrap().pane.tab(), crate::app::pane::Tab::Why);
     point(&mut app, press, (3, 20));
     let (at, all) = app.watched.as_ref().unwrap().course.place();
