@@ -47,6 +47,8 @@ pub(crate) struct View {
     looked: Instant,
     is_stale: bool,
     drawn: Instant,
+    /// While another program had the terminal.
+    told_to_leave: Option<Leaving>,
 }
 
 /// Shows what is to be shown until the user leaves.
@@ -86,6 +88,7 @@ pub(crate) async fn show(invocation: Invocation) -> Result<Left, crate::TuiError
         looked: Instant::now(),
         is_stale: true,
         drawn: Instant::now() - FRAME,
+        told_to_leave: None,
     };
     // First what was asked for, then what may be asked for next.
     view.draw()?;
@@ -100,6 +103,9 @@ impl View {
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            if let Some(by) = self.told_to_leave {
+                return Ok(self.left(by));
+            }
             self.order();
             let due = self.drawn + FRAME;
             let effects = tokio::select! {
@@ -344,14 +350,28 @@ impl View {
         Ok(())
     }
 
-    /// Gives the terminal to other programs until they are done.
+    /// Gives the terminal to other programs until they are done. Ctrl-Z stops them, and us with them, until the shell lets all of
+    /// them go on; Ctrl-C is theirs.
     async fn outside<T>(
         &mut self,
         programs: impl Future<Output = io::Result<T>>,
     ) -> io::Result<io::Result<T>> {
         self.events = None;
         terminal::give_back();
-        let done = programs.await;
+        tokio::pin!(programs);
+        let done = loop {
+            tokio::select! {
+                done = &mut programs => break done,
+                signalled = self.signals.next() => match signalled {
+                    Signalled::Stop => terminal::stop(),
+                    Signalled::Leave(Leaving::Terminated) => {
+                        self.told_to_leave = Some(Leaving::Terminated);
+                        return Ok(Err(io::ErrorKind::Interrupted.into()));
+                    }
+                    Signalled::Leave(_) => {}
+                },
+            }
+        };
         self.come_back()?;
         Ok(done)
     }

@@ -335,6 +335,7 @@ fn a_signal_gives_the_terminal_back_and_leaves_the_run_going() {
 #[test]
 fn put_into_the_background_and_back_it_goes_on() {
     let mut world = mixed();
+    world.set("PAGER", "sh -c 'cat; echo at its end; read -r _ < /dev/tty'");
     let Some(terminal) = Terminal::open(&mut world, (80, 24), "version") else { return };
     terminal.wait_for(&["ended with 0"]);
     terminal.tmux(&["respawn-pane", "-k", "bash --norc --noprofile -i"]);
@@ -351,6 +352,14 @@ fn put_into_the_background_and_back_it_goes_on() {
         assert_eq!(terminal.tmux(&["display-message", "-p", modes]), "1 0 0\n");
         terminal.press(&["clear; fg", "Enter"]);
     }
+    terminal.wait_for(&["1/6 done"]);
+    // The pager is stopped, and the view with it.
+    terminal.press(&["f", "L"]);
+    terminal.wait_for(&["about to fail", "at its end"]);
+    terminal.press(&["C-z"]);
+    terminal.wait_for(&["Stopped"]);
+    terminal.press(&["clear; fg", "Enter"]);
+    terminal.press(&["Enter"]);
     terminal.wait_for(&["1/6 done"]);
     terminal.press(&["+"]);
     terminal.wait_for(&["slots 2/3"]);

@@ -184,7 +184,7 @@ impl Watched {
             self.pane.forget_search();
             self.focus = Focus::Tasks;
         } else if self.course.is_past() {
-            self.course.to_now();
+            self.course.return_to_now();
         } else if !self.tree.filter().is_empty() {
             self.tree.set_filter("", self.course.run());
         }

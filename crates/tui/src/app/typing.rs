@@ -50,12 +50,10 @@ impl App {
     fn type_words(&mut self, key: &KeyEvent, mode: Mode) -> Vec<Effect> {
         let is_enter = key.code == KeyCode::Enter;
         match mode {
-            Mode::Filter(mut input) => {
-                if !is_enter {
-                    input.edit(key);
-                    self.filter(&input.text());
-                    self.mode = Mode::Filter(input);
-                }
+            Mode::Filter(mut input) if !is_enter => {
+                input.edit(key);
+                self.filter(&input.text());
+                self.mode = Mode::Filter(input);
             }
             Mode::Search(mut input) if !is_enter => {
                 input.edit(key);

@@ -81,7 +81,7 @@ impl Course {
         self.then.as_ref().map_or(self.records.len(), |then| then.count)
     }
 
-    pub(crate) fn to_now(&mut self) {
+    pub(crate) fn return_to_now(&mut self) {
         self.then = None;
     }
 
@@ -106,7 +106,7 @@ impl Course {
     pub(crate) fn go(&mut self, count: usize) {
         let count = count.clamp(1, self.records.len().max(1));
         if count >= self.records.len() {
-            return self.to_now();
+            return self.return_to_now();
         }
         if self.kept.is_empty() {
             self.keep();

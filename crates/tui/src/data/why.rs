@@ -14,7 +14,7 @@ pub(crate) fn text(run: &Run, place: usize, is_live: bool, waits: Option<&[Wait]
     let (task, progress) = run.task(place);
     let state = State::of(progress);
     let mut text = Text::default();
-    let name = (task.name != task.id.as_str()).then(|| clean(&task.name)).unwrap_or_default();
+    let name = if task.name == task.id.as_str() { String::new() } else { clean(&task.name) };
     text.push(Line::of(Tone::State(state), state::word(state)).and(Tone::Plain, format!("  {name}")));
     if let Some(need) = needs::of(run, is_live).into_iter().find(|need| need.task.as_ref() == Some(&task.id))
     {

@@ -95,7 +95,7 @@ impl Feed {
         let answer: Value = serde_json::from_str(&printed.out).unwrap_or_default();
         let said = || Message::Said(Ok(printed.brief()));
         match purpose {
-            Purpose::Start => match answer["run"].as_str().and_then(|run| RunId::parse(run)) {
+            Purpose::Start => match answer["run"].as_str().and_then(RunId::parse) {
                 Some(run) => Message::Started(run),
                 None => said(),
             },
