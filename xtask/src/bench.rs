@@ -13,6 +13,7 @@ mod graph;
 mod plugins;
 mod report;
 mod scratch;
+mod screen;
 mod server;
 mod single;
 mod view;
@@ -49,9 +50,11 @@ const SERVER: &str = "--server";
 const PLUGINS: &str = "--plugins";
 /// Expertise alone, only printed.
 const EXPERTISE: &str = "--expertise";
-pub(crate) const OPTIONS: [&str; 7] = [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE];
+/// The full-screen view alone, only printed.
+const SCREEN: &str = "--screen";
+pub(crate) const OPTIONS: [&str; 8] = [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE, SCREEN];
 /// Those that need nothing of others.
-const ALONE: [&str; 6] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE];
+const ALONE: [&str; 7] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE, SCREEN];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if !options.iter().any(|option| ALONE.contains(option))
@@ -75,6 +78,7 @@ struct Figures {
     server: server::Figures,
     plugins: plugins::Figures,
     expertise: expertise::Figures,
+    screen: screen::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -108,6 +112,10 @@ pub(crate) fn measure(options: &[&str]) -> Result {
     if options.contains(&EXPERTISE) {
         let figures = expertise::measure(&mut scratch)?;
         println!("{}", report::expertise_text(&machine, &figures));
+    }
+    if options.contains(&SCREEN) {
+        let figures = screen::measure(&mut scratch)?;
+        println!("{}", report::screen_text(&machine, &figures));
         return scratch.remove();
     }
     let figures = Figures {
@@ -120,6 +128,7 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         server: server::measure(many, &mut scratch)?,
         plugins: plugins::measure(&mut scratch)?,
         expertise: expertise::measure(&mut scratch)?,
+        screen: screen::measure(&mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");

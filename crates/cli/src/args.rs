@@ -111,6 +111,8 @@ pub(crate) enum Command {
     Diff(Diff),
     /// Show what a run is doing: which tasks run, which wait and why, which come next
     Status(Status),
+    /// Watch and steer a run in the whole terminal; without an active run, show the board
+    Tui(Tui),
     /// Show the output of a task's agent or command
     Logs(Logs),
     /// Print the events of a run, one per line
@@ -248,8 +250,8 @@ fn days(text: &str) -> Result<Millis, String> {
 mod tests {
     use super::*;
 
-    /// Whose answers are no data: scripts, manual pages, a schema that is JSON by itself, a server and a show.
-    const WITHOUT_JSON: [&str; 6] = ["completions", "man", "schema", "mcp", "demo", "help"];
+    /// Whose answers are no data: scripts, manual pages, a schema that is JSON by itself, a server, a view and a show.
+    const WITHOUT_JSON: [&str; 7] = ["completions", "man", "schema", "mcp", "demo", "tui", "help"];
 
     /// The names of commands without `--json`, with everything above them.
     fn without_json(command: &clap::Command, path: &str) -> Vec<String> {

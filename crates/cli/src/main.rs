@@ -87,6 +87,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Diff(diff) => commands::diff::run(&diff),
         Command::Status(status) => commands::status::run(&status),
+        Command::Tui(tui) => commands::tui::run(&tui),
         Command::Logs(logs) => commands::logs::run(&logs),
         Command::Events(events) => commands::events::run(&events),
         Command::Wait(wait) => commands::wait::run(&wait),

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
-use super::{Figures, agents, expertise, git, plugins, server, single, view};
+use super::{Figures, agents, expertise, git, plugins, screen, server, single, view};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -50,6 +50,7 @@ pub(super) fn text(machine: &str, figures: &Figures, many: usize) -> String {
     let _ = writeln!(text, "## {}\n\n{}", git::report::TITLE, git::report::table(&figures.git));
     let _ = writeln!(text, "## {}\n\n{}", agents::TITLE, agents::table(&figures.agents));
     let _ = writeln!(text, "## {}\n\n{}", view::TITLE, view::table(&figures.view));
+    let _ = writeln!(text, "## {}\n\n{}", screen::TITLE, screen::table(&figures.screen));
     let _ = writeln!(text, "## How to read this\n\n{HOW_TO_READ}");
     text
 }
@@ -73,6 +74,11 @@ pub(super) fn single_text(
 ) -> String {
     let goals = [single_goals(singles, many), view::goals(view)].concat();
     head(machine, &goals) + "\n" + &self::singles(singles, many) + "\n" + &view::table(view)
+}
+
+/// The full-screen view alone.
+pub(super) fn screen_text(machine: &str, figures: &screen::Figures) -> String {
+    head(machine, &screen::goals(figures)) + "\n" + &screen::table(figures)
 }
 
 /// The server alone.
@@ -175,6 +181,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(server::goals(&figures.server));
     goals.extend(plugins::goals(&figures.plugins));
     goals.extend(expertise::goals(&figures.expertise));
+    goals.extend(screen::goals(&figures.screen));
     goals
 }
 

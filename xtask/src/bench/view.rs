@@ -54,9 +54,20 @@ pub(super) fn measure(scratch: &mut Scratch) -> Result<Figures> {
 /// Of the whole coordinator, and of the inline view where it is shown.
 fn shares(ui: &str, directory: &Path) -> Result<(f64, Option<f64>)> {
     std::fs::write(directory.join("tasks.yaml"), tasks())?;
+    let at_once = AT_ONCE.to_string();
+    let words = ["run", "--isolation", "none", "tasks.yaml", "--ui", ui, "--parallel", &at_once];
+    let (child, mut screen) = on_terminal(directory, &words)?;
+    std::thread::spawn(move || {
+        let mut bytes = [0; 1 << 16];
+        while matches!(screen.read(&mut bytes), Ok(1..)) {}
+    });
+    watch(child)
+}
+
+/// Conductor on a terminal of its own, as a shell gives it; and what it shows there.
+pub(super) fn on_terminal(directory: &Path, words: &[&str]) -> Result<(Child, File)> {
     let terminal = openpty(&TERMINAL, None)?;
     let run = conductor(directory);
-    // A terminal of its own, as a shell gives it.
     let mut command = Command::new("setsid");
     command.arg("--ctty").arg(run.get_program()).current_dir(directory);
     for (name, value) in run.get_envs() {
@@ -69,17 +80,11 @@ fn shares(ui: &str, directory: &Path) -> Result<(f64, Option<f64>)> {
         .env("TERM", "xterm-256color")
         .env("LANG", "C.UTF-8")
         .env_remove("CI")
-        .env_remove("GITHUB_ACTIONS");
-    command.args(["run", "--isolation", "none", "tasks.yaml", "--ui", ui, "--parallel"]);
-    command.arg(AT_ONCE.to_string());
+        .env_remove("GITHUB_ACTIONS")
+        .args(words);
     let end = || Ok::<_, std::io::Error>(Stdio::from(terminal.slave.try_clone()?));
     let child = command.stdin(end()?).stdout(end()?).stderr(end()?).spawn()?;
-    let mut screen = File::from(terminal.master);
-    std::thread::spawn(move || {
-        let mut bytes = [0; 1 << 16];
-        while matches!(screen.read(&mut bytes), Ok(1..)) {}
-    });
-    watch(child)
+    Ok((child, File::from(terminal.master)))
 }
 
 /// Their ends are spread over the seconds, so that there is always something new to draw.

@@ -22,7 +22,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
             "template",
         ],
     ),
-    ("Watch", &["status", "logs", "wait", "events", "runs"]),
+    ("Watch", &["status", "tui", "logs", "wait", "events", "runs"]),
     ("Steer", &["pause", "resume", "cancel", "parallel", "cap", "task"]),
     ("Review", &["review", "diff", "report", "explain", "expertise", "cost", "worktree", "checkpoint"]),
     ("Set up", &["doctor", "agents", "plugin", "trust", "config", "prices", "setup", "mcp", "completions"]),

@@ -32,6 +32,14 @@ pub(crate) struct Status {
     pub(crate) json: bool,
 }
 
+/// The view is for people; what programs read of a run is `status --json`.
+#[derive(Debug, Args)]
+pub(crate) struct Tui {
+    /// Show this run (name or prefix; default: the newest active one here, else the board)
+    #[arg(add = complete::runs())]
+    pub(crate) run: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// Use the task with this id

@@ -233,6 +233,8 @@ pub(crate) enum Ui {
     Auto,
     /// Lines that stay, above a small block that shows what is going on
     Inline,
+    /// The whole terminal, with the run in the background; q leaves it going
+    Tui,
     /// A line for each start and end
     Plain,
     /// One event per line on standard output

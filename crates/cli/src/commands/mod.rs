@@ -42,6 +42,7 @@ pub(crate) mod steer;
 pub(crate) mod task;
 pub(crate) mod template;
 pub(crate) mod trust;
+pub(crate) mod tui;
 pub(crate) mod user;
 pub(crate) mod validate;
 pub(crate) mod version;

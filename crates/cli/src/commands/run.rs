@@ -78,6 +78,9 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
     if args.detach && !args.detached {
         return detach::start(args);
     }
+    if args.ui == Ui::Tui && !args.detached && !args.json && !args.dry_run && conductor_tui::is_possible() {
+        return super::tui::follow(&detach::begin()?);
+    }
     variables::warn_of_unknown();
     let mut args = Resolved::new(args)?;
     trust::be_strict(!args.typed.dry_run);

@@ -60,10 +60,11 @@ fn shown(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
         _ if console::is_quiet() => Box::new(quiet::Quiet::new(stage)),
         // Notices from everywhere would break what is drawn.
         _ if console::is_verbose() || logging::is_shown() => Box::new(plain::Plain::new(stage)),
-        Ui::Inline if terminal::is_ours() => Box::new(inline::Inline::new(stage)),
+        // The whole terminal is another process's; where there is none (`orchestrate`), this is the nearest to it.
+        Ui::Inline | Ui::Tui if terminal::is_ours() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if terminal::is_ours() && !is_watched_later() => Box::new(inline::Inline::new(stage)),
         Ui::Auto if github::is_here() => Box::new(github::GitHub::new(stage)),
-        Ui::Auto | Ui::Inline | Ui::Plain => Box::new(plain::Plain::new(stage)),
+        Ui::Auto | Ui::Inline | Ui::Tui | Ui::Plain => Box::new(plain::Plain::new(stage)),
     }
 }
 

@@ -46,6 +46,14 @@ pub(super) fn is_ours() -> bool {
     able && stderr().is_terminal() && is_in_front()
 }
 
+/// By the user's locale, as every program decides it.
+pub(crate) fn knows_unicode() -> bool {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
+    let locale = locale.to_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
 /// In the background, touching the terminal's settings would stop us.
 fn is_in_front() -> bool {
     tcgetpgrp(stderr()).is_ok_and(|front| front == getpgrp())

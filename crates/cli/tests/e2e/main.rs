@@ -100,6 +100,7 @@ mod terminal;
 #[cfg(feature = "otel")]
 mod traces;
 mod trust;
+mod tui;
 mod uncommitted;
 mod unwritable;
 mod used_home;

@@ -18,14 +18,14 @@ esac
 echo '{"type":"result","ok":true,"text":"I wrote the file."}'
 "#;
 
-const TWO: &str = "
+pub(crate) const TWO: &str = "
 config: { agent: writer, land: approve }
 tasks:
   - { id: api, name: Build the API, prompt: Write it, verify: ['test -s api.txt'] }
   - { id: docs, prompt: Describe it, dependencies: [api] }
 ";
 
-fn left_for_review(tasks: &str) -> World {
+pub(crate) fn left_for_review(tasks: &str) -> World {
     let world = questions::world(tasks, &[("writer", WRITER)]);
     let before = checkout(&world);
     start(&world, &[])

@@ -33,6 +33,29 @@ struct Begun {
 }
 
 pub(super) fn start(args: &args::Run) -> Result<Exit, CliError> {
+    let begun = started()?;
+    if args.json || args.ui == args::Ui::Json {
+        answer_json(&begun)?;
+        return Ok(Exit::Done);
+    }
+    let Begun { run, pid, log, .. } = begun;
+    answer(&format!(
+        "run {run} goes on in the background, as process {pid}\n\
+         look at it:   conductor status {run}\n\
+         wait for it:  conductor wait {run}\n\
+         stop it:      kill {pid}   or for good: conductor cancel --all --run {run}\n\
+         what it says: {}\n",
+        log.display()
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Starts it, and says nothing about it.
+pub(super) fn begin() -> Result<RunId, CliError> {
+    started().map(|begun| begun.run)
+}
+
+fn started() -> Result<Begun, CliError> {
     let mut words: Vec<_> = std::env::args_os().skip(1).collect();
     words.insert(place_of_command(&words) + 1, "--detached".into());
     let mut command = Command::new(std::env::current_exe()?);
@@ -51,20 +74,7 @@ pub(super) fn start(args: &args::Run) -> Result<Exit, CliError> {
         return Err(CliError::silent(code.filter(|exit| *exit != Exit::Done).unwrap_or(Exit::Unexpected)));
     };
     until_it_answers(&begun, &mut child);
-    if args.json || args.ui == args::Ui::Json {
-        answer_json(&begun)?;
-        return Ok(Exit::Done);
-    }
-    let Begun { run, pid, log, .. } = begun;
-    answer(&format!(
-        "run {run} goes on in the background, as process {pid}\n\
-         look at it:   conductor status {run}\n\
-         wait for it:  conductor wait {run}\n\
-         stop it:      kill {pid}   or for good: conductor cancel --all --run {run}\n\
-         what it says: {}\n",
-        log.display()
-    ))?;
-    Ok(Exit::Done)
+    Ok(begun)
 }
 
 /// Every command right after this one is to find the run, and no other: so it is left only when it answers. One that ends

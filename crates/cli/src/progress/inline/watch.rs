@@ -43,7 +43,7 @@ impl Watch {
             board: stage.board.clone(),
             ahead: Ahead::new(stage.graph.clone()),
             lines: Lines::new(stage.run, colored),
-            manner: Manner { colored, unicode: knows_unicode() },
+            manner: Manner { colored, unicode: terminal::knows_unicode() },
             running: BTreeSet::new(),
             asking: places(stage.run, needs_person),
             zero: None,
@@ -261,14 +261,6 @@ fn asks(run: &Run, place: usize) -> Option<(String, String)> {
 fn parked(run: &Run, now: Timestamp) -> Vec<(String, String)> {
     let waits = run.parked().iter().filter(|(_, until)| **until > now);
     waits.map(|(agent, until)| (agent.clone(), short_time(*until))).collect()
-}
-
-/// By the user's locale, as every program decides it.
-fn knows_unicode() -> bool {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
-    let locale = locale.to_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
 }
 
 #[cfg(test)]
