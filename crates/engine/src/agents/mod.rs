@@ -7,6 +7,7 @@ mod acp;
 mod caller;
 mod calls;
 mod claude;
+pub mod cloud;
 mod codex;
 pub mod conversation;
 mod exec;
