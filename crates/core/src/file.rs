@@ -37,8 +37,8 @@ mod syntax;
 mod task;
 mod tree;
 
-use crate::plan::{Plan, Task};
 use crate::plan::subagents::Subagent;
+use crate::plan::{Plan, Task};
 
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
 pub use codes::{CODES, explain};

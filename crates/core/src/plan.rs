@@ -38,8 +38,8 @@ use crate::values::ids::TaskId;
 
 pub use agents::{Otherwise, Permissions, Program, Review};
 pub use amendment::{Amendment, Edit};
-pub use cloud::{Cloud, Transport};
 pub use bounds::{Limits, NOTIFICATION_NAMES, Notification, Notifications, OnBudget, Price};
+pub use cloud::{Cloud, Transport};
 pub use course::{
     Changes, Dependency, EpicLanding, Isolation, Kind, Land, MergeStrategy, OnConflict, PrStrategy,
     RetryPolicy, Scope, When,

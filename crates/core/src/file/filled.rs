@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::plan::models::Models;
 use crate::plan::subagents::{NO_SPECIALIST, Subagent};
 use crate::plan::{
-    Cloud, Dependency, Entrant, Epic, Group, Kind, Limits, Measure, Permissions, Plan, Preparation, Price, Priority,
-    Program, RetryPolicy, Scope, Task, When, Wins, Work,
+    Cloud, Dependency, Entrant, Epic, Group, Kind, Limits, Measure, Permissions, Plan, Preparation, Price,
+    Priority, Program, RetryPolicy, Scope, Task, When, Wins, Work,
 };
 use crate::values::units::Millis;
 

@@ -344,7 +344,11 @@ const SETTINGS: &[KeySpec] = &[
         Shape::Duration,
         "After how long an agent in the cloud makes a pull request without asking.",
     ),
-    key("cloud", Shape::Object(CLOUD), "How an agent in the cloud is reached, and what it may do (docs/cloud.md)."),
+    key(
+        "cloud",
+        Shape::Object(CLOUD),
+        "How an agent in the cloud is reached, and what it may do (docs/cloud.md).",
+    ),
 ];
 
 const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];

@@ -112,7 +112,9 @@ impl Cloud {
                     .to_owned(),
             ),
             Some(Transport::Routine) if self.routine.is_none() => lacks("routine", "the routine's id"),
-            Some(Transport::Managed) if self.agent.is_none() => lacks("agent", "the id of the agent that works"),
+            Some(Transport::Managed) if self.agent.is_none() => {
+                lacks("agent", "the id of the agent that works")
+            }
             Some(Transport::Managed) if self.environment.is_none() => {
                 lacks("environment", "the id of the environment it works in")
             }
