@@ -87,6 +87,8 @@ pub(crate) enum Command {
     #[command(hide = true)]
     DemoAgent(DemoAgent),
     #[command(hide = true)]
+    CloudSession,
+    #[command(hide = true)]
     Reaper(Reaper),
     /// Check a task file and show every error in it
     Validate(Validate),

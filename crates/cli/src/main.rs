@@ -74,6 +74,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Orchestrate(orchestrate) => commands::orchestrate::run(&orchestrate),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Reaper(reaper) => commands::reaper::run(&reaper),
+        Command::CloudSession => commands::cloud_session::run(),
         Command::DemoAgent(agent) => commands::demo::player::run(&agent),
         Command::Validate(validate) => commands::validate::run(&validate),
         Command::Graph(graph) => commands::graph::run(&graph),

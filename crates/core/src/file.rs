@@ -37,8 +37,8 @@ mod syntax;
 mod task;
 mod tree;
 
-use crate::plan::Plan;
 use crate::plan::subagents::Subagent;
+use crate::plan::{Plan, Task};
 
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
 pub use codes::{CODES, explain};
@@ -109,7 +109,7 @@ fn read_into(
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let plan = parse::parse(&mut report).map(|root| {
         let plan = forms::read(&mut report, &root, subagents, layers);
-        idle::report(&mut report, idle::of_file(&root));
+        idle::report(&mut report, idle::of_file(&root), plan.tasks.iter().any(Task::is_for_cloud));
         plan
     });
     let elsewhere = report.elsewhere.take().unwrap_or_default();

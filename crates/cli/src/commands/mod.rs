@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod checkpoint;
+pub(crate) mod cloud_session;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cost;

@@ -344,6 +344,11 @@ const SETTINGS: &[KeySpec] = &[
         Shape::Duration,
         "After how long an agent in the cloud makes a pull request without asking.",
     ),
+    key(
+        "cloud",
+        Shape::Object(CLOUD),
+        "How an agent in the cloud is reached, and what it may do (docs/cloud.md).",
+    ),
 ];
 
 const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];
@@ -351,6 +356,44 @@ pub(super) const MAX_TURNS: u64 = 100_000;
 pub(super) const MAX_FIX_ROUNDS: u64 = 20;
 const SCOPES: &[&str] = &["task", "epic"];
 const EPIC_LANDINGS: &[&str] = &["all", "what_succeeded"];
+
+pub(super) const CLOUD: Table = &[&[
+    key(
+        "transport",
+        Shape::Choice(&["browser", "routine", "managed", "runner"]),
+        "By which route sessions are started.",
+    ),
+    key(
+        "push",
+        Shape::Flag,
+        "Whether the commits that the task builds on may be pushed to the remote, where the session finds them; without it nothing starts.",
+    ),
+    key("remote", Shape::Text, "The remote that is pushed to and looked at; origin where absent."),
+    key(
+        "environment",
+        Shape::Text,
+        "managed: the environment's id; runner: the pool, ccpool_…; browser: the environment's name.",
+    ),
+    key("routine", Shape::Text, "routine: its id."),
+    key("agent", Shape::Text, "managed: the id of the agent that works in the session."),
+    key(
+        "token_variable",
+        Shape::Text,
+        "The environment variable that has the token: CLAUDE_ROUTINE_TOKEN for routine, ANTHROPIC_API_KEY for managed where absent.",
+    ),
+    key(
+        "max_sessions",
+        Shape::Count(1, Some(MAX_SESSIONS)),
+        "How many sessions all attempts of the task may start together; needed under a max_cost where costs are unknown.",
+    ),
+    key(
+        "settle",
+        Shape::Duration,
+        "How long nothing new may be pushed before a session that cannot be watched counts as done; 5m where absent.",
+    ),
+    key("keep_tabs", Shape::Flag, "browser: whether the tab stays open when the task is over."),
+]];
+pub(super) const MAX_SESSIONS: u64 = 10_000;
 
 pub(super) const PERMISSIONS: Table = &[&[
     key("deny", Shape::Texts, "Never: rules such as WebFetch or Bash(curl*)."),

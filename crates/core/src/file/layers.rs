@@ -88,7 +88,7 @@ fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
         over_tasks: false,
     };
     fields.finish(r, |key| key.starts_with("x-"));
-    idle::report(r, root.entries().unwrap_or_default());
+    idle::report(r, root.entries().unwrap_or_default(), true);
     Some(layer)
 }
 

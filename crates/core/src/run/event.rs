@@ -22,7 +22,9 @@ use crate::values::units::{Millis, Tick, Timestamp};
 
 pub use failure::{Failure, FailureClass, SetAside, StopReason};
 pub use options::{Options, Selection};
-pub use question::{ASK_HUMAN, Answer, Answerer, FOLLOW_UP, Question, RECOVERY, Report, Severity};
+pub use question::{
+    ASK_HUMAN, Answer, Answerer, CLOUD_SUBMISSION, FOLLOW_UP, Question, RECOVERY, Report, Severity,
+};
 pub use review::{Comment, ReviewVerdict};
 pub use usage::{ModelUsage, Planning, Usage};
 pub use work::{BatchResult, Change, Gate, Phases, Processes, Reviewed, Standing, Touched};

@@ -148,11 +148,10 @@ fn what_has_no_effect_is_known() {
     );
     let (layer, _) = layer(&file).expect("a good file");
     let idle: Vec<&str> = layer.idle().map(|written| written.key.as_str()).collect();
-    assert_eq!(idle, ["mcp.a", "auth", "ui", "repository"]);
+    assert_eq!(idle, ["mcp.a", "auth", "ui"]);
     assert_eq!(
         said("retry: { jitter: 0 }\nmcp: { a: 1 }\ndefault_repository: a/b\nui: ~\n"),
-        "2:1 no-effect? 'mcp', 'default_repository' have no effect [3:1 nor has this] (it is for agents in the cloud, \
-         and the agents here work on this machine; leave it, or take it out)"
+        "2:1 no-effect? 'mcp' has no effect (nothing here reads it; leave it, or take it out)"
     );
     assert!(said("auth: {}").starts_with("1:1 no-effect? 'auth' has no effect (nothing here reads it"));
     for effective in ["execution: { parallel_mode: true }", "retry: { jitter: 0 }", "default_repository: ~"] {
