@@ -217,7 +217,8 @@ mod tests {
         let said = shell("echo 'Welcome!'; cat >/dev/null").unwrap_err().to_string();
         assert!(said.contains("does not speak the protocol") && said.contains("Welcome!"), "{said}");
         assert!(matches!(shell("cat >/dev/null"), Err(CallError::Link(LinkError::Silent(_)))));
-        let none = Client::connect(&Place::Program(vec!["no-such-program-here".to_owned()]), Patience::default());
+        let none =
+            Client::connect(&Place::Program(vec!["no-such-program-here".to_owned()]), Patience::default());
         assert!(matches!(none, Err(CallError::Link(LinkError::NotStarted { .. }))));
     }
 

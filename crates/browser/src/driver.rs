@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::health::{Ladder, Trouble};
-use crate::page::{Page, PageError};
+use crate::page::{Page, PageError, View};
 use crate::records::OwnRecord;
-use crate::selectors::{Selectors, SelectorsError};
+use crate::selectors::{Pattern, Selectors, SelectorsError};
 use crate::server::{ServerError, Source};
 use crate::settings::{Places, Settings};
 use crate::steps::{PATIENCE, StepError, Stopped, Walk};
@@ -38,7 +38,9 @@ pub enum DriveError {
     NotRecovered { trouble: Trouble, tried: u32 },
     #[error("no sign-in within {0} s; sign in to the site in the browser's window, or raise auth.timeout")]
     NotSignedIn(u64),
-    #[error("the site still checks the visitor after {0} s; open it in a visible window and pass the check by hand")]
+    #[error(
+        "the site still checks the visitor after {0} s; open it in a visible window and pass the check by hand"
+    )]
     StillChecked(u64),
     #[error("the site refuses more work: {0}")]
     RateLimited(String),
@@ -50,7 +52,8 @@ pub enum DriveError {
 }
 
 fn where_kept(path: &Option<PathBuf>) -> String {
-    path.as_ref().map_or_else(String::new, |path| format!("; the page as it was seen is in {}", path.display()))
+    path.as_ref()
+        .map_or_else(String::new, |path| format!("; the page as it was seen is in {}", path.display()))
 }
 
 /// What a session is created with.
@@ -71,6 +74,8 @@ pub struct Driver {
     record: OwnRecord,
     /// What our tab is known by.
     tab: String,
+    /// Whether the tab was opened and has shown nothing yet, so that it has no mark.
+    is_fresh: bool,
     session: Option<String>,
     ladder: Ladder,
     /// Rows of the transcript that were told already.
@@ -86,7 +91,8 @@ impl Driver {
     pub fn new(settings: Settings, places: Places, mark: &str, title: &str) -> Result<Driver, DriveError> {
         let selectors = Selectors::load(&places.selectors())?;
         let path = places.sessions();
-        let record = OwnRecord::new(&places, mark, title).map_err(|source| DriveError::Files { path, source })?;
+        let record =
+            OwnRecord::new(&places, mark, title).map_err(|source| DriveError::Files { path, source })?;
         let source = Source::new(&settings, &places);
         let tab = record.name().to_owned();
         Ok(Driver {
@@ -97,6 +103,7 @@ impl Driver {
             page: None,
             record,
             tab,
+            is_fresh: false,
             session: None,
             ladder: Ladder::default(),
             told: HashSet::new(),
@@ -109,14 +116,33 @@ impl Driver {
         std::mem::take(&mut self.notes)
     }
 
+    /// The start page, once the user is signed in and the site has let the visitor in.
+    pub fn start_page(&mut self) -> Result<View, DriveError> {
+        let start = format!("{}{}", self.settings.site, self.selectors.start);
+        self.settled_view(&start)
+    }
+
+    pub fn selectors(&self) -> &Selectors {
+        &self.selectors
+    }
+
+    /// Waits until a person clicks an element of the page.
+    pub fn point(&mut self, within: Duration) -> Result<Option<Pattern>, DriveError> {
+        Ok(crate::learning::point(self.page()?, within)?)
+    }
+
     /// Begins a session with a prompt. It is submitted at most once: after the click, an error is `Unsure`.
     pub fn create(&mut self, prompt: Prompt<'_>) -> Result<String, DriveError> {
-        let values =
-            BTreeMap::from([("prompt", prompt.text), ("repository", prompt.repository), ("branch", prompt.branch)]);
+        let values = BTreeMap::from([
+            ("prompt", prompt.text),
+            ("repository", prompt.repository),
+            ("branch", prompt.branch),
+        ]);
         // One at a time composes in a shared browser, so that no two tabs look alike.
         let _alone = self.alone("compose.lock")?;
         let address = self.walk("create", &values)?;
-        let address = address.ok_or_else(|| DriveError::Unsure("no step waits for the address".to_owned()))?;
+        let address =
+            address.ok_or_else(|| DriveError::Unsure("no step waits for the address".to_owned()))?;
         self.attach(&address);
         Ok(address)
     }
@@ -166,10 +192,10 @@ impl Driver {
 
     /// Closes the tab and the connection.
     pub fn let_go(&mut self) {
+        if !self.settings.keep_tabs {
+            self.close_own_tab();
+        }
         if let Some(mut page) = self.page.take() {
-            if !self.settings.keep_tabs {
-                let _ = page.close_tab();
-            }
             page.close();
         }
         self.record.say(self.session.as_deref(), "closed");
@@ -203,7 +229,8 @@ impl Driver {
         steps: &str,
         values: &BTreeMap<&str, &str>,
     ) -> Result<Result<Option<String>, Stopped>, DriveError> {
-        self.page()?;
+        self.be_in_own_tab()?;
+        self.is_fresh = false;
         let Some(page) = self.page.as_mut() else { return Ok(Ok(None)) };
         let mut walk = Walk {
             page,

@@ -109,7 +109,8 @@ impl Ladder {
         if self.tried >= LADDER.len() as u32 + LAST_TRIES {
             return None;
         }
-        let pause = if self.tried == 0 { Duration::ZERO } else { FIRST_PAUSE * 2_u32.pow(self.tried.min(6) - 1) };
+        let pause =
+            if self.tried == 0 { Duration::ZERO } else { FIRST_PAUSE * 2_u32.pow(self.tried.min(6) - 1) };
         self.tried += 1;
         self.next = step + 1;
         Some((LADDER[step], pause.min(LONGEST_PAUSE)))
@@ -150,13 +151,17 @@ mod tests {
     #[test]
     fn a_crashed_page_is_opened_again_and_a_lost_server_replaced() {
         assert_eq!(remedies(&Trouble::Crashed)[0], Remedy::Reopen);
-        assert_eq!(remedies(&Trouble::ServerGone(String::new()))[..2], [Remedy::NewContext, Remedy::NewServer]);
+        assert_eq!(
+            remedies(&Trouble::ServerGone(String::new()))[..2],
+            [Remedy::NewContext, Remedy::NewServer]
+        );
     }
 
     #[test]
     fn pauses_grow_to_a_limit_and_start_over_once_it_is_healthy() {
         let mut ladder = Ladder::default();
-        let pauses: Vec<_> = std::iter::from_fn(|| ladder.next(&Trouble::Crashed)).map(|(_, pause)| pause).collect();
+        let pauses: Vec<_> =
+            std::iter::from_fn(|| ladder.next(&Trouble::Crashed)).map(|(_, pause)| pause).collect();
         assert!(pauses.is_sorted() && pauses[0].is_zero() && pauses[6] <= LONGEST_PAUSE, "{pauses:?}");
         ladder.healthy();
         assert_eq!(ladder.next(&Trouble::Crashed), Some((Remedy::Reopen, Duration::ZERO)));

@@ -6,6 +6,7 @@
 pub mod client;
 pub mod driver;
 pub mod health;
+pub mod learning;
 pub mod link;
 pub mod page;
 pub mod picture;

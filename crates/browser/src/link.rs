@@ -61,7 +61,9 @@ pub trait Link: Send {
 /// The result that an answer carries, or the refusal.
 fn result_of(answer: &Value) -> Result<Value, LinkError> {
     match answer.get("error") {
-        Some(error) => Err(LinkError::Refused(error["message"].as_str().unwrap_or("no reason given").to_owned())),
+        Some(error) => {
+            Err(LinkError::Refused(error["message"].as_str().unwrap_or("no reason given").to_owned()))
+        }
         None => Ok(answer.get("result").cloned().unwrap_or(Value::Null)),
     }
 }

@@ -46,7 +46,11 @@ fn told(said: &str) -> PageError {
     let first = said.lines().next().unwrap_or(said).to_owned();
     if has("crashed") {
         PageError::Crashed
-    } else if has("executable doesn't exist") || has("is not found at") || has("Failed to launch") || has("is not installed") {
+    } else if has("executable doesn't exist")
+        || has("is not found at")
+        || has("Failed to launch")
+        || has("is not installed")
+    {
         PageError::NoBrowser(first)
     } else if has("has been closed") || has("Browser closed") || has("ECONNREFUSED") || has("Target closed") {
         PageError::BrowserGone(first)
@@ -121,6 +125,12 @@ impl Page {
         Ok(read_view(&answer.text))
     }
 
+    /// One element and what is in it, by a CSS selector.
+    pub fn view_of(&mut self, selector: &str) -> Result<View, PageError> {
+        let answer = self.call("browser_snapshot", &json!({ "target": selector }))?;
+        Ok(read_view(&answer.text))
+    }
+
     pub fn click(&mut self, reference: &str, what: &str) -> Result<(), PageError> {
         self.call("browser_click", &json!({ "target": reference, "element": what })).map(drop)
     }
@@ -189,21 +199,21 @@ impl Tab {
         let (index, rest) = line.strip_prefix("- ")?.split_once(": ")?;
         let rest = rest.trim_start_matches("(current) ");
         let (title, url) = rest.strip_prefix('[')?.split_once("](")?;
-        Some(Tab { index: index.parse().ok()?, title: title.to_owned(), url: url.strip_suffix(')')?.to_owned() })
+        Some(Tab {
+            index: index.parse().ok()?,
+            title: title.to_owned(),
+            url: url.strip_suffix(')')?.to_owned(),
+        })
     }
 }
 
 fn read_view(text: &str) -> View {
     let page = section(text, "### Page").unwrap_or_default();
-    let line = |head: &str| page.lines().find_map(|line| line.strip_prefix(head)).unwrap_or_default().to_owned();
+    let line =
+        |head: &str| page.lines().find_map(|line| line.strip_prefix(head)).unwrap_or_default().to_owned();
     let raw = section(text, "### Snapshot").unwrap_or_default();
     let raw = raw.trim().trim_start_matches("```yaml").trim_end_matches("```").to_owned();
-    View {
-        url: line("- Page URL: "),
-        title: line("- Page Title: "),
-        snapshot: Snapshot::parse(&raw),
-        raw,
-    }
+    View { url: line("- Page URL: "), title: line("- Page Title: "), snapshot: Snapshot::parse(&raw), raw }
 }
 
 /// What stands below a heading, up to the next one.
@@ -238,7 +248,10 @@ mod tests {
     fn failures_are_told_apart_by_their_words() {
         assert!(matches!(told("Error: x: Target crashed "), PageError::Crashed));
         assert!(matches!(told("Target page, context or browser has been closed"), PageError::BrowserGone(_)));
-        assert!(matches!(told("TimeoutError: page.goto: Timeout 60000ms exceeded"), PageError::Unresponsive(_)));
+        assert!(matches!(
+            told("TimeoutError: page.goto: Timeout 60000ms exceeded"),
+            PageError::Unresponsive(_)
+        ));
         assert!(matches!(told("Ref e9 not found"), PageError::Refused(_)));
     }
 }

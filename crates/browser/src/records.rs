@@ -132,7 +132,12 @@ pub fn all(places: &Places) -> Vec<Record> {
 }
 
 /// Asks the process of a session, and waits for the file with its answer. None where it does not answer in time.
-pub fn ask(places: &Places, record: &Record, request: Request, within: Duration) -> io::Result<Option<Vec<u8>>> {
+pub fn ask(
+    places: &Places,
+    record: &Record,
+    request: Request,
+    within: Duration,
+) -> io::Result<Option<Vec<u8>>> {
     let path = places.sessions().join(format!("{}.json", record.name));
     let answer = answering(&path, request);
     let _ = fs::remove_file(&answer);
@@ -198,7 +203,8 @@ mod tests {
         let places = Places::in_home(home.path());
         let own = OwnRecord::new(&places, "m", "t").unwrap();
         let record = all(&places).remove(0);
-        let asking = std::thread::spawn(move || ask(&places, &record, Request::Picture, Duration::from_secs(20)));
+        let asking =
+            std::thread::spawn(move || ask(&places, &record, Request::Picture, Duration::from_secs(20)));
         let answer = loop {
             if let Some(answer) = own.asked(Request::Picture) {
                 break answer;

@@ -118,19 +118,41 @@ pub enum Step {
     /// Open the start page.
     Open,
     /// Click it away, as often as it is there.
-    Dismiss { control: String },
+    Dismiss {
+        control: String,
+    },
     /// Open a list, search in it, and take the one entry that is exactly the value.
-    Choose { control: String, search: String, option: String, value: String },
+    Choose {
+        control: String,
+        search: String,
+        option: String,
+        value: String,
+    },
     /// Empty a box, and see that it is empty.
-    Clear { control: String },
-    Type { control: String, value: String },
+    Clear {
+        control: String,
+    },
+    Type {
+        control: String,
+        value: String,
+    },
     /// What is in the box must be the value.
-    Check { control: String, value: String },
+    Check {
+        control: String,
+        value: String,
+    },
     /// A control's own text must contain the value.
-    Shows { control: String, value: String },
+    Shows {
+        control: String,
+        value: String,
+    },
     /// Click once, and never again, whatever follows.
-    Submit { control: String },
-    Click { control: String },
+    Submit {
+        control: String,
+    },
+    Click {
+        control: String,
+    },
     /// Wait until the page's address is a session's.
     Address,
 }
@@ -169,8 +191,10 @@ impl Step {
 impl Selectors {
     /// The ones that the program comes with.
     pub fn built_in() -> Result<Selectors, SelectorsError> {
-        let invalid = |why: String| SelectorsError::Invalid { place: "the built-in selectors".to_owned(), why };
-        let selectors: Selectors = serde_json::from_str(BUILT_IN).map_err(|error| invalid(error.to_string()))?;
+        let invalid =
+            |why: String| SelectorsError::Invalid { place: "the built-in selectors".to_owned(), why };
+        let selectors: Selectors =
+            serde_json::from_str(BUILT_IN).map_err(|error| invalid(error.to_string()))?;
         selectors.checked("the built-in selectors")
     }
 
@@ -202,7 +226,10 @@ impl Selectors {
             for step in steps {
                 for control in step.controls() {
                     if !self.controls.contains_key(control) {
-                        let why = format!("steps.{name}: `{}` names the control '{control}', which there is not", step.name());
+                        let why = format!(
+                            "steps.{name}: `{}` names the control '{control}', which there is not",
+                            step.name()
+                        );
                         return Err(SelectorsError::Invalid { place: place.to_owned(), why });
                     }
                 }
@@ -232,7 +259,10 @@ impl Overrides {
             }
         };
         let place = path.display().to_string();
-        let invalid = |error: serde_json::Error| SelectorsError::Invalid { place: place.clone(), why: error.to_string() };
+        let invalid = |error: serde_json::Error| SelectorsError::Invalid {
+            place: place.clone(),
+            why: error.to_string(),
+        };
         let overrides: Overrides = serde_json::from_str(&text).map_err(invalid)?;
         if overrides.version != VERSION {
             return Err(SelectorsError::Version { place, found: overrides.version });

@@ -25,7 +25,9 @@ pub enum ServerError {
     Place(#[from] PlaceError),
     #[error(transparent)]
     Call(#[from] CallError),
-    #[error("npm is needed to install {PACKAGE} {VERSION} and cannot be started: {0}; install Node.js 18 or newer")]
+    #[error(
+        "npm is needed to install {PACKAGE} {VERSION} and cannot be started: {0}; install Node.js 18 or newer"
+    )]
     NoNpm(io::Error),
     #[error("npm could not install {PACKAGE} {VERSION}: {0}")]
     NotInstalled(String),

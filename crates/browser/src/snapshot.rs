@@ -72,7 +72,8 @@ impl Snapshot {
             if place != at && !self.has_ancestor(place, at) {
                 continue;
             }
-            words.extend([node.name.as_str(), node.text.as_str()].into_iter().filter(|text| !text.is_empty()));
+            words
+                .extend([node.name.as_str(), node.text.as_str()].into_iter().filter(|text| !text.is_empty()));
         }
         words.join(" ")
     }
@@ -205,7 +206,20 @@ mod tests {
 
     #[test]
     fn any_text_is_read_without_harm() {
-        for text in ["", "- ", "-", "- \"", "- '", "- '''", "- a [", "- a [ref", "- \"x\"", "::::", "- /url: x", "- é\"ü"] {
+        for text in [
+            "",
+            "- ",
+            "-",
+            "- \"",
+            "- '",
+            "- '''",
+            "- a [",
+            "- a [ref",
+            "- \"x\"",
+            "::::",
+            "- /url: x",
+            "- é\"ü",
+        ] {
             let _ = Snapshot::parse(text);
         }
     }

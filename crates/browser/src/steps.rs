@@ -101,7 +101,9 @@ impl Walk<'_> {
         match step {
             Step::Open => self.open(name)?,
             Step::Dismiss { control } => self.dismiss(name, control)?,
-            Step::Choose { control, search, option, value } => self.choose(name, control, search, option, value)?,
+            Step::Choose { control, search, option, value } => {
+                self.choose(name, control, search, option, value)?
+            }
             Step::Clear { control } => self.clear(name, control)?,
             Step::Type { control, value } => self.type_in(name, control, value)?,
             Step::Check { control, value } => self.check(name, control, value)?,
@@ -172,7 +174,8 @@ impl Walk<'_> {
 
     fn submit(&mut self, step: &'static str, control: &str) -> Result<(), StepError> {
         let (reference, _) = self.enabled(step, control)?;
-        let tab = self.page.evaluate("() => sessionStorage.getItem('conductor-tab')").map_err(failed(step))?;
+        let tab =
+            self.page.evaluate("() => sessionStorage.getItem('conductor-tab')").map_err(failed(step))?;
         if tab.as_str() != Some(self.tab) {
             return Err(StepError::NotOurTab);
         }
@@ -193,6 +196,9 @@ impl Walk<'_> {
             };
             if let Some(session) = self.selectors.session_of(&url) {
                 return Ok(session.to_owned());
+            }
+            if !url.starts_with(self.origin) {
+                return Err(StepError::Trouble { step, trouble: Trouble::Elsewhere(url) });
             }
             if Instant::now() >= deadline {
                 return Err(StepError::NoAddress { url });

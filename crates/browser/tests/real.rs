@@ -7,7 +7,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use conductor_browser::driver::{DriveError, Driver, Prompt, Seen, Status};
+use conductor_browser::learning::probe;
 use conductor_browser::records::{self, Request};
+use conductor_browser::selectors::{Found, Overrides, Selectors};
 use conductor_browser::server::{HostRecord, Source, serve};
 use conductor_browser::settings::{Places, Settings};
 use conductor_testkit::browsers;
@@ -33,7 +35,8 @@ impl Stage {
         if !browsers::or_skip(home.path()) {
             return None;
         }
-        let site = Site::start(skin, &[("me/app", bare(home.path())), ("me/app-old", bare(home.path()))]).unwrap();
+        let site =
+            Site::start(skin, &[("me/app", bare(home.path())), ("me/app-old", bare(home.path()))]).unwrap();
         let mut settings = Settings {
             site: site.url(),
             headless: true,
@@ -105,7 +108,11 @@ fn bare(home: &Path) -> PathBuf {
     }
     let script = "git init -q -b main w && cd w && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one \
                   && git clone -q --bare . ../app.git";
-    let done = Command::new("sh").args(["-c", script]).current_dir(home).env("GIT_CONFIG_GLOBAL", "/dev/null").status();
+    let done = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(home)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .status();
     assert!(done.unwrap().success());
     bare
 }
@@ -195,7 +202,9 @@ fn what_is_not_offered_is_refused_before_anything_is_submitted() {
     let asked = Prompt { text: "Do it", repository: "me/other", branch: "main" };
     let said = driver.create(asked).unwrap_err().to_string();
     assert!(said.contains("does not offer 'me/other'"), "{said}");
-    stage.site.set(|faults| faults.limit = Some("You have reached your limit, resets in 20 minutes".to_owned()));
+    stage
+        .site
+        .set(|faults| faults.limit = Some("You have reached your limit, resets in 20 minutes".to_owned()));
     let limited = driver.create(prompt("Do it")).unwrap_err();
     assert!(matches!(&limited, DriveError::RateLimited(said) if said.contains("20 minutes")), "{limited}");
     assert!(stage.site.sessions().is_empty());
@@ -276,7 +285,8 @@ fn one_sign_in_by_hand_is_for_all_tabs_and_is_asked_for_again_when_it_expires() 
         stage.user_signs_in();
         tasks.into_iter().for_each(|task| task.join().unwrap());
     });
-    let mut marks: Vec<String> = stage.site.sessions().iter().map(|s| s.prompt.lines().next().unwrap().to_owned()).collect();
+    let mut marks: Vec<String> =
+        stage.site.sessions().iter().map(|s| s.prompt.lines().next().unwrap().to_owned()).collect();
     marks.sort();
     assert_eq!(marks, ["Do r/a/1", "Do r/b/1", "Do r/c/1"]);
     assert!(stage.site.sessions().iter().all(|session| session.pushed.is_some()));
@@ -333,4 +343,35 @@ fn no_browser_and_a_server_that_refuses_are_told() {
     let Some(_) = browsers::or_skip(home.path()).then_some(()) else { return };
     let nowhere = Settings { executable: Some("/no/chromium".into()), ..Settings::default() };
     assert!(said(nowhere).contains("browser.executable"), "");
+}
+
+#[test]
+fn a_person_points_at_a_control_and_it_is_known_from_then_on() {
+    let Some(stage) = Stage::new(Skin::Renamed) else { return };
+    let mut driver = stage.driver("learn");
+    let view = driver.start_page().unwrap();
+    let probed = probe(driver.selectors(), &view);
+    assert!(probed.iter().all(|one| one.found == Found::Missing), "{probed:?}");
+    let pattern = thread::scope(|scope| {
+        let pointing = scope.spawn(|| driver.point(PATIENCE).unwrap().unwrap());
+        let mut source = Source::new(&stage.settings, &stage.places());
+        let mut page = source.connect().unwrap();
+        let url = format!("{}/code", stage.site.url());
+        let tab = page.tabs().unwrap().into_iter().find(|tab| tab.url == url).unwrap();
+        page.select_tab(tab.index).unwrap();
+        // The person clicks until the click is noticed: it may come before the page listens.
+        while !pointing.is_finished() {
+            let view = page.view().unwrap();
+            let chip = view.snapshot.nodes.iter().find(|node| node.name == "Project").unwrap();
+            page.click(chip.reference.as_deref().unwrap(), "the chip").unwrap();
+        }
+        page.close();
+        pointing.join().unwrap()
+    });
+    assert_eq!((pattern.role.as_deref(), pattern.name.as_deref()), (Some("button"), Some("Project")));
+    let mut overrides = Overrides::default();
+    overrides.learn(driver.selectors(), "repository", pattern);
+    fs::write(stage.places().selectors(), serde_json::to_string(&overrides).unwrap()).unwrap();
+    let learned = Selectors::load(&stage.places().selectors()).unwrap();
+    assert!(matches!(learned.find("repository", &view, &Default::default()), Found::One(_)));
 }

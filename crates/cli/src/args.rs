@@ -1,5 +1,6 @@
 //! The arguments as typed. What they mean is resolved in the commands.
 
+mod browser;
 mod files;
 mod global;
 mod groups;
@@ -17,6 +18,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use conductor_core::values::units::Millis;
 
+pub(crate) use browser::*;
 pub(crate) use files::*;
 pub(crate) use global::*;
 pub(crate) use groups::*;
@@ -161,6 +163,9 @@ pub(crate) enum Command {
     /// List, make or revoke access tokens of the server
     #[command(subcommand)]
     Token(Token),
+    /// Watch and set up agents that work behind a web page
+    #[command(subcommand)]
+    Browser(Browser),
     /// Show every setting, and where its value comes from
     #[command(subcommand)]
     Config(Config),

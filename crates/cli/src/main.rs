@@ -106,6 +106,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Review(review) => commands::review::run(&review),
         Command::Agents(agents) => commands::agents::run(&agents),
         Command::Mcp => commands::mcp::run(),
+        Command::Browser(browser) => commands::browser::run(&browser),
         Command::Config(config) => commands::config::run(&config),
         Command::Init(init) => commands::init::run(&init),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),

@@ -5,6 +5,7 @@
 //! reading names them all. Nothing here opens files, draws excerpts or knows which agents are installed.
 
 mod amount;
+mod browser;
 mod check;
 mod codes;
 mod decode;
@@ -41,6 +42,7 @@ use crate::plan::subagents::Subagent;
 use crate::plan::{Plan, Task};
 
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
+pub use browser::Browser;
 pub use codes::{CODES, explain};
 pub use diagnostic::{Diagnostic, Elsewhere, Severity};
 pub use effective::{Effective, Written, effective, written_in_file};

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 
 const APP: &str = include_str!("site/app.html");
 const LOGIN: &str = include_str!("site/login.html");
-const CHECK: &str = "<!doctype html><title>Just a moment...</title><h1>Just a moment...</h1>";
+const CHECK: &str = "<!doctype html><title>Just a moment...</title><h1>Just a moment...</h1>\
+                     <script>setTimeout(() => location.reload(), 500)</script>";
 
 /// How the page looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +121,8 @@ pub struct Site {
 impl Site {
     /// Repositories are named `owner/name`, each with its bare repository.
     pub fn start(skin: Skin, repositories: &[(&str, PathBuf)]) -> io::Result<Site> {
-        let repositories = repositories.iter().map(|(name, path)| ((*name).to_owned(), path.clone())).collect();
+        let repositories =
+            repositories.iter().map(|(name, path)| ((*name).to_owned(), path.clone())).collect();
         let faults = Faults {
             send_delay: Duration::from_millis(300),
             address_delay: Duration::from_millis(300),
@@ -163,7 +165,7 @@ fn answer(shared: &Arc<Shared>, request: &Request) -> Response {
         inner.last_login += 1;
         let login = format!("l{}", inner.last_login);
         inner.logins.insert(login.clone());
-        return Response { cookie: Some(login), ..Response::status(204) };
+        return Response::signed_in(login);
     }
     let is_signed_in = {
         let inner = shared.inner();
@@ -265,7 +267,8 @@ fn look(shared: &Shared, id: &str) -> Response {
 
 fn open_pull_request(shared: &Shared, id: &str) -> Response {
     let mut inner = shared.inner();
-    let pushed = inner.sessions.iter().find(|session| session.id == id).and_then(|session| session.pushed.clone());
+    let pushed =
+        inner.sessions.iter().find(|session| session.id == id).and_then(|session| session.pushed.clone());
     if let Some(branch) = pushed {
         let pull = Pull { session: id.to_owned(), branch };
         if !inner.pulls.contains(&pull) {

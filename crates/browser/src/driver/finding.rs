@@ -21,7 +21,8 @@ impl Driver {
         for at in places.into_iter().take(CANDIDATES) {
             let Some(address) = self.address_of(&listed, at) else { continue };
             let view = self.healthy_view(&address)?;
-            let has_mark = view.snapshot.nodes.iter().any(|node| node.text.contains(mark) || node.name.contains(mark));
+            let has_mark =
+                view.snapshot.nodes.iter().any(|node| node.text.contains(mark) || node.name.contains(mark));
             if has_mark {
                 return Ok(Some(address));
             }

@@ -14,6 +14,7 @@ impl Driver {
             let mut page = self.source.connect()?;
             page.open_tab()?;
             self.page = Some(page);
+            self.is_fresh = true;
         }
         match self.page.as_mut() {
             Some(page) => Ok(page),
@@ -44,10 +45,8 @@ impl Driver {
         match remedy {
             Remedy::Reload => self.page()?.reload()?,
             Remedy::Reopen => {
-                // The old tab may be a crashed one, which the server has replaced already.
-                let page = self.page()?;
-                let old = page.close_tab();
-                page.open_tab().or(old)?;
+                self.close_own_tab();
+                self.open_own_tab()?;
                 self.go_to_session()?;
             }
             Remedy::NewContext | Remedy::NewServer => {
@@ -64,11 +63,53 @@ impl Driver {
     }
 
     fn go_to_session(&mut self) -> Result<(), DriveError> {
-        let address = self.session.clone();
-        if let Some(address) = address {
-            self.page()?.navigate(&address)?;
+        match self.session.clone() {
+            Some(address) => self.go_to(&address),
+            None => Ok(()),
         }
+    }
+
+    /// Opens an address in our own tab.
+    pub(super) fn go_to(&mut self, address: &str) -> Result<(), DriveError> {
+        self.be_in_own_tab()?;
+        self.page()?.navigate(address)?;
+        self.is_fresh = false;
+        let _ = self.mark_tab();
         Ok(())
+    }
+
+    /// When our tab is closed by hand, the current one is another session's. It must not be touched.
+    pub(super) fn be_in_own_tab(&mut self) -> Result<(), DriveError> {
+        self.page()?;
+        if self.is_fresh || self.is_own_tab() { Ok(()) } else { self.open_own_tab() }
+    }
+
+    fn is_own_tab(&mut self) -> bool {
+        let Some(page) = self.page.as_mut() else { return false };
+        let mark = page.evaluate("() => sessionStorage.getItem('conductor-tab')");
+        mark.is_ok_and(|mark| mark.as_str() == Some(&self.tab))
+    }
+
+    /// Without a tab of our own the connection is given up, for its current tab is not ours.
+    fn open_own_tab(&mut self) -> Result<(), DriveError> {
+        match self.page()?.open_tab() {
+            Ok(()) => {
+                self.is_fresh = true;
+                Ok(())
+            }
+            Err(error) => {
+                self.page = None;
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(super) fn close_own_tab(&mut self) {
+        let is_ours = self.is_fresh || self.is_own_tab();
+        if let Some(page) = self.page.as_mut().filter(|_| is_ours) {
+            let _ = page.close_tab();
+            self.is_fresh = false;
+        }
     }
 
     /// Opens the session's page unless it is open, and mends what is wrong with it.
@@ -79,7 +120,7 @@ impl Driver {
                 Ok(_) => return Ok(()),
                 Err(Trouble::Elsewhere(_)) if !self.ladder.is_in_use() => {
                     let _ = self.ladder.next(&Trouble::Crashed);
-                    let _ = self.page()?.navigate(&session);
+                    let _ = self.go_to(&session);
                 }
                 Err(trouble) => self.recover(&trouble)?,
             }
@@ -93,10 +134,13 @@ impl Driver {
             Err(DriveError::Page(error)) => Err(error),
             Err(other) => return Err(Trouble::ServerGone(other.to_string())),
         };
-        let view = view.map_err(|error| error.trouble().unwrap_or(Trouble::Unresponsive(error.to_string())))?;
+        let view =
+            view.map_err(|error| error.trouble().unwrap_or(Trouble::Unresponsive(error.to_string())))?;
         match Trouble::seen(&self.selectors, &view, self.session.as_deref()) {
             // A limit stops new work, not the session that is watched.
-            Some(trouble) if !matches!(trouble, Trouble::RateLimited(_)) || self.session.is_none() => Err(trouble),
+            Some(trouble) if !matches!(trouble, Trouble::RateLimited(_)) || self.session.is_none() => {
+                Err(trouble)
+            }
             _ => Ok(view),
         }
     }
@@ -109,13 +153,30 @@ impl Driver {
         seen
     }
 
+    /// A page that has stopped changing, as far as three looks can tell.
+    pub(super) fn settled_view(&mut self, address: &str) -> Result<View, DriveError> {
+        self.go_to(address)?;
+        let (mut last, mut alike) = (String::new(), 0);
+        let deadline = Instant::now() + crate::steps::PATIENCE;
+        loop {
+            match self.look() {
+                Ok(view) if alike >= 2 || Instant::now() >= deadline => return Ok(view),
+                Ok(view) => {
+                    alike = if view.raw == last { alike + 1 } else { 0 };
+                    last = view.raw;
+                    sleep(std::time::Duration::from_millis(250));
+                }
+                Err(trouble) => self.recover(&trouble)?,
+            }
+        }
+    }
+
     fn healthy_view_there(&mut self, address: &str) -> Result<View, DriveError> {
         let deadline = Instant::now() + crate::steps::PATIENCE;
         let mut is_open = false;
         loop {
             if !is_open {
-                let opened = self.page()?.navigate(address);
-                is_open = opened.is_ok();
+                is_open = self.go_to(address).is_ok();
             }
             match self.look() {
                 // Lists come after the page itself.

@@ -17,7 +17,8 @@ impl Driver {
         let allowed = self.settings.auth_timeout();
         let deadline = Instant::now() + allowed;
         let path = self.places.folder().join("sign-in.lock");
-        let file = std::fs::File::create(&path).map_err(|source| DriveError::Files { path: path.clone(), source })?;
+        let file = std::fs::File::create(&path)
+            .map_err(|source| DriveError::Files { path: path.clone(), source })?;
         let mut waited = false;
         loop {
             match file.try_lock() {
@@ -43,14 +44,18 @@ impl Driver {
 
     fn ask_for_sign_in(&mut self, deadline: Instant) -> Result<(), DriveError> {
         let allowed = self.settings.auth_timeout().as_secs();
-        self.notes.push(format!("sign in to {} in the browser's window, within {allowed} s", self.settings.site));
+        self.notes
+            .push(format!("sign in to {} in the browser's window, within {allowed} s", self.settings.site));
         let interval = self.settings.auth_check_interval();
         while Instant::now() < deadline {
             if self.is_signed_in()? {
                 return Ok(());
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            self.record.say(self.session.as_deref(), &format!("waiting for your sign-in, {} s left", left.as_secs()));
+            self.record.say(
+                self.session.as_deref(),
+                &format!("waiting for your sign-in, {} s left", left.as_secs()),
+            );
             sleep(interval.min(left));
         }
         Err(DriveError::NotSignedIn(allowed))
@@ -63,7 +68,8 @@ impl Driver {
             Err(error) if matches!(error.trouble(), Some(Trouble::Crashed)) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        if Trouble::seen(&self.selectors, &view, None).is_some_and(|trouble| !matches!(trouble, Trouble::RateLimited(_)))
+        if Trouble::seen(&self.selectors, &view, None)
+            .is_some_and(|trouble| !matches!(trouble, Trouble::RateLimited(_)))
         {
             return Ok(false);
         }
@@ -89,18 +95,21 @@ impl Driver {
     fn return_to_page(&mut self) -> Result<(), DriveError> {
         let start = format!("{}{}", self.settings.site, self.selectors.start);
         let address = self.session.clone().unwrap_or(start);
-        self.page()?.navigate(&address)?;
-        Ok(())
+        self.go_to(&address)
     }
 
     /// The site checks whether a person is there. Nothing is done about it but waiting, and saying so.
     pub(super) fn wait_for_check(&mut self) -> Result<(), DriveError> {
         let allowed = self.settings.auth_timeout();
         let deadline = Instant::now() + allowed;
-        self.notes.push("the site checks the visitor; if it asks for something, do it in the browser's window".to_owned());
+        self.notes.push(
+            "the site checks the visitor; if it asks for something, do it in the browser's window".to_owned(),
+        );
         self.record.say(self.session.as_deref(), "waiting for the site's check of the visitor");
         while Instant::now() < deadline {
-            sleep(self.settings.auth_check_interval().min(deadline.saturating_duration_since(Instant::now())));
+            sleep(
+                self.settings.auth_check_interval().min(deadline.saturating_duration_since(Instant::now())),
+            );
             let view = self.page()?.view()?;
             if self.selectors.sign("interstitial", &view).is_none() {
                 return Ok(());

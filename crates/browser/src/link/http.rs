@@ -4,8 +4,8 @@
 //! server that hears nothing for five seconds closes the browser's context.
 
 use std::io::{BufRead, BufReader, Read};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -96,8 +96,7 @@ impl Door {
             request = request.header(SESSION, session);
         }
         let request = request.config().timeout_global(Some(within)).build();
-        let mut response =
-            request.send(message.to_string()).map_err(|error| self.failed(&error, within))?;
+        let mut response = request.send(message.to_string()).map_err(|error| self.failed(&error, within))?;
         let status = response.status().as_u16();
         let header = |name: &str| {
             let value = response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -144,7 +143,8 @@ impl Door {
 
     fn answer_questions(&self) -> Result<(), ()> {
         let Some(session) = &self.session else { return Err(()) };
-        let request = self.agent.get(&self.url).header("accept", "text/event-stream").header(SESSION, session);
+        let request =
+            self.agent.get(&self.url).header("accept", "text/event-stream").header(SESSION, session);
         let mut response = request.call().map_err(drop)?;
         if response.status().as_u16() != 200 {
             return Err(());

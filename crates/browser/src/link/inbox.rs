@@ -33,7 +33,9 @@ impl Inbox {
         let deadline = Instant::now() + within;
         loop {
             match self.receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Incoming::Message(message)) if message.get("id") == Some(id) => return result_of(&message),
+                Ok(Incoming::Message(message)) if message.get("id") == Some(id) => {
+                    return result_of(&message);
+                }
                 Ok(Incoming::Message(_)) => {}
                 Ok(Incoming::Garbage(text)) => return Err(LinkError::Garbage(text)),
                 Ok(Incoming::Ended(said)) => return Err(LinkError::Died(said)),

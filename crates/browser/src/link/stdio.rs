@@ -94,7 +94,9 @@ fn write(input: &Input, message: &Value) -> Result<(), LinkError> {
     let Some(pipe) = input.as_mut() else { return Err(LinkError::Died(String::new())) };
     let mut line = message.to_string();
     line.push('\n');
-    pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()).map_err(|error| LinkError::Died(error.to_string()))
+    pipe.write_all(line.as_bytes())
+        .and_then(|()| pipe.flush())
+        .map_err(|error| LinkError::Died(error.to_string()))
 }
 
 fn read(output: BufReader<impl Read>, sender: &Sender<Incoming>, input: &Input, words: &Mutex<String>) {

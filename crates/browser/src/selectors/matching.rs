@@ -77,7 +77,9 @@ impl Pattern {
         is(&self.role, &|role| node.role == role)
             && is(&self.name, &|name| node.name.trim().eq_ignore_ascii_case(name.trim()))
             && is(&self.name_contains, &|part| contains(&node.name, part))
-            && is(&self.leads_to, &|path| node.url.as_deref().is_some_and(|url| path_of(url).starts_with(path)))
+            && is(&self.leads_to, &|path| {
+                node.url.as_deref().is_some_and(|url| path_of(url).starts_with(path))
+            })
             && is(&self.within, &|role| view.snapshot.is_within(at, |node| node.role == role))
             && is(&self.text_contains, &|part| contains(&view.snapshot.text_of(at), part))
     }

@@ -53,7 +53,8 @@ fn a_session_is_known_by_its_address() {
     let selectors = Selectors::built_in().unwrap();
     let url = "http://localhost:1/code/session_01Ab?x=1";
     assert_eq!(selectors.session_of(url), Some("http://localhost:1/code/session_01Ab"));
-    for other in ["http://localhost:1/code", "http://localhost:1/code/session_", "http://h/code/session_a-b"] {
+    for other in ["http://localhost:1/code", "http://localhost:1/code/session_", "http://h/code/session_a-b"]
+    {
         assert_eq!(selectors.session_of(other), None, "{other}");
     }
 }
@@ -90,7 +91,8 @@ fn mistakes_in_the_users_file_are_told_with_their_place() {
 fn what_is_learned_comes_first() {
     let known = Selectors::built_in().unwrap();
     let mut overrides = Overrides::default();
-    let pattern = Pattern { role: Some("button".to_owned()), name: Some("Go".to_owned()), ..Pattern::default() };
+    let pattern =
+        Pattern { role: Some("button".to_owned()), name: Some("Go".to_owned()), ..Pattern::default() };
     overrides.learn(&known, "send", pattern.clone());
     overrides.learn(&known, "send", pattern.clone());
     assert_eq!(overrides.controls["send"], [vec![pattern], known.controls["send"].clone()].concat());

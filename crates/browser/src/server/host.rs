@@ -4,7 +4,7 @@
 //! as a process uses it, which is told by a lock that no crash can leave behind, and ends by itself after that.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -88,27 +88,28 @@ impl Host {
     pub fn provide(places: &Places, mut program: Command) -> Result<Host, ServerError> {
         let in_use = use_it(places)?;
         let path = places.folder().join("host.lock");
-        let _one = File::create(&path).and_then(|file| file.lock().map(|()| file)).map_err(ServerError::files(path))?;
+        let _one = File::create(&path)
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(ServerError::files(path))?;
         if HostRecord::living(places).is_some() {
             return Ok(Host { _in_use: in_use, child: None });
         }
         let _ = fs::remove_file(record_of(places));
-        program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        let log = places.folder().join("host.log");
+        let errors = File::create(&log).map_err(ServerError::files(&log))?;
+        program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
         let mut child = program.spawn().map_err(|error| ServerError::NotServing(error.to_string()))?;
         let deadline = Instant::now() + STARTING;
         while HostRecord::living(places).is_none() {
             let ended = child.try_wait().ok().flatten().is_some();
             if ended || Instant::now() >= deadline {
                 let _ = child.kill();
-                let mut said = String::new();
-                let errors = child.stderr.take();
-                let _ = errors.map(|errors| errors.take(2_000).read_to_string(&mut said));
                 let _ = child.wait();
+                let said = fs::read_to_string(&log).unwrap_or_default();
                 return Err(ServerError::NotServing(said.trim().to_owned()));
             }
             sleep(STEP);
         }
-        drop(child.stderr.take());
         Ok(Host { _in_use: in_use, child: Some(child) })
     }
 }
@@ -123,6 +124,8 @@ impl Drop for Host {
 
 /// Runs the shared server until no process uses it. It is the whole life of the host's process.
 pub fn serve(settings: &Settings, places: &Places) -> Result<(), ServerError> {
+    // What the browser leaves behind comes to this process, not to the run that started it.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let program = install(places)?;
     let profile = places.folder().join(format!("profile-{}", std::process::id()));
     remove_old_profiles(places);
@@ -163,7 +166,8 @@ fn serve_until_idle(
 fn remove_old_profiles(places: &Places) {
     for entry in fs::read_dir(places.folder()).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix("profile-")).and_then(|pid| pid.parse().ok());
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix("profile-")).and_then(|pid| pid.parse().ok());
         if pid.is_some_and(|pid: u32| started(pid).is_none()) {
             let _ = fs::remove_dir_all(entry.path());
         }

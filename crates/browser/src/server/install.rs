@@ -32,18 +32,27 @@ pub fn install(places: &Places) -> Result<PathBuf, ServerError> {
     let folder = folder(places);
     Places::make(&folder).map_err(ServerError::files(&folder))?;
     let lock = folder.join("lock");
-    let lock = File::create(&lock).and_then(|file| file.lock().map(|()| file)).map_err(ServerError::files(lock))?;
+    let lock =
+        File::create(&lock).and_then(|file| file.lock().map(|()| file)).map_err(ServerError::files(lock))?;
     if let Some(program) = installed(places) {
         return Ok(program);
     }
     eprintln!("installing {PACKAGE} {VERSION} with npm into {}", folder.display());
     let mut npm = Command::new("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--save-exact", "--fetch-retries=1", "--ignore-scripts", "--prefix"]);
+    npm.args([
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--save-exact",
+        "--fetch-retries=1",
+        "--ignore-scripts",
+        "--prefix",
+    ]);
     npm.arg(&folder).arg(format!("{PACKAGE}@{VERSION}")).current_dir(&folder).stdin(Stdio::null());
     let output = npm.output().map_err(ServerError::NoNpm)?;
     drop(lock);
     let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().filter(|line| !line.trim().is_empty()).next_back().unwrap_or("it said nothing");
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
     let failed = || ServerError::NotInstalled(last.to_owned());
     if !output.status.success() {
         return Err(failed());

@@ -22,7 +22,12 @@ impl Walk<'_> {
         Err(StepError::Differs { control, found, wanted, view: Box::new(view) })
     }
 
-    pub(super) fn type_in(&mut self, step: &'static str, control: &str, value: &str) -> Result<(), StepError> {
+    pub(super) fn type_in(
+        &mut self,
+        step: &'static str,
+        control: &str,
+        value: &str,
+    ) -> Result<(), StepError> {
         let (reference, _) = self.enabled(step, control)?;
         let text = self.fill_in(value);
         self.page.fill(&reference, control, &text).map_err(failed(step))
@@ -47,5 +52,7 @@ impl Walk<'_> {
 }
 
 fn words(text: &str) -> Vec<&str> {
-    text.split(|c: char| c.is_whitespace() || c == '\u{200b}' || c == '\u{feff}').filter(|word| !word.is_empty()).collect()
+    text.split(|c: char| c.is_whitespace() || c == '\u{200b}' || c == '\u{feff}')
+        .filter(|word| !word.is_empty())
+        .collect()
 }

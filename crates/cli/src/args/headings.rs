@@ -25,7 +25,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
     ("Watch", &["status", "logs", "wait", "events", "runs"]),
     ("Steer", &["pause", "resume", "cancel", "parallel", "task"]),
     ("Review", &["review", "diff", "report", "explain", "cost", "worktree", "checkpoint"]),
-    ("Set up", &["doctor", "agents", "config", "prices", "mcp", "completions"]),
+    ("Set up", &["doctor", "agents", "browser", "config", "prices", "mcp", "completions"]),
     ("Serve", &["serve", "project", "webhook", "user", "token"]),
     ("More", &["schema", "man", "version", "help"]),
 ];

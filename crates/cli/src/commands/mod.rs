@@ -1,6 +1,7 @@
 //! One verb, one file.
 
 pub(crate) mod agents;
+pub(crate) mod browser;
 pub(crate) mod checkpoint;
 pub(crate) mod cloud_session;
 pub(crate) mod completions;

@@ -7,8 +7,8 @@ use super::tree::{Entry, Node, Value};
 /// What is said of work in the cloud: of no effect where no task is for an agent there.
 const CLOUD: [&str; 4] = ["repository", "pr_strategy", "auto_pr_timeout", "cloud"];
 
-/// Sections of config files about a browser and a screen that are not there.
-const SECTIONS: [&str; 3] = ["mcp", "auth", "ui"];
+/// A section of config files about a screen that is not there.
+const SECTIONS: [&str; 1] = ["ui"];
 
 /// Whether a setting of a config file has no effect. What is for the cloud may be for a task of any file.
 pub(super) fn is_idle(key: &str) -> bool {

@@ -103,10 +103,52 @@ const RUNS: &[KeySpec] = &[
     key("notifications", Shape::Object(NOTIFICATIONS), "Whom to tell when a run ends."),
     key("execution", Shape::Object(EXECUTION), "Another way to say `parallel`."),
     key("retry", Shape::Object(RETRY), "Another word for retry_policy."),
-    key("mcp", Shape::Free, "Accepted; without effect so far."),
-    key("auth", Shape::Free, "Accepted; without effect so far."),
+    key("mcp", Shape::Object(MCP), "The MCP server that drives the browser (docs/browser.md)."),
+    key("auth", Shape::Object(AUTH), "The user's sign-in to the site, by hand (docs/browser.md)."),
+    key("browser", Shape::Object(BROWSER), "The browser and the site for agents in it (docs/browser.md)."),
     key("ui", Shape::Free, "Accepted; without effect so far."),
 ];
+
+pub(super) const MAX_RETRIES: u64 = 20;
+
+pub(super) const MCP: Table = &[&[
+    key(
+        "server_url",
+        Shape::Text,
+        "A server that is there: stdio://PROGRAM …, http(s)://…/mcp or …/sse; one of our own where absent.",
+    ),
+    key("timeout", Shape::Duration, "How long an answer of the server is waited for; 60 s where absent."),
+    key(
+        "max_retries",
+        Shape::Count(0, Some(MAX_RETRIES)),
+        "How often a connection is tried again; 3 where absent.",
+    ),
+]];
+
+pub(super) const AUTH: Table = &[&[
+    key("timeout", Shape::Duration, "How long the user has to sign in; 300 s where absent."),
+    key("check_interval", Shape::Duration, "How often it is looked whether the user has; 5 s where absent."),
+    key(
+        "storage_state",
+        Shape::Text,
+        "A file with a sign-in that the user has stored, for sites that permit it; with browser.isolated.",
+    ),
+]];
+
+pub(super) const BROWSER: Table = &[&[
+    key("site", Shape::Text, "Scheme and host of the site; https://claude.ai where absent."),
+    key("executable", Shape::Text, "The browser's program; Chromium or Chrome of PATH where absent."),
+    key("cdp_endpoint", Shape::Text, "A browser of yours that runs with remote debugging."),
+    key("headless", Shape::Flag, "Whether the browser has no window; then you cannot sign in by hand."),
+    key("isolated", Shape::Flag, "A context for each session instead of tabs that share one sign-in."),
+    key("extension", Shape::Flag, "Your own browser, by the extension of Playwright MCP."),
+    key("look", Shape::Duration, "How often a session's page is looked at; 5 s where absent."),
+    key(
+        "provisioning_timeout",
+        Shape::Duration,
+        "How long a session may stand at one step before its work until its page is loaded again; 300 s where absent.",
+    ),
+]];
 
 pub(super) const EXECUTION: Table = &[&[
     key("parallel_mode", Shape::Flag, "Whether tasks run side by side at all."),

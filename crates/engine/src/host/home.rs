@@ -52,7 +52,8 @@ const FILES: [&str; 9] = [
 ];
 const FOLDERS: [&str; 3] = ["plans", "ports", "trash"];
 /// Config files and the like, which are the user's.
-const OTHERS: [&str; 4] = ["runs", "config.yaml", "config.yml", "templates"];
+const OTHERS: [&str; 7] =
+    ["runs", "config.yaml", "config.yml", "templates", "browser", "tools", "element_selectors.json"];
 
 /// The mark of folders that all users may put something into, such as `/tmp`.
 const STICKY: u32 = 0o1000;

@@ -26,12 +26,16 @@ pub(super) struct Response {
     status: u16,
     kind: &'static str,
     body: String,
-    pub(super) cookie: Option<String>,
+    cookie: Option<String>,
 }
 
 impl Response {
     pub(super) fn status(status: u16) -> Response {
         Response { status, kind: "text/plain", ..Response::default() }
+    }
+
+    pub(super) fn signed_in(login: String) -> Response {
+        Response { cookie: Some(login), ..Response::status(204) }
     }
 
     pub(super) fn html(body: String) -> Response {
@@ -80,7 +84,8 @@ fn serve(mut stream: TcpStream, answer: &dyn Fn(&Request) -> Response) {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let Some(request) = read(&stream) else { return };
     let response = answer(&request);
-    let cookie = response.cookie.map_or_else(String::new, |cookie| format!("Set-Cookie: login={cookie}; Path=/\r\n"));
+    let cookie =
+        response.cookie.map_or_else(String::new, |cookie| format!("Set-Cookie: login={cookie}; Path=/\r\n"));
     let head = format!(
         "HTTP/1.1 {} -\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n{cookie}Connection: close\r\n\r\n",
         response.status,

@@ -60,7 +60,8 @@ pub(super) fn session(shared: &Shared, session: &Session) {
 
 /// A hang ends when the page is loaded again.
 fn wait_for_load(shared: &Shared, id: &str) {
-    let loads = || shared.inner().sessions.iter().find(|session| session.id == id).map_or(0, |session| session.loads);
+    let loads =
+        || shared.inner().sessions.iter().find(|session| session.id == id).map_or(0, |session| session.loads);
     let (before, deadline) = (loads(), Instant::now() + FOR_EVER);
     while loads() == before && Instant::now() < deadline {
         sleep(STEP);
@@ -81,7 +82,8 @@ fn push_from(folder: &Path, bare: &Path, session: &Session) -> Result<String, St
     let (from, to) = (bare.to_string_lossy(), folder.to_string_lossy());
     git(Path::new("/"), &["clone", "--quiet", "--branch", &session.branch, &from, &to])?;
     for line in session.prompt.lines() {
-        let Some((path, text)) = line.trim().strip_prefix("Write ").and_then(|rest| rest.split_once(": ")) else {
+        let Some((path, text)) = line.trim().strip_prefix("Write ").and_then(|rest| rest.split_once(": "))
+        else {
             continue;
         };
         let file = folder.join(path);
@@ -92,7 +94,10 @@ fn push_from(folder: &Path, bare: &Path, session: &Session) -> Result<String, St
     }
     let branch = format!("claude/do-it-{}", session.id.to_lowercase());
     git(folder, &["add", "--all"])?;
-    git(folder, &["-c", "user.name=Agent", "-c", "user.email=agent@localhost", "commit", "--quiet", "-m", "Do it"])?;
+    git(
+        folder,
+        &["-c", "user.name=Agent", "-c", "user.email=agent@localhost", "commit", "--quiet", "-m", "Do it"],
+    )?;
     git(folder, &["push", "--quiet", "origin", &format!("HEAD:refs/heads/{branch}")])?;
     Ok(branch)
 }

@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 20] = [
+const ELSEWHERE: [(&str, &str); 25] = [
     ("completions", "for shells"),
     ("man", "for terminals"),
     ("help", "the reference page"),
@@ -15,6 +15,11 @@ const ELSEWHERE: [(&str, &str); 20] = [
     ("template new", "writes files into the folder one is in"),
     ("mcp", "speaks over standard input"),
     ("serve", "is the server"),
+    ("browser probe", "opens a window of the user's"),
+    ("browser learn", "opens a window of the user's"),
+    ("browser list", "of windows on the user's screen"),
+    ("browser peek", "of windows on the user's screen"),
+    ("browser attach", "of windows on the user's screen"),
     ("config path", "names files of the user"),
     ("run", "POST /api/projects/{project}/parallel/start, POST /api/runs/{run}/resume"),
     ("wait", "GET /api/runs/{run}/events/stream"),
