@@ -82,6 +82,8 @@ pub struct Driver {
     told: HashSet<u64>,
     /// The step before its work at which the session stands, and since when.
     standing: Option<(String, Instant)>,
+    /// When the page was last looked at, and what it showed.
+    looked: Option<(Instant, Status)>,
     /// Things that people want to know, until they are fetched.
     notes: Vec<String>,
 }
@@ -108,6 +110,7 @@ impl Driver {
             ladder: Ladder::default(),
             told: HashSet::new(),
             standing: None,
+            looked: None,
             notes: Vec::new(),
         })
     }
@@ -152,6 +155,7 @@ impl Driver {
         if self.session.as_deref() != Some(session) {
             self.session = Some(session.to_owned());
             self.told.clear();
+            self.looked = None;
             self.standing = None;
             self.record.say(Some(session), "attached");
         }

@@ -101,6 +101,13 @@ fn ten_sessions_in_one_browser_slowly() {
     }
     let ten = memory(&tree(server));
     let per_session = (ten.saturating_sub(one)) / (SESSIONS as u64 - 1) / MIB;
+    let share = |before: u64, began: Instant| {
+        (ticks(&tree(server)) - before) as f64 / began.elapsed().as_secs_f64() / SESSIONS as f64
+    };
+    // What the pages do by themselves: they ask their server for news.
+    let (before, began) = (ticks(&tree(server)), Instant::now());
+    thread::sleep(WATCHED);
+    let unwatched = share(before, began);
     let over = AtomicBool::new(false);
     let (before, began) = (ticks(&tree(server)), Instant::now());
     thread::scope(|scope| {
@@ -115,15 +122,17 @@ fn ten_sessions_in_one_browser_slowly() {
         thread::sleep(WATCHED);
         over.store(true, Ordering::Relaxed);
     });
-    let used = (ticks(&tree(server)) - before) as f64 / began.elapsed().as_secs_f64() / SESSIONS as f64;
+    let used = share(before, began);
     eprintln!(
         "memory: {} MiB with one session, {} MiB with {SESSIONS}: {per_session} MiB for each more",
         one / MIB,
         ten / MIB
     );
-    eprintln!("processor: {used:.2} % of a core for each watched session");
+    eprintln!(
+        "processor: {used:.2} % of a core for each watched session, {unwatched:.2} % where it is not watched"
+    );
     drop(drivers);
     host.join().unwrap();
     assert!(per_session <= 80, "{per_session} MiB");
-    assert!(used < 5.0, "{used} %");
+    assert!(used - unwatched < 2.0, "{used} % and {unwatched} %");
 }

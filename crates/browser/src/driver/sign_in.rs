@@ -11,6 +11,11 @@ use crate::selectors::Found;
 /// How often a process that waits for another one's sign-in looks.
 const STEP: Duration = Duration::from_millis(250);
 
+/// The page is loaded again after so many looks.
+const LOOKS: u32 = 3;
+const IN_USE: &str = "() => [...document.querySelectorAll('input,textarea')].some(one => one.value && one.type !== 'hidden' \
+                      || one === document.activeElement)";
+
 impl Driver {
     /// Waits until the user has signed in. Only one process shows its page for that; the others wait for it.
     pub(super) fn sign_in(&mut self) -> Result<(), DriveError> {
@@ -47,9 +52,14 @@ impl Driver {
         self.notes
             .push(format!("sign in to {} in the browser's window, within {allowed} s", self.settings.site));
         let interval = self.settings.auth_check_interval();
+        let mut looks = 0;
         while Instant::now() < deadline {
             if self.is_signed_in()? {
                 return Ok(());
+            }
+            looks += 1;
+            if looks % LOOKS == 0 {
+                self.reload_unless_in_use();
             }
             let left = deadline.saturating_duration_since(Instant::now());
             self.record.say(
@@ -59,6 +69,17 @@ impl Driver {
             sleep(interval.min(left));
         }
         Err(DriveError::NotSignedIn(allowed))
+    }
+
+    /// The user may have signed in in another tab. A page that something is typed in, or that leads on, is left alone.
+    fn reload_unless_in_use(&mut self) {
+        let start = format!("{}{}", self.settings.site, self.selectors.start);
+        let address = self.session.clone().unwrap_or(start);
+        let Some(page) = self.page.as_mut() else { return };
+        let is_there = page.view().is_ok_and(|view| view.url == address);
+        if is_there && page.evaluate(IN_USE).is_ok_and(|in_use| in_use == false) {
+            let _ = page.reload();
+        }
     }
 
     /// Something that only a signed-in user sees must be there: a second page of a sign-in shows nothing of the kind.

@@ -40,7 +40,12 @@ impl Driver {
     /// Waits up to `patience` for the page to show anything new. The page is mended on the way.
     pub fn observe(&mut self, patience: Duration) -> Result<Seen, DriveError> {
         let deadline = Instant::now() + patience;
-        self.be_at_session()?;
+        if self.page.is_none() {
+            self.be_at_session()?;
+        }
+        if let Some(seen) = self.seen_lately(deadline) {
+            return Ok(seen);
+        }
         loop {
             let view = match self.look() {
                 Ok(view) => view,
@@ -61,12 +66,22 @@ impl Driver {
                 self.ladder.healthy();
             }
             self.record.say(self.session.as_deref(), &describe(&seen.status));
+            self.looked = Some((Instant::now(), seen.status.clone()));
             let is_news = !seen.said.is_empty() || !self.notes.is_empty();
             if is_news || Instant::now() >= deadline {
                 return Ok(seen);
             }
             self.pause_until(deadline.min(Instant::now() + self.settings.look()));
         }
+    }
+
+    /// A page is looked at no more often than the settings say, however often it is asked for. A caller without patience
+    /// gets a look at once.
+    fn seen_lately(&mut self, deadline: Instant) -> Option<Seen> {
+        let (at, status) = self.looked.clone().filter(|_| Instant::now() < deadline)?;
+        let due = at + self.settings.look();
+        self.pause_until(due.min(deadline));
+        (due > deadline).then_some(Seen { status, said: Vec::new(), limited: None })
     }
 
     fn seen(&mut self, view: &View) -> Seen {

@@ -46,7 +46,9 @@ fn common(settings: &Settings, places: &Places, program: &Path) -> Result<Comman
     let mut command = Command::new("node");
     command.arg(program).current_dir(&work);
     // Answers carry no page of their own: it is asked for where it is needed, and nothing is written to the disk.
-    command.args(["--snapshot-mode", "none", "--codegen", "none", "--timeout-settle", "100", "--output-dir"]).arg(work.join("out"));
+    command
+        .args(["--snapshot-mode", "none", "--codegen", "none", "--timeout-settle", "100", "--output-dir"])
+        .arg(work.join("out"));
     // A server that hears nothing for a while must not close the page: the process that asks may be stopped.
     command.env("PLAYWRIGHT_MCP_PING_TIMEOUT_MS", "0");
     if let Some(endpoint) = &settings.cdp_endpoint {

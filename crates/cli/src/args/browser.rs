@@ -18,7 +18,14 @@ pub(crate) enum Browser {
     Attach(BrowserAttach),
     /// Keep the browser that sessions share (a run starts it)
     #[command(hide = true)]
-    Host,
+    Host(BrowserHost),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BrowserHost {
+    /// Without a window, whatever the config says
+    #[arg(long)]
+    pub(crate) headless: bool,
 }
 
 #[derive(Debug, Args)]

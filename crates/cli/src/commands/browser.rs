@@ -29,20 +29,31 @@ pub(crate) fn run(asked: &args::Browser) -> Result<Exit, CliError> {
         args::Browser::List(args) => list(args.json),
         args::Browser::Peek(args) => peek(args),
         args::Browser::Attach(args) => attach(&args.task),
-        args::Browser::Host => {
-            server::serve(&browser::settings()?, &browser::places()?)?;
+        args::Browser::Host(args) => {
+            let mut settings = browser::settings()?;
+            settings.headless |= args.headless;
+            server::serve(&settings, &browser::places()?)?;
             Ok(Exit::Done)
         }
     }
 }
 
 /// The browser that the sessions of a run share; nothing where no task needs one, or where the user has one.
-pub(crate) fn provide(plan: &Plan) -> Result<Option<Host>, CliError> {
-    if !browser::is_wanted(plan) || browser::settings()?.server_url.is_some() {
+pub(crate) fn provide(plan: &Plan, headless: bool) -> Result<Option<Host>, CliError> {
+    let is_wanted = browser::is_wanted(plan);
+    if !is_wanted || browser::settings()?.server_url.is_some() {
+        if headless {
+            let why = if is_wanted {
+                "the browser of mcp.server_url is not ours"
+            } else {
+                "no task works in a browser"
+            };
+            talk(format!("--headless has no effect: {why}"));
+        }
         return Ok(None);
     }
     let mut program = Command::new(std::env::current_exe()?);
-    program.args(["browser", "host"]);
+    program.args(["browser", "host"]).args(headless.then_some("--headless"));
     Ok(Some(Host::provide(&browser::places()?, program)?))
 }
 

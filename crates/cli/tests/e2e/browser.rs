@@ -19,7 +19,7 @@ fn stage(tasks: &str) -> Option<(World, Site)> {
         return None;
     }
     git(&world, &["clone", "-q", "--bare", ".", "../app.git"]);
-    git(&world, &["remote", "add", "origin", "../app.git"]);
+    git(&world, &["remote", "add", "origin", &world.path("app.git").display().to_string()]);
     let site = Site::start(Skin::Plain, &[("me/app", world.path("app.git"))]).unwrap();
     let config = format!(
         "auth: {{ timeout: 120, check_interval: 300ms }}\n\

@@ -23,8 +23,8 @@ struct Behind {
 }
 
 pub(super) fn transport(cloud: &Cloud, around: &Surroundings) -> Result<Box<dyn Transport>, Refusal> {
-    let settings = browser::settings()
-        .map_err(|error| Refusal::refused(FailureClass::Unstartable, error.message()))?;
+    let settings =
+        browser::settings().map_err(|error| Refusal::refused(FailureClass::Unstartable, error.message()))?;
     let settings = Settings { keep_tabs: cloud.keep_tabs, ..settings };
     Ok(Box::new(Behind { settings, places: Places::in_home(&around.home), driver: None, over: false }))
 }
