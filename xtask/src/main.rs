@@ -29,7 +29,6 @@ usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; 
        cargo xtask bench --agents     listening to agents alone, only printed
        cargo xtask bench --single     single commands and being looked at alone, only printed
        cargo xtask bench --expertise  the choice of items and learning alone, only printed
-
        cargo xtask bench --screen     the full-screen view alone, only printed";
 
 fn main() -> ExitCode {

@@ -1,5 +1,6 @@
 //! The arguments as typed. What they mean is resolved in the commands.
 
+mod browser;
 mod expertise;
 mod files;
 mod global;
@@ -20,6 +21,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use conductor_core::plan::Priority;
 use conductor_core::values::units::Millis;
 
+pub(crate) use browser::*;
 pub(crate) use expertise::*;
 pub(crate) use files::*;
 pub(crate) use global::*;
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     Demo(Demo),
     #[command(hide = true)]
     DemoAgent(DemoAgent),
+    #[command(hide = true)]
+    CloudSession,
     #[command(hide = true)]
     Reaper(Reaper),
     /// Check a task file and show every error in it
@@ -180,6 +184,9 @@ pub(crate) enum Command {
     /// List, add, write or test plugins: agents, notifiers, importers, verifiers
     #[command(subcommand)]
     Plugin(Plugin),
+    /// Watch and set up agents that work behind a web page
+    #[command(subcommand)]
+    Browser(Browser),
     /// Show every setting, and where its value comes from
     #[command(subcommand)]
     Config(Config),

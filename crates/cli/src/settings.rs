@@ -1,6 +1,7 @@
 //! Task files, config files and variables as this program reads them, and what is wrong with them.
 
 pub(crate) mod agent_findings;
+pub(crate) mod browser;
 pub(crate) mod config;
 pub(crate) mod diagnostics;
 pub(crate) mod taskfile;

@@ -5,6 +5,7 @@
 //! reading names them all. Nothing here opens files, draws excerpts or knows which agents are installed.
 
 mod amount;
+mod browser;
 mod check;
 mod codes;
 mod decode;
@@ -38,10 +39,11 @@ mod task;
 mod tree;
 mod trust;
 
-use crate::plan::Plan;
 use crate::plan::subagents::Subagent;
+use crate::plan::{Plan, Task};
 
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
+pub use browser::Browser;
 pub use codes::{CODES, explain};
 pub use diagnostic::{Diagnostic, Elsewhere, Severity};
 pub use effective::{Effective, Written, effective, written_in_file};
@@ -111,7 +113,7 @@ fn read_into(
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let plan = parse::parse(&mut report).map(|root| {
         let plan = forms::read(&mut report, &root, subagents, layers);
-        idle::report(&mut report, idle::of_file(&root));
+        idle::report(&mut report, idle::of_file(&root), plan.tasks.iter().any(Task::is_for_cloud));
         plan
     });
     let elsewhere = report.elsewhere.take().unwrap_or_default();

@@ -6,6 +6,7 @@
 mod agents;
 mod amendment;
 mod bounds;
+pub mod cloud;
 mod course;
 mod execution;
 pub mod file_sets;
@@ -38,6 +39,7 @@ use crate::values::ids::TaskId;
 pub use agents::{Otherwise, Permissions, Program, Review};
 pub use amendment::{Amendment, Edit};
 pub use bounds::{Limits, NOTIFICATION_NAMES, Notification, Notifications, OnBudget, Price};
+pub use cloud::{Cloud, Transport};
 pub use course::{
     Changes, Dependency, EpicLanding, Isolation, Kind, Land, MergeStrategy, OnConflict, PrStrategy,
     RetryPolicy, Scope, When,

@@ -10,6 +10,11 @@ pub mod agents {
     pub use install::{Unavailable, install, or_skip};
 }
 
+/// The real browser and the real server that drives it.
+pub mod browsers;
+/// A web page behind which agents work, for tests of what drives it.
+pub mod site;
+
 pub use conductor_standin::{
     Answered, Counted, Cut, Dialect, Fault, Kind, Lie, Limits, Request, Script, Slow, StandIn, Step, Usage,
     UsageLimit,

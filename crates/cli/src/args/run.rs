@@ -142,6 +142,9 @@ pub(crate) struct Run {
     /// Run in the background, and return as soon as the run has started
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) detach: bool,
+    /// Give the browser of agents behind a web page no window; you cannot sign in by hand then
+    #[arg(long)]
+    pub(crate) headless: bool,
 
     /// Mark this process as the one in the background; --detach sets it
     #[arg(long, hide = true)]

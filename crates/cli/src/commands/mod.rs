@@ -1,8 +1,10 @@
 //! One verb, one file.
 
 pub(crate) mod agents;
+pub(crate) mod browser;
 pub(crate) mod cap;
 pub(crate) mod checkpoint;
+pub(crate) mod cloud_session;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cost;

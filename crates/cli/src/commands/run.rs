@@ -380,6 +380,8 @@ async fn carry_out(
     let (options, in_repository) = (start.options.clone(), world.workspaces.run_repo().is_some());
     let store = world.log.store().clone();
     let file = Watched::new(args, source.clone(), &run, store, (&options, in_repository))?;
+    // It ends by itself after the last process that uses it.
+    let _browser = super::browser::provide(run.plan(), args.typed.headless)?;
     let traces = traces::prepare(home.clone(), &world, &run);
     let metrics = metrics::source(args, home, &world);
     let (mut driving, notices) = Driving::begin(&run, start, world, source.clone())?;

@@ -33,12 +33,12 @@ fn a_healthy_place_is_told_to_be() {
 #[test]
 fn a_bad_config_is_a_problem_and_an_idle_one_is_told() {
     let world = World::new();
-    fs::write(world.home().join("config.yaml"), "auth: { token: x }\nexecution: { max_parallel_tasks: 3 }\n")
+    fs::write(world.home().join("config.yaml"), "ui: { theme: x }\nexecution: { max_parallel_tasks: 3 }\n")
         .unwrap();
     let found = findings(&world, &[], 0);
     let told: String =
         found.iter().filter(|one| one["level"] == "warning").map(|one| one["told"].to_string()).collect();
-    assert!(told.contains("without effect so far: auth (line 1)"), "{told}");
+    assert!(told.contains("without effect so far: ui (line 1)"), "{told}");
     assert!(told.contains("parallel_mode: true"), "{told}");
     fs::write(world.home().join("config.yaml"), "\nagnet: codex\n").unwrap();
     let found = findings(&world, &[], 1);

@@ -18,6 +18,7 @@ mod backends;
 mod batches;
 mod beads;
 mod bringing_home;
+mod browser;
 mod canaries;
 mod caps;
 mod checkpoint;

@@ -161,14 +161,11 @@ fn keys_without_effect_are_told() {
         "tasks:\n  - { id: a, run: 'true', repository: acme/shop }\n  - { id: b, run: 'true', repository: acme/shop }\n",
     );
     std::fs::create_dir(world.path(".conductor")).unwrap();
-    world.write(
-        ".conductor/config.yaml",
-        "parallel: 2\nmcp: { server_url: x }\nauth: { timeout: 5 }\nui: { theme: dark }\n",
-    );
+    world.write(".conductor/config.yaml", "parallel: 2\nui: { theme: dark }\n");
     for verb in ["validate", "run"] {
         let told = world.conductor(&[verb, "tasks.yaml"]).expect(0);
         let told = told.says("'repository' has no effect").says("tasks.yaml:2:27");
-        let told = told.says("'mcp', 'auth', 'ui' have no effect").says(".conductor/config.yaml:2:1");
+        let told = told.says("'ui' has no effect").says(".conductor/config.yaml:2:1");
         assert_eq!(told.stderr.matches("no-effect").count(), 2, "{}", told.stderr);
     }
     let world = crate::beads::tracker(&serde_json::json!([crate::beads::issue("app-1", &[])]));

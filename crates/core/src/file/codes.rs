@@ -27,7 +27,10 @@ pub const CODES: &[(&str, &str)] = &[
         "bad-marker",
         "A group marker reads [P:Group-NAME], with a NAME of letters, digits, '-', '_' and '.', at the start of the text.",
     ),
-    ("bad-name", "A name is shown in lists and titles, so that it is one line without control characters."),
+    (
+        "bad-name",
+        "A name is shown in lists and titles, so that it is one line without control characters; names that become a part of a command or an address are letters, digits, '-', '_' and '.'.",
+    ),
     (
         "bad-path",
         "Paths in 'files' are relative to the repository and stay inside it: not absolute, no '..'.",

@@ -25,7 +25,7 @@ pub struct Effective<'w> {
 }
 
 /// Mappings of which the parts are settings of their own. Everything else is taken or replaced as a whole.
-const PARTED: [&str; 14] = [
+const PARTED: [&str; 16] = [
     "retry_policy",
     "recovery",
     "env",
@@ -40,6 +40,8 @@ const PARTED: [&str; 14] = [
     "limits.groups",
     "limits.resources",
     "mcp",
+    "auth",
+    "browser",
 ];
 
 /// What a task file sets for all of its tasks. Nothing where it cannot be read, which others report.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::plan::models::Models;
 use crate::plan::subagents::{NO_SPECIALIST, Subagent};
 use crate::plan::{
-    Dependency, Entrant, Epic, Group, Kind, Limits, Measure, Permissions, Plan, Preparation, Price, Priority,
-    Program, RetryPolicy, Scope, Task, When, Wins, Work,
+    Cloud, Dependency, Entrant, Epic, Group, Kind, Limits, Measure, Permissions, Plan, Preparation, Price,
+    Priority, Program, RetryPolicy, Scope, Task, When, Wins, Work,
 };
 use crate::values::units::Millis;
 
@@ -45,7 +45,7 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     let Task { id: _, name: _, work, expected_deliverable, priority, dependencies, epic, group, .. } = task;
     let Task { agent, fallback_agents, model, subagent_type, applicable_skills, files, .. } = task;
     let Task { preparation, isolation, changes, estimate, repository, .. } = task;
-    let Task { pr_strategy, auto_pr_timeout, racing: _, .. } = task;
+    let Task { pr_strategy, auto_pr_timeout, cloud, racing: _, .. } = task;
     let mut keys = Keys::default();
     match work {
         Work::Prompt(prompt) => keys.put("prompt", prompt),
@@ -74,6 +74,7 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     keys.some("repository", repository);
     keys.some("pr_strategy", pr_strategy);
     keys.time("auto_pr_timeout", *auto_pr_timeout);
+    keys.some("cloud", &cloud.as_deref().map(self::cloud));
     race(&mut keys, task, entrants);
     keys.0
 }
@@ -223,6 +224,10 @@ fn permissions(permissions: &Permissions) -> Value {
 
 fn measure(measure: &Measure) -> Value {
     timed(measure, "within", measure.within)
+}
+
+fn cloud(cloud: &Cloud) -> Value {
+    timed(cloud, "settle", cloud.settle)
 }
 
 fn race(keys: &mut Keys, task: &Task, entrants: &[&Task]) {

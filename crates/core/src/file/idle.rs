@@ -4,15 +4,15 @@ use super::diagnostic::{Diagnostic, Report};
 use super::source::Span;
 use super::tree::{Entry, Node, Value};
 
-/// What is said of work in the cloud, to which there is no agent yet.
-const CLOUD: [&str; 3] = ["repository", "pr_strategy", "auto_pr_timeout"];
+/// What is said of work in the cloud: of no effect where no task is for an agent there.
+const CLOUD: [&str; 4] = ["repository", "pr_strategy", "auto_pr_timeout", "cloud"];
 
-/// Sections of config files about a browser and a screen that are not there.
-const SECTIONS: [&str; 3] = ["mcp", "auth", "ui"];
+/// A section of config files about a screen that is not there.
+const SECTIONS: [&str; 1] = ["ui"];
 
-/// Whether a setting of a config file has no effect.
+/// Whether a setting of a config file has no effect. What is for the cloud may be for a task of any file.
 pub(super) fn is_idle(key: &str) -> bool {
-    CLOUD.contains(&key) || SECTIONS.contains(&key)
+    SECTIONS.contains(&key)
 }
 
 /// The settings of a whole file: those of its `config`, and of each of its tasks.
@@ -35,14 +35,21 @@ pub(super) fn of_file(root: &Node) -> impl Iterator<Item = &Entry> {
 }
 
 /// One warning for all of them, each shown where it is first written. A user with errors to mend hears of it after that.
-pub(super) fn report<'n>(r: &mut Report<'_>, settings: impl IntoIterator<Item = &'n Entry>) {
+/// `is_in_cloud` where a task is for an agent there, or may be.
+pub(super) fn report<'n>(
+    r: &mut Report<'_>,
+    settings: impl IntoIterator<Item = &'n Entry>,
+    is_in_cloud: bool,
+) {
     if r.has_errors() {
         return;
     }
     let mut found: Vec<(&str, Span)> = Vec::new();
     for (key, node) in settings {
         let is_new = || found.iter().all(|(name, _)| *name != &*key.text);
-        if !node.is_null() && is_idle(key.text.trim_start_matches("default_")) && is_new() {
+        let name = key.text.trim_start_matches("default_");
+        let has_no_effect = is_idle(name) || CLOUD.contains(&name) && !is_in_cloud;
+        if !node.is_null() && has_no_effect && is_new() {
             found.push((&key.text, key.span));
         }
     }

@@ -103,10 +103,52 @@ const RUNS: &[KeySpec] = &[
     key("notifications", Shape::Object(NOTIFICATIONS), "Whom to tell when a run ends."),
     key("execution", Shape::Object(EXECUTION), "Another way to say `parallel`."),
     key("retry", Shape::Object(RETRY), "Another word for retry_policy."),
-    key("mcp", Shape::Free, "Accepted; without effect so far."),
-    key("auth", Shape::Free, "Accepted; without effect so far."),
+    key("mcp", Shape::Object(MCP), "The MCP server that drives the browser (docs/browser.md)."),
+    key("auth", Shape::Object(AUTH), "The user's sign-in to the site, by hand (docs/browser.md)."),
+    key("browser", Shape::Object(BROWSER), "The browser and the site for agents in it (docs/browser.md)."),
     key("ui", Shape::Free, "Accepted; without effect so far."),
 ];
+
+pub(super) const MAX_RETRIES: u64 = 20;
+
+pub(super) const MCP: Table = &[&[
+    key(
+        "server_url",
+        Shape::Text,
+        "A server that is there: stdio://PROGRAM …, http(s)://…/mcp or …/sse; one of our own where absent.",
+    ),
+    key("timeout", Shape::Duration, "How long an answer of the server is waited for; 60 s where absent."),
+    key(
+        "max_retries",
+        Shape::Count(0, Some(MAX_RETRIES)),
+        "How often a connection is tried again; 3 where absent.",
+    ),
+]];
+
+pub(super) const AUTH: Table = &[&[
+    key("timeout", Shape::Duration, "How long the user has to sign in; 300 s where absent."),
+    key("check_interval", Shape::Duration, "How often it is looked whether the user has; 5 s where absent."),
+    key(
+        "storage_state",
+        Shape::Text,
+        "A file with a sign-in that the user has stored, for sites that permit it; with browser.isolated.",
+    ),
+]];
+
+pub(super) const BROWSER: Table = &[&[
+    key("site", Shape::Text, "Scheme and host of the site; https://claude.ai where absent."),
+    key("executable", Shape::Text, "The browser's program; Chromium or Chrome of PATH where absent."),
+    key("cdp_endpoint", Shape::Text, "A browser of yours that runs with remote debugging."),
+    key("headless", Shape::Flag, "Whether the browser has no window; then you cannot sign in by hand."),
+    key("isolated", Shape::Flag, "A context for each session instead of tabs that share one sign-in."),
+    key("extension", Shape::Flag, "Your own browser, by the extension of Playwright MCP."),
+    key("look", Shape::Duration, "How often a session's page is looked at; 5 s where absent."),
+    key(
+        "provisioning_timeout",
+        Shape::Duration,
+        "How long a session may stand at one step before its work until its page is loaded again; 300 s where absent.",
+    ),
+]];
 
 pub(super) const EXECUTION: Table = &[&[
     key("parallel_mode", Shape::Flag, "Whether tasks run side by side at all."),
@@ -349,6 +391,11 @@ const SETTINGS: &[KeySpec] = &[
         Shape::Duration,
         "After how long an agent in the cloud makes a pull request without asking.",
     ),
+    key(
+        "cloud",
+        Shape::Object(CLOUD),
+        "How an agent in the cloud is reached, and what it may do (docs/cloud.md).",
+    ),
 ];
 
 const PR_STRATEGIES: &[&str] = &["aggressive", "normal", "patient", "manual"];
@@ -356,6 +403,44 @@ pub(super) const MAX_TURNS: u64 = 100_000;
 pub(super) const MAX_FIX_ROUNDS: u64 = 20;
 const SCOPES: &[&str] = &["task", "epic"];
 const EPIC_LANDINGS: &[&str] = &["all", "what_succeeded"];
+
+pub(super) const CLOUD: Table = &[&[
+    key(
+        "transport",
+        Shape::Choice(&["browser", "routine", "managed", "runner"]),
+        "By which route sessions are started.",
+    ),
+    key(
+        "push",
+        Shape::Flag,
+        "Whether the commits that the task builds on may be pushed to the remote, where the session finds them; without it nothing starts.",
+    ),
+    key("remote", Shape::Text, "The remote that is pushed to and looked at; origin where absent."),
+    key(
+        "environment",
+        Shape::Text,
+        "managed: the environment's id; runner: the pool, ccpool_…; browser: the environment's name.",
+    ),
+    key("routine", Shape::Text, "routine: its id."),
+    key("agent", Shape::Text, "managed: the id of the agent that works in the session."),
+    key(
+        "token_variable",
+        Shape::Text,
+        "The environment variable that has the token: CLAUDE_ROUTINE_TOKEN for routine, ANTHROPIC_API_KEY for managed where absent.",
+    ),
+    key(
+        "max_sessions",
+        Shape::Count(1, Some(MAX_SESSIONS)),
+        "How many sessions all attempts of the task may start together; needed under a max_cost where costs are unknown.",
+    ),
+    key(
+        "settle",
+        Shape::Duration,
+        "How long nothing new may be pushed before a session that cannot be watched counts as done; 5m where absent.",
+    ),
+    key("keep_tabs", Shape::Flag, "browser: whether the tab stays open when the task is over."),
+]];
+pub(super) const MAX_SESSIONS: u64 = 10_000;
 
 pub(super) const PERMISSIONS: Table = &[&[
     key("deny", Shape::Texts, "Never: rules such as WebFetch or Bash(curl*)."),

@@ -2,6 +2,7 @@
 
 use crate::plan::{Group, Isolation, Notification, Notifications, Plan, Work};
 
+use super::browser::Browser;
 use super::check::Parts;
 use super::decode::{count, flag};
 use super::diagnostic::{Diagnostic, Report};
@@ -24,6 +25,7 @@ pub struct Layer {
     notifications: Notices,
     parallel: Option<u32>,
     execution: Execution,
+    browser: Browser,
     written: Vec<Written>,
     /// Whether it counts before what tasks and the file say themselves.
     over_tasks: bool,
@@ -56,6 +58,11 @@ impl Layer {
             written: self.written.into_iter().filter(|written| !trust::needs_trust(written)).collect(),
             ..self
         }
+    }
+
+    /// What it says of the browser for agents of the cloud.
+    pub fn browser(&self) -> &Browser {
+        &self.browser
     }
 
     /// Everything it sets.
@@ -91,9 +98,10 @@ pub fn layer(source: &Source) -> Result<(Layer, Vec<Diagnostic>), Vec<Diagnostic
 
 fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
     let mut fields = Fields::of(r, "a config file", CONFIG_FILE, root)?;
-    for free in ["$schema", "mcp", "auth", "ui"] {
+    for free in ["$schema", "ui"] {
         fields.take(free);
     }
+    let browser = Browser::read(r, &mut fields);
     let retry = retry(r, &mut fields);
     let mut config = sections::defaults(r, &mut fields);
     config.retry = config.retry.or(retry);
@@ -108,11 +116,12 @@ fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
         notifications: fields.get(r, "notifications", notices).unwrap_or_default(),
         parallel: fields.get(r, "parallel", count(1..=MAX_PARALLEL)),
         execution: fields.get(r, "execution", Execution::read).unwrap_or_default(),
+        browser,
         written: effective::written(r.source, root),
         over_tasks: false,
     };
     fields.finish(r, |key| key.starts_with("x-"));
-    idle::report(r, root.entries().unwrap_or_default());
+    idle::report(r, root.entries().unwrap_or_default(), true);
     Some(layer)
 }
 

@@ -1,5 +1,6 @@
 //! The fields a task and the file's `config` have in common, and how one fills in for the other.
 
+mod cloud;
 mod env;
 mod measure;
 mod over;
@@ -14,7 +15,7 @@ use crate::plan::models::Models;
 use crate::plan::recovery::Recovery;
 use crate::plan::subagents::Subagent;
 use crate::plan::{
-    Changes, EpicLanding, Isolation, Land, MAX_LINES, Measure, MergeStrategy, OnConflict, Permissions,
+    Changes, Cloud, EpicLanding, Isolation, Land, MAX_LINES, Measure, MergeStrategy, OnConflict, Permissions,
     PrStrategy, Preparation, Price, Priority, Program, Review, Scope, Task, Work,
 };
 use crate::values::units::{Millis, Usd};
@@ -95,6 +96,7 @@ pub(super) struct Settings {
     pub(super) repository: Option<String>,
     pub(super) pr_strategy: Option<PrStrategy>,
     pub(super) auto_pr_timeout: Option<Millis>,
+    cloud: Option<Cloud>,
     /// Of the whole file; read from its `config` only.
     pub(super) isolation_scope: Option<Scope>,
     pub(super) epic_landing: Option<EpicLanding>,
@@ -190,6 +192,7 @@ impl Settings {
             repository: fields.get(r, "repository", repository),
             pr_strategy: fields.get(r, "pr_strategy", choice(PR_STRATEGIES)),
             auto_pr_timeout: fields.get(r, "auto_pr_timeout", duration),
+            cloud: fields.get(r, "cloud", cloud::read),
             isolation_scope: None,
             epic_landing: None,
             workspace_path: None,
@@ -271,6 +274,11 @@ impl Settings {
         task.repository = self.repository.or_else(|| config.repository.clone());
         task.pr_strategy = self.pr_strategy.or(config.pr_strategy);
         task.auto_pr_timeout = self.auto_pr_timeout.or(config.auto_pr_timeout);
+        let cloud = match (self.cloud, &agents.cloud) {
+            (Some(own), Some(weaker)) => Some(own.over(weaker)),
+            (own, weaker) => own.or_else(|| weaker.clone()),
+        };
+        task.cloud = cloud.map(Box::new);
     }
 }
 
@@ -290,6 +298,7 @@ impl Settings {
             permissions: None,
             max_turns: None,
             max_subagent_cost: None,
+            cloud: None,
             ..self
         }
     }

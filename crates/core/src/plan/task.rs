@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::recovery::Recovery;
 use super::{
-    Changes, Dependency, Isolation, Land, Measure, MergeStrategy, OnConflict, Permissions, PrStrategy,
+    Changes, Cloud, Dependency, Isolation, Land, Measure, MergeStrategy, OnConflict, Permissions, PrStrategy,
     Preparation, Racing, RetryPolicy, Review, is_default,
 };
 use crate::values::ids::TaskId;
@@ -122,6 +122,9 @@ pub struct Task {
     pub pr_strategy: Option<PrStrategy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_pr_timeout: Option<Millis>,
+    /// Of an agent in the cloud: by which route, and what it may do there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cloud: Option<Box<Cloud>>,
     /// Whether others race for it, or it is one of those who race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub racing: Option<Box<Racing>>,
@@ -190,6 +193,7 @@ impl Task {
             repository: None,
             pr_strategy: None,
             auto_pr_timeout: None,
+            cloud: None,
             racing: None,
         }
     }

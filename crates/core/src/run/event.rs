@@ -27,7 +27,9 @@ pub use again::{Again, Round};
 pub use failure::{Failure, FailureClass, SetAside, StopReason};
 pub use finding::{Finding, Level};
 pub use options::{Options, Selection};
-pub use question::{ASK_HUMAN, Answer, Answerer, FOLLOW_UP, Question, RECOVERY, Report, Severity};
+pub use question::{
+    ASK_HUMAN, Answer, Answerer, CLOUD_SUBMISSION, FOLLOW_UP, Question, RECOVERY, Report, Severity,
+};
 pub use review::{Comment, ReviewVerdict};
 pub use usage::{Capped, ModelUsage, Planning, Usage};
 pub use work::{BatchResult, Change, Gate, Phases, Processes, Reviewed, Standing, Touched};

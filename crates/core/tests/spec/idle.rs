@@ -21,4 +21,20 @@ fn keys_with_an_effect_are_not_told() {
     let settings = "agent: claude\nmodel: opus\nfallback_models: [haiku]\nexpected_deliverable: x\nexpected_lines: 3\n\
                     estimate: 5m\ntimeout: 1h\nagent_home: own\napplicable_skills: [x]\npermissions: { deny: [WebFetch] }";
     assert_eq!(said(&with(settings)), "");
+    let cloud =
+        "agent: cloud\nrepository: a/b\npr_strategy: manual\ncloud: { transport: routine, push: true }";
+    assert_eq!(said(&with(cloud)), "");
+}
+
+#[test]
+fn settings_of_the_cloud_are_checked_where_they_stand() {
+    let told = said(&with(
+        "agent: cloud\ncloud: { transport: pigeon, max_sessions: 0, token_variable: sk-ant-1, rutine: x }",
+    ));
+    for part in
+        ["unknown-value", "out-of-range", "is the name of a variable, not a token", "did you mean 'routine'"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("sk-ant-1"), "{told}");
 }

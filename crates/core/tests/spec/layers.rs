@@ -144,17 +144,21 @@ fn bad_config_files_are_told_like_bad_task_files() {
 #[test]
 fn what_has_no_effect_is_known() {
     let file = source(
-        "mcp: { a: 1 }\nauth: { token: x }\nui: dark\nretry: { jitter: 0 }\ndefault_repository: a/b\n",
+        "mcp: { timeout: 5 }\nauth: { timeout: 9 }\nui: dark\nretry: { jitter: 0 }\ndefault_repository: a/b\n",
     );
     let (layer, _) = layer(&file).expect("a good file");
     let idle: Vec<&str> = layer.idle().map(|written| written.key.as_str()).collect();
-    assert_eq!(idle, ["mcp.a", "auth", "ui", "repository"]);
+    assert_eq!(idle, ["ui"]);
     assert_eq!(
-        said("retry: { jitter: 0 }\nmcp: { a: 1 }\ndefault_repository: a/b\nui: ~\n"),
-        "2:1 no-effect? 'mcp', 'default_repository' have no effect [3:1 nor has this] (it is for agents in the cloud, \
-         and the agents here work on this machine; leave it, or take it out)"
+        said("retry: { jitter: 0 }\nui: { a: 1 }\ndefault_repository: a/b\n"),
+        "2:1 no-effect? 'ui' has no effect (nothing here reads it; leave it, or take it out)"
     );
-    assert!(said("auth: {}").starts_with("1:1 no-effect? 'auth' has no effect (nothing here reads it"));
+    assert!(
+        said("mcp: { server: x }").starts_with("1:8 unknown-key! mcp has no key 'server'"),
+        "{}",
+        said("mcp: { server: x }")
+    );
+    assert!(said("auth: { timeout: soon }").starts_with("1:18 "), "{}", said("auth: { timeout: soon }"));
     for effective in ["execution: { parallel_mode: true }", "retry: { jitter: 0 }", "default_repository: ~"] {
         assert_eq!(said(effective), "");
     }
@@ -203,4 +207,18 @@ fn a_layer_over_tasks_counts_before_their_own_words_and_makes_no_prompt_of_a_com
     assert_eq!((command.agent.as_deref(), command.fix_rounds), (None, 0));
     assert_eq!(format!("{:?}", plan.limits.on_budget), "Finish");
     assert_eq!(plan.limits.max_tokens, Some(9));
+}
+
+#[test]
+fn what_is_said_of_the_browser_is_read_and_the_stronger_counts() {
+    let of = |text: &str| layer(&source(text)).expect("a good file").0.browser().clone();
+    let strong = of(
+        "mcp: { server_url: 'http://h/mcp', timeout: 2m }\nbrowser: { headless: true, site: 'http://s' }\n",
+    );
+    let weak = of("mcp: { timeout: 9, max_retries: 0 }\nauth: { timeout: 10, check_interval: 500ms }\n");
+    let both = strong.over(&weak);
+    assert_eq!(both.server_url.as_deref(), Some("http://h/mcp"));
+    assert_eq!((both.timeout.map(|time| time.0), both.max_retries), (Some(120_000), Some(0)));
+    assert_eq!(both.auth_check_interval.map(|time| time.0), Some(500));
+    assert_eq!((both.headless, both.isolated, both.site.as_deref()), (Some(true), None, Some("http://s")));
 }

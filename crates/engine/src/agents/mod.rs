@@ -7,6 +7,7 @@ mod acp;
 mod caller;
 mod calls;
 mod claude;
+pub mod cloud;
 mod codex;
 pub mod conversation;
 mod exec;
@@ -31,6 +32,7 @@ pub(crate) mod tool_access;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use conductor_core::plan::cloud::CLOUD;
 use conductor_core::plan::models::{self, Tier};
 use conductor_core::plan::{Command, Plan, Task, Work};
 use conductor_core::schedule::review;
@@ -56,7 +58,8 @@ pub use talk::{Ending, Heard, Said, Tokens, Translator};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AgentError {
     #[error(
-        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, acp:PROGRAM, \
+        "there is no agent '{0}'; there are shell, for `run:` tasks, claude, codex, gemini, opencode, cloud, \
+         acp:PROGRAM, \
          plugins (conductor-agent-NAME), and what the task file's config has under agents"
     )]
     Unknown(String),
@@ -227,6 +230,7 @@ pub fn agent<'a>(plan: &'a Plan, name: &str) -> Result<&'a dyn Agent, AgentError
     match name {
         "shell" => Ok(&shell::Shell),
         "claude" => Ok(&claude::Agent),
+        CLOUD => Ok(&cloud::Agent),
         "codex" => Ok(&codex::Agent),
         "gemini" => Ok(&gemini::Agent),
         "opencode" => Ok(&opencode::Agent),
@@ -261,6 +265,7 @@ fn recorded(plan: &Plan, name: &str, goes_on: bool) -> Option<Box<dyn Translator
     };
     Some(match name {
         "claude" => listener(),
+        CLOUD => cloud::listener(&brief),
         "codex" => codex::listener(&brief),
         "gemini" => gemini::listener(),
         "opencode" => opencode::listener(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use conductor_core::plan::Plan;
+use conductor_core::plan::cloud::CLOUD;
 use serde::Serialize;
 
 use super::{Abilities, Caller, agent};
@@ -91,7 +92,7 @@ const BUILT_IN: [BuiltIn; 4] = [
 /// What an agent can be called where a plan is carried out; nothing is started for it.
 pub fn known_names(plan: &Plan) -> Vec<String> {
     let own = plan.agents.keys().cloned();
-    let built_in = BUILT_IN.iter().map(|known| known.name.to_owned());
+    let built_in = BUILT_IN.iter().map(|known| known.name).chain([CLOUD]).map(str::to_owned);
     let mut names: Vec<String> = own.chain(built_in).chain(plugins()).chain(["shell".to_owned()]).collect();
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));

@@ -32,6 +32,11 @@ pub trait Translator: Send {
         Vec::new()
     }
 
+    /// As `interrupt`, for work that is not wanted any more: nothing of it is to go on elsewhere.
+    fn abandon(&mut self) -> Vec<u8> {
+        self.interrupt()
+    }
+
     /// What it has used without a word of it, as far as that can be seen; asked again and again while it works.
     fn look(&mut self) -> Vec<Tokens> {
         Vec::new()

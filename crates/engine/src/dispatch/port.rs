@@ -16,7 +16,10 @@ use super::Order;
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     No,
+    /// What it does may go on later.
     Ask,
+    /// It is not wanted any more: what goes on elsewhere is to end, too.
+    Abandon,
     Kill,
 }
 

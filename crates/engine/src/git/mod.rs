@@ -9,6 +9,7 @@ mod baseline;
 pub mod checkpoints;
 mod command;
 pub(crate) mod conflict_markers;
+pub mod courier;
 mod discovery;
 mod error;
 mod filters;

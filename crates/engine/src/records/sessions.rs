@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
+use conductor_core::plan::cloud::CLOUD;
 use conductor_core::run::costs;
 use conductor_core::run::event::{AgentChoice, Event, Failure, Outcome, Planning, Record, Usage};
 use conductor_core::run::{Run, TaskState};
@@ -41,7 +42,7 @@ struct Line<'a> {
     task_id: Option<&'a TaskId>,
     /// The branch that its work lands on, where there is one.
     branch_name: Option<&'a str>,
-    /// Where it can be looked at; agents on this machine have no such place.
+    /// Where it can be looked at; agents on this machine have no such place. A session in the cloud is named by it.
     url: Option<&'a str>,
     /// Counted over the run, from 1.
     session_number: Option<u64>,
@@ -202,6 +203,8 @@ struct Open {
     session: Option<String>,
     since: Option<Timestamp>,
     used: Option<Usage>,
+    /// Whether its first line is written.
+    told: bool,
 }
 
 struct Book {
@@ -241,6 +244,7 @@ fn left_open(run: &Run) -> HashMap<TaskId, Open> {
             model: run.model(place).map(str::to_owned).or_else(|| choice.model.clone()),
             session: session.filter(|(with, _)| *with == choice.agent).map(|(_, session)| session),
             since: None,
+            told: true,
             used: run.used_in_attempt(place).iter().fold(None, |sum, one| {
                 let mut sum = sum.unwrap_or_default();
                 sum += one.usage;
@@ -263,6 +267,7 @@ impl Book {
                     open.session = Some(session.clone());
                     self.sessions.insert(task.clone(), (open.agent.clone(), session.clone()));
                 }
+                self.tell_of_creation(task)?;
             }
             Event::UsageReported { task, usage, model, taken_back, .. } => {
                 if let Some(open) = self.open.get_mut(task) {
@@ -271,7 +276,7 @@ impl Book {
                 }
             }
             Event::AttemptEnded { task, outcome, elapsed, .. } => {
-                if let Some(open) = self.open.remove(task) {
+                if let Some(open) = self.open.remove(task).filter(|open| open.told) {
                     let line = self.line(task, &open, Some((outcome, record.at, elapsed.0)))?;
                     self.owed.extend_from_slice(&line);
                     self.write()?;
@@ -308,10 +313,23 @@ impl Book {
             session: known.map(|(_, session)| session.clone()),
             since: Some(at),
             used: None,
+            told: false,
         };
-        let line = self.line(task, &open, None);
         self.open.insert(task.clone(), open);
-        self.owed.extend_from_slice(&line?);
+        self.tell_of_creation(task)
+    }
+
+    /// Once for each session. One in the cloud is there when it has a name, and not before.
+    fn tell_of_creation(&mut self, task: &TaskId) -> io::Result<()> {
+        let is_there = |open: &Open| open.session.is_some() || open.agent != CLOUD;
+        let Some(open) = self.open.get(task).filter(|open| !open.told && is_there(open)) else {
+            return Ok(());
+        };
+        let line = self.line(task, open, None)?;
+        if let Some(open) = self.open.get_mut(task) {
+            open.told = true;
+        }
+        self.owed.extend_from_slice(&line);
         self.write()
     }
 
@@ -338,7 +356,7 @@ impl Book {
             run: Some(&self.run),
             task_id: Some(task),
             branch_name: self.branch.as_deref(),
-            url: None,
+            url: open.session.as_deref().filter(|name| open.agent == CLOUD && name.starts_with("http")),
             session_number: Some(open.number),
             attempt: Some(open.attempt),
             plan: None,

@@ -129,8 +129,11 @@ impl Conversation {
     }
 
     /// Asks it to come to an end; whether it understands that.
-    pub(super) fn interrupt(&mut self) -> bool {
-        let words = self.translator.interrupt();
+    pub(super) fn interrupt(&mut self, for_good: bool) -> bool {
+        let words = match for_good {
+            true => self.translator.abandon(),
+            false => self.translator.interrupt(),
+        };
         let understands = !words.is_empty() && self.stdin_writer.is_some();
         self.say(words);
         understands

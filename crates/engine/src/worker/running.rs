@@ -151,7 +151,7 @@ async fn supervise(
             Ok(()) = stop.changed() => {
                 let wish = *stop.borrow_and_update();
                 if wish >= Stop::Ask {
-                    leave.ask(running, output_reader.as_deref_mut());
+                    leave.ask(running, output_reader.as_deref_mut(), wish == Stop::Abandon);
                 }
                 if wish == Stop::Kill {
                     return running.kill().await;
@@ -167,7 +167,7 @@ async fn supervise(
                 output_reader.talk.listen(output_reader.worker, output_reader.order, transcript)?;
                 output_reader.talk.deliver(&output_reader.worker.message_queue, output_reader.order, transcript);
                 if output_reader.talk.cut().is_some() {
-                    leave.ask(running, Some(output_reader));
+                    leave.ask(running, Some(output_reader), false);
                 }
             }
             _ = trim.tick() => {
@@ -217,13 +217,13 @@ struct Leave {
 
 impl Leave {
     /// In its own language first, where it has one. Said once.
-    fn ask(&mut self, running: &Running, output_reader: Option<&mut OutputReader<'_>>) {
+    fn ask(&mut self, running: &Running, output_reader: Option<&mut OutputReader<'_>>, for_good: bool) {
         if self.deadline.is_some() {
             return;
         }
         let now = tokio::time::Instant::now();
         self.deadline = Some(now + GRACE);
-        match output_reader.is_some_and(|output_reader| output_reader.talk.interrupt()) {
+        match output_reader.is_some_and(|output_reader| output_reader.talk.interrupt(for_good)) {
             true => self.signal = Some(now + COURTESY),
             false => running.ask_to_end(),
         }

@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 24] = [
+const ELSEWHERE: [(&str, &str); 29] = [
     ("completions", "for shells"),
     ("man", "for terminals"),
     ("help", "the reference page"),
@@ -16,6 +16,11 @@ const ELSEWHERE: [(&str, &str); 24] = [
     ("mcp", "speaks over standard input"),
     ("serve", "is the server"),
     ("open", "POST /api/login/codes"),
+    ("browser probe", "opens a window of the user's"),
+    ("browser learn", "opens a window of the user's"),
+    ("browser list", "of windows on the user's screen"),
+    ("browser peek", "of windows on the user's screen"),
+    ("browser attach", "of windows on the user's screen"),
     ("config path", "names files of the user"),
     ("expertise export", "GET /api/projects/{project}/expertise"),
     ("expertise import", "POST /api/projects/{project}/expertise"),

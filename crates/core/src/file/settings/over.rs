@@ -67,6 +67,7 @@ impl Settings {
             repository: self.repository.or(weaker.repository),
             pr_strategy: self.pr_strategy.or(weaker.pr_strategy),
             auto_pr_timeout: self.auto_pr_timeout.or(weaker.auto_pr_timeout),
+            cloud: either(self.cloud, weaker.cloud, |own, weaker| own.over(&weaker)),
             epic_landing: self.epic_landing.or(weaker.epic_landing),
             isolation_scope: self.isolation_scope.or(weaker.isolation_scope),
             workspace_path: self.workspace_path.or(weaker.workspace_path),

@@ -36,6 +36,8 @@ pub const FOLLOW_UP: &str = "follow-up";
 pub const ASK_HUMAN: &str = "ask_human";
 /// Under which name a person is asked whether a failed task is tried once more.
 pub const RECOVERY: &str = "recovery";
+/// Under which name a person is asked whether a prompt is submitted again to the cloud, where a session may exist.
+pub const CLOUD_SUBMISSION: &str = "cloud";
 
 /// What an agent wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +56,7 @@ impl Question {
         match self.tool.as_str() {
             FOLLOW_UP => format!("may it be done? {}", self.why),
             ASK_HUMAN => self.what.clone(),
+            CLOUD_SUBMISSION => format!("{}? {}", self.what, self.why),
             RECOVERY => format!("shall it be tried once more? {}", self.what),
             _ => format!("may it use {self}?"),
         }

@@ -32,7 +32,7 @@ impl Coordinator {
                     .board
                     .of(&task)
                     .is_some_and(|doing| doing.attempt == attempt && doing.phase == Phase::Verifying) => {}
-            Action::Stop { task, attempt, .. } => self.stop(&task, attempt),
+            Action::Stop { task, attempt, why } => self.stop(&task, attempt, why),
             Action::Reclaim { task, attempt, .. } => self.reclaim(task, attempt),
             Action::Say { task, attempt, words } => self.dispatch.say(&task, attempt, words),
             Action::Integrate { cars } => self.integrate(cars),
@@ -130,9 +130,13 @@ impl Coordinator {
     }
 
     /// One that has not begun, because its start is still to be recorded, never begins.
-    pub(super) fn stop(&mut self, task: &TaskId, attempt: Attempt) {
+    pub(super) fn stop(&mut self, task: &TaskId, attempt: Attempt, why: StopReason) {
+        let how = match why {
+            StopReason::Interrupted | StopReason::Preempted => Stop::Ask,
+            _ => Stop::Abandon,
+        };
         match self.attempts.get(task) {
-            Some(current) if *current == attempt => self.dispatch.stop(task, attempt, Stop::Ask),
+            Some(current) if *current == attempt => self.dispatch.stop(task, attempt, how),
             _ => drop(self.called_off.insert((task.clone(), attempt))),
         }
     }
