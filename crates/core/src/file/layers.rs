@@ -55,6 +55,7 @@ impl Layer {
                 on_input: on_input.filter(|_| is_kept("on_input")),
                 on_budget: on_budget.filter(|_| is_kept("on_budget")),
             },
+            browser: Browser::default(),
             written: self.written.into_iter().filter(|written| !trust::needs_trust(written)).collect(),
             ..self
         }

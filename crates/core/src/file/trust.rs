@@ -18,7 +18,8 @@ pub fn needs_trust(written: &Written) -> bool {
         "setup" | "verify" | "measure" | "env_pass" | "permissions" | "workspace_path" => {
             says_something(value)
         }
-        "env" | "agents" => true,
+        // Where work is pushed to, which server drives the user's browser, and which program that is.
+        "env" | "agents" | "cloud" | "mcp" | "auth" | "browser" => true,
         "agent" | "fallback_agents" => names_a_program(value),
         "review" | "subagents" => names_a_program(&value["agent"]),
         "isolation" => value == "none",

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use conductor_core::values::ids::Attempt;
-use conductor_engine::process::transcript::Reader;
-use conductor_engine::runs::listening::{Exchange, Listener, ShownLines};
+use conductor_engine::runs::listening::{self, Exchange, Listener, ShownLines};
 use tokio::sync::watch;
 
 use super::Feed;
@@ -86,7 +85,7 @@ struct Open {
 
 enum Words {
     Turns(Box<Exchange>, u64),
-    Log { reader: Box<Reader>, lines: ShownLines, text: Text },
+    Log { reader: Box<listening::Words>, lines: ShownLines, text: Text },
 }
 
 /// What an attempt says; nothing where nothing is new.
@@ -151,7 +150,7 @@ fn said_or_nothing(text: Text) -> Text {
 async fn log(
     listener: &Listener,
     attempt: Attempt,
-    reader: &mut Reader,
+    reader: &mut listening::Words,
     lines: &mut ShownLines,
     text: &mut Text,
 ) -> std::io::Result<bool> {

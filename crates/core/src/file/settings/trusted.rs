@@ -15,6 +15,7 @@ impl Settings {
             verify: self.verify.filter(Vec::is_empty),
             measure: self.measure.filter(Option::is_none),
             env: None,
+            cloud: None,
             env_pass: self.env_pass.filter(Vec::is_empty),
             permissions: None,
             workspace_path: None,
