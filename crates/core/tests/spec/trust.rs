@@ -5,11 +5,10 @@ use conductor_core::file::{Layer, Source, config_schema, layer, plan_without_tas
 use crate::render;
 
 /// Keys that start nothing, hand nothing out and allow nothing, whatever they say.
-const HARMLESS: [&str; 55] = [
+const HARMLESS: [&str; 54] = [
     "$schema",
     "agent_home",
     "applicable_skills",
-    "auth",
     "auto_pr_timeout",
     "changes",
     "check_base",
@@ -23,6 +22,7 @@ const HARMLESS: [&str; 55] = [
     "epic_landing",
     "estimate",
     "execution",
+    "expertise",
     "expected_deliverable",
     "expected_lines",
     "fallback_models",
@@ -38,7 +38,6 @@ const HARMLESS: [&str; 55] = [
     "max_subagent_cost",
     "max_tokens",
     "max_turns",
-    "mcp",
     "merge_strategy",
     "model",
     "models",
@@ -65,7 +64,7 @@ const HARMLESS: [&str; 55] = [
 ];
 
 /// A value for each key that needs trust.
-const NEEDS_TRUST: [(&str, &str); 15] = [
+const NEEDS_TRUST: [(&str, &str); 19] = [
     ("setup", "[make]"),
     ("verify", "[make test]"),
     ("measure", "{ lint: [make lint] }"),
@@ -79,6 +78,10 @@ const NEEDS_TRUST: [(&str, &str); 15] = [
     ("review", "{ agent: \"acp:./x\" }"),
     ("subagents", "{ s: { agent: \"acp:./x\" } }"),
     ("isolation", "none"),
+    ("cloud", "{ push: true }"),
+    ("mcp", "{ server_url: \"stdio://./x\" }"),
+    ("auth", "{ timeout: 5s }"),
+    ("browser", "{ executable: ./x }"),
     ("notifications", "{ on_failure: { type: webhook, url: \"https://x.example/y\" } }"),
     ("notifications", "{ on_complete: [{ type: terminal }, { type: sound, file: ./x.wav }] }"),
 ];
