@@ -199,6 +199,13 @@ fn dollars(text: &str) -> Result<f64, String> {
     }
 }
 
+fn repository(text: &str) -> Result<String, String> {
+    match conductor_core::file::is_repository(text) {
+        true => Ok(text.to_owned()),
+        false => Err("expected an owner, / and a name, as in github.com/owner/name".to_owned()),
+    }
+}
+
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

@@ -34,6 +34,7 @@
 
 pub mod agents;
 pub mod dispatch;
+pub mod forge;
 pub mod git;
 pub mod host;
 pub mod planner;

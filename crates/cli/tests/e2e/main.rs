@@ -22,6 +22,7 @@ mod canaries;
 mod checkpoint;
 mod checks;
 mod clock;
+mod cloud;
 mod config;
 mod conflict_monitor;
 mod content;
